@@ -1,32 +1,28 @@
-"""Benchmark 9: many labels and a large corpus: Brown's full tags, by `spacy train`.
+"""Many labels and a large corpus: Brown's full tags, by `spacy train`.
 
 The figures of ours come from the commands before this one, to the stop on the development part.
-Wapiti's ten iterations are an extrapolation: an iteration on a sample of the sentences, to which
-those are added that the full set of labels needs, times the ratio of tokens.
+Wapiti's ten iterations are an extrapolation: an iteration on a sample of the sentences that has
+every label, times the ratio of tokens.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
 
 import numpy as np
 import srsly
-import typer
-from columns import Rows
+from measure.data import Problem, Rows, sources
+from measure.results import Row
 
-from . import wapiti
-from .data import Problem, encode, read_rows, sample, sources
-from .gradient import costs_of_iterations
-from .measurements import OURS, Measurement, Record
-from .options import Output
+from . import peers
+from .record import OURS, Options, Record, compared
 
 DATA, TRAINING, TEN = "brown", "spacy train, to the stop", "ten iterations, extrapolated"
-_SHARE = 0.02
-_ITERATIONS = 3
+_SHARE, _ITERATIONS = 0.02, 3
 
 
 def covering_sample(sentences: list[Rows], n: int, label: int) -> list[Rows]:
-    """Choose about n sentences at random, and further ones until every label occurs."""
+    """Draw about n sentences, and further ones until every label occurs."""
     missing = {row[label] for rows in sentences for row in rows}
     chosen: list[Rows] = []
     for i in np.random.default_rng(0).permutation(len(sentences)):
@@ -37,63 +33,43 @@ def covering_sample(sentences: list[Rows], n: int, label: int) -> list[Rows]:
     return chosen
 
 
-def extrapolate(record: Record, whole: Problem, part: Problem) -> None:
-    """Measure Wapiti on the part, and add what ten iterations on the whole would take.
+def extrapolate(record: Record, n_tokens: int, part: Problem) -> None:
+    """Measure Wapiti on a part, and add what ten iterations on all tokens would take.
 
-    Of its iterations the cheapest counts: a line search may take several gradients.
+    The cheapest iteration counts: a line search may take several gradients.
     """
     with TemporaryDirectory() as directory:
-        run = wapiti.train(part, Path(directory), _ITERATIONS)
-    cost = min(costs_of_iterations(run), key=lambda cost: cost.wall)
-    factor = 10 * whole.corpus.n_tokens / part.corpus.n_tokens
-    record.measurements.append(
-        Measurement(DATA, TEN, wapiti.NAME, wall=[cost.wall * factor], cpu=[cost.cpu * factor])
-    )
-    record.details[wapiti.NAME] = {
-        "tokens measured": part.corpus.n_tokens,
-        "tokens": whole.corpus.n_tokens,
-        "labels": part.n_labels,
-        "seconds an iteration, measured": run.iteration_walls,
-    }
+        costs = peers.train_wapiti(part, Path(directory), _ITERATIONS).step_costs()
+    best = min(costs, key=lambda cost: cost.wall)
+    factor = 10 * n_tokens / part.corpus.n_tokens
+    walls = [cost.wall for cost in costs]
+    times = {"wall": [best.wall * factor], "cpu": [best.cpu * factor]}
+    record.note(DATA, TEN, peers.WAPITI, **times, tokens=part.corpus.n_tokens, walls=walls)
 
 
-def add_ours(record: Record, figures: dict[str, Any], scores: dict[str, Any]) -> None:
-    """Add what our training took; figures: of `measure.py`; scores: of `spacy evaluate`."""
-    walls, cpus = [figures["wall_seconds"]], [figures["cpu_seconds"]]
-    record.measurements.append(Measurement(DATA, TRAINING, OURS, wall=walls, cpu=cpus, threads=0))
-    record.measurements.append(Measurement(DATA, "peak", OURS, peak_mb=[figures["peak_mb"]]))
-    record.details["accuracy"] = scores
-
-
-def main(
-    output: Output,
-    metrics: Annotated[Path, typer.Argument(help="Directory of brown-{train,dev,test}.json")],
-    directories: Annotated[list[str], typer.Argument(help="Directories to look in, in order")],
-    sentences: Annotated[int, typer.Option(help="Training sentences to take, 0 for all")] = 0,
-) -> None:
+def measure(options: Options) -> None:
     """Put ours and the extrapolation together."""
-    record = Record("brown", sentences > 0, {"sentences": sentences, "share": _SHARE})
-    source = sources()[DATA]
-    rows = sample(read_rows(source, directories), sentences)
-    whole = encode(DATA, source, rows)
-    record.details["corpus"] = {
-        "sentences": whole.corpus.n_sequences,
-        "tokens": whole.corpus.n_tokens,
-        "labels": whole.n_labels,
-        "potential weights": whole.n_potential,
-    }
-    accuracies = {
-        part: srsly.read_json(metrics / f"brown-{part}.json")["tag_acc"] for part in ("dev", "test")
-    }
-    add_ours(record, srsly.read_json(metrics / "brown-train.json"), accuracies)
-    needed = whole.n_potential * wapiti.BYTES_PER_WEIGHT / 2**20
-    peak = Measurement(DATA, "peak", f"{wapiti.NAME}, arithmetic", peak_mb=[needed])
-    record.measurements.append(peak)
-    if wapiti.available():
+    options = replace(options, quick=options.quick or options.sentences > 0)
+    settings = {"sentences": options.sentences, "share": _SHARE}
+    record, source = options.record("brown", **settings), sources()[DATA]
+    rows = source.rows("train", options.data, options.sentences)
+    whole, metrics = Problem.of(DATA, source, rows), options.folder / "metrics" / "bench"
+    scores = {part: srsly.read_json(metrics / f"brown-{part}.json") for part in ("dev", "test")}
+    told = [f"{part} {100 * found['tag_acc']:.2f} %" for part, found in scores.items()]
+    sizes = [f"{whole.sizes()[k]:,} {k}" for k in ("sentences", "tokens", "labels")]
+    sizes.append(f"{whole.n_potential:,} potential weights")
+    record.add("corpus", text=f"{', '.join(sizes)}. Tags right: {', '.join(told)}.")
+    cost = srsly.read_json(metrics / "brown-train.json")
+    times = {"wall": [cost["wall_seconds"]], "cpu": [cost["cpu_seconds"]]}
+    record.note(DATA, TRAINING, OURS, **times)
+    record.note(DATA, "peak", OURS, peak_mb=[cost["peak_mb"]])
+    needed = whole.n_potential * peers.BYTES_PER_WEIGHT / 2**20
+    record.note(DATA, "peak", f"{peers.WAPITI}, arithmetic", peak_mb=[needed])
+    if peers.has_wapiti():
         few = covering_sample(rows, int(_SHARE * len(rows)), source.label)
-        extrapolate(record, whole, encode(DATA, source, few))
-    record.write(output)
+        extrapolate(record, whole.corpus.n_tokens, Problem.of(DATA, source, few))
 
 
-if __name__ == "__main__":
-    typer.run(main)
+def tables(rows: list[Row], absent: list[str]) -> list[str]:
+    """Return the corpus and the accuracy; time and memory."""
+    return [*(row["text"] for row in rows if "text" in row), *compared(rows, absent)]

@@ -1,79 +1,82 @@
-"""Benchmark 6: tokens a second from Doc to written labels, on test parts.
+"""Tokens a second from Doc to features, and to written labels, on test parts.
 
 Chunks (CoNLL-2000) have the same features on all sides: the pipeline's templates, which for
 CRFsuite are dicts that Python makes. Tags (English EWT) have the default templates here, and there
-the lighter features that users of CRFsuite write for tags.
-
-All sides have the same gold tokens, one thread, and a pipeline of their own that has seen the
-training part: words that are new in the test part are new to its caches in each repetition. The
-yardsticks are spaCy's tokenizer on the same texts, and reading and writing Docs without labelling.
+the lighter features that users of CRFsuite write for tags. Words that are new in the test part are
+new to a pipeline's caches in each repetition.
 """
 
 import gc
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
 import spacy
-import typer
+from measure.processes import Cost, alternate, timed
+from measure.results import Row
+from measure.tables import number, table
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from . import crfsuite
-from .crfsuite_features import Item, chunking_items, tagging_items
-from .measurements import OURS, Record
-from .options import Output, Quick, Repeats
-from .timing import Cost, alternate, measured
+from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.features.featurizer import Featurizer
+
+from . import peers
+from .record import OURS, Options, cell, measurements, middle
+from .user_program import RECIPES, Recipe
 
 TAGS, CHUNKS, WHAT = "ud-en-ewt test", "conll2000 test", "Doc to labels"
 BATCH, EACH = f"{OURS}, in batches", f"{OURS}, Doc by Doc"
 USUAL, SAME = "CRFsuite, dict features", "CRFsuite, our features, made before"
 TOKENIZER = "spaCy's tokenizer"
 UNLABELLED = "Docs read and written, nothing else"
+FEATURES_DATA = "ud-en-ewt test"
+COLD, STEADY = "cold", "steady"
+EXPRESSIONS = (
+    r"u:regex('^\p{Lu}\p{Ll}+$')[0]",
+    r"u:regex('^[0-9.,]+$')[0]",
+    r"u:regex('^\p{Lu}{2,}$')[0]",
+    r"u:regex('\p{L}-\p{L}')[0]",
+    r"u:match('[aeiou]+$')[0]",
+    r"u:match('(ing|ed|ly|s)$')[0]",
+)
+SETS = {
+    "default templates": DEFAULT_TEMPLATES,
+    "default templates and 6 regular expressions": (*DEFAULT_TEMPLATES, *EXPRESSIONS),
+    "default templates and ngrams(2, 4)": (*DEFAULT_TEMPLATES, "u:ngrams(2, 4)[0]"),
+}
 PIPE = "sparse_crf"
-_ITERATIONS = 50
-_QUICK_DOCS = 200
-CHUNK = "chunk"  # the extension attribute that has the labels where tags are given
-# What is read of Docs and written to them; spaCy's stub does not know the names.
+CHUNK = "chunk"  # the extension attribute of the labels where tags are given
+_ITERATIONS, _QUICK_DOCS = 50, 200
+# What is read from Docs and written to them; spaCy's stub does not know the names.
 _READ: Any = ["ORTH", "SENT_START", "TAG"]
 _WRITTEN: Any = ["TAG"]
 
-# A side labels Docs of the pipeline's vocab, which have at most given tags, and returns its cost.
-Side = Callable[[Language, list[Doc]], Cost]
-# Dict features of words and tags.
-Recipe = Callable[[Sequence[str], Sequence[str]], list[Item]]
-
-
-@dataclass(frozen=True)
-class Job:
-    """A trained pipeline, the .spacy files of its data, and what users of CRFsuite do for it."""
-
-    data: str
-    model: Path
-    train: Path
-    test: Path
-    recipe: Recipe
+# A side takes Docs of the pipeline's vocab, which have at most given tags; running through what it
+# returns labels them.
+Side = Callable[[Language, list[Doc]], Iterable[Any]]
 
 
 def writes_chunks(nlp: Language) -> bool:
-    """Whether the labels of a pipeline are chunks, for which tags are given."""
+    """Return whether the labels of a pipeline are chunks, for which tags are given."""
     pipe: Any = nlp.get_pipe(PIPE)
     return bool(pipe.target.attr == f"_.{CHUNK}")
 
 
 def labels_of(nlp: Language, doc: Doc) -> list[str]:
-    """The labels of a Doc's tokens."""
+    """Return the labels of a Doc's tokens."""
     if writes_chunks(nlp):
         return [token._.get(CHUNK) for token in doc]
     return [token.tag_ for token in doc]
 
 
 def fresh(nlp: Language, gold: list[Doc]) -> list[Doc]:
-    """Docs of the gold tokens, without annotation but for tags that are given."""
+    """Return Docs of the gold tokens, without annotation but for tags that are given."""
     given = writes_chunks(nlp)
     return [
         Doc(
@@ -86,192 +89,162 @@ def fresh(nlp: Language, gold: list[Doc]) -> list[Doc]:
     ]
 
 
-def in_batches(nlp: Language, docs: list[Doc]) -> Cost:
-    """Our pipeline over a stream of Docs."""
-    with measured() as cost:
-        for _ in nlp.pipe(docs, batch_size=1000):
-            pass
-    return cost
-
-
-def doc_by_doc(nlp: Language, docs: list[Doc]) -> Cost:
-    """Our pipeline called for each Doc."""
-    with measured() as cost:
-        for doc in docs:
-            nlp(doc)
-    return cost
-
-
-def read_and_write(nlp: Language, docs: list[Doc]) -> Cost:
-    """Words, sentences and tags out of each Doc, and tags back: what no labeller can do without."""
-    with measured() as cost:
-        for doc in docs:
-            doc.from_array(_WRITTEN, doc.to_array(_READ)[:, -1:])
-    return cost
-
-
-def tokenize(nlp: Language, docs: list[Doc]) -> Cost:
-    """The tokenizer alone, on the Docs' texts."""
-    texts = [doc.text for doc in docs]
-    with measured() as cost:
-        for text in texts:
-            nlp.tokenizer(text)
-    return cost
-
-
-def dicts(recipe: Recipe, doc: Doc) -> list[Item]:
-    """Dict features of a Doc."""
+def dicts(recipe: Recipe, doc: Doc) -> list[dict[str, Any]]:
+    """Return dict features of a Doc."""
     return recipe([token.text for token in doc], [token.tag_ for token in doc])
 
 
-def with_dicts(tagger: Any, recipe: Recipe) -> Side:
-    """python-crfsuite with dict features: from the Docs' words to their labels."""
-
-    def run(nlp: Language, docs: list[Doc]) -> Cost:
-        as_chunks = writes_chunks(nlp)
-        with measured() as cost:
-            for doc in docs:
-                labels = tagger.tag(dicts(recipe, doc))
-                for token, label in zip(doc, labels, strict=True):
-                    if as_chunks:
-                        token._.set(CHUNK, label)
-                    else:
-                        token.tag_ = label
-        return cost
-
-    return run
-
-
-def with_our_features(tagger: Any) -> Side:
-    """python-crfsuite on our tests, whose names are strings already: look-up and Viterbi."""
-
-    def run(nlp: Language, docs: list[Doc]) -> Cost:
-        sentences = attributes(nlp, docs)
-        with measured() as cost:
-            for sentence in sentences:
-                tagger.tag(sentence)
-        return cost
-
-    return run
+def with_dicts(tagger: Any, recipe: Recipe, nlp: Language, docs: list[Doc]) -> Iterator[Doc]:
+    """Label by python-crfsuite with dict features: from the Docs' words to their labels."""
+    as_chunks = writes_chunks(nlp)
+    for doc in docs:
+        labels = tagger.tag(dicts(recipe, doc))
+        for token, label in zip(doc, labels, strict=True):
+            if as_chunks:
+                token._.set(CHUNK, label)
+            else:
+                token.tag_ = label
+        yield doc
 
 
 def attributes(nlp: Language, docs: list[Doc]) -> list[list[list[str]]]:
-    """Our unigram tests of each token as strings."""
+    """Return our attributes of each token as strings."""
     pipe: Any = nlp.get_pipe(PIPE)
     found = pipe.features(docs, "docs")
     rows = [[format(h, "x") for h in row if h] for row in found.unigram_hashes.tolist()]
     return [rows[a:b] for a, b in itertools.pairwise(found.offsets.tolist())]
 
 
-def train_tagger(
-    sentences: list[Any], gold: list[list[str]], model: Path, n_iterations: int
-) -> Any:
-    """Train CRFsuite on sentences of features, and open its model."""
+def train_tagger(sentences: list[Any], gold: list[list[str]], model: Path, n: int) -> Any:
+    """Train CRFsuite on sentences of features for n iterations, and open its model."""
     import pycrfsuite
 
-    parameters = {**crfsuite.PARAMETERS, "max_iterations": n_iterations}
+    parameters = {**peers.PARAMETERS, "max_iterations": n}
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", params=parameters, verbose=False)
     for sentence, labels in zip(sentences, gold, strict=True):
         trainer.append(sentence, labels)
     trainer.train(str(model))
-    tagger = pycrfsuite.Tagger()
-    tagger.open(str(model))
-    return tagger
+    return peers.open_tagger(model)
 
 
 def make_sides(
     nlp: Language, gold: list[Doc], recipe: Recipe, scratch: Path, n_iterations: int
 ) -> dict[str, Side]:
-    """All sides; CRFsuite is trained with the usual features, and with ours."""
-    sides: dict[str, Side] = {BATCH: in_batches, EACH: doc_by_doc}
-    if crfsuite.available():
+    """Return all sides; CRFsuite is trained with the usual features, and with ours."""
+    sides: dict[str, Side] = {
+        BATCH: lambda nlp, docs: nlp.pipe(docs, batch_size=1000),
+        EACH: lambda nlp, docs: map(nlp, docs),
+    }
+    if peers.has_crfsuite():
         plain, labels = fresh(nlp, gold), [labels_of(nlp, doc) for doc in gold]
-        usual_items = [dicts(recipe, doc) for doc in plain]
-        usual = train_tagger(usual_items, labels, scratch / "usual", n_iterations)
+        items = [dicts(recipe, doc) for doc in plain]
+        usual = train_tagger(items, labels, scratch / "usual", n_iterations)
         same = train_tagger(attributes(nlp, plain), labels, scratch / "same", n_iterations)
-        sides |= {USUAL: with_dicts(usual, recipe), SAME: with_our_features(same)}
-    return {**sides, UNLABELLED: read_and_write, TOKENIZER: tokenize}
+        sides[USUAL] = partial(with_dicts, usual, recipe)
+        # Look-up and Viterbi: names of attributes are strings already.
+        sides[SAME] = lambda nlp, docs: map(same.tag, attributes(nlp, docs))
+    # Every labeller must read words, sentences and tags from each Doc, and write tags.
+    sides[UNLABELLED] = lambda nlp, docs: (
+        doc.from_array(_WRITTEN, doc.to_array(_READ)[:, -1:]) for doc in docs
+    )
+    sides[TOKENIZER] = lambda nlp, docs: map(nlp.tokenizer, [doc.text for doc in docs])
+    return sides
 
 
-def accuracy(nlp: Language, side: Side, gold: list[Doc]) -> float:
-    """Share of the labels that a side writes that are right."""
-    docs = fresh(nlp, gold)
-    side(nlp, docs)
-    right = [
-        a == b
-        for x, y in zip(docs, gold, strict=True)
-        for a, b in zip(labels_of(nlp, x), labels_of(nlp, y), strict=True)
-    ]
-    return sum(right) / len(right)
-
-
-def read_docs(path: Path, nlp: Language, quick: bool) -> list[Doc]:
-    """Read gold Docs."""
-    docs = list(DocBin().from_disk(path).get_docs(nlp.vocab))
-    return docs[:_QUICK_DOCS] if quick else docs
-
-
-@contextmanager
-def _settled() -> Iterator[None]:
-    """Leave what is there out of Python's collections of garbage in the body of a `with`.
-
-    A full one goes over all corpora that are held here, and takes as long as a side's whole work.
-    """
+def run(side: Side, nlp: Language, docs: list[Doc]) -> Cost:
+    """Label Docs by a side; return the cost."""
+    work = side(nlp, docs)
     gc.collect()
+    # A full collection goes over all corpora that are held here, and takes as long as the work.
     gc.freeze()
     try:
-        yield
+        return timed(lambda: deque(work, maxlen=0))
     finally:
         gc.unfreeze()
 
 
-def compare(job: Job, record: Record, repeats: int, n_iterations: int, quick: bool) -> None:
-    """Label the test part with all sides in turn."""
-    nlp = spacy.load(job.model)
-    learnt, gold = read_docs(job.train, nlp, quick), read_docs(job.test, nlp, quick)
-
-    def run(side: Side) -> Cost:
-        own = spacy.load(job.model)
-        side(own, fresh(own, learnt))
-        docs = fresh(own, gold)
-        with _settled():
-            return side(own, docs)
-
-    with TemporaryDirectory() as scratch:
-        sides = make_sides(nlp, learnt, job.recipe, Path(scratch), n_iterations)
-        in_batches(nlp, fresh(nlp, gold))  # kernels
-        runs = {tool: lambda side=side: run(side) for tool, side in sides.items()}
-        n_tokens = sum(map(len, gold))
-        record.add(job.data, WHAT, alternate(repeats, runs), items=n_tokens)
-        record.details[job.data] = {
-            "tokens": n_tokens,
-            "accuracy": {
-                tool: accuracy(nlp, side, gold)
-                for tool, side in sides.items()
-                if tool not in (SAME, UNLABELLED, TOKENIZER)
-            },
-        }
+def accuracy(nlp: Language, side: Side, gold: list[Doc]) -> float:
+    """Return the share of the labels that a side writes that are right."""
+    docs = fresh(nlp, gold)
+    run(side, nlp, docs)
+    pairs = [
+        pair
+        for x, y in zip(docs, gold, strict=True)
+        for pair in zip(labels_of(nlp, x), labels_of(nlp, y), strict=True)
+    ]
+    return sum(a == b for a, b in pairs) / len(pairs)
 
 
-def main(
-    output: Output,
-    training: Annotated[Path, typer.Argument(help="Directory of ud and conll2000/model-best")],
-    corpus: Annotated[Path, typer.Argument(help="Directory of {ud,conll2000}-{train,test}.spacy")],
-    repeats: Repeats = 3,
-    quick: Quick = False,
-) -> None:
-    """Label the test parts."""
-    repeats, n_iterations = (1, 3) if quick else (repeats, _ITERATIONS)
-    record = Record("decode", quick, {"repeats": repeats, "CRFsuite iterations": n_iterations})
-    for data, name, recipe in (
-        (CHUNKS, "conll2000", chunking_items),
-        (TAGS, "ud", tagging_items),
-    ):
-        parts = (corpus / f"{name}-{part}.spacy" for part in ("train", "test"))
-        job = Job(data, training / name / "model-best", *parts, recipe)
-        compare(job, record, repeats, n_iterations, quick)
-    record.write(output)
+def measure(options: Options) -> None:
+    """Label both test parts with all sides in turn."""
+    repeats, n_iterations = options.times(3), 3 if options.quick else _ITERATIONS
+    record = options.record("decode", repeats=repeats, **{"CRFsuite iterations": n_iterations})
+    for data, name in ((CHUNKS, "conll2000"), (TAGS, "ud")):
+        model = options.folder / "training" / name / "model-best"
+        nlp = spacy.load(model)
+        folder, n = options.folder / "corpus", _QUICK_DOCS if options.quick else None
+        learnt, gold = (
+            list(DocBin().from_disk(folder / f"{name}-{part}.spacy").get_docs(nlp.vocab))[:n]
+            for part in ("train", "test")
+        )
+
+        def once(side: Side, model: Path = model, learnt=learnt, gold=gold) -> Cost:
+            own = spacy.load(model)
+            run(side, own, fresh(own, learnt))
+            return run(side, own, fresh(own, gold))
+
+        with TemporaryDirectory() as scratch:
+            sides = make_sides(nlp, learnt, RECIPES[name], Path(scratch), n_iterations)
+            run(sides[BATCH], nlp, fresh(nlp, gold))  # kernels
+            costs = alternate(repeats, {tool: partial(once, side) for tool, side in sides.items()})
+            for tool, side in sides.items():
+                labels = tool not in (SAME, UNLABELLED, TOKENIZER)
+                own = {"accuracy": accuracy(nlp, side, gold)} if labels else {}
+                items = sum(map(len, gold))
+                record.compare(data, WHAT, {tool: costs[tool]}, items=items, **own)
 
 
-if __name__ == "__main__":
-    typer.run(main)
+def tables(rows: list[Row], absent: list[str]) -> list[str]:
+    """Return speed and accuracy of each tool."""
+    lines = []
+    for row in measurements(rows):
+        shown = f"{100 * row['accuracy']:.2f} %" if "accuracy" in row else ""
+        lines.append([row["data"], row["tool"], cell(row), f"{number(middle(row))} s", shown])
+    return [table(["", "", "tokens", "the test part", "labels right"], lines)]
+
+
+# From Doc to features
+
+
+def read_twice(templates: tuple[str, ...], docs: list[Doc]) -> tuple[Cost, Cost]:
+    """Read Docs with a new featurizer, and once more; return both costs."""
+    features = Featurizer(templates)
+    return timed(lambda: features(docs)), timed(lambda: features(docs))
+
+
+def measure_features(options: Options) -> None:
+    """Read the test part with all sets of templates in turn."""
+    repeats = options.times(3)
+    path = options.folder / "corpus" / "ud-test.spacy"
+    docs = list(DocBin().from_disk(path).get_docs(spacy.blank("en").vocab))
+    docs = docs[: _QUICK_DOCS if options.quick else None]
+    record = options.record("templates", repeats=repeats)
+    for templates in SETS.values():
+        read_twice(templates, docs[:1])
+    costs = alternate(
+        repeats, {name: partial(read_twice, given, docs) for name, given in SETS.items()}
+    )
+    n_tokens, words = sum(map(len, docs)), {token.orth for doc in docs for token in doc}
+    for name, pairs in costs.items():
+        for tool, part in zip((COLD, STEADY), zip(*pairs, strict=True), strict=True):
+            record.compare(FEATURES_DATA, name, {tool: list(part)}, items=n_tokens)
+    record.remark(f"{n_tokens:,} tokens, {len(words):,} distinct words.")
+
+
+def tables_features(rows: list[Row], absent: list[str]) -> list[str]:
+    """Return thousands of tokens a second of the processor."""
+    speeds: dict[str, list[str]] = {}
+    for row in measurements(rows):
+        speed = number(row["items"] / median(row["cpu"]) / 1e3)
+        speeds.setdefault(row["what"], []).append(f"{speed} k/s")
+    return [table(["", COLD, STEADY], [[what, *found] for what, found in speeds.items()])]

@@ -1,34 +1,30 @@
-"""Benchmark 8: what the kernels reach of the machine's peaks, on one thread.
+"""What the kernels reach of the machine's peaks, on one thread.
 
 Sets of labels as large as those of phonemes with stress marks and of Brown's tags are drawn at
-random for the tests of the first chunks: what the kernels do depends on their number alone.
-
-Timed are public calls: a value and gradient, outer iterations, an epoch. Operations and bytes are
-those that the formulas of the call need, whatever is done. Every compiled function that a module of
-the package calls from Python is wrapped by a clock meanwhile, whatever its name and its arguments:
-the rows below have their shares.
+random for the features of the first chunks: what the kernels do depends on their number alone.
+Timed are public calls; meanwhile, every compiled function that a module of the package calls from
+Python is wrapped by a clock.
 """
 
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import typer
+from measure.data import Problem
+from measure.processes import measured, run, timed
+from measure.results import Row
+from measure.tables import number, table
+from numba import njit
 from numba.core.dispatcher import Dispatcher
-from wasabi import msg
 
-from .data import Problem, load
-from .measurements import Record
-from .options import Corpora, Output, Quick
-from .ours import Epochs, chain_loss, small_weights, train
-from .peaks import all_peaks
-from .timing import measured
+from .ours import Epochs, chain_loss, random_weights, train, whole_loss
+from .record import Options, Record
 
-CHUNKS = "conll2000"
 # Modules of the package call kernels; what kernels call is part of them.
 PACKAGE, KERNELS = "spacy_sparsecrf.", "spacy_sparsecrf.kernels"
 # Multiplications and additions of the polynomial exp: reduction, degree 12, scaling.
@@ -37,80 +33,120 @@ _EVALUATIONS = 3
 # Numbers of labels, with the precision of training, and how many tokens have them.
 LARGE_SETS = {160: "float64", 443: "float32"}
 _LARGE_TOKENS = 40_000
+_SHOWN = 8
 
-
-@dataclass(frozen=True)
-class Shape:
-    """What the formulas count with.
-
-    n, s, y: tokens, sequences, labels; padded: y padded to a multiple of 8; entries: tests of all
-    tokens; item: bytes of a number.
-    """
-
-    n: int
-    s: int
-    y: int
-    padded: int
-    entries: int
-    item: int
-
-    @property
-    def products(self) -> float:
-        """Operations of one matrix-vector product at each token that continues a sequence."""
-        return 2.0 * self.y * self.padded * (self.n - self.s)
-
-
-# Operations and bytes of a call.
-Formula = Callable[[Shape], tuple[float, float]]
-
-
-def chain_and_pairs(s: Shape) -> tuple[float, float]:
-    """Forward and backward products, exp, normalisation, and sums over pairs of labels.
-
-    Five numbers of a token and label are read or written for the vectors, two for the sums.
-    """
-    flops = 3 * s.products + (EXP_FLOPS + 10) * s.n * s.padded
-    return flops, 7.0 * s.item * s.n * s.padded
-
-
-def all_weights(s: Shape) -> tuple[float, float]:
-    """The same, and a row of weights added to scores, and of the gradient added to, a test."""
-    flops, traffic = chain_and_pairs(s)
-    rows = 2.0 * s.entries * s.padded
-    return flops + rows, traffic + s.item * rows + 4.0 * s.entries
-
+# Read by the libraries that numpy may come with, when they are loaded.
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "MKL", "OMP")}
+ONE_THREAD["VECLIB_MAXIMUM_THREADS"] = "1"
+_TRIALS = 7
+_LANE_ITEMS = 2048
+# Multiply-adds of one element in `_multiply_add`: four chains of sixteen.
+_CHAINS, _LINKS = 4, 16
 
 DENSE, WORKING = "gradient, all weights", "gradient, working set"
 OBSERVED = "gradient, observed pairs of a test and a label, all pairs of labels"
 OUTER, EPOCH = "two outer iterations, with the warm start", "SGD-L1 epoch"
-# Of few weights nothing is counted: the chain beside them is large. Nothing at all is of outer
-# iterations, which evaluate an unknown number of times.
-FORMULAS: dict[str, Formula] = {
-    DENSE: all_weights,
-    WORKING: chain_and_pairs,
-    OBSERVED: chain_and_pairs,
-    EPOCH: chain_and_pairs,
-}
+# Operations and bytes of a call. Few weights count nothing beside the chain; outer iterations,
+# which evaluate an unknown number of times, have no formula.
+Counts = tuple[float, float]
 
 
-def shape_of(problem: Problem, precision: str) -> Shape:
-    """Count a problem, of which sequences without weight are left out."""
-    corpus, n_labels = problem.corpus, problem.n_labels
-    lengths = np.diff(corpus.offsets)
-    counted = corpus.weights > 0.0
-    entries = np.diff(corpus.uni_indptr)[np.repeat(counted, lengths)]
-    return Shape(
-        n=int(lengths[counted].sum()),
-        s=int(counted.sum()),
-        y=n_labels,
-        padded=-(-n_labels // 8) * 8,
-        entries=int(entries.sum()),
-        item=np.dtype(precision).itemsize,
-    )
+# Peaks
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def _multiply_add(x: np.ndarray, start: np.ndarray, out: np.ndarray, times: int) -> None:
+    """Evaluate polynomials in four independent chains; the loop over i is vectorised.
+
+    start: [4], of x's type, as literals would make float64 of float32.
+    """
+    p, q, r, s = start[0], start[1], start[2], start[3]
+    for _ in range(times):
+        for i in range(len(x)):
+            v = x[i]
+            a, b, c, d = p, q, r, s
+            for _ in range(16):
+                a = a * v + p
+                b = b * v + q
+                c = c * v + r
+                d = d * v + s
+            out[i] = (a + b) + (c + d)
+
+
+@njit(error_model="numpy")
+def _triad(a: np.ndarray, b: np.ndarray, c: np.ndarray, factor: float) -> None:
+    for i in range(len(a)):
+        a[i] = b[i] + factor * c[i]
+
+
+def _best(work: float, call: Callable[[], object]) -> float:
+    """Return billions of units of work a second; the first of the calls compiles."""
+    call()
+    return work / min(timed(call).wall for _ in range(_TRIALS)) / 1e9
+
+
+def multiply_add(dtype: str) -> float:
+    """Return GFLOP/s of multiply-adds on data in the first cache."""
+    x = np.linspace(0.1, 0.9, _LANE_ITEMS).astype(dtype)
+    start, out, times = np.linspace(0.1, 0.4, 4).astype(dtype), np.empty_like(x), 2000
+    work = 2 * _CHAINS * _LINKS * len(x) * times
+    return _best(work, lambda: _multiply_add(x, start, out, times))
+
+
+def triad(n: int = 1 << 24) -> float:
+    """Return GB/s of a := b + s c on arrays of n float64 that no cache holds."""
+    a, b, c = np.zeros(n), np.ones(n), np.ones(n)
+    return _best(24 * n, lambda: _triad(a, b, c, 3.0))
+
+
+def matrix_product(n: int = 1024) -> float:
+    """Return GFLOP/s of numpy's product of float64 matrices, in this process."""
+    a = np.random.default_rng(0).normal(size=(n, n))
+    out = np.empty_like(a)
+    return _best(2 * n**3, lambda: np.matmul(a, a, out=out))
+
+
+def all_peaks() -> dict[str, float]:
+    """Return every peak, by name; the highest of the float64 ones is `peak`."""
+    script = "from bench.kernels import matrix_product; print(matrix_product())"
+    product = float(run(["python", "-c", script], ONE_THREAD).output.split()[-1])
+    loop = multiply_add("float64")
+    return {
+        "multiply-add, float64": loop,
+        "multiply-add, float32": multiply_add("float32"),
+        "matrix product, float64": product,
+        "peak": max(loop, product),
+        "triad": triad(),
+    }
+
+
+# Profiles
+
+
+def counts(problem: Problem, precision: str, what: str) -> Counts | None:
+    """Return the operations and bytes of a call; None if no formula gives them.
+
+    Forward and backward products, exp, normalisation, and sums over pairs of labels: five numbers
+    of a token and label are read or written for the vectors, two for the sums. With all weights
+    also a row of weights added to scores, and of the gradient, for each feature of a token.
+    Sequences without weight are left out; labels are padded to a multiple of 8.
+    """
+    if what == OUTER:
+        return None
+    corpus, y = problem.corpus, problem.n_labels
+    lengths, counted = np.diff(corpus.offsets), corpus.weights > 0.0
+    n, padded, item = int(lengths[counted].sum()), -(-y // 8) * 8, np.dtype(precision).itemsize
+    products = 2.0 * y * padded * (n - int(counted.sum()))
+    flops, traffic = 3 * products + (EXP_FLOPS + 10) * n * padded, 7.0 * item * n * padded
+    if what == DENSE:
+        entries = int(np.diff(corpus.uni_indptr)[np.repeat(counted, lengths)].sum())
+        rows = 2.0 * entries * padded
+        flops, traffic = flops + rows, traffic + item * rows + 4.0 * entries
+    return flops, traffic
 
 
 def with_random_labels(problem: Problem, n_labels: int) -> Problem:
-    """The tests of a problem's first sequences with labels of a larger set."""
+    """Return a problem's first sequences with labels of a larger set."""
     corpus = problem.corpus
     labels = np.random.default_rng(0).integers(0, n_labels, len(corpus.labels), np.int32)
     weights = np.where(corpus.offsets[1:] <= _LARGE_TOKENS, corpus.weights, 0.0)
@@ -119,7 +155,7 @@ def with_random_labels(problem: Problem, n_labels: int) -> Problem:
 
 
 class Clock:
-    """Calls a function and adds up the time it takes."""
+    """Calls a kernel and adds up the time it takes."""
 
     def __init__(self, kernel: Any, seconds: dict[str, float]) -> None:
         self._kernel, self._seconds = kernel, seconds
@@ -137,11 +173,11 @@ def clocked() -> Iterator[dict[str, float]]:
     """Wrap the kernels that the package calls; seconds of each by name, filled as they run."""
     seconds: dict[str, float] = defaultdict(float)
     names = [name for name in sys.modules if name.startswith(PACKAGE)]
-    callers = [sys.modules[name] for name in names if not name.startswith(KERNELS)]
     wrapped = [
-        (module, name, value)
-        for module in callers
-        for name, value in vars(module).items()
+        (sys.modules[caller], name, value)
+        for caller in names
+        if not caller.startswith(KERNELS)
+        for name, value in vars(sys.modules[caller]).items()
         if isinstance(value, Dispatcher)
     ]
     for module, name, kernel in wrapped:
@@ -153,84 +189,86 @@ def clocked() -> Iterator[dict[str, float]]:
             setattr(module, name, value)
 
 
-def profile(work: Callable[[], object], times: int) -> tuple[dict[str, float], float]:
-    """Seconds of each kernel, and of all the work, in one of several calls."""
-    with clocked() as seconds, measured() as cost:
-        for _ in range(times):
-            work()
-    return {name: value / times for name, value in seconds.items()}, cost.wall / times
-
-
-def rows(
-    kernels: dict[str, float],
-    total: float,
-    shape: Shape,
-    formula: Formula | None,
-    peaks: dict[str, float],
-) -> list[dict[str, Any]]:
-    """A row of the table for all of the work, then one for each kernel, the slowest first."""
-    each = total / shape.n * 1e6
-    whole: dict[str, Any] = {"kernel": f"all, {each:.3g} us a token", "seconds": total}
-    if formula:
-        flops, traffic = formula(shape)
-        whole |= {"gflops": flops / total / 1e9, "gbs": traffic / total / 1e9}
-        whole["of_peak"] = whole["gflops"] / peaks["peak"]
-        whole["of_triad"] = whole["gbs"] / peaks["triad"]
-    parts = sorted(kernels.items(), key=lambda item: -item[1])
-    parts.append(("not in kernels", total - sum(kernels.values())))
-    shown = [whole, *({"kernel": name, "seconds": seconds} for name, seconds in parts)]
-    return [{**row, "share": row["seconds"] / total} for row in shown]
-
-
 def works(problem: Problem) -> dict[str, Callable[[], object]]:
-    """What is profiled: gradients of all weights and of a working set, screening, SGD."""
-    loss = chain_loss(problem)
-    every = loss.restrict(loss.all_coordinates())
-    theta = small_weights(problem.n_potential)
-    recorder, _ = train(problem, steps=3)
-    epochs = Epochs(problem)
+    """Return what is profiled: gradients of all weights and of a working set, screening, SGD."""
+    every, theta = whole_loss(problem, 0)
+    watched, _ = train(problem, steps=3)
     return {
-        DENSE: lambda: every.value_and_grad(theta),
-        WORKING: lambda: recorder.loss.value_and_grad(recorder.theta),
-        OUTER: lambda: train(problem, steps=2),
-        EPOCH: epochs.run,
+        DENSE: partial(every.value_and_grad, theta),
+        WORKING: partial(watched.loss.value_and_grad, watched.theta),
+        OUTER: partial(train, problem, steps=2),
+        EPOCH: Epochs(problem).run,
     }
 
 
 def observed_gradient(problem: Problem, precision: str) -> dict[str, Callable[[], object]]:
-    """What is profiled with many labels."""
+    """Return what is profiled with many labels."""
     loss = chain_loss(problem, precision=precision)
     n_unigram = len(problem.corpus.unigram_keys) * problem.n_labels
     pairs = np.arange(n_unigram, problem.n_potential)
     working = loss.restrict(np.union1d(loss.observed_coordinates(), pairs))
-    theta = small_weights(len(working.coordinates))
-    return {OBSERVED: lambda: working.value_and_grad(theta)}
+    theta = random_weights(len(working.coordinates))
+    return {OBSERVED: partial(working.value_and_grad, theta)}
 
 
-def note(record: Record, name: str, shape: Shape, jobs: dict[str, Callable[[], object]]) -> None:
-    """Profile what is done with a problem."""
+def note(
+    record: Record,
+    name: str,
+    problem: Problem,
+    precision: str,
+    jobs: dict[str, Callable[[], object]],
+) -> None:
+    """Profile what is done with a problem: a row for all of it, then one for each kernel."""
+    corpus = problem.corpus
+    n_tokens = int(np.diff(corpus.offsets)[corpus.weights > 0.0].sum())
     for what, work in jobs.items():
         work()
-        kernels, total = profile(work, _EVALUATIONS)
-        table = rows(kernels, total, shape, FORMULAS.get(what), record.details["peaks"])
-        record.details[f"{name}, {what}"] = table
-        msg.text(f"{name}, {what}: {total:.4g} s")
+        with clocked() as seconds, measured() as cost:
+            for _ in range(_EVALUATIONS):
+                work()
+        total, found = cost.wall / _EVALUATIONS, counts(problem, precision, what)
+        of, formula = f"{name}, {what}", {"flops": found[0], "bytes": found[1]} if found else {}
+        whole = f"all, {total / n_tokens * 1e6:.3g} us a token"
+        record.add(f"{of}: all", of=of, kernel=whole, seconds=total, **formula)
+        parts = {kernel: value / _EVALUATIONS for kernel, value in seconds.items()}
+        parts = dict(sorted(parts.items(), key=lambda item: -item[1]))
+        parts["not in kernels"] = total - sum(parts.values())
+        for kernel, value in parts.items():
+            record.add(f"{of}: {kernel}", of=of, kernel=kernel, seconds=value)
 
 
-def main(output: Output, corpora: Corpora, quick: Quick = False) -> None:
+def measure(options: Options) -> None:
     """Measure peaks, then kernels."""
-    record = Record("kernels", quick, {"evaluations": _EVALUATIONS})
-    record.details["peaks"] = all_peaks()
-    problems = {name: load(corpora / f"{name}.npz") for name in (CHUNKS, "nettalk-3grm")}
-    for name, problem in problems.items():
-        note(record, name, shape_of(problem, "float64"), works(problem))
+    record = options.record("kernels", evaluations=_EVALUATIONS)
+    for name, value in all_peaks().items():
+        record.add(name, peak=value)
+    problems = [Problem.load(options.corpus(name)) for name in ("conll2000", "nettalk-3grm")]
+    for problem in problems:
+        note(record, problem.name, problem, "float64", works(problem))
     for n_labels, precision in LARGE_SETS.items():
-        problem = with_random_labels(problems[CHUNKS], n_labels)
-        name = f"{CHUNKS}, {n_labels} random labels, {precision}"
-        jobs = observed_gradient(problem, precision)
-        note(record, name, shape_of(problem, precision), jobs)
-    record.write(output)
+        problem = with_random_labels(problems[0], n_labels)
+        name = f"{problem.name}, {n_labels} random labels, {precision}"
+        note(record, name, problem, precision, observed_gradient(problem, precision))
 
 
-if __name__ == "__main__":
-    typer.run(main)
+def tables(rows: list[Row], absent: list[str]) -> list[str]:
+    """Return peaks, then a table for each call that was profiled."""
+    peaks = {row["name"]: row["peak"] for row in rows if "peak" in row}
+    units = {name: "GB/s" if name == "triad" else "GFLOP/s" for name in peaks}
+    lines = [[name, f"{number(value)} {units[name]}"] for name, value in peaks.items()]
+    parts = [table(["one thread", ""], lines)]
+    for of in dict.fromkeys(row["of"] for row in rows if "of" in row):
+        own = [row for row in rows if row.get("of") == of][:_SHOWN]
+        header = [of, "ms", "share", "GFLOP/s (of peak)", "GB/s (of triad)"]
+        parts.append(table(header, [_line(row, own[0]["seconds"], peaks) for row in own]))
+    return parts
+
+
+def _line(row: Row, total: float, peaks: dict[str, float]) -> list[str]:
+    cells = ["", ""]
+    if "flops" in row:
+        reached = (row[key] / row["seconds"] / 1e9 for key in ("flops", "bytes"))
+        most = peaks["peak"], peaks["triad"]
+        cells = [f"{number(a)} ({100 * a / b:.0f} %)" for a, b in zip(reached, most, strict=True)]
+    seconds = row["seconds"]
+    return [row["kernel"], number(1e3 * seconds), f"{100 * seconds / total:.0f} %", *cells]

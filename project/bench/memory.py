@@ -1,78 +1,63 @@
-"""Benchmark 5: peak resident memory of training, each time in a process of its own.
+"""Peak resident memory of training, each time in a child process.
 
-Ours holds the encoded corpus as well; the process that only loads it tells how much that is.
-Wapiti's arithmetic is 128 bytes a potential weight: sixteen float64 vectors. It is measured
-where that fits in the memory that is free, once, over six iterations, so that all vectors are in
-use.
+    python -m bench.memory CORPUS STEPS
+
+trains in this process. Wapiti is measured where its vectors fit in the memory that is free, once,
+over six iterations, so that all vectors are in use.
 """
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import typer
-from reports.machine import available_memory
+from measure.data import Problem
+from measure.machine import memory
+from measure.processes import run
 
-from . import wapiti
-from .data import Problem, load
-from .measurements import OURS, Measurement, Record
-from .options import Corpora, Output, Quick, Repeats
-from .timing import run_process
+from . import peers
+from .ours import train
+from .record import OURS, Options
 
-WHAT, LOADING, ARITHMETIC = "peak", "corpus only", f"{wapiti.NAME}, arithmetic"
-_STEPS = 3
-_PEER_ITERATIONS = 6
-# Room that a peer must have beyond its vectors.
+WHAT, LOADING, ARITHMETIC = "peak", "corpus only", f"{peers.WAPITI}, arithmetic"
+_STEPS, _PEER_ITERATIONS = 3, 6
+# Room that a peer needs beyond its vectors.
 _SLACK = 1.25
 
 
-def peak_of_ours(path: Path, steps: int) -> float:
-    """MB of a process that trains on a corpus for some outer iterations."""
-    command = [sys.executable, "-m", "bench.train_child", str(path), str(steps)]
-    return run_process(command).peak_mb
+def child(corpus: Path, steps: int) -> list[str]:
+    """Return the command that trains on a corpus for some outer iterations; 0: only loads it."""
+    return ["python", "-m", "bench.memory", str(corpus), str(steps)]
 
 
-def measure_ours(record: Record, path: Path, problem: Problem, repeats: int) -> None:
-    """Add our peaks."""
-    for what, n in ((LOADING, 0), (WHAT, _STEPS)):
-        peaks = [peak_of_ours(path, n) for _ in range(repeats)]
-        record.measurements.append(Measurement(problem.name, what, OURS, peak_mb=peaks))
-
-
-def measure_wapiti(record: Record, problem: Problem) -> None:
-    """Add Wapiti's arithmetic, and its peak where that fits."""
-    needed = problem.n_potential * wapiti.BYTES_PER_WEIGHT
-    record.measurements.append(
-        Measurement(problem.name, WHAT, ARITHMETIC, peak_mb=[needed / 2**20])
-    )
-    free = available_memory()
-    if not wapiti.available():
-        return
-    if _SLACK * needed > free:
-        record.remarks.append(f"{problem.name}: {wapiti.NAME} does not fit in the free memory.")
-    else:
-        with TemporaryDirectory() as directory:
-            run = wapiti.train(problem, Path(directory), _PEER_ITERATIONS)
-        record.measurements.append(
-            Measurement(problem.name, WHAT, wapiti.NAME, peak_mb=[run.peak_mb])
-        )
+def measure(options: Options) -> None:
+    """Measure two sets of templates."""
+    repeats = options.times(3)
+    record = options.record("memory", repeats=repeats, **{"outer iterations": _STEPS})
+    for name in ("nettalk-3grm", "nettalk-5grm"):
+        path = options.corpus(name)
+        problem = Problem.load(path)
+        for what, steps in ((LOADING, 0), (WHAT, _STEPS)):
+            peaks = [run(child(path, steps)).peak_mb for _ in range(repeats)]
+            record.note(name, what, OURS, peak_mb=peaks)
+        needed = problem.n_potential * peers.BYTES_PER_WEIGHT
+        record.note(name, WHAT, ARITHMETIC, peak_mb=[needed / 2**20])
+        if peers.has_wapiti() and _SLACK * needed > memory():
+            record.remark(f"{name}: {peers.WAPITI} does not fit in the free memory.")
+        elif peers.has_wapiti():
+            with TemporaryDirectory() as scratch:
+                peak = peers.train_wapiti(problem, Path(scratch), _PEER_ITERATIONS).peak_mb
+            record.note(name, WHAT, peers.WAPITI, peak_mb=[peak])
 
 
 def main(
-    output: Output,
-    corpora: Corpora,
-    repeats: Repeats = 3,
-    quick: Quick = False,
+    corpus: Annotated[Path, typer.Argument(help="Encoded corpus")],
+    steps: Annotated[int, typer.Argument(help="Outer iterations; 0: only load")],
 ) -> None:
-    """Measure both sets of templates."""
-    record = Record("memory", quick, {"repeats": repeats, "outer iterations": _STEPS})
-    for name in ("nettalk-3grm", "nettalk-5grm"):
-        path = corpora / f"{name}.npz"
-        problem = load(path)
-        record.details[name] = {"potential weights": problem.n_potential}
-        measure_ours(record, path, problem, 1 if quick else repeats)
-        measure_wapiti(record, problem)
-    record.write(output)
+    """Load a corpus and train on it."""
+    problem = Problem.load(corpus)
+    if steps:
+        train(problem, steps=steps)
 
 
 if __name__ == "__main__":

@@ -1,71 +1,103 @@
-"""Benchmark 10: memory of training on Brown once and ten times over, in memory and in files.
+"""Memory of training on Brown once and ten times over, in memory and in files.
 
-Each in a process of its own. Templates, labels (first letters of tags) and outer iterations are
-few: none of them matters to what grows with the corpus. Beyond what is resident it tells what is
-anonymous, VmRSS less RssFile: pages of files are the system's to take back.
+    python -m bench.out_of_core FILE TIMES CORPUS_DIR SENTENCES
+
+trains in this process. Templates, labels and outer iterations are few: none of them matters to what
+grows with the corpus.
 """
 
+import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
+import spacy
 import typer
-from columns import find
+from measure.data import QUICK_SENTENCES, find, read_tsv
+from measure.processes import run
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
 
-from .data import PROJECT, QUICK_SENTENCES
-from .measurements import OURS, Measurement, Record
-from .options import Output, Quick
-from .timing import ProcessCost, run_process
+from .ours import L1, L2
+from .record import OURS, Options
 
+FILE = "brown.train.tsv.gz"
 RESIDENT, ANONYMOUS, SECONDS = "peak, resident", "peak, anonymous", "seconds"
 MEMORY, FILES = f"{OURS}, in memory", f"{OURS}, in files"
-_STEPS = 1
 _TIMES = (1, 10)
+# Of a component, for runs whose templates, labels and iterations are few.
+SMALL = {
+    "features": {
+        "@crf_features": "spacy_sparsecrf.Templates.v1",
+        "templates": ["b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"],
+    },
+    "solver": {
+        "@crf_solvers": "spacy_sparsecrf.OWLQN.v1",
+        "inner_iterations": 3,
+        "warm_start_epochs": 1,
+        "average_warm_start": False,
+    },
+    "l1": L1,
+    "l2": L2,
+}
+# First letters of tags that are labels of their own; the others share one.
+_LETTERS, _OTHER = frozenset("ABCDHIJMNPRTVW"), "-"
 
 
-def train(path: Path, times: int, cache_dir: str, sentences: int) -> tuple[ProcessCost, Any]:
-    """What a process took that trains on a corpus so many times over, and its figures."""
-    command = [sys.executable, "-m", "bench.out_of_core_child", str(path), str(times), str(_STEPS)]
-    command += ["--cache-dir", cache_dir, "--sentences", str(sentences)]
-    cost = run_process(command)
-    return cost, json.loads(cost.output.splitlines()[-1])
+def examples(path: Path, times: int, sentences: int, nlp: Language) -> Iterator[Example]:
+    """Read the sentences of a file (0 = all) so many times; labels are first letters of tags."""
+    for _ in range(times):
+        for i, rows in enumerate(read_tsv(path)):
+            if sentences and i >= sentences:
+                break
+            words = [row[0] for row in rows]
+            letters = [row[1][0] if row[1][0] in _LETTERS else _OTHER for row in rows]
+            reference = Doc(nlp.vocab, words=words, tags=letters)
+            yield Example(Doc(nlp.vocab, words=words), reference)
 
 
-def measure(record: Record, path: Path, times: int, tool: str, sentences: int) -> None:
-    """Add the figures of one run."""
-    with TemporaryDirectory(dir=record.settings["directory"]) as directory:
-        cost, figures = train(path, times, directory if tool == FILES else "", sentences)
-    data = f"brown x {times}"
-    for what, peak in (
-        (RESIDENT, max(cost.peak_mb, figures["resident MB"])),
-        (ANONYMOUS, figures["anonymous MB"]),
-    ):
-        record.measurements.append(Measurement(data, what, tool, peak_mb=[peak]))
-    record.measurements.append(Measurement(data, SECONDS, tool, [cost.wall], [cost.cpu]))
-    record.details[f"{data}, {tool}"] = figures
+def measure(options: Options) -> None:
+    """Measure all four, and compare the models; files are made in corpus/ and removed."""
+    path, scratch = find(options.data, [FILE]), options.folder / "corpus"
+    sentences = QUICK_SENTENCES if options.quick else options.sentences
+    scratch.mkdir(parents=True, exist_ok=True)
+    record = options.record("out_of_core", **{"outer iterations": 1, "threads": 1})
+    for times in _TIMES:
+        models, data = set(), f"brown x {times}"
+        for tool in (FILES, MEMORY):
+            with TemporaryDirectory(dir=scratch.resolve()) as place:
+                given = str(times), place if tool == FILES else "", str(sentences)
+                command = ["python", "-m", "bench.out_of_core", str(path), *given]
+                cost = run(command)
+            figures = json.loads(cost.output.splitlines()[-1])
+            models.add(figures["model"])
+            record.note(data, RESIDENT, tool, peak_mb=[cost.peak_mb], **figures)
+            record.note(data, ANONYMOUS, tool, peak_mb=[cost.anonymous_mb])
+            record.compare(data, SECONDS, {tool: [cost]})
+        same = "the same bytes" if len(models) == 1 else "NOT the same"
+        record.remark(f"{data}: both models are {same}.")
 
 
 def main(
-    output: Output,
-    directories: Annotated[list[str], typer.Argument(help="Directories to look in, in order")],
-    scratch: Annotated[Path, typer.Option(help="Where directories of corpora are made")] = Path(),
-    quick: Quick = False,
+    corpus: Annotated[Path, typer.Argument(help="File of words and tags, a token a line")],
+    times: Annotated[int, typer.Argument(help="How often to read it")],
+    cache_dir: Annotated[str, typer.Argument(help="Directory of the corpus in files, or ''")],
+    sentences: Annotated[int, typer.Argument(help="Sentences to read, 0 for all")],
 ) -> None:
-    """Measure all four, and compare the models."""
-    path = find(directories, ["brown.train.tsv.gz"], base=PROJECT.parent)
-    scratch.mkdir(parents=True, exist_ok=True)
-    settings = {"outer iterations": _STEPS, "threads": 1, "directory": str(scratch.resolve())}
-    record = Record("out_of_core", quick, settings)
-    for times in _TIMES:
-        for tool in (FILES, MEMORY):
-            measure(record, path, times, tool, QUICK_SENTENCES if quick else 0)
-        models = {record.details[f"brown x {times}, {tool}"]["model"] for tool in (FILES, MEMORY)}
-        same = "the same bytes" if len(models) == 1 else "NOT the same"
-        record.remarks.append(f"brown x {times}: both models are {same}.")
-    record.settings.pop("directory")
-    record.write(output)
+    """Train for an outer iteration, and write figures to stdout as JSON."""
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("sparse_crf", config={**SMALL, "n_threads": 1})
+    pipe.initialize(
+        lambda: examples(corpus, times, sentences, nlp), nlp=nlp, cache_dir=cache_dir or None
+    )
+    losses = pipe.update([])
+    pipe.finish_update(None)
+    model = hashlib.blake2b(pipe.to_bytes(exclude=["vocab"]), digest_size=8).hexdigest()
+    sys.stdout.write(json.dumps({"objective": losses[pipe.name], "model": model}) + "\n")
 
 
 if __name__ == "__main__":

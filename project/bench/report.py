@@ -1,142 +1,145 @@
-"""Write BENCHMARKS.md from the stored figures."""
+"""Write BENCHMARKS.md from the rows of all benchmarks."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-import typer
-from reports.document import NOTHING, Document, Metrics, Project, Published, Section, read_published
-from reports.machine import ABSENT
-from reports.records import read_records
-from reports.tables import read_rows, table
+from measure.document import Document, Published, read_published
+from measure.machine import ABSENT
+from measure.results import Row, is_trial, machines_of, read_rows
+from measure.tables import read_rows as rows_of
+from measure.tables import table
 
-from . import crfpp, crfsuite, wapiti
-from .measurements import Record, record_of
-from .sections import SECTIONS, Benchmark, body_of
-from .targets import render as render_targets
+from . import targets
+from .peers import CRFSUITE, WAPITI
+from .record import Options, compared
 
-COMMAND = "python -m spacy project run bench project"
-_HEAD = f"""# Benchmarks
-
-Written by `{COMMAND}`, and `bench-brown`; do not edit. Figures are medians of
-alternating repetitions: ours, peer, ours, peer, ... Seconds are those of the clock, with seconds of
-the processor, of all threads, in parentheses; M/s are millions of tokens a second. `x` says how
-many times more the peer took. `>` marks runs that were cut off before they got there: lower bounds.
-Repetitions of what was measured here are in `metrics/bench/`. A full run keeps sections, and rows
-of targets, that were not measured again as they were published. Where training is compared the
-penalty is l1 = 0.5, l2 = 0.00001, and there is no start label, which peers do not have.
-"""
-DOCUMENT = Document(
-    "BENCHMARKS.md", _HEAD, "samples of the data, with few repetitions", "bench/plots"
-)
-_TARGETS = "Targets"
+Records = Mapping[str, Sequence[Row]]
+TARGETS = "Targets"
 _SEPARATOR = "; "
 
 
-def read(directory: Path) -> dict[str, Record]:
-    """Read the records that are there, by name of the benchmark."""
-    stored = read_records(directory, [section.name for section in SECTIONS])
-    return {name: record_of(record) for name, record in stored.items()}
+@dataclass(frozen=True)
+class Benchmark:
+    """A section: its heading, and the module that measures and makes its tables.
+
+    peers: that may be missing; kind: suffix of the module's functions; row_names: how many cells
+    name a row, if rows that were not measured again stay; else 0.
+    """
+
+    title: str
+    module: str
+    peers: tuple[str, ...] = ()
+    kind: str = ""
+    row_names: int = 0
+
+    def measure(self, options: Options) -> None:
+        """Measure."""
+        getattr(import_module(f"bench.{self.module}"), f"measure{self.kind}")(options)
+
+    def tables(self, rows: list[Row], absent: list[str]) -> list[str]:
+        """Return its tables."""
+        module = import_module(f"bench.{self.module}")
+        found: list[str] = getattr(module, f"tables{self.kind}", compared)(rows, absent)
+        return found
 
 
-def machine_table(records: Mapping[str, Record], kept: str) -> str:
-    """What the figures were measured on; where benchmarks differ in it, all that they say.
+_W, _C = WAPITI, CRFSUITE
+BENCHMARKS = {
+    "agreement": Benchmark("The same problem", "agreement", (_W, _C)),
+    "gradient": Benchmark("One gradient", "speed", (_W, _C), "_gradients"),
+    "objective": Benchmark("Time to the best objective", "objective", (_W, _C)),
+    "whole": Benchmark("Whole runs", "whole", (_C,), row_names=2),
+    "sgd": Benchmark("An epoch of SGD-L1", "speed", (_W,), "_epochs"),
+    "threads": Benchmark("Threads", "speed", (_W,), "_threads"),
+    "memory": Benchmark("Peak memory of training", "memory", (_W,)),
+    "decode": Benchmark("From Doc to labels", "decode", (_C,)),
+    "templates": Benchmark("From Doc to tests", "decode", kind="_features"),
+    "startup": Benchmark("Start-up", "startup"),
+    "kernels": Benchmark("Kernels and the machine's peaks", "kernels"),
+    "floor": Benchmark("The chain and its floor", "floor"),
+    "brown": Benchmark("Brown: 443 labels", "brown", (_W,)),
+    "out_of_core": Benchmark("A corpus in files", "out_of_core"),
+}
+DOCUMENT = Document(
+    "BENCHMARKS.md",
+    "samples of the data, with few repetitions",
+    "bench/plots",
+    frozenset(one.title for one in BENCHMARKS.values()),
+)
+
+
+def machine_table(machines: Iterable[Mapping[str, Any]], kept: str) -> str:
+    """Return the machines' properties; where sessions differ in one, all that they say.
 
     kept: the table of what was not measured again, whose values come last.
     """
-    published = {name: value.split(_SEPARATOR) for name, value in read_rows(kept)}
+    published = {name: value.split(_SEPARATOR) for name, value in rows_of(kept)}
     found: dict[str, list[str]] = {name: [] for name in published}
-    for record in records.values():
-        for name, value in _flat(record.machine).items():
-            found.setdefault(name, []).append(value)
+    labels = {"memory_gb": "memory, GB", "wapiti_build": "Wapiti's build", "wapiti": "Wapiti"}
+    for machine in machines:
+        left_out = {"packages", "wapiti_build" if _lacks(machine, _W) else ""}
+        for name, value in {**machine, **machine["packages"]}.items():
+            if name not in left_out:
+                found.setdefault(labels.get(name, name), []).append(str(value))
     for name, values in published.items():
         found[name] += values
-    rows = [[name, _SEPARATOR.join(dict.fromkeys(values))] for name, values in found.items()]
-    return table(["measured on", ""], rows)
+    lines = [[name, _SEPARATOR.join(dict.fromkeys(values))] for name, values in found.items()]
+    return table(["measured on", ""], lines)
 
 
-def _flat(machine: Mapping[str, Any]) -> dict[str, str]:
-    labels = {"memory_gb": "memory, GB", "wapiti_build": "Wapiti's build", "wapiti": "Wapiti"}
-    labels |= {"crf_learn": "CRF++"}
-    flat: dict[str, str] = {}
-    for name, value in machine.items():
-        if isinstance(value, dict):
-            flat |= {str(key): str(version) for key, version in value.items()}
-        else:
-            flat[labels.get(name, name)] = str(value)
-    if flat.get("Wapiti") == ABSENT:
-        flat.pop("Wapiti's build", None)
-    return flat
+def _lacks(machine: Mapping[str, Any], peer: str) -> bool:
+    if peer == _W:
+        return bool(machine["wapiti"] == ABSENT)
+    return bool(machine["packages"]["python-crfsuite"] == "not installed")
 
 
-def absent_peers(record: Record) -> list[str]:
-    """Peers that were not there when a record was made."""
-    machine = record.machine
-    absent = {
-        wapiti.NAME: machine["wapiti"] == ABSENT,
-        crfpp.NAME: machine["crf_learn"] == ABSENT,
-        crfsuite.NAME: machine["packages"]["python-crfsuite"] == "not installed",
-    }
-    return [name for name, is_absent in absent.items() if is_absent]
+def with_kept_rows(body: str, published: Sequence[str], row_names: int) -> str:
+    """Return a table, with the rows of a published one that were not measured again."""
+    kept = rows_of("\n".join(block for block in published if block.startswith("|")))
+    rows = {tuple(row[:row_names]): row for row in (*kept, *rows_of(body))}
+    lines = ("| " + " | ".join(row) + " |" for row in rows.values())
+    return "\n".join([*body.splitlines()[:2], *lines])
 
 
-def render(records: Mapping[str, Record], plots: Sequence[str], kept: Published = NOTHING) -> str:
-    """The whole report; plots: names of .svg files; kept: what was published before."""
-    titles = {one.title for one in SECTIONS if one.name not in records}
-    # Without a section to keep, nothing in the report comes from what was published.
-    kept = kept if titles & kept.sections.keys() else NOTHING
-    trial = any(record.quick for record in records.values())
-    return DOCUMENT.render(
-        machine_table(records, kept.head), _sections(records, plots, kept), trial
-    )
-
-
-def _sections(
-    records: Mapping[str, Record], plots: Sequence[str], kept: Published
-) -> Iterator[Section | str]:
-    """Targets, then the benchmarks; those that were not run as they are published."""
-    targets = {row[0]: row for row in read_rows(kept.sections.get(_TARGETS, ""))}
-    yield Section(_TARGETS, (render_targets(records, targets),))
-    for one in SECTIONS:
-        if one.name in records:
-            yield section_of(one, records[one.name], plots, kept.sections.get(one.title, ""))
-        elif one.title in kept.sections:
-            yield kept.sections[one.title]
-
-
-def with_kept_rows(body: str, published: str, row_names: int) -> str:
-    """A table, with the rows of a published one where they are not measured again.
-
-    row_names: cells that name a row.
-    """
-    rows = {tuple(row[:row_names]): row for row in read_rows(published)}
-    rows |= {tuple(row[:row_names]): row for row in read_rows(body)}
-    header = body.splitlines()[:2]
-    return "\n".join([*header, *("| " + " | ".join(row) + " |" for row in rows.values())])
-
-
-def section_of(one: Benchmark, record: Record, plots: Sequence[str], kept: str = "") -> Section:
-    """Text, tables, remarks, plots; kept: the section as it is published."""
-    absent = [name for name in one.peers if name in absent_peers(record)]
-    settings = ", ".join(f"{name} {value}" for name, value in record.settings.items())
-    told = [f"Settings: {settings}."] if settings else []
-    pictures = plots if one.name == "objective" else ()
-    pictures = [DOCUMENT.picture(name.removesuffix(".svg")) for name in pictures]
-    body = body_of(one, record, absent)
+def section_of(
+    one: Benchmark, rows: list[Row], pictures: Sequence[str], kept: Sequence[str]
+) -> list[str]:
+    """Return tables, remarks, settings and plots; kept: the section as it is published."""
+    absent = [peer for peer in one.peers if _lacks(rows[-1]["session"]["machine"], peer)]
+    body, *more = one.tables(rows, absent)
     if one.row_names:
         body = with_kept_rows(body, kept, one.row_names)
-    return Section(one.title, (one.text, body, *record.remarks, *told, *pictures))
+    given = rows[-1]["session"]["settings"].items()
+    settings = ", ".join(f"{name} {value}" for name, value in given)
+    told = [f"Settings: {settings}."] if settings else []
+    notes = [row["remark"] for row in rows if "remark" in row]
+    return [body, *more, *notes, *told, *pictures]
 
 
-def main(metrics: Metrics, project: Project) -> None:
+def render(records: Records, plots: Sequence[str], published: Published, trial: bool) -> str:
+    """Return the whole report; plots: names without suffix."""
+    everything = [row for rows in records.values() for row in rows]
+    known = {} if trial else published.sections
+    is_whole = all(name in records for name, one in BENCHMARKS.items() if one.title in known)
+    kept = "" if trial or is_whole else published.measured
+    wanted = "\n".join(published.sections.get(TARGETS, ()))
+    sections = {TARGETS: [targets.render(records, wanted, trial)]}
+    for name in records.keys() & BENCHMARKS.keys():
+        pictures = [DOCUMENT.picture(plot) for plot in plots if name == "objective"]
+        one, rows = BENCHMARKS[name], list(records[name])
+        sections[one.title] = section_of(one, rows, pictures, known.get(one.title, ()))
+    return DOCUMENT.render(published, machine_table(machines_of(everything), kept), sections, trial)
+
+
+def write_report(options: Options) -> None:
     """Write the report; unless it is a trial, with what was published and not measured again."""
-    metrics.mkdir(parents=True, exist_ok=True)
-    records = read(metrics)
-    trial = any(record.quick for record in records.values())
-    plots = sorted(path.name for path in metrics.glob("*.svg"))
-    kept = NOTHING if trial else read_published(project / DOCUMENT.name)
-    DOCUMENT.publish(render(records, plots, kept), metrics, project, trial)
-
-
-if __name__ == "__main__":
-    typer.run(main)
+    metrics = options.folder / "metrics" / "bench"
+    records = {name: read_rows(metrics / f"{name}.jsonl") for name in BENCHMARKS}
+    records = {name: rows for name, rows in records.items() if rows}
+    trial = is_trial(row for rows in records.values() for row in rows)
+    plots = sorted(path.stem for path in metrics.glob("*.svg"))
+    published = read_published(options.folder / DOCUMENT.name)
+    text = render(records, plots, published, trial)
+    DOCUMENT.publish(text, metrics, options.folder, trial)

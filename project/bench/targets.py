@@ -1,157 +1,69 @@
-"""What was aimed at, as ratios, and what the stored figures say."""
+"""The targets: the published table says what is wanted, the stored figures what is reached."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
-from reports.tables import table
+from measure.results import Row
+from measure.tables import read_rows, table
 
-from . import crfsuite, wapiti
-from .comparison import cell, ratio, show_ratio
+from . import floor, memory, objective, speed, startup, whole
 from .decode import BATCH, CHUNKS, EACH
 from .decode import WHAT as DECODING
-from .floor import FLOOR
-from .floor import WHAT as CHAIN
-from .gradient import DENSE, OBSERVED, SINGLE
-from .measurements import OURS, Measurement, Record
-from .memory import ARITHMETIC
-from .memory import WHAT as PEAK
-from .objective import WHAT as TO_BEST
-from .objective import WHAT_OBSERVED
-from .sgd import WHAT as EPOCH
-from .startup import BLANK_INSTALLED, COLD, FIRST_OURS, IMPORT
-from .threads import OUTER
-from .whole import SAME
-from .whole import WHAT as RUN
+from .peers import CRFSUITE, WAPITI
+from .record import OURS, cell, find, middle, ratio, show_ratio
 
+Records = Mapping[str, Sequence[Row]]
 
-@dataclass(frozen=True)
-class Side:
-    """Where a measurement stands."""
-
-    benchmark: str
-    data: str
-    what: str
-    tool: str
-    threads: int = 1
-
-
-@dataclass(frozen=True)
-class Target:
-    """How many times less than the other side ours should take, or how much faster be.
-
-    by_processor: whether seconds are those of the processor, not of the clock.
-    """
-
-    text: str
-    ours: Side
-    other: Side
-    at_least: float
-    aim: float
-    by_processor: bool = False
-
-
-@dataclass(frozen=True)
-class Rate:
-    """How many millions of tokens a second ours should do."""
-
-    text: str
-    ours: Side
-    at_least: float
-    aim: float
-
-
-def _against(
-    text: str, benchmark: str, data: str, what: str, peer: str, at_least: float, aim: float
-) -> Target:
-    ours, other = Side(benchmark, data, what, OURS), Side(benchmark, data, what, peer)
-    return Target(text, ours, other, at_least, aim)
-
-
-def _threads(data: str, what: str) -> Target:
-    one, two = (Side("threads", data, what, OURS, n) for n in (1, 2))
-    return Target(f"{data}: {what}, two threads against one", two, one, 1.8, 1.9)
-
-
-def _whole(data: str, at_least: float, aim: float) -> Target:
-    ours, other = (Side("whole", data, RUN, tool) for tool in (OURS, SAME))
-    text = f"{data}: whole training run, CPU s, CRFsuite's program"
-    return Target(text, ours, other, at_least, aim, by_processor=True)
-
-
-_W, _C = wapiti.NAME, crfsuite.NAME
-_LETTERS, _FIVE, _CHUNKS = "nettalk-3grm", "nettalk-5grm", "conll2000"
-TARGETS: tuple[Target | Rate, ...] = (
-    *(
-        _against(f"{name}: {CHAIN}, the same in C", "floor", name, CHAIN, FLOOR, at_least, aim)
-        for name, at_least, aim in (
-            ("22 labels", 1 / 1.8, 1 / 1.3),
-            ("51 labels, 1,000 contexts", 1 / 1.5, 1 / 1.2),
-        )
+_L, _C, _FIVE, _MANY = "nettalk-3grm", "conll2000", "nettalk-5grm", "51 labels, 1,000 contexts"
+_CHAIN, _WHOLE = "forward-backward, the same in C", "whole training run, CPU s, CRFsuite's program"
+_THREADS = "outer iteration, two threads against one"
+# By the first cell of a row: benchmark, data set, what is measured, the other side, and ours.
+RATIOS: dict[str, tuple[str, ...]] = {
+    f"22 labels: {_CHAIN}": ("floor", "22 labels", floor.WHAT, floor.FLOOR),
+    f"{_MANY}: {_CHAIN}": ("floor", _MANY, floor.WHAT, floor.FLOOR),
+    f"{_C}: full gradient, Wapiti": ("gradient", _C, speed.DENSE, WAPITI),
+    f"{_L}: full gradient, Wapiti": ("gradient", _L, speed.DENSE, WAPITI),
+    f"{_L}: full gradient in float32, Wapiti": (
+        *("gradient", _L, speed.DENSE, WAPITI),
+        speed.SINGLE,
     ),
-    _against("conll2000: full gradient, Wapiti", "gradient", _CHUNKS, DENSE, _W, 12, 20),
-    _against("nettalk-3grm: full gradient, Wapiti", "gradient", _LETTERS, DENSE, _W, 16, 25),
-    Target(
-        "nettalk-3grm: full gradient in float32, Wapiti",
-        Side("gradient", _LETTERS, DENSE, SINGLE),
-        Side("gradient", _LETTERS, DENSE, _W),
-        16,
-        25,
+    f"{_C}: observed pairs, CRFsuite": ("gradient", _C, speed.OBSERVED, CRFSUITE),
+    f"{_C}: SGD-L1 epoch, Wapiti": ("sgd", _C, speed.EPOCH, WAPITI),
+    f"{_L}: SGD-L1 epoch, Wapiti": ("sgd", _L, speed.EPOCH, WAPITI),
+    f"{_C}: time to 1e-3, Wapiti": ("objective", _C, objective.WHAT, WAPITI),
+    f"{_L}: time to 1e-3, Wapiti": ("objective", _L, objective.WHAT, WAPITI),
+    f"{_C}, observed pairs: time to 1e-3, CRFsuite": (
+        *("objective", _C, objective.OBSERVED, CRFSUITE),
     ),
-    _against("conll2000: observed pairs, CRFsuite", "gradient", _CHUNKS, OBSERVED, _C, 4, 6),
-    _against("conll2000: SGD-L1 epoch, Wapiti", "sgd", _CHUNKS, EPOCH, _W, 7, 10),
-    _against("nettalk-3grm: SGD-L1 epoch, Wapiti", "sgd", _LETTERS, EPOCH, _W, 7, 10),
-    _against("conll2000: time to 1e-3, Wapiti", "objective", _CHUNKS, TO_BEST, _W, 15, 30),
-    _against("nettalk-3grm: time to 1e-3, Wapiti", "objective", _LETTERS, TO_BEST, _W, 15, 30),
-    _against(
-        "conll2000, observed pairs: time to 1e-3, CRFsuite",
-        "objective",
-        _CHUNKS,
-        WHAT_OBSERVED,
-        _C,
-        5,
-        10,
-    ),
-    _whole("EWT", 4, 8),
-    _whole("CoNLL-2002 es", 3, 6),
-    _whole("CoNLL-2002 es, 3,000 sentences", 2, 4),
-    *(_threads(data, OUTER) for data in (_CHUNKS, _LETTERS)),
-    Rate(
-        "conll2000 test: Doc to labels in batches", Side("decode", CHUNKS, DECODING, BATCH), 1, 1.5
-    ),
-    # 23.5 tokens a Doc in 60 us, and in 35 us.
-    Rate(
-        "conll2000 test: Doc to labels Doc by Doc",
-        Side("decode", CHUNKS, DECODING, EACH),
-        0.39,
-        0.67,
-    ),
-    _against("nettalk-5grm: peak memory, Wapiti", "memory", _FIVE, PEAK, ARITHMETIC, 10, 20),
-)
-_STARTUP = "startup"
-# Seconds that start-up may take longer: what, at most, aim.
-ADDED = (
-    (IMPORT, 0.02, 0.005),
-    (BLANK_INSTALLED, 0.02, 0.005),
-    (FIRST_OURS, 1.0, 1.0),
-    (COLD, 12.0, 6.0),
-)
+    **{f"{data}: {_WHOLE}": ("whole", data, whole.WHAT, whole.SAME) for data in whole.JOBS},
+    **{f"{data}: {_THREADS}": ("threads", data, speed.OUTER, OURS) for data in (_C, _L)},
+    f"{_FIVE}: peak memory, Wapiti": ("memory", _FIVE, memory.WHAT, memory.ARITHMETIC),
+}
+SPEEDS = {f"{CHUNKS}: {DECODING} in batches": BATCH, f"{CHUNKS}: {DECODING} Doc by Doc": EACH}
+_ADDED = "start-up: "
+# What was reached: its cell, its value, the more the better, and whether it is a lower bound.
+Reached = tuple[str, float, bool]
 
 
-def _side(records: Mapping[str, Record], side: Side) -> Measurement | None:
-    record = records.get(side.benchmark)
-    return record.find(side.data, side.what, side.tool, side.threads) if record else None
-
-
-def find(records: Mapping[str, Record], target: Target) -> tuple[float, bool] | None:
-    """The ratio that was reached; None where a side is missing."""
-    sides = [_side(records, side) for side in (target.ours, target.other)]
-    if target.by_processor:
-        sides = [replace(side, wall=side.cpu) if side else None for side in sides]
-    return ratio(*sides)
+def reached(records: Records, text: str) -> tuple[str, Reached | None]:
+    """Return the benchmark of a row, by its first cell, and what was reached."""
+    if text.startswith(_ADDED):
+        added = startup.added_seconds(records.get("startup", ()), text.removeprefix(_ADDED))
+        return "startup", None if added is None else (f"{added:+.3f} s", -added, False)
+    if text in SPEEDS:
+        row = find(records.get("decode", ()), CHUNKS, DECODING, SPEEDS[text])
+        return "decode", row and (cell(row), row["items"] / middle(row) / 1e6, False)
+    benchmark, data, what, peer, *own = RATIOS[text]
+    rows, threads = records.get(benchmark, ()), 2 if benchmark == "threads" else 1
+    sides = find(rows, data, what, *(own or [OURS]), threads), find(rows, data, what, peer)
+    if benchmark == "whole":
+        sides = tuple(side and {**side, "wall": side["cpu"]} for side in sides)
+    found = ratio(*sides)
+    return benchmark, found and (show_ratio(found), *found)
 
 
 def verdict(value: float, at_least: float, aim: float, bound: bool = False) -> str:
-    """Whether a ratio is what was wanted; a lower bound cannot miss."""
+    """Return whether a value is reached; a lower bound cannot miss."""
     if value >= aim:
         return "aim reached"
     if value >= at_least:
@@ -159,38 +71,15 @@ def verdict(value: float, at_least: float, aim: float, bound: bool = False) -> s
     return "not known" if bound else "missed"
 
 
-def render(records: Mapping[str, Record], kept: Mapping[str, Sequence[str]]) -> str:
-    """The table of targets; kept: rows that stand where there are no records, by first cell."""
-    rows: list[Sequence[str]] = []
-    for target in TARGETS:
-        if isinstance(target, Rate):
-            row, measured = _rate_row(records, target), {target.ours.benchmark}
-        else:
-            row = _ratio_row(records, target)
-            measured = {target.ours.benchmark, target.other.benchmark}
-        rows.append(row if measured <= records.keys() else kept.get(row[0], row))
-    for added in ADDED:
-        row = _added_row(records, *added)
-        rows.append(row if _STARTUP in records else kept.get(row[0], row))
-    return table(["against", "reached", "at least", "aim", ""], rows)
-
-
-def _ratio_row(records: Mapping[str, Record], target: Target) -> list[str]:
-    found, wanted = find(records, target), (target.at_least, target.aim)
-    said = verdict(found[0], *wanted, found[1]) if found else "not measured"
-    return [target.text, show_ratio(found), *(f"{value:.2g}x" for value in wanted), said]
-
-
-def _rate_row(records: Mapping[str, Record], target: Rate) -> list[str]:
-    one, wanted = _side(records, target.ours), (target.at_least, target.aim)
-    said = verdict(one.items / one.median / 1e6, *wanted) if one else "not measured"
-    return [target.text, cell(one), *(f"{value:g} M/s" for value in wanted), said]
-
-
-def _added_row(records: Mapping[str, Record], what: str, most: float, aim: float) -> list[str]:
-    added = records[_STARTUP].details["added_seconds"] if _STARTUP in records else {}
-    shown, said = "", "not measured"
-    if what in added:
-        shown = f"{added[what]:+.3f} s"
-        said = verdict(-added[what], -most, -aim)
-    return [f"start-up: {what}", shown, f"{most:+g} s", f"{aim:+g} s", said]
+def render(records: Records, published: str, trial: bool) -> str:
+    """Return the table; rows without figures stay as they are published, but in a trial."""
+    lines = []
+    for text, shown, *wanted, said in read_rows(published):
+        benchmark, found = reached(records, text)
+        if found or benchmark in records or trial:
+            shown, value, bound = found or ("", 0.0, False)
+            sign = -1.0 if text.startswith(_ADDED) else 1.0
+            limits = [sign * float(re.sub(r"[^\d.+-]", "", limit)) for limit in wanted]
+            said = verdict(value, *limits, bound) if found else "not measured"
+        lines.append([text, shown, *wanted, said])
+    return table(["against", "reached", "at least", "aim", ""], lines)

@@ -1,26 +1,24 @@
 """Training on lattices: objective and test error on the way, by optimiser, gain and inference.
 
-A pass is a visit of every picture, whatever it costs. Where stochastic optimisers were is kept
-picture by picture; objectives and test errors there are found afterwards, and are in no figure of
+A pass is a visit of every picture, whatever it costs. The weights of stochastic optimisers are kept
+picture by picture; objectives and test errors are computed afterwards, and are in no figure of
 passes or of time.
 """
 
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from bench.options import Quick
-from bench.timing import Stopwatch
+from measure.processes import Stopwatch, timed
+from measure.race import Course
+from measure.results import Quick, Results
 from numpy.typing import NDArray
-from reports.machine import describe
-from reports.records import read_records, write_record
-from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.graphs.encoded import EncodedGraph
@@ -35,6 +33,8 @@ from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.smd import SMD
 
 from .pictures import NOISES, encode, noisy, read_shapes
+
+Floats = NDArray[np.float64]
 
 # The paper's settings, gains by inference; for each the gains that race here.
 PAPER = {"lbp": 1e-4, "mean_field": 1e-3, "pseudo_likelihood": 0.04}
@@ -55,30 +55,23 @@ _BEYOND = 1e300
 _PENALTY = ElasticNet(0.0, 1.0 / SIGMA**2)
 
 
-@dataclass
-class Course:
-    """Where an optimiser was after so many passes; open: pictures whose inference was not over."""
-
-    eta: float
-    passes: list[float] = field(default_factory=list)
-    objective: list[float] = field(default_factory=list)
-    errors: list[float | None] = field(default_factory=list)
-    open: list[int] = field(default_factory=list)
-    theta: list[float] = field(default_factory=list)
-    cpu: float = 0.0
-    failure: str = ""
-
-
 @dataclass(frozen=True)
 class Images:
-    """Images to train and to test on: labels and grey values of each, and as graphs."""
+    """Images to train or to test on: labels and grey values of each, and as graphs."""
 
     truths: list[NDArray[np.int64]]
-    greys: list[NDArray[np.float64]]
+    greys: list[Floats]
+
+    @classmethod
+    def drawn(cls, noise: str, shapes: list[Any], n: int, seed: int) -> "Images":
+        """Draw n noisy pictures, of each shape in turn."""
+        rng = np.random.default_rng(seed)
+        truths = [shapes[i % len(shapes)] for i in range(n)]
+        return cls(truths, [noisy(truth, noise, rng) for truth in truths])
 
     @cached_property
     def graphs(self) -> EncodedGraph:
-        """With edges."""
+        """The graphs with edges."""
         return encode(self.truths, self.greys)
 
     @cached_property
@@ -87,57 +80,53 @@ class Images:
         return GraphInference(self.graphs, 2, *nobody, Inference(tolerance=_TOLERANCE))
 
     @cached_property
-    def logistic(self) -> NDArray[np.float64]:
-        """Weights of nodes [2] by logistic regression, without a penalty to speak of."""
+    def logistic(self) -> Floats:
+        """Weights of nodes [2] by logistic regression, with a tiny penalty."""
         loss = GraphLoss(encode(self.truths, self.greys, False), 2, Workers(1))
         solver, penalty = OWLQN(), ElasticNet(0.0, 1e-6)
-        state = solver.start(loss, penalty, np.zeros(loss.split))
+        state = solver.start(loss, penalty, np.zeros(loss.n_weights))
         while not solver.step(loss, penalty, state).converged:
             pass
         return np.asarray(state.theta)
 
-    def labels(self, theta: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The likeliest label of each node, by belief propagation."""
+    @property
+    def start(self) -> Floats:
+        """The paper's first weights."""
+        return np.append(self.logistic, [EDGES, EDGES])
+
+    def labels(self, theta: Floats) -> NDArray[np.int64]:
+        """Return the most probable label of each node, by belief propagation."""
         return self._field.infer_all(theta, Workers(1)).beliefs.nodes.argmax(axis=1)
 
-    def error(self, theta: NDArray[np.float64]) -> float:
-        """The percentage of wrong pixels."""
+    def error(self, theta: Floats) -> float:
+        """Return the percentage of wrong pixels."""
         return 100.0 * float(np.mean(self.labels(theta) != self.graphs.labels))
 
 
-def images(noise: str, shapes: list[Any], n: int, seed: int) -> Images:
-    """So many noisy pictures, of each shape in turn."""
-    rng = np.random.default_rng(seed)
-    truths = [shapes[i % len(shapes)] for i in range(n)]
-    return Images(truths, [noisy(truth, noise, rng) for truth in truths])
-
-
-class Watched(GraphLoss):
+class VisitedLoss(GraphLoss):
     """A loss that keeps the weights [K] with which each picture was visited."""
 
     def __init__(self, train: Images, method: str) -> None:
         inference = Inference(method=method, tolerance=_TOLERANCE)
         super().__init__(train.graphs, 2, Workers(1), inference)
-        self.visited: list[NDArray[np.float64]] = []
+        self.visited: list[Floats] = []
 
-    def add(self, members: Any, theta: Any, gradient: Any) -> float:
+    def add(self, members: Any, theta: Any, *rest: Any) -> float:
         """See `GraphLoss.add`."""
         self.visited.append(theta.copy())
-        return super().add(members, theta, gradient)
+        return super().add(members, theta, *rest)
 
-    def add_product(
-        self, members: Any, theta: Any, direction: Any, gradient: Any, product: Any
-    ) -> float:
+    def add_product(self, members: Any, theta: Any, *rest: Any) -> float:
         """See `GraphLoss.add_product`."""
         self.visited.append(theta.copy())
-        return super().add_product(members, theta, direction, gradient, product)
+        return super().add_product(members, theta, *rest)
 
 
 def optimiser(name: str, eta: float, n: int) -> BatchSolver:
-    """An optimiser as in the paper: SGD with a constant gain, ASG with eta0 / t; n: pictures."""
+    """Make an optimiser as in the paper; n: pictures."""
     if name.startswith("SMD"):
         return SMD(eta0=eta, mu=0.1 if "mu" in name else META * eta, decay=DECAY, batch=1)
-    if name.startswith("SGD"):
+    if name == "SGD":
         return SGD(eta0=eta, schedule="constant")
     if name == "ASG":
         # The schedule is eta0 N / (l2 t).
@@ -146,65 +135,77 @@ def optimiser(name: str, eta: float, n: int) -> BatchSolver:
 
 
 def travel(
-    solver: BatchSolver, loss: Watched, theta: NDArray[np.float64], passes: int, course: Course
-) -> Iterator[tuple[float, NDArray[np.float64]]]:
-    """Points on the way, and after how many passes; cpu and failure are left in the course."""
-    watch = Stopwatch()
+    solver: BatchSolver, loss: VisitedLoss, theta: Floats, passes: int
+) -> Iterator[tuple[float, float, Floats]]:
+    """Yield passes and processor seconds so far, and weights.
+
+    RAISES: SparseCRFError if the solver gives up, after the last weights.
+    """
+    watch, failure, converged = Stopwatch(), None, False
     state = solver.start(loss, _PENALTY, theta)
-    course.cpu, at, converged = watch.read().cpu, 0.0, False
-    yield at, state.theta
-    while at < passes and not (converged or course.failure):
+    at, spent = 0.0, watch.read().cpu
+    yield at, spent, state.theta
+    while at < passes and not converged:
         loss.visited.clear()
-        watch, spent = Stopwatch(), 1.0
+        watch, taken = Stopwatch(), 1.0
         try:
             report = solver.step(loss, _PENALTY, state)
-            spent, converged = report.passes, report.converged
+            taken, converged = report.passes, report.converged
         except SparseCRFError as error:
-            course.failure = str(error)
-        course.cpu += watch.read().cpu
+            failure = error
+        spent += watch.read().cpu
         n, points = len(loss.visited), _POINTS if at < _FIRST else _LATER
-        yield from ((at + i / points, loss.visited[i * n // points]) for i in range(1, points) if n)
-        at += spent
-        yield at, state.theta
+        for i in range(1, points if n else 0):
+            yield at + i / points, spent, loss.visited[i * n // points]
+        at += taken
+        yield at, spent, state.theta
+        if failure:
+            raise failure
 
 
-def run(name: str, eta: float, train: Images, test: Images, method: str, passes: int) -> Course:
-    """Train by an optimiser from the paper's start; see `Course`."""
-    loss, judge, course = Watched(train, method), Watched(train, method), Course(eta)
-    solver = optimiser(name, eta, loss.n_examples)
-    theta = np.append(train.logistic, [EDGES, EDGES])
-    for at, point in travel(solver, loss, theta, passes, course):
-        if not np.isfinite(point).all():
-            course.failure = course.failure or "weights that are no numbers"
-            break
-        value, _ = judge.value_and_grad(point)
-        course.passes.append(at)
-        course.objective.append(min(value + _PENALTY.value(point), _BEYOND))
-        course.open.append(int((~(judge.field.real.beliefs.changes <= _TOLERANCE)).sum()))
-        course.errors.append(test.error(point) if at % 1.0 == 0.0 else None)
-        course.theta = point.tolist()
-    if course.errors[-1] is None:
-        course.errors[-1] = test.error(np.array(course.theta))
-    return course
+def run(
+    name: str, eta: float, train: Images, test: Images, method: str, passes: int
+) -> dict[str, Any]:
+    """Train by an optimiser from the paper's start.
+
+    RETURNS: a course, `open`: pictures whose inference had not converged, and `theta`: last
+    weights.
+    """
+    loss, judge, course = VisitedLoss(train, method), VisitedLoss(train, method), Course()
+    solver, n_open, last = optimiser(name, eta, loss.n_examples), [], train.start
+    try:
+        for at, spent, point in travel(solver, loss, train.start, passes):
+            if not np.isfinite(point).all():
+                raise SparseCRFError("weights that are no numbers")
+            value, _ = judge.value_and_grad(point)
+            course.passes.append(at)
+            course.cpu.append(spent)
+            course.objective.append(min(value + _PENALTY.value(point), _BEYOND))
+            n_open.append(int((~(judge.field.real.beliefs.changes <= _TOLERANCE)).sum()))
+            if at % 1.0 == 0.0:
+                course.errors.append((len(course.passes) - 1, test.error(point)))
+            last = point.copy()
+    except SparseCRFError as error:
+        course.failure = str(error)
+    if course.errors[-1][0] != len(course.passes) - 1:
+        course.errors.append((len(course.passes) - 1, test.error(last)))
+    return {**vars(course), "open": n_open, "theta": last.tolist()}
 
 
 def iteration(train: Images) -> float:
-    """Milliseconds of the processor for one iteration over all images, messages all at once."""
+    """Return milliseconds of an iteration over all images, messages sent all at once."""
     costs = []
-    theta = np.append(train.logistic, [EDGES, EDGES])
     for limit in (2, 12):
         inference = Inference(schedule="parallel", limit=limit, tolerance=0.0)
         loss, best = GraphLoss(train.graphs, 2, Workers(1), inference), math.inf
         for _ in range(5):
-            watch = Stopwatch()
-            loss.value_and_grad(theta)
-            best = min(best, watch.read().cpu)
+            best = min(best, timed(lambda loss=loss: loss.value_and_grad(train.start)).cpu)
         costs.append(best)
     return 100.0 * (costs[1] - costs[0])
 
 
-def races(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
-    """What runs, with which gain, for so many passes: twice as many where it is L-BFGS.
+def contestants(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
+    """Yield optimisers, with gain and passes: twice as many for L-BFGS.
 
     ASG has the highest gain; mu = 0.1 is tried with belief propagation only.
     """
@@ -214,46 +215,35 @@ def races(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
     yield "ASG", GAINS[method][-1], passes
 
 
-def race(train: Images, test: Images, record: dict[str, Any], path: Path) -> None:
-    """Run what is not in a record yet, and store it after each run."""
-    for method in PAPER:
-        courses = record["methods"].setdefault(method, [])
-        done = {(course["name"], course["eta"]) for course in courses}
-        for name, eta, passes in races(method, record["passes"]):
-            if (name, eta) in done:
-                continue
-            course = run(name, eta, train, test, method, passes)
-            courses.append({"name": name, **vars(course)})
-            msg.text(
-                f"{method}, {name}, gain {eta:g}: {course.passes[-1]:.0f} passes, "
-                f"{course.cpu:.1f} s, objective {course.objective[-1]:.8g}, "
-                f"errors {course.errors[-1]:.2f} % {course.failure}"
-            )
-            write_record(path, record)
-
-
 def main(
-    output: Annotated[Path, typer.Argument(help="Directory for the courses, as JSON")],
-    shapes: Annotated[str, typer.Argument(help='Directory of pictures; "" for ours')] = "",
+    output: Annotated[Path, typer.Argument(help="Directory for the courses")],
+    shapes: Annotated[str, typer.Option(help='Directory of pictures; "" for ours')] = "",
     passes: Annotated[int, typer.Option(help="Passes of an optimiser")] = 8,
     noises: Annotated[list[str] | None, typer.Option("--noise", help="Kinds; all")] = None,
     quick: Quick = False,
 ) -> None:
     """Train on noisy pictures by all optimisers and kinds of inference; what was run is kept."""
-    # How many pictures are open is a figure of its own.
+    # The number of pictures that have not converged is a figure of its own.
     warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
     n_train, n_test, passes = (4, 2, 2) if quick else (40, 10, passes)
     pictures = [each[::4, ::4] if quick else each for each in read_shapes(shapes)]
     for noise in noises or NOISES:
-        train, test = images(noise, pictures, n_train, 0), images(noise, pictures, n_test, 1)
-        nodes = np.append(train.logistic, [0.0, 0.0])
-        settings = {"quick": quick, "noise": noise, "passes": passes, "shapes": shapes}
-        settings |= {"train": n_train, "test": n_test}
-        record = read_records(output, [noise]).get(noise, {})
-        if {key: record.get(key) for key in settings} != settings:
-            record = settings | {"machine": describe(), "nodes": nodes.tolist(), "methods": {}}
-            record |= {"logistic": test.error(nodes), "iteration": iteration(train)}
-        race(train, test, dict(record), output / f"{noise}.json")
+        train, test = (
+            Images.drawn(noise, pictures, n, seed) for seed, n in enumerate((n_train, n_test))
+        )
+        settings = {"passes": passes, "shapes": shapes, "train": n_train, "test": n_test}
+        results = Results(output / f"{noise}.jsonl", quick, settings, keep="same")
+        if "nodes" not in results.rows:
+            nodes = np.append(train.logistic, [0.0, 0.0])
+            figures = {"logistic": test.error(nodes), "iteration": iteration(train)}
+            results.add("nodes", theta=nodes.tolist(), **figures)
+        for method in PAPER:
+            for optimiser_name, eta, most in contestants(method, passes):
+                name = f"{method}, {optimiser_name}, {eta:g}"
+                if name not in results.rows:
+                    figures = run(optimiser_name, eta, train, test, method, most)
+                    own = {"method": method, "optimiser": optimiser_name, "eta": eta}
+                    results.add(name, **own, **figures)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,23 @@
-"""Write LATTICES.md and its figures from the stored courses."""
+"""Write LATTICES.md and its plots from the stored courses."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import typer
-from reports.document import Document, Metrics, Project, Section
-from reports.plots import colours, label, new_figure, save
-from reports.records import Stored, is_trial, read_records
-from reports.tables import percent, shown, table
+from measure.document import Document, Metrics, Project, Published, measured_on, read_published
+from measure.plots import label, line_styles, new_figure, save
+from measure.results import Row, is_trial, machines_of, read_rows
+from measure.tables import percent, shown, table, tabulate
 
 from spacy_sparsecrf.errors import SparseCRFWarning
 
 from .pictures import NOISES, read_shapes
-from .race import BY_GAIN, OPTIMISERS, PAPER, Images, images
+from .race import BY_GAIN, OPTIMISERS, PAPER, Images
 
-COMMAND = "python -m spacy project run lattices project"
 METHODS = {
     "lbp": "loopy belief propagation",
     "mean_field": "mean field",
@@ -26,132 +26,99 @@ METHODS = {
 _SHORT = {"lbp": "LBP", "mean_field": "MF", "pseudo_likelihood": "PL"}
 # A course is near once it is within this share of the lowest objective of L-BFGS; and a wider one.
 _NEAR, _ROUGH = 1e-3, 1e-2
-_HEAD = f"""# Lattices: the experiment of Vishwanathan et al. (2006), section 5.1
-
-Written by `{COMMAND}`; do not edit. Four shapes of our own
-(`lattices/pictures.py`), 64 x 64 pixels, under Gaussian noise (deviation 0.3) and bimodal noise
-(two modes for each colour); 40 pictures to train and 10 to test, each shape in turn.
-h_i = [1, s_i], h_ij = [1, |s_i − s_j|], one weight for each, y = −1, 1; sigma = 1. Training begins
-with the weights of logistic regression for nodes, and 0.5 for edges. The paper's pictures are not
-at hand, so its gains are some of several here.
-
-SMD has lambda = 0.9 and mu = 10 eta0, a picture at a time, as in the paper; with belief
-propagation, in rows of their own, also mu = 0.1, as the paper has it for chains. SGD has a constant
-gain, ASG eta0 / t after t pictures; L-BFGS, in our OWL-QN's metric, stands in for BFGS. Single
-runs, with one order of the pictures, on two cores that other programs used too.
-
-A pass is a visit of each picture; SMD's has a product with the Hessian in it, and the evaluation by
-which SGD, ASG and SMD report is not counted as a pass, but in the seconds, which are of the
-processor, one thread. Objectives are recorded after each quarter of the first two passes, then
-after each half. Test errors are of the likeliest labels by belief propagation, whatever the
-inference in training, which goes in sweeps. Runs may be cut off: what is not in the tables was not
-run.
-"""
-DOCUMENT = Document("LATTICES.md", _HEAD, "small pictures", "lattices/plots")
+_CLAIMS_TITLE = "What of the paper is confirmed"
+DOCUMENT = Document("LATTICES.md", "small pictures", "lattices/plots", frozenset({_CLAIMS_TITLE}))
 
 
-def passes_to(course: Stored, objective: float) -> float | None:
-    """Passes after which an objective was reached first."""
-    reached = np.flatnonzero(np.array(course["objective"]) <= objective)
-    return course["passes"][reached[0]] if len(reached) else None
-
-
-def is_stable(course: Stored) -> bool:
-    """Whether an optimiser never was above where it began."""
+def is_stable(course: Row) -> bool:
+    """Return whether an optimiser never was above where it began."""
     return not course["failure"] and max(course["objective"]) <= course["objective"][0]
 
 
 class Race:
     """The courses of one kind of noise and of inference.
 
-    lowest: the lowest objective of L-BFGS. RAISES: LookupError where it did not run.
+    lowest: the lowest objective of L-BFGS. RAISES: LookupError if it did not run.
     """
 
-    def __init__(self, record: Stored, method: str) -> None:
-        self.courses: Sequence[Stored] = record["methods"].get(method, [])
+    def __init__(self, rows: Sequence[Row], method: str) -> None:
+        self.courses = [row for row in rows if row.get("method") == method]
         self.method = method
         (batch,) = self.of("L-BFGS")
         self.lowest = min(batch["objective"])
 
-    def of(self, name: str) -> list[Stored]:
-        """The courses of an optimiser. RAISES: LookupError where there is none."""
-        found = [course for course in self.courses if course["name"] == name]
+    def of(self, name: str) -> list[Row]:
+        """Return the courses of an optimiser. RAISES: LookupError if there is none."""
+        found = [course for course in self.courses if course["optimiser"] == name]
         if not found:
             raise LookupError(name)
         return found
 
-    @property
-    def names(self) -> list[str]:
-        """The optimisers that ran."""
-        ran = {course["name"] for course in self.courses}
-        return [name for name in OPTIMISERS if name in ran]
-
-    def best(self, name: str) -> Stored:
-        """The course of an optimiser with the gain that is the first to be near, or ends lowest."""
+    def best(self, name: str) -> Row:
+        """Return an optimiser's course with the gain that is first near, or ends lowest."""
         return min(self.of(name), key=lambda each: (self.near(each), each["objective"][-1]))
 
-    def near(self, course: Stored, share: float = _NEAR) -> float:
-        """Passes to within a share of the lowest; infinite where it was not reached."""
-        found = passes_to(course, self.lowest * (1.0 + share))
-        return np.inf if found is None else found
+    def near(self, course: Row, share: float = _NEAR) -> float:
+        """Return passes to within a share of the lowest; infinite if it was not reached."""
+        goal = self.lowest * (1.0 + share)
+        pairs = zip(course["passes"], course["objective"], strict=True)
+        return next((passes for passes, value in pairs if value <= goal), np.inf)
+
+    def end(self, course: Row) -> str:
+        """Return the last objective, and whether L-BFGS was still going down."""
+        if course["failure"]:
+            return "unstable"
+        before, last = course["objective"][-2:]
+        if not is_stable(course):
+            return f"{last:.2f}, once above the first"
+        falls = course["optimiser"] == "L-BFGS" and before > last * (1.0 + _NEAR)
+        return f"{last:.2f}" + (", still falling" if falls else "")
 
 
 def _passes(value: float) -> str:
     return "–" if np.isinf(value) else f"{value:g}"
 
 
-_HEADER = (
-    *("", "gain", "objective", f"passes to within {_ROUGH:.0%} of L-BFGS", f"to {_NEAR:.1%}"),
-    *("test error, %", "CPU s", "most pictures not converged"),
-)
-
-
-def _end(course: Stored) -> str:
-    """The last objective, and whether L-BFGS was still going down."""
-    if course["failure"]:
-        return "unstable"
-    before, last = course["objective"][-2:]
-    if not is_stable(course):
-        return f"{last:.2f}, once above the first"
-    falls = course["name"] == "L-BFGS" and before > last * (1.0 + _NEAR)
-    return f"{last:.2f}" + (", still falling" if falls else "")
-
-
-def _rows(race: Race) -> Iterator[list[str]]:
-    for course in race.courses:
-        yield [
-            course["name"],
-            f"{course['eta']:g}" if course["eta"] else "",
-            _end(course),
-            _passes(race.near(course, _ROUGH)),
-            _passes(race.near(course)),
-            percent(course["errors"][-1]),
-            shown(course["cpu"], ".0f"),
-            str(max(course["open"])),
-        ]
-
-
-def render_noise(record: Stored) -> Section:
-    """The section of one kind of noise."""
+def noise_section(noise: str, rows: Sequence[Row]) -> list[str]:
+    """Return the section of one kind of noise."""
+    (nodes,) = (row for row in rows if row["name"] == "nodes")
+    settings = nodes["session"]["settings"]
     blocks = [
-        f"Logistic regression on nodes alone: {percent(record['logistic'])} % of the test pixels "
-        f"are wrong. One iteration of belief propagation over all {record['train']} pictures, "
-        f"messages sent all at once, takes {record['iteration']:.1f} ms of the processor."
+        f"Logistic regression on nodes alone: {percent(nodes['logistic'])} % of the test pixels "
+        f"are wrong. One iteration of belief propagation over all {settings['train']} pictures, "
+        f"messages sent all at once, takes {nodes['iteration']:.1f} ms of the processor."
     ]
-    for method in record["methods"]:
-        name = METHODS[method]
-        title = f"**{name[0].upper()}{name[1:]}**, {record['passes']} passes, of L-BFGS at most "
-        blocks += [title + "twice as many:", table(_HEADER, _rows(Race(record, method)))]
-    noise = record["noise"]
+    for method in dict.fromkeys(row["method"] for row in rows if "method" in row):
+        race, name = Race(rows, method), METHODS[method]
+        columns: dict[str, Callable[[Row], str]] = {
+            "": lambda course: course["optimiser"],
+            "gain": lambda course: f"{course['eta']:g}" if course["eta"] else "",
+            "objective": race.end,
+            f"passes to within {_ROUGH:.0%} of L-BFGS": lambda course, race=race: _passes(
+                race.near(course, _ROUGH)
+            ),
+            f"to {_NEAR:.1%}": lambda course, race=race: _passes(race.near(course)),
+            "test error, %": lambda course: percent(course["errors"][-1][1]),
+            "CPU s": lambda course: shown(course["cpu"][-1], ".0f"),
+            "most pictures not converged": lambda course: str(max(course["open"])),
+        }
+        title = f"**{name[0].upper()}{name[1:]}**, {settings['passes']} passes, of L-BFGS at most "
+        blocks += [title + "twice as many:", tabulate(race.courses, columns)]
     text = f"Objective and test error against passes, {noise} noise"
-    blocks += [DOCUMENT.picture(f"{noise}-courses", text)]
-    blocks += [DOCUMENT.picture(f"{noise}-pictures", f"Pictures, {noise} noise")]
-    return Section(f"{noise.capitalize()} noise", tuple(blocks))
+    blocks.append(DOCUMENT.picture(f"{noise}-courses", text))
+    return [*blocks, DOCUMENT.picture(f"{noise}-pictures", f"Pictures, {noise} noise")]
 
 
-def smd_first(race: Race, other: str, share: float = _NEAR) -> str:
-    """Whether SMD is within a share of L-BFGS before SGD, gain by gain."""
-    won, cells = [], []
+# Claims of the paper
+
+
+def _told(is_so: bool, figures: str) -> str:
+    return f"{'yes' if is_so else 'no'} ({figures})"
+
+
+def smd_first(rows: Sequence[Row], method: str, other: str, share: float = _NEAR) -> str:
+    """Tell whether SMD is within a share of L-BFGS before SGD, gain by gain."""
+    race, won, cells = Race(rows, method), [], []
     others = {course["eta"]: course for course in race.of(other)}
     pairs = [(one, others[one["eta"]]) for one in race.of("SGD") if one["eta"] in others]
     for one, two in pairs:
@@ -165,155 +132,144 @@ def smd_first(race: Race, other: str, share: float = _NEAR) -> str:
     return f"{verdict} ({', '.join(cells)})"
 
 
-def _told(is_so: bool, figures: str) -> str:
-    return f"{'yes' if is_so else 'no'} ({figures})"
+def is_faster(rows: Sequence[Row]) -> str:
+    """Tell whether SGD and SMD are near before L-BFGS."""
+    race, names = Race(rows, "lbp"), ("L-BFGS", "SGD", "SMD")
+    batch, *others = ends = [race.near(race.best(name)) for name in names]
+    figures = [f"{name} {_passes(end)}" for name, end in zip(names, ends, strict=True)]
+    return _told(max(others) < batch, ", ".join(figures))
 
 
-def is_faster(race: Race) -> str:
-    """Whether SGD and SMD are there before L-BFGS."""
-    batch, *others = (race.near(race.best(name)) for name in ("L-BFGS", "SGD", "SMD"))
-    figures = f"L-BFGS {_passes(batch)}, SGD {_passes(others[0])}, SMD {_passes(others[1])}"
-    return _told(max(others) < batch, figures)
-
-
-def anneals_slowly(race: Race) -> str:
-    """Whether ASG is there after SGD."""
+def anneals_slowly(rows: Sequence[Row]) -> str:
+    """Tell whether ASG is near after SGD."""
+    race = Race(rows, "lbp")
     ends = [race.best(name) for name in ("ASG", "SGD")]
-    figures = ", ".join(f"{end['name']} {_passes(race.near(end))}" for end in ends)
+    figures = ", ".join(f"{end['optimiser']} {_passes(race.near(end))}" for end in ends)
     slower = race.near(ends[0]) > race.near(ends[1])
     return _told(slower or ends[0]["objective"][-1] > ends[1]["objective"][-1], figures)
 
 
-def come_to_one(race: Race) -> str:
-    """Whether all end at about the same objective."""
-    ends = {name: race.best(name)["objective"][-1] for name in OPTIMISERS if race.of(name)}
-    lowest = min(ends.values())
-    gaps = {name: end / lowest - 1.0 for name, end in ends.items()}
+def come_to_one(rows: Sequence[Row]) -> str:
+    """Tell whether all end at about the same objective."""
+    race = Race(rows, "lbp")
+    ends = {name: race.best(name)["objective"][-1] for name in OPTIMISERS}
+    gaps = {name: end / min(ends.values()) - 1.0 for name, end in ends.items()}
     figures = ", ".join(f"{name} +{gap:.2%}" for name, gap in gaps.items())
     return _told(max(gaps.values()) <= _NEAR, figures)
 
 
-def highest(race: Race) -> str:
-    """Whether the paper's gain is the highest with which SGD and SMD are stable."""
+def highest(rows: Sequence[Row], method: str) -> str:
+    """Tell whether the paper's gain is the highest with which SGD and SMD are stable."""
+    race = Race(rows, method)
     unstable = {course["eta"] for course in race.courses if not is_stable(course)}
-    tried = {course["eta"] for course in race.of("SGD")}
-    found = max(tried - unstable, default=0.0)
-    return _told(found == PAPER[race.method], f"{found:g} here, {PAPER[race.method]:g} there")
+    found = max({course["eta"] for course in race.of("SGD")} - unstable, default=0.0)
+    return _told(found == PAPER[method], f"{found:g} here, {PAPER[method]:g} there")
 
 
-def _errors(record: Stored, is_so: Callable[[Mapping[str, float]], bool]) -> str:
-    found = {"nodes": record["logistic"]}
-    for method in record["methods"]:
-        found[_SHORT[method]] = Race(record, method).best("L-BFGS")["errors"][-1]
+def compare_errors(rows: Sequence[Row], worse: str, better: str) -> str:
+    """Tell whether the test error of one kind of inference is higher than that of another."""
+    found = {row["name"]: row["logistic"] for row in rows if row["name"] == "nodes"}
+    for method in dict.fromkeys(row["method"] for row in rows if "method" in row):
+        found[_SHORT[method]] = Race(rows, method).best("L-BFGS")["errors"][-1][1]
     figures = ", ".join(f"{text} {percent(value)}" for text, value in found.items())
-    return _told(is_so(found), figures)
+    return _told(found[worse] > found[better], figures)
 
 
 _RIVALS = [(method, "SMD", "mu = 10 eta0") for method in METHODS]
 _RIVALS.insert(1, ("lbp", "SMD, mu = 0.1", "mu = 0.1"))
-# What the paper says, and whether it is so here for a kind of noise.
-_CLAIMS: Mapping[str, Callable[[Stored], str]] = {
+# What the paper says, and a function that tells whether it is so for a kind of noise.
+_CLAIMS: Mapping[str, Callable[[Sequence[Row]], str]] = {
     **{
         f"SMD is within {share:.1%} of BFGS in fewer passes than SGD with the same gain: "
-        f"{_SHORT[method]}, {mu}": (
-            lambda record, method=method, name=name, share=share: smd_first(
-                Race(record, method), name, share
-            )
-        )
+        f"{_SHORT[method]}, {mu}": partial(smd_first, method=method, other=name, share=share)
         for method, name, mu in _RIVALS
         for share in (_ROUGH, _NEAR)
     },
-    "SGD and SMD, each with its best gain, are near in fewer passes than BFGS: LBP": (
-        lambda record: is_faster(Race(record, "lbp"))
-    ),
-    "ASG is slower: LBP": lambda record: anneals_slowly(Race(record, "lbp")),
-    f"all come to one objective, within {_NEAR:.1%}: LBP": (
-        lambda record: come_to_one(Race(record, "lbp"))
-    ),
+    "SGD and SMD, each with its best gain, are near in fewer passes than BFGS: LBP": is_faster,
+    "ASG is slower: LBP": anneals_slowly,
+    f"all come to one objective, within {_NEAR:.1%}: LBP": come_to_one,
     **{
-        f"the paper's gain is the highest stable one of those tried: {text}": (
-            lambda record, method=method: highest(Race(record, method))
+        f"the paper's gain is the highest stable one of those tried: {text}": partial(
+            highest, method=method
         )
         for method, text in _SHORT.items()
     },
-    "edges help: test error of LBP is lower than that of nodes alone, %": lambda record: _errors(
-        record, lambda error: error["LBP"] < error["nodes"]
+    "edges help: test error of LBP is lower than that of nodes alone, %": partial(
+        compare_errors, worse="nodes", better="LBP"
     ),
-    "mean field is slightly worse than LBP, %": lambda record: _errors(
-        record, lambda error: error["MF"] > error["LBP"]
-    ),
-    "pseudo-likelihood breaks down (above 50 % there): worse than nodes alone, %": (
-        lambda record: _errors(record, lambda error: error["PL"] > error["nodes"])
+    "mean field is slightly worse than LBP, %": partial(compare_errors, worse="MF", better="LBP"),
+    "pseudo-likelihood breaks down (above 50 % there): worse than nodes alone, %": partial(
+        compare_errors, worse="PL", better="nodes"
     ),
 }
 
 
-def _answer(answer: Callable[[Stored], str], record: Stored) -> str:
-    """What a claim comes to, where all that it is about was run."""
+def _answer(tell: Callable[[Sequence[Row]], str], rows: Sequence[Row]) -> str:
+    """Return whether a claim holds, if all that it is about was run."""
     try:
-        return answer(record)
+        return tell(rows)
     except LookupError:
         return "not run"
 
 
-def findings(records: Mapping[str, Stored]) -> Section:
-    """What of the paper is confirmed, and what is not, from the figures."""
-    rows = [
-        [claim, *(_answer(answer, record) for record in records.values())]
-        for claim, answer in _CLAIMS.items()
+def findings(records: Mapping[str, Sequence[Row]]) -> str:
+    """Return the table of what is confirmed, and what is not."""
+    lines = [
+        [claim, *(_answer(tell, rows) for rows in records.values())]
+        for claim, tell in _CLAIMS.items()
     ]
-    text = (
-        f"Near is within {_NEAR:.1%} of the lowest objective of L-BFGS, for the first time: with a "
-        "constant gain objectives go up and down. Figures are passes (gain: SGD → SMD), – where it "
-        "was not reached. Test errors are those of L-BFGS's weights."
-    )
-    return Section(
-        "What of the paper is confirmed",
-        (text, table(["Claim", *(f"{noise} noise" for noise in records)], rows)),
-    )
+    return table(["Claim", *(f"{noise} noise" for noise in records)], lines)
 
 
-def draw_courses(record: Stored, path: Path) -> None:
-    """Objective and test error against passes, each with its best gain; as figure 4."""
-    ran = list(record["methods"])
+# Plots
+
+
+def draw_courses(rows: Sequence[Row], path: Path) -> None:
+    """Draw objective and test error against passes, each with its best gain; as figure 4."""
+    ran = list(dict.fromkeys(row["method"] for row in rows if "method" in row))
     figure = new_figure(8.0, 3.0 * len(ran))
     if figure is None:
         return
-    given = colours(OPTIMISERS)
-    for row, method in zip(figure.subplots(len(ran), 2, squeeze=False), ran, strict=True):
-        race, name = Race(record, method), METHODS[method]
-        for one in race.names:
+    styles, most = line_styles(OPTIMISERS), rows[0]["session"]["settings"]["passes"]
+    for (left, right), method in zip(figure.subplots(len(ran), 2, squeeze=False), ran, strict=True):
+        race, name = Race(rows, method), METHODS[method]
+        names = {course["optimiser"] for course in race.courses}
+        for one in (name for name in OPTIMISERS if name in names):
             course = race.best(one)
             text = f"{one}, {course['eta']:g}" if one != "L-BFGS" else one
-            for axes, key in zip(row, ("objective", "errors"), strict=True):
-                at = [i for i, value in enumerate(course[key]) if value is not None]
-                xs, ys = ([course[part][i] for i in at] for part in ("passes", key))
-                axes.plot(xs, ys, color=given[one][0], label=text)
-        start = race.courses[0]["objective"][0]
+            style = {**styles[one], "label": text}
+            left.plot(course["passes"], course["objective"], **style)
+            at, errors = zip(*course["errors"], strict=True)
+            right.plot([course["passes"][i] for i in at], errors, **style)
+        start, lowest = race.courses[0]["objective"][0], race.lowest
         # Mean field's log Z is a lower bound, so its objective may fall below zero.
-        lowest, scale = race.lowest, "log" if race.lowest > 0.0 else "symlog"
-        label(row[0], xlabel="passes", ylabel="training objective", title=name, yscale=scale)
-        row[0].set(ylim=(lowest - 0.01 * abs(lowest), 1.05 * start), xlim=(0.0, record["passes"]))
-        label(row[1], xlabel="passes", ylabel="wrong test pixels, %", title=name, yscale="log")
-        row[1].set(xlim=(0.0, record["passes"]))
-        row[0].legend(frameon=False, fontsize="small")
+        scale = "log" if lowest > 0.0 else "symlog"
+        label(left, xlabel="passes", ylabel="training objective", title=name, yscale=scale)
+        left.set(ylim=(lowest - 0.01 * abs(lowest), 1.05 * start), xlim=(0.0, most))
+        label(right, xlabel="passes", ylabel="wrong test pixels, %", title=name, yscale="log")
+        right.set(xlim=(0.0, most))
+        left.legend(frameon=False, fontsize="small")
     save(figure, path)
 
 
-def draw_pictures(record: Stored, path: Path) -> None:
-    """Truth, noise, logistic regression, and what inference makes of it; as figure 3."""
-    figure = new_figure(9.0, 5.0)
+def draw_pictures(noise: str, rows: Sequence[Row], path: Path) -> None:
+    """Draw truth, noise, and what logistic regression and inference make of it; as figure 3."""
+    figure, session = new_figure(9.0, 5.0), rows[0]["session"]
     if figure is None:
         return
-    pictures = read_shapes(record["shapes"])[:4]
-    pictures = [each[::4, ::4] if record["quick"] else each for each in pictures]
-    test = images(record["noise"], pictures, len(pictures), 1)
-    columns = [("truth", test.truths), ("noise", test.greys)]
-    columns.append(("nodes alone", _denoised(test, record["nodes"])))
-    for method in record["methods"]:
+    pictures = read_shapes(session["settings"]["shapes"])[:4]
+    pictures = [each[::4, ::4] if session["quick"] else each for each in pictures]
+    test = Images.drawn(noise, pictures, len(pictures), 1)
+    shape = len(test.truths), *test.truths[0].shape
+
+    def denoised(course: Row) -> list[Any]:
+        return list(test.labels(np.array(course["theta"])).reshape(shape))
+
+    columns: list[tuple[str, Sequence[Any]]] = [("truth", test.truths), ("noise", test.greys)]
+    columns.append(("nodes alone", denoised(rows[0])))
+    for method in dict.fromkeys(row["method"] for row in rows if "method" in row):
         for one in ("L-BFGS", *BY_GAIN[:2]) if method == "lbp" else ("L-BFGS",):
-            theta = Race(record, method).best(one)["theta"]
-            columns.append((f"{_SHORT[method]}, {one}", _denoised(test, theta)))
+            columns.append((f"{_SHORT[method]}, {one}", denoised(Race(rows, method).best(one))))
     axes = figure.subplots(len(pictures), len(columns), squeeze=False)
     for i, (title, column) in enumerate(columns):
         for j, picture in enumerate(column):
@@ -323,23 +279,27 @@ def draw_pictures(record: Stored, path: Path) -> None:
     save(figure, path)
 
 
-def _denoised(test: Images, theta: list[float]) -> list[Any]:
-    return list(test.labels(np.array(theta)).reshape(len(test.truths), *test.truths[0].shape))
+def render(records: Mapping[str, list[Row]], published: Published, trial: bool) -> str:
+    """Return the report."""
+    sections = {_CLAIMS_TITLE: [findings(records)]}
+    for noise, rows in records.items():
+        sections[f"{noise.capitalize()} noise"] = noise_section(noise, rows)
+    machines = machines_of(row for rows in records.values() for row in rows)
+    return DOCUMENT.render(published, measured_on(machines), sections, trial)
 
 
 def main(metrics: Metrics, project: Project) -> None:
     """Write the report, on what was run so far."""
-    records = read_records(metrics, NOISES)
+    files = {noise: read_rows(metrics / f"{noise}.jsonl") for noise in NOISES}
+    records = {noise: rows for noise, rows in files.items() if rows}
     # Some courses end with weights so large that no inference converges; the tables tell which.
     warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
-    for noise, record in records.items():
-        draw_courses(record, metrics / f"{noise}-courses")
-        draw_pictures(record, metrics / f"{noise}-pictures")
-    machine = next(iter(records.values()))["machine"]
-    measured = f"Measured on {machine['processor']}, {machine['date']}, commit {machine['commit']}."
-    sections = [findings(records), *map(render_noise, records.values())]
-    trial = is_trial(records)
-    DOCUMENT.publish(DOCUMENT.render(measured, sections, trial), metrics, project, trial)
+    for noise, rows in records.items():
+        draw_courses(rows, metrics / f"{noise}-courses")
+        draw_pictures(noise, rows, metrics / f"{noise}-pictures")
+    trial = is_trial(row for rows in records.values() for row in rows)
+    text = render(records, read_published(project / DOCUMENT.name), trial)
+    DOCUMENT.publish(text, metrics, project, trial)
 
 
 if __name__ == "__main__":

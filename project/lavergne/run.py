@@ -1,103 +1,313 @@
-"""Running the experiments, each in a process of its own; those that are done are not run again."""
+"""Run the experiments, each in a child process; those that are done are not run again.
 
+    python -m lavergne.run metrics/lavergne --only "phonemes-*"
+    python -m lavergne.run metrics/lavergne --only ewt-sgd --here
+
+The second runs one experiment in this process, and writes its row to stdout. Training stops by the
+development part; then the weights are fine-tuned and tested.
+"""
+
+import itertools
+import resource
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from subprocess import CalledProcessError
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+import numpy as np
 import srsly
 import typer
-from bench.options import Quick
-from bench.timing import run_process
+from bench.ours import chain_loss, gradient
+from measure.data import Data, Problem, Read, Rows, Scored, Source, sample
+from measure.processes import alternate, median_cost, run
+from measure.results import Quick, Results
+from numpy.typing import NDArray
 from wasabi import msg
 
-from .experiments import EXPERIMENTS, Experiment
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.template_hierarchy import Lineage, TemplateTreeRecord
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.pipeline.settings import LearningSettings
+from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.training.staged import StagedTraining, StageReport
+from spacy_sparsecrf.training.training import Training
+
+from .experiments import CANONICAL, EXPERIMENTS, N_FOLDS, SETTINGS, Experiment
 
 # A trial has one of each kind.
 QUICK = (
-    "phonemes-3grm-owlqn",
-    "phonemes-1grm-sgd",
-    "phonemes-1grm-bcd",
-    "phonemes-3grm-owlqn-unigrams",
-    "phonemes-1grm-owlqn-l2=0.1",
-    "phonemes-5grm-owlqn-by-labels",
-    "joint-1grm-owlqn",
-    "phonemes-5grm+-owlqn-fold0",
-    "ewt-owlqn-unigrams",
+    *("phonemes-3grm-owlqn", "phonemes-1grm-sgd", "phonemes-1grm-bcd"),
+    *("phonemes-3grm-owlqn-unigrams", "phonemes-1grm-owlqn-l2=0.1"),
+    *("phonemes-5grm-owlqn-by-labels", "joint-1grm-owlqn", "phonemes-5grm+-owlqn-fold0"),
+    *("ewt-owlqn-unigrams", "evaluation-3grm"),
 )
+TASKS = {
+    "phonemes": Source("nettalk", 1),
+    "joint": Source("nettalk", 3, separator="/"),
+    "ewt": Source("ud-en-ewt", 2),
+    "brown": Source("brown", 2),
+}
+QUICK_SEQUENCES, _QUICK_CAP = 60, 2.0
+# Wapiti's rule: the last error rates of the development part, and how close they must be.
+WINDOW, CLOSE = 5, 0.02
+_EVALUATIONS = 5
+
+
+def is_steady(errors: Sequence[float]) -> bool:
+    """Return whether the last error rates, in percent, are so close that training may stop."""
+    last = errors[-WINDOW:]
+    return len(last) == WINDOW and max(last) - min(last) < CLOSE
+
+
+def split_rows(source: Source, fold: int, data: str, n: int = 0) -> list[list[Rows]]:
+    """Return sentences for training, stopping and testing; of each at most n, 0 = all.
+
+    fold: of Nettalk, the one to test on; the one before it is for stopping.
+    """
+    parts = {part: source.rows(part, data) for part in ("train", "dev", "test")}
+    if fold != CANONICAL:
+        dealt: list[list[Rows]] = [[] for _ in range(N_FOLDS)]
+        for split, number, fold_of, *_ in itertools.chain(*source.rows("folds", data)):
+            if split in parts:
+                dealt[int(fold_of)].append(parts[split][int(number)])
+        before = (fold - 1) % N_FOLDS
+        rest = [k for k in range(N_FOLDS) if k not in (fold, before)]
+        train = [word for k in rest for word in dealt[k]]
+        parts = {"train": train, "dev": dealt[before], "test": dealt[fold]}
+    return [sample(sentences, n) for sentences in parts.values()]
+
+
+class Run:
+    """An experiment that is run: its corpus, its training run, and the parts to stop by and to
+    test.
+
+    errors: of the development part after each outer iteration; stages: reports of the stages, with
+    the number of iterations before.
+    """
+
+    def __init__(self, experiment: Experiment, data: str, n: int) -> None:
+        self.experiment, self.stages = experiment, list[tuple[int, StageReport]]()
+        self.errors: list[float] = []
+        source, featurizer = TASKS[experiment.data], Featurizer(experiment.templates)
+        train, dev, test = split_rows(source, experiment.fold, data, n)
+        self.labels, read = source.labels(train), self._reader(featurizer)
+        self.corpus = source.corpus(read, train, self.labels)
+        self.dev, self.test = (source.scored(read, part, self.labels) for part in (dev, test))
+        settings = {**SETTINGS.get(experiment.solver, {}), **experiment.settings}
+        self.solver = crf_solvers.get(f"spacy_sparsecrf.{experiment.solver}.v1")(**settings)
+        options: dict[str, Any] = {
+            "l1": experiment.l1,
+            "l2": experiment.l2,
+            "n_threads": 1,
+            "observed_only": experiment.observed_only,
+            "precision": experiment.precision,
+        }
+        make: Any = Training
+        if isinstance(read, TemplateTreeRecord):
+            tree = read.kin(self.corpus)
+            options |= {"tree": tree, "stages": self._stages, "report": self._note}
+            make = StagedTraining
+        self.training: Training = make(self.corpus, self.labels, self.solver, **options)
+
+    @property
+    def _stages(self) -> Any:
+        schedule = {"schedule": list(self.experiment.schedule)}
+        return LearningSettings.read(self.experiment.name, schedule).stages
+
+    def _reader(self, featurizer: Featurizer) -> Read:
+        if not self.experiment.schedule:
+            return featurizer
+        lineage = Lineage.of(featurizer.parsed, featurizer.templates, self._stages)
+        return TemplateTreeRecord(featurizer, featurizer, lineage)
+
+    def _note(self, report: StageReport) -> None:
+        self.stages.append((len(self.errors), report))
+
+    def train(self, cap: float) -> tuple[CRFModel, dict[str, Any]]:
+        """Train until the error of the development part is steady.
+
+        cap: seconds of the processor at most. RETURNS: the model of the iteration with the lowest
+        error, which spaCy's loop would keep, and figures.
+        """
+        start, passes, best, errors = time.process_time(), 0.0, None, self.errors
+        for i in itertools.count(1):
+            report, model = self.training.step(), self.training.model()
+            errors.append(self.dev.errors(model)[0])
+            if best is None or errors[-1] < min(errors[:-1]):
+                best = model
+            passes += report.passes
+            # A stage is not to be stopped by the pause that the one before it ends with.
+            begun = max((after for after, _ in self.stages), default=0)
+            last = not self.stages or self.stages[-1][1].number == self.stages[-1][1].of
+            cut = time.process_time() - start > cap or i >= self.experiment.most
+            steady = last and is_steady(errors[begun:])
+            if steady or report.converged or cut:
+                break
+        assert best is not None
+        return best, {
+            "iterations": i,
+            "passes": passes,
+            "objective": report.objective,
+            "learnt": report.n_active,
+            "best_iteration": errors.index(min(errors)) + 1,
+            "cut": not (steady or report.converged),
+        }
+
+    def admitted(self) -> int:
+        """Return the candidate weights: of the last stage, of pairs that occur, or all."""
+        if self.stages:
+            return int(self.stages[-1][1].admitted[1])
+        if self.experiment.observed_only:
+            return self.training.n_potential
+        return self.corpus.n_potential(len(self.labels))
+
+
+def _scores(parts: dict[str, Scored], model: CRFModel, prefix: str = "") -> dict[str, float]:
+    """Return errors of parts: of labels, and of their parts that are scored separately."""
+    found = {part: scored.errors(model) for part, scored in parts.items()}
+    scores = {f"{prefix}{part}": errors[0] for part, errors in found.items()}
+    return scores | {f"{prefix}{part}_part": errors[1] for part, errors in found.items()}
+
+
+def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str, Any]:
+    """Run an experiment.
+
+    RETURNS: dev, test: percentages of wrong labels of these parts, and *_part of wrong parts of
+    labels, at the stop; best_*: the same after best_iteration, from 1; polished: error of the test
+    part after polish_iterations of L-BFGS, the number being the best on the development part;
+    iterations, passes: until the stop; objective, learnt: the last value, and the active weights of
+    training; active, admitted, potential: weights of the model, those it could have, those of all
+    features; cpu: seconds of the process; cut: whether a limit ended the run.
+    """
+    one = Run(experiment, data, QUICK_SEQUENCES if quick else 0)
+    best, figures = one.train(_QUICK_CAP if quick else experiment.cap)
+    if experiment.evaluation:
+        return time_evaluations(one, 1 if quick else _EVALUATIONS)
+    parts = {"dev": one.dev, "test": one.test}
+    figures |= _scores(parts, one.training.model()) | _scores(parts, best, "best_")
+    figures |= {
+        "active": len(one.training.weights[0]),
+        "admitted": one.admitted(),
+        "potential": one.corpus.n_potential(len(one.labels)),
+        "labels": len(one.labels),
+        "cpu": time.process_time(),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+    polished = []
+    for n_iterations in experiment.polish:
+        one.solver.polish_iterations = n_iterations
+        model = one.training.model()
+        polished.append((one.dev.errors(model)[0], n_iterations, one.test.errors(model)[0]))
+    if polished:
+        _, figures["polish_iterations"], figures["polished"] = min(polished)
+    return figures
+
+
+def time_evaluations(one: Run, repeats: int) -> dict[str, Any]:
+    """Time a value and gradient on the active weights, and on all weights (table 2).
+
+    The paper times training with its sparse recursions and without. Here only weights of the
+    working set are ever looked at; the same evaluation with all weights in it shows what that
+    saves.
+    """
+    coordinates, theta = one.training.weights
+    loss = chain_loss(Problem(one.experiment.name, one.corpus, one.labels))
+    everything = loss.all_coordinates()
+    spread = np.zeros(len(everything))
+    spread[np.searchsorted(everything, coordinates)] = theta
+    sides = {"active_s": (loss.restrict(coordinates), theta)}
+    sides["all_s"] = loss.restrict(everything), spread
+    # The first evaluation writes to memory for the first time.
+    for side in sides.values():
+        gradient(*side)
+    costs = alternate(repeats, {name: partial(gradient, *side) for name, side in sides.items()})
+    return {
+        **{name: median_cost(found).cpu for name, found in costs.items()},
+        "active": len(coordinates),
+        "potential": len(everything),
+        "zeros": zeros(one.corpus, len(one.labels), coordinates),
+    }
+
+
+def zeros(corpus: EncodedCorpus, n_labels: int, coordinates: NDArray[np.int64]) -> float:
+    """Return the percentage of pairs of labels, over tokens, that have no active weight.
+
+    coordinates: [n] int64, of weights that are not zero. Of pairs (y', y), the start label left
+    out, at the contexts of tokens.
+    """
+    n_unigram = len(corpus.unigram_keys) * n_labels
+    pairs = coordinates[coordinates >= n_unigram] - n_unigram
+    owner, pair = np.divmod(pairs, (n_labels + int(corpus.start_label)) * n_labels)
+    inner = pair // n_labels < n_labels
+    owner, pair = owner[inner], pair[inner]
+    order = np.argsort(owner, kind="stable")
+    owner, pair = owner[order], pair[order]
+    bounds = np.searchsorted(owner, np.arange(len(corpus.bigram_keys) + 1))
+    n_tokens = np.bincount(corpus.context, minlength=len(corpus.ctx_indptr) - 1)
+    active = 0
+    for context in np.flatnonzero(n_tokens):
+        own = corpus.ctx_indices[corpus.ctx_indptr[context] : corpus.ctx_indptr[context + 1]]
+        found = [pair[:0], *(pair[bounds[o] : bounds[o + 1]] for o in own)]
+        active += n_tokens[context] * len(np.unique(np.concatenate(found)))
+    return 100.0 * (1.0 - active / (n_tokens.sum() * n_labels**2))
+
+
+# All experiments
 
 
 def chosen(patterns: Sequence[str], quick: bool) -> list[Experiment]:
-    """The experiments that patterns name, all for none; of a trial only those of `QUICK`."""
+    """Return the experiments that patterns name, all for none; of a trial only those of `QUICK`."""
     patterns = patterns or (QUICK if quick else "*")
-    return [one for one in EXPERIMENTS if any(fnmatchcase(one.name, p) for p in patterns)]
+    return [x for x in EXPERIMENTS.values() if any(fnmatchcase(x.name, p) for p in patterns)]
 
 
-def is_done(path: Path, experiment: Experiment, quick: bool) -> bool:
-    """Whether the figures of the very same experiment are there."""
-    if not path.exists():
-        return False
-    stored: dict[str, Any] = srsly.read_json(path)
-    same = srsly.json_dumps(asdict(experiment), sort_keys=True)
-    # Settings that there were not yet had their defaults; those that are gone made experiments
-    # with other names.
-    known = {one.name for one in fields(Experiment)}
-    settings = {name: value for name, value in stored["experiment"].items() if name in known}
-    then = asdict(Experiment(**settings))
-    return stored["quick"] == quick and same == srsly.json_dumps(then, sort_keys=True)
+def given(experiment: Experiment) -> dict[str, Any]:
+    """Return what an experiment has of its own, as it comes back from JSON."""
+    usual = asdict(Experiment("", "", ()))
+    own = {key: value for key, value in asdict(experiment).items() if value != usual[key]}
+    return dict(srsly.json_loads(srsly.json_dumps(own)))
 
 
-def run_child(one: Experiment, path: Path, directories: Sequence[str], quick: bool) -> None:
-    """Run an experiment. RAISES: CalledProcessError with what it wrote."""
-    command = [sys.executable, "-m", "lavergne.child", one.name, str(path), *directories]
-    run_process([*command, "--quick" if quick else "--full"])
-
-
-def compile_kernels(experiments: Iterable[Experiment], directories: Sequence[str]) -> None:
-    """Run what differs in its kernels on a few words: what is not compiled yet is compiled here."""
-    kinds = {
-        (one.solver, one.l1 > 0.0, bool(one.schedule), one.observed_only, one.precision): one
-        for one in experiments
-    }
-    with TemporaryDirectory() as directory:
-        for one in kinds.values():
-            run_child(one, Path(directory) / "unused.json", directories, quick=True)
+def run_child(one: Experiment, data: str, quick: bool) -> dict[str, Any]:
+    """Run an experiment in a child process. RAISES: CalledProcessError."""
+    command = ["python", "-m", "lavergne.run", "metrics", "--only", one.name, "--here"]
+    output = run([*command, "--data", data, "--quick" if quick else "--full"]).output
+    return dict(srsly.json_loads(output.splitlines()[-1]))
 
 
 def main(
-    output: Annotated[Path, typer.Argument(help="Directory for the figures, as JSON")],
-    directories: Annotated[list[str], typer.Argument(help="Directories of the data, in order")],
-    only: Annotated[
-        str, typer.Option(help="Names of experiments, * for any text; default: all")
-    ] = "",
+    output: Annotated[Path, typer.Argument(help="Directory for the figures")],
+    data: Data = "",
+    only: Annotated[str, typer.Option(help="Names of experiments, * for any text; all")] = "",
+    here: Annotated[bool, typer.Option("--here", help="Run one, and write its row")] = False,
     quick: Quick = False,
 ) -> None:
     """Run the experiments that have not been run yet."""
-    output.mkdir(parents=True, exist_ok=True)
     wanted = chosen(only.split(), quick)
     if not wanted:
         raise typer.BadParameter(f"No experiment is called {only}.")
-    left = [one for one in wanted if not is_done(output / f"{one.name}.json", one, quick)]
-    if not quick:
-        compile_kernels(left, directories)
+    if here:
+        sys.stdout.write(f"{srsly.json_dumps(measure(wanted[0], data, quick))}\n")
+        return
+    results = Results(output / "results.jsonl", quick)
+    left = [x for x in wanted if results.rows.get(x.name, {}).get("experiment") != given(x)]
+    kinds = {(x.solver, x.l1 > 0, bool(x.schedule), x.observed_only, x.precision): x for x in left}
+    for one in () if quick else kinds.values():
+        run_child(one, data, quick=True)  # compiles what is not compiled yet
     failed = []
     for one in left:
-        path = output / f"{one.name}.json"
-        unfinished = path.with_suffix(".part")
         try:
-            run_child(one, unfinished, directories, quick)
-        except CalledProcessError as error:
+            results.add(one.name, **run_child(one, data, quick), experiment=given(one))
+        except CalledProcessError:
             # One that needs more memory than there is must not keep others from running.
             failed.append(one.name)
-            msg.fail(f"{one.name}:\n{error.output}")
-            continue
-        unfinished.replace(path)
-        found = srsly.read_json(path)
-        msg.text(f"{one.name}: {found['errors']['test']:.2f} %, {found['cpu']:.0f} s")
+            msg.fail(one.name)
     msg.good(f"{len(wanted) - len(failed)} of {len(wanted)} experiments are in {output}")
     if failed:
         raise typer.Exit(1)

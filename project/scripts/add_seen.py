@@ -1,7 +1,7 @@
-"""Tell of tokens which labels their words have in the training part: `token._.seen`.
+"""Set the labels that a token's word has in the training part: `token._.seen`.
 
-A token of the training part is told of the labels in the other four fifths of that, as those in its
-own would tell it its own label. `spacy train --code` takes this file: it registers the attribute.
+Tokens of the training part get the labels in the other four fifths of it, as those in their own
+fifth contain their own label. `spacy train --code` reads this file: it registers the attribute.
 """
 
 import re
@@ -17,7 +17,7 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy_sparsecrf.targets.base import add_extension
 
 FOLDS = 5
-SHARE = 0.05  # of a word's tokens: labels that are rarer do not count
+SHARE = 0.05  # of a word's tokens; rarer labels do not count
 
 ENTITIES = "ent"
 _DIGITS = re.compile(r"\d+")
@@ -28,17 +28,15 @@ add_extension(Token, "seen")
 
 
 def label_of(token: Token, label: str) -> str | None:
-    """The label of a token. label: "tag", "ent", or the name of an extension attribute."""
-    if label == "tag":
-        return token.tag_
+    """Return the label of a token. label: "tag", "ent", or the name of an extension attribute."""
     if label == ENTITIES:
         return f"{token.ent_iob_}-{token.ent_type_}" if token.ent_type_ else token.ent_iob_
-    found: str | None = token._.get(label)
+    found: str | None = token.tag_ if label == "tag" else token._.get(label)
     return found
 
 
 def word_of(token: Token, loose: bool) -> str:
-    """What words are compared by. loose: numbers are one, and hyphens none."""
+    """Return what words are compared by. loose: without hyphens, and with 0 for each number."""
     word = token.lower_
     return _DIGITS.sub("0", word).replace("-", "") if loose else word
 
@@ -68,8 +66,8 @@ def main(
     directory: Annotated[Path, typer.Argument(help="Directory of NAME-{train,dev,test}.spacy")],
     name: Annotated[str, typer.Argument(help="Name of the corpus")],
     label: Annotated[str, typer.Argument(help='"tag", "ent", or an extension attribute')],
-    loose: Annotated[bool, typer.Option(help="Words but for hyphens and which numbers")] = False,
-    documents: Annotated[bool, typer.Option(help="Of files NAME-PART-documents.spacy")] = False,
+    loose: Annotated[bool, typer.Option(help="Compare words without hyphens and numbers")] = False,
+    documents: Annotated[bool, typer.Option(help="Read NAME-PART-documents.spacy")] = False,
 ) -> None:
     """Write NAME-seen-{train,dev,test}.spacy, or those of documents."""
     suffix = "-documents" if documents else ""

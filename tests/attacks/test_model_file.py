@@ -1,6 +1,5 @@
 """Model files that were made to do harm: refused with a code, and with what is wrong."""
 
-import importlib
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +11,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.schema import MAX_JSON, MAX_STRUCTURE
 
-files = importlib.import_module("reliability.files")
-fuzzing = importlib.import_module("reliability.fuzz")
-kinds = importlib.import_module("reliability.kinds")
-File, sealed, taken_apart = files.File, files.sealed, files.taken_apart
-MODELS, model_of, predictions = kinds.MODELS, kinds.model_of, kinds.predictions
-stacked = kinds.stacked
+from . import fuzz
+from .files import sealed, taken_apart
+from .kinds import MODELS, model_of, predictions, stacked
 
 Change = Callable[[Any], object]
 
@@ -328,7 +324,7 @@ def loaded(file: Any) -> CRFModel:
     [("model", 3_000), ("names", 1_000), ("clusters", 1_000), ("corpus", 150), ("checkpoint", 150)],
 )
 def test_mutated_files_are_refused_with_a_code_or_harmless(kind: str, n: int) -> None:
-    found = fuzzing.fuzz(kind, 1, n)
+    found = fuzz.fuzz(kind, 1, n)
     assert sum(found.values()) == n
     codes = {"model": {"SC310", "SC313", "SC314", "SC342", "SC343"}, "names": {"SCW601"}}
     codes |= {"clusters": {"SC148"}, "corpus": {"SC348"}}

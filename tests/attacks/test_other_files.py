@@ -1,7 +1,6 @@
 """Checkpoints, names, word classes and corpora that were made to do harm: refused with a code."""
 
 import gzip
-import importlib
 import tracemalloc
 from functools import partial
 from pathlib import Path
@@ -15,9 +14,8 @@ from spacy_sparsecrf.features.classes import unpack
 from spacy_sparsecrf.model.names import Names
 from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, check_json, parse
 
+from . import kinds
 from .test_model_file import ATTACKS, Change, array, frame, meta, text, told, without
-
-kinds = importlib.import_module("reliability.kinds")
 
 
 def kind_of(array_name: str, /, kind: Any) -> Change:

@@ -163,7 +163,7 @@ def test_texts_equal_those_of_wapiti(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [3, 5])
 def test_features_of_the_benchmarks(n: int) -> None:
     """The importer, the short form and the benchmarks' templates make the same features."""
-    data = importlib.import_module("bench.data")
+    data = importlib.import_module("measure.data")
     docs = docs_of(read(LETTERS, ["orth"], 3000), ["orth"])
     imported = WapitiPatterns(text=centred(n))(docs, "docs")
     for templates in (data.centred_ngrams(n), [f"*:ngrm({n}, orth)"]):

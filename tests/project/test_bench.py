@@ -1,270 +1,241 @@
-"""The benchmarks: what they hand to the peers, what they read from them."""
+"""The benchmarks: what the peers get and write, and statistics that are easily wrong."""
 
-import importlib
 import shutil
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import spacy
-from spacy.tokens import Doc, DocBin
+from bench import (
+    agreement,
+    brown,
+    entities,
+    floor,
+    kernels,
+    ours,
+    peers,
+    report,
+    startup,
+    targets,
+    user_program,
+    whole,
+)
+from bench.record import Options, find, ratio
+from measure.data import Problem, Source, sample, sources
+from measure.document import read_published
+from measure.processes import Cost
+from measure.race import Course
+from measure.results import read_rows
 
-from .bench_cases import FLAGS, LETTERS, SENTENCES
+from spacy_sparsecrf.features.featurizer import Featurizer
 
-PROJECT = Path(__file__).resolve().parents[2] / "project"
+from .toy_data import FLAGS, LETTERS, PROJECT, SENTENCES
 
-brown = importlib.import_module("bench.brown")
-crfsuite = importlib.import_module("bench.crfsuite")
-crfsuite_features = importlib.import_module("bench.crfsuite_features")
-script = importlib.import_module("bench.crfsuite_script")
-data = importlib.import_module("bench.data")
-follow = importlib.import_module("bench.follow")
-objective = importlib.import_module("bench.objective")
-peer_files = importlib.import_module("bench.peer_files")
-report = importlib.import_module("bench.report")
-startup = importlib.import_module("bench.startup")
-templates = importlib.import_module("bench.templates")
-wapiti = importlib.import_module("bench.wapiti")
+needs_gcc = pytest.mark.skipif(not shutil.which(floor.COMPILER), reason="gcc is not on PATH")
 
 
 @pytest.fixture
-def problems() -> dict:
-    """Tokens with equally many tests, with bigram tests too, and with different numbers."""
-    sources = data.sources()
-    flags = data.Source((), 0, 2, FLAGS)
+def problems() -> dict[str, Problem]:
+    """Tokens with equally many features, with pairs too, and with different numbers."""
+    flags = Source("", 2, FLAGS)
     return {
-        "chunks": data.encode("chunks", sources["conll2000"], SENTENCES),
-        "letters": data.encode("letters", sources["nettalk-3grm"], LETTERS),
-        "flags": data.encode("flags", flags, SENTENCES),
+        "chunks": Problem.of("chunks", sources()["conll2000"], SENTENCES),
+        "letters": Problem.of("letters", sources()["nettalk-3grm"], LETTERS),
+        "flags": Problem.of("flags", flags, SENTENCES),
     }
-
-
-def repeated(problem, times: int):
-    """The same problem with its sentences several times, so that there is something to learn."""
-    sentences = SENTENCES * times
-    return data.encode(problem.name, data.sources()["conll2000"], sentences)
 
 
 # Corpora
 
 
-def test_ngrams_are_centred_windows() -> None:
-    assert data.centred_ngrams(1) == ["*:", "*:orth[0]"]
-    assert data.centred_ngrams(5)[2:] == [
-        "*:orth[-1]|orth[0]|orth[1]",
-        "*:orth[-2]|orth[-1]|orth[0]|orth[1]|orth[2]",
-    ]
-
-
-def test_problem_survives_storage(problems: dict, tmp_path: Path) -> None:
-    problem = problems["letters"]
-    stored = data.load(data.save(problem, tmp_path))
-    assert (stored.name, stored.labels) == ("letters", ("A", "B", "C"))
-    assert stored.n_potential == problem.n_potential
-    assert vars(stored.corpus).keys() == vars(problem.corpus).keys()
-    for name, value in vars(problem.corpus).items():
-        np.testing.assert_array_equal(getattr(stored.corpus, name), value)
-
-
-def test_sample_keeps_order_and_is_always_the_same() -> None:
-    sentences = [[[str(i)]] for i in range(50)]
-    chosen = data.sample(sentences, 10)
-    assert chosen == sorted(chosen, key=lambda rows: int(rows[0][0])) == data.sample(sentences, 10)
-    assert len(chosen) == 10 and chosen != sentences[:10]
-    assert data.sample(sentences, 0) is sentences
-
-
-def test_covering_sample_has_every_label() -> None:
+def test_samples_keep_their_order_and_labels() -> None:
     sentences = [[["word", f"rare{i}" if i % 40 == 0 else "common"]] for i in range(200)]
+    chosen = sample(sentences, 10)
+    assert chosen == sample(sentences, 10) and len(chosen) == 10 and chosen != sentences[:10]
+    assert sample(sentences, 0) is sentences
     chosen = brown.covering_sample(sentences, 3, label=1)
-    labels = {row[1] for rows in chosen for row in rows}
-    assert len(labels) == 6
-    assert 5 < len(chosen) <= 8
+    assert len({row[1] for rows in chosen for row in rows}) == 6 and 5 < len(chosen) <= 8
 
 
-# What peers are given
+# Peers
 
 
-def wapiti_counts(files) -> int:
-    """How many weights Wapiti makes of its input: Y a unigram observation, Y² a bigram one."""
-    rows = [line.split() for line in files.train.read_text().splitlines() if line]
-    labels = {row[-1] for row in rows}
-    if files.pattern is None:
-        observations = {value for row in rows for value in row[:-1]}
-    else:
-        patterns = files.pattern.read_text().split()
-        observations = {
-            f"{pattern[0].lower()}{row[i]}" for row in rows for i, pattern in enumerate(patterns)
-        }
-    n = len(labels)
-    return sum(n if value.startswith("u") else n * n for value in observations)
-
-
-@pytest.mark.parametrize(("name", "regular"), [("chunks", 1), ("letters", 1), ("flags", 0)])
-def test_wapiti_gets_our_weights(problems: dict, name: str, regular: bool, tmp_path: Path) -> None:
-    problem = problems[name]
-    files = peer_files.write_wapiti(problem, tmp_path)
-    assert (files.pattern is not None) == regular
-    assert wapiti_counts(files) == problem.n_potential
-    blocks = files.train.read_text().strip().split("\n\n")
-    lengths = np.diff(problem.corpus.offsets)
-    assert [len(block.split("\n")) for block in blocks] == lengths.tolist()
-    assert len(files.dev.read_text().split("\n\n")) == 2
-    gold = [line.split()[-1] for block in blocks for line in block.split("\n")]
-    assert gold == [str(label) for label in problem.corpus.labels]
-
-
-def test_wapiti_columns_are_our_tests(problems: dict, tmp_path: Path) -> None:
-    problem = problems["letters"]
-    files = peer_files.write_wapiti(problem, tmp_path)
-    patterns = files.pattern.read_text().split()
-    assert patterns == [*(f"U%x[0,{i}]" for i in range(3)), *(f"B%x[0,{i}]" for i in range(3, 6))]
-    block = files.train.read_text().split("\n\n")[0].split("\n")
-    for line, (unigrams, bigrams, label) in list(
-        zip(block, peer_files.tokens_of(problem.corpus, 0), strict=True)
-    )[1:]:
-        assert list(map(int, line.split())) == [*unigrams, *bigrams, int(label)]
-    # A first token has no pair: the second token's tests stand in.
-    assert block[0].split()[3:6] == block[1].split()[3:6]
-
-
-def test_crfsuite_and_crfpp_get_our_tests(problems: dict, tmp_path: Path) -> None:
-    corpus = problems["flags"].corpus
-    attributes, labels = next(peer_files.crfsuite_sequences(corpus))
-    assert labels == ["0", "1", "2"]
-    assert [[int(a[1:]) for a in token] for token in attributes] == [
-        tests for tests, _, _ in peer_files.tokens_of(corpus, 0)
-    ]
+def test_what_peers_cannot_have_is_refused(problems: dict[str, Problem]) -> None:
     with pytest.raises(ValueError, match="plain transitions"):
-        next(peer_files.crfsuite_sequences(problems["letters"].corpus))
-    with pytest.raises(ValueError, match="as many unigram tests"):
-        peer_files.write_crfpp(problems["flags"], tmp_path)
-    template, train = peer_files.write_crfpp(problems["chunks"], tmp_path)
-    assert template.read_text().split() == [*(f"U:%x[0,{i}]" for i in range(19)), "B"]
-    assert {len(line.split()) for line in train.read_text().splitlines()} == {0, 20}
-
-
-def test_start_label_is_refused() -> None:
-    source = data.sources()["conll2000"]
-    featurizer = data.Featurizer(source.templates, start_label=True)
-    docs = list(data.make_docs(source, SENTENCES, data.spacy.blank("en").vocab))
-    builder = data.CorpusBuilder()
-    builder.add(featurizer(docs, "docs"), np.zeros(8, dtype=np.int32))
+        next(peers.crfsuite_sequences(problems["letters"]))
+    source = sources()["conll2000"]
+    labels = source.labels(SENTENCES)
+    corpus = source.corpus(Featurizer(source.templates, start_label=True), SENTENCES, labels)
     with pytest.raises(ValueError, match="no start label"):
-        next(peer_files.tokens_of(builder.build(), 0))
+        next(peers.tokens_of(Problem("x", corpus, labels), 0))
 
 
-def test_features_of_a_dict_user() -> None:
-    first, second = crfsuite_features.tagging_items(["The", "cats"], ["", ""])
-    assert first["begin"] and first["istitle"] and first["+1lower"] == "cats"
-    assert second["suffix3"] == "ats" and second["-1istitle"] and second["end"]
-    first, second = crfsuite_features.chunking_items(["The", "cats"], ["DT", "NNS"])
-    assert len(first) == len(data.chunking_templates()) - 1
-    assert first["w-1|w"] == "_B-1|The" and first["t|t+1|t+2"] == "DT|NNS|_B+1"
-    assert second["w-1|w"] == "The|cats" and second["t-2|t-1"] == "_B-1|DT"
+FAKE = """
+import sys, time
+print("    nb features: 5", flush=True)
+print("* Train the model with l-bfgs", flush=True)
+for i in range({n}):
+    print(f"  [ {{i}}] obj={{10 - i}}  act=3  err= 1.0%/2.0% time=1.0s/2.0s", flush=True)
+    time.sleep({pause})
+sys.exit({code})
+"""
 
 
-# The same objective
+def fake(n: int, pause: float = 0.0, code: int = 0, **limits: float) -> Course:
+    command = [sys.executable, "-c", FAKE.format(n=n, pause=pause, code=code)]
+    return peers.follow(command, peers.LOGS[peers.WAPITI], **limits)
 
 
-def agrees(problem, weights: tuple, its: float, digits: float) -> None:
-    ours = importlib.import_module("bench.ours")
-    assert ours.objective_at(problem, *weights) == pytest.approx(its, abs=digits)
+def test_peers_are_followed_to_their_end_goal_or_cap() -> None:
+    run = fake(4)
+    assert run.n_weights == 5 and run.objective == [10, 9, 8, 7] and not run.cut
+    assert run.wall == sorted(run.wall) and len(run.step_costs()) == 3
+    run = fake(100, 0.02, stop_at=8.0)
+    assert run.cut and len(run.objective) == 3
+    run = fake(2, 60.0, cap=0.5)
+    assert run.cut and len(run.objective) == 1
 
 
-def test_crfsuite_has_our_objective(problems: dict, tmp_path: Path) -> None:
+def test_crfsuite_has_our_objective(problems: dict[str, Problem], tmp_path: Path) -> None:
     pytest.importorskip("pycrfsuite", reason="python-crfsuite (extra `bench`) is not installed")
-    problem = repeated(problems["chunks"], 20)
-    path, model = data.save(problem, tmp_path), tmp_path / "model"
-    run = crfsuite.train(path, model, 8)
-    ours = importlib.import_module("bench.ours")
-    assert run.n_weights == len(ours.chain_loss(problem).observed_coordinates())
-    assert len(run.points) == 8 and run.points[-1].wall > 0.0
-    agrees(problem, crfsuite.weights(problem, model), run.points[-1].objective, 1e-3)
+    problem = Problem.of("chunks", sources()["conll2000"], SENTENCES * 20)
+    path, model = problem.save(tmp_path), tmp_path / "model"
+    run = peers.train_crfsuite(path, model, 8)
+    n_weights = len(ours.chain_loss(problem).observed_coordinates())
+    assert len(run.objective) == 8
+    weights = peers.crfsuite_weights(problem, model)
+    found = agreement.check("CRFsuite", problem, n_weights, weights, run)
+    assert found["ours"] == pytest.approx(run.objective[-1], abs=1e-3)
+    run.objective[-1] *= 1.001
+    with pytest.raises(ValueError, match="another problem"):
+        agreement.check("CRFsuite", problem, n_weights, weights, run)
 
 
-@pytest.mark.skipif(not shutil.which("wapiti"), reason="wapiti is not on PATH")
+@pytest.mark.skipif(not peers.has_wapiti(), reason="wapiti is not on PATH")
 @pytest.mark.parametrize("name", ["chunks", "letters", "flags"])
-def test_wapiti_has_our_objective(problems: dict, name: str, tmp_path: Path) -> None:
-    problem = problems[name]
-    run = wapiti.train(problem, tmp_path, 5)
-    assert run.n_weights == problem.n_potential
-    agrees(problem, wapiti.weights(problem, tmp_path), run.points[-1].objective, 0.006)
+def test_wapiti_has_our_objective(problems: dict[str, Problem], name: str, tmp_path: Path) -> None:
+    run = peers.train_wapiti(problems[name], tmp_path, 5)
+    weights = peers.wapiti_weights(problems[name], tmp_path)
+    assert run.n_weights == problems[name].n_potential
+    assert ours.objective_at(problems[name], *weights) == pytest.approx(run.objective[-1], abs=6e-3)
 
 
-# The machine
+def test_peers_get_no_features_of_pairs() -> None:
+    templates = ["b:", "u:", "u:lower[0]", "*:shape[0]", "b:shape[1]", "*:lower[0]"]
+    assert entities.plain(templates) == ["b:", "u:", "u:lower[0]", "u:shape[0]"]
 
 
-def test_what_is_added_is_told_within_repetitions() -> None:
-    costs = [[startup.Cost(wall, 0.0) for wall in walls] for walls in ((1.2, 3.3, 2.1), (1, 3, 2))]
-    assert startup.added_seconds(*costs) == pytest.approx(0.2)
+def test_scores_of_whole_runs() -> None:
+    gold = [["B-X", "I-X", "O"], ["B-Y"]]
+    found = [["B-X", "O", "O"], ["B-Y"]]
+    assert whole.score(found, gold, user_program.Kind.ENTITIES) == 50.0
+    assert whole.score(found, gold, user_program.Kind.TAGS) == 75.0
 
 
-def test_installed_and_hidden_differ_in_this_package_only(tmp_path: Path) -> None:
-    found = {}
-    for hidden in (True, False):
-        directory = tmp_path / str(hidden)
-        directory.mkdir()
-        startup.link_installed(directory, hidden=hidden)
-        found[hidden] = {path.name for path in directory.iterdir()}
-    assert found[False] - found[True] == {"spacy_sparsecrf", "spacy_sparsecrf-0.dist-info"}
-    points = tmp_path / "False" / "spacy_sparsecrf-0.dist-info" / "entry_points.txt"
-    assert "sparse_crf" in points.read_text()
+# Kernels and plain C
 
 
-def test_templates_meet_words_for_the_first_time_and_again(tmp_path: Path) -> None:
-    nlp = spacy.blank("en")
-    docs = [Doc(nlp.vocab, words=["Being", "well-known", "in", "1999", "."])] * 3
-    DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
-    templates.main(tmp_path / "templates.json", tmp_path / "a.spacy", quick=True)
-    record = report.read(tmp_path)["templates"]
-    places = {(one.what, one.tool, one.items) for one in record.measurements}
-    assert places == {(name, tool, 15) for name in templates.SETS for tool in ("cold", "steady")}
-    text = report.render({"templates": record}, [])
-    assert "15 tokens, 5 distinct words." in text and "6 regular expressions | " in text
+def test_kernels_are_clocked_and_put_back(problems: dict[str, Problem]) -> None:
+    def held() -> dict[str, dict]:
+        modules = {n: m for n, m in sys.modules.items() if n.startswith(kernels.PACKAGE)}
+        return {name: dict(vars(module)) for name, module in modules.items()}
+
+    every, theta = ours.whole_loss(problems["flags"], 0)
+    before = held()
+    with kernels.clocked() as seconds:
+        every.value_and_grad(theta)
+    assert seconds and all(value > 0.0 for value in seconds.values())
+    assert held() == before
 
 
-def test_goal_is_reached_or_bounded() -> None:
-    points = [follow.Point(float(t), None, 10.0 - t) for t in range(5)]
-    one = objective.Comparison("d", "w", 1, {})
-    found = objective.measure(one, "Wapiti", [follow.Run(points)], goal=7.5)
-    assert found.wall == [3.0] and not found.at_least
-    found = objective.measure(one, "Wapiti", [follow.Run(points)], goal=1.0)
-    assert found.wall == [4.0] and found.at_least and "6" in found.note
+def test_formulas_leave_sequences_without_weight_out(problems: dict[str, Problem]) -> None:
+    problem = problems["flags"]
+    few = replace(problem.corpus, weights=np.array([1.0, 0.0, 1.0]))
+    flops, traffic = kernels.counts(replace(problem, corpus=few), "float64", kernels.WORKING)
+    # 7 tokens in 2 sequences, 3 labels, padded to 8.
+    assert flops == 3 * 2.0 * 3 * 8 * 5 + (kernels.EXP_FLOPS + 10) * 7 * 8
+    assert traffic == 7.0 * 8 * 7 * 8
+    assert kernels.counts(problem, "float64", kernels.OUTER) is None
 
 
-def test_best_objective_of_a_run_that_was_cut_is_doubted() -> None:
-    fell = follow.Run([follow.Point(1.0, None, 5.0)], cut=True)
-    ended = follow.Run([follow.Point(1.0, None, 6.0)])
-    assert "sparsecrf's" in objective.doubt({"sparsecrf": [fell], "Wapiti": [ended]})
-    ended.points.append(follow.Point(2.0, None, 4.0))
-    assert objective.doubt({"sparsecrf": [fell], "Wapiti": [ended]}) == ""
+@needs_gcc
+def test_plain_c_has_the_packages_evidence_and_gradient(
+    problems: dict[str, Problem], tmp_path: Path
+) -> None:
+    problem = floor.make_problem(8, 4, 5)
+    working, theta = ours.whole_loss(problem, 0, 3.0)
+    plain = floor.Chains(problem, theta, tmp_path)
+    plain.fill()
+    plain.infer()
+    np.testing.assert_allclose(np.sort(plain.log_z), floor.infer_ours(working, theta), rtol=1e-12)
+    np.testing.assert_allclose(plain.marginals.sum(axis=1), 1.0, rtol=1e-12)
+    assert np.nextafter(np.zeros(1), 1.0)[0] * 2.0 > 0.0, "subnormal numbers are off from now on"
+    working, theta = ours.whole_loss(problems["flags"], 0, 1.0)
+    plain = floor.Chains(problems["flags"], theta, tmp_path)
+    plain.differentiate()
+    _, gradient = working.value_and_grad(theta)
+    split, n = len(plain.unigram), problems["flags"].n_labels
+    np.testing.assert_allclose(plain.unigram, gradient[:split], atol=1e-12)
+    pairs = plain.counts[:, :n] - working.observed[split:].reshape(n, n)
+    np.testing.assert_allclose(pairs, gradient[split:].reshape(n, n), atol=1e-12)
 
 
-def test_plots_are_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib (extra `bench`) is not installed")
-    run = {"wall": [1.0, 2.0], "objective": [20.0, 10.0]}
-    race = {"runs": {"sparsecrf": [run], "Wapiti": [run]}}
-    for name in ("a", "b"):
-        objective.draw(race, 10.0, "title", tmp_path / name)
-    assert (tmp_path / "a.png").stat().st_size > 1000
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+# The report
 
 
-@pytest.mark.parametrize("kind", list(script.Kind))
-def test_a_users_program_trains_and_labels(kind, tmp_path: Path) -> None:
-    pytest.importorskip("pycrfsuite")
-    data = tmp_path / "data.tsv"
-    lines = ["\n".join("\t".join(row) for row in rows) for rows in SENTENCES * 9]
-    data.write_text("\n\n".join(lines) + "\n\n", encoding="utf8")
-    assert list(script.read(data)) == SENTENCES * 9
-    paths = data, tmp_path / "model", tmp_path / "labels"
-    script.train(kind, *paths[:2], 0.1, 0.1, 20)
-    script.label(kind, *paths)
-    found = [line.split("\t") for line in paths[2].read_text().splitlines()]
-    assert found == [[row[-1] for row in rows] for rows in SENTENCES * 9]
+def measured(folder: Path, benchmark: str, what: str, sides: dict[str, list[float]]) -> list[dict]:
+    """Rows of a benchmark on chunks, written and read back."""
+    record = Options(folder).record(benchmark, repeats=3)
+    costs = {tool: [Cost(value, value) for value in walls] for tool, walls in sides.items()}
+    record.compare("conll2000", what, costs)
+    return read_rows(record.path)
 
 
-def test_shapes_of_a_users_program() -> None:
-    assert script.shape("McDonalds-1234567") == "XxXxxxx-dddd"
-    assert script.short_shape("McDonalds-1234567") == "XxXx-d"
+def test_a_record_replaces_its_section_and_its_targets(tmp_path: Path) -> None:
+    published = read_published(PROJECT / "BENCHMARKS.md")
+    assert report.render({}, [], published, False) == (PROJECT / "BENCHMARKS.md").read_text("utf-8")
+    sides = {"sparsecrf": [0.3, 0.2, 0.25], "Wapiti": [2.0, 2.5, 3.0]}
+    rows = measured(tmp_path, "gradient", "all weights", sides)
+    (tmp_path / "B.md").write_text(report.render({"gradient": rows}, [], published, False), "utf-8")
+    after = read_published(tmp_path / "B.md")
+    changed = {k for k, v in after.sections.items() if v != published.sections[k]}
+    assert changed == {"Targets", "One gradient"} and after.head[0] == published.head[0]
+    assert after.sections["One gradient"][0] == published.sections["One gradient"][0]
+    row = "| conll2000: all weights | 0.25 s (0.25) | 2.5 s (2.5) | 10.0x |"
+    assert (
+        row in after.sections["One gradient"][1]
+        and "Settings: repeats 3." in after.sections["One gradient"]
+    )
+    pairs = zip(*(x.sections["Targets"][0].splitlines() for x in (published, after)), strict=True)
+    new = [line for old, line in pairs if old != line]
+    assert new and all("full gradient" in line or "observed pairs" in line for line in new)
+    assert "| conll2000: full gradient, Wapiti | 10.0x | 12x | 20x | missed |" in new
+    # The machine of the section that was measured comes first.
+    assert after.measured.splitlines()[2].startswith(
+        f"| date | {rows[0]['session']['machine']['date']}"
+    )
+
+
+def test_rows_of_whole_runs_that_were_not_measured_again_stay() -> None:
+    published = read_published(PROJECT / "BENCHMARKS.md").sections["Whole runs"]
+    body = "| a | b |\n| --- | ---: |\n| EWT | sparsecrf | 1 |"
+    rows = report.with_kept_rows(body, published, 2).splitlines()
+    assert "| EWT | sparsecrf | 1 |" in rows and sum("| EWT |" in row for row in rows) == 4
+
+
+def test_ratios_verdicts_and_differences(tmp_path: Path) -> None:
+    fast, slow = {"wall": [1.0]}, {"wall": [4.0], "at_least": True}
+    assert ratio(fast, slow) == (4.0, True)
+    assert ratio(slow, fast) is ratio(fast, None) is None
+    assert targets.verdict(4.0, 5.0, 9.0, bound=True) == "not known"
+    assert targets.verdict(4.0, 5.0, 9.0) == "missed"
+    assert targets.verdict(6.0, 5.0, 9.0) == "reached"
+    record = Options(tmp_path).record("startup")
+    # The median of differences within repetitions, not the difference of medians.
+    for what, walls in ((startup.IMPORT, (1.2, 3.3, 2.1)), (startup.NOTHING, (1, 3, 2))):
+        record.compare(what, startup.WHAT, {"sparsecrf": [Cost(wall, 0.0) for wall in walls]})
+    rows = read_rows(record.path)
+    assert startup.added_seconds(rows, startup.IMPORT) == pytest.approx(0.2)
+    assert startup.added_seconds(rows, startup.COLD) is None
+    assert find(rows, startup.IMPORT, startup.WHAT, "sparsecrf")["threads"] == 1

@@ -1,0 +1,283 @@
+"""Data sets: sentences in columns, encoded by the package's featurizer, and scored parts of them.
+
+Files are looked for in the directory given by `--data`, in that of the environment variable
+SPARSECRF_DATA, and in `project/assets`.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import spacy
+import typer
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.util import load_config
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.interop.columns import TAB, read_columns
+from spacy_sparsecrf.model.model import CRFModel
+
+from . import PROJECT
+
+Rows = list[list[str]]
+Read = Callable[[Sequence[Doc], str], Observations]
+Data = Annotated[str, typer.Option(help="Directory of the data, in front of SPARSECRF_DATA")]
+
+# Sentences of a trial, and of the corpora on which objectives are compared weight by weight.
+QUICK_SENTENCES, SAMPLE_SENTENCES = 200, 300
+_DOCS_PER_BATCH = 1000
+
+
+def find(data: str, names: Iterable[str]) -> Path:
+    """Return the first file that exists; names: in order of preference.
+
+    Relative directories start at the repository root. RAISES: typer.BadParameter.
+    """
+    directories = filter(None, [data, os.environ.get("SPARSECRF_DATA"), "project/assets"])
+    places = [PROJECT.parent / folder / name for folder in directories for name in names]
+    for place in places:
+        if place.exists():
+            return place
+    listed = "\n".join(f"  {place}" for place in places)
+    raise typer.BadParameter(
+        f"None of these files exists:\n{listed}\n"
+        "Fetch the public data with `python -m spacy project assets project --extra`, or set the "
+        "environment variable SPARSECRF_DATA to the directory of the .tsv.gz files."
+    )
+
+
+def read_tsv(path: Path) -> Iterator[Rows]:
+    """Yield the sentences of a file of tab-separated columns, a token a line."""
+    for sentence in read_columns(path, separator=TAB).sentences:
+        yield [row.values for row in sentence]
+
+
+def sample(sentences: list[Rows], n: int) -> list[Rows]:
+    """Draw n sentences, the same in each run; all of them for n = 0."""
+    if not 0 < n < len(sentences):
+        return sentences
+    chosen = np.random.default_rng(0).permutation(len(sentences))[:n]
+    return [sentences[i] for i in np.sort(chosen)]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set comes from; words are in the first column.
+
+    stem: of its files; label: column; tag: column of a given part of speech, or None; spaced:
+    whether the last column tells if a space follows; separator: what follows the part of a label
+    that is scored separately, "" for none.
+    """
+
+    stem: str
+    label: int
+    templates: tuple[str, ...] = ()
+    tag: int | None = None
+    spaced: bool = False
+    separator: str = ""
+
+    def rows(self, part: str, data: str, n: int = 0) -> list[Rows]:
+        """Return the sentences of a part, a sample of n of them for n > 0.
+
+        RAISES: typer.BadParameter if its file is missing.
+        """
+        return sample(list(read_tsv(find(data, [f"{self.stem}.{part}.tsv.gz"]))), n)
+
+    def docs(self, sentences: Sequence[Rows], vocab: Vocab) -> Iterator[Doc]:
+        """Make a Doc of each sentence, without its labels."""
+        for rows in sentences:
+            yield Doc(
+                vocab,
+                words=[row[0] for row in rows],
+                tags=None if self.tag is None else [row[self.tag] for row in rows],
+                spaces=[row[-1] == "1" for row in rows] if self.spaced else None,
+            )
+
+    def labels(self, sentences: Sequence[Rows]) -> tuple[str, ...]:
+        """Return the labels that occur, sorted."""
+        return tuple(sorted({row[self.label] for rows in sentences for row in rows}))
+
+    def encode(
+        self, read: Read, sentences: list[Rows], labels: Sequence[str], step: int = _DOCS_PER_BATCH
+    ) -> Iterator[tuple[Observations, NDArray[np.int32]]]:
+        """Yield observations and label ids of so many sentences at a time, -1 for other labels."""
+        vocab, number = spacy.blank("en").vocab, {label: i for i, label in enumerate(labels)}
+        for first in range(0, len(sentences), step):
+            batch = sentences[first : first + step]
+            gold = [number.get(row[self.label], -1) for rows in batch for row in rows]
+            yield read(list(self.docs(batch, vocab)), "docs"), np.array(gold, dtype=np.int32)
+
+    def corpus(self, read: Read, sentences: list[Rows], labels: Sequence[str]) -> EncodedCorpus:
+        """Encode sentences for training."""
+        builder = CorpusBuilder()
+        for observations, gold in self.encode(read, sentences, labels):
+            builder.add(observations, gold)
+        return builder.build()
+
+    def scored(self, read: Read, sentences: list[Rows], labels: Sequence[str]) -> "Scored":
+        """Encode sentences for scoring."""
+
+        def part(label: str) -> str:
+            return label.partition(self.separator)[0] if self.separator else label
+
+        ((observations, gold),) = self.encode(read, sentences, labels, len(sentences))
+        known: dict[str, int] = {}
+        part_of = [known.setdefault(part(label), len(known)) for label in labels]
+        partial = [known.get(part(row[self.label]), -1) for rows in sentences for row in rows]
+        return Scored(observations, gold, np.array(partial), np.array(part_of))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Observations of a part with its gold labels.
+
+    gold: [N] label ids, -1 for one that training does not have; partial: [N] the same of the parts
+    of labels that are scored separately; part_of: [Y], the part of each label.
+    """
+
+    observations: Observations
+    gold: NDArray[np.integer]
+    partial: NDArray[np.integer]
+    part_of: NDArray[np.integer]
+
+    def errors(self, model: CRFModel) -> tuple[float, float]:
+        """Return percentages of tokens with a wrong label, and with a wrong part of it."""
+        found = Decoder(model).viterbi(self.observations)
+        wrong = found != self.gold, self.part_of[found] != self.partial
+        return 100.0 * float(wrong[0].mean()), 100.0 * float(wrong[1].mean())
+
+
+def centred_ngrams(n: int) -> tuple[str, ...]:
+    """Return templates of windows of 0, 1, 3, ... n letters, with labels and pairs of labels.
+
+    These are the n-grm templates of Lavergne et al. (2010), section 5.1.1.
+    """
+    windows = [range(-(k // 2), k // 2 + 1) for k in range(1, n + 1, 2)]
+    return ("*:", *("*:" + "|".join(f"orth[{i}]" for i in window) for window in windows))
+
+
+@cache
+def sources() -> dict[str, Source]:
+    """Return all data sets in columns."""
+    chunker = load_config(PROJECT / "configs" / "chunker.cfg")["components"]["sparse_crf"]
+    letters = [f"u:orth[{i}]" for i in range(-3, 4)]
+    letters += [f"u:orth[{i}]|orth[{i + 1}]" for i in range(-3, 3)]
+    # The window of words that Altun et al. call S3, in the language of templates.
+    names = [f"u:{x}[{i}]" for x in ("orth", "suffix(3)", "shape") for i in range(-2, 3)]
+    return {
+        "conll2000": Source("conll2000", 2, tuple(chunker["features"]["templates"]), tag=1),
+        "conll2002-es": Source("conll2002-es", 2, ("b:", *names)),
+        "nettalk": Source("nettalk", 1, centred_ngrams(1)),
+        "nettalk-3grm": Source("nettalk", 1, centred_ngrams(3)),
+        "nettalk-5grm": Source("nettalk", 1, centred_ngrams(5)),
+        "nettalk-maxent": Source("nettalk", 1, ("u:", *letters)),
+        "ud-en-ewt": Source("ud-en-ewt", 2, DEFAULT_TEMPLATES, spaced=True),
+        "brown": Source("brown", 1, DEFAULT_TEMPLATES),
+    }
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A corpus and its labels, ready for training."""
+
+    name: str
+    corpus: EncodedCorpus
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, source: Source, sentences: list[Rows]) -> "Problem":
+        """Encode sentences, without a start label: the peers have none."""
+        labels = source.labels(sentences)
+        read = Featurizer(source.templates, start_label=False)
+        return cls(name, source.corpus(read, sentences, labels), labels)
+
+    @classmethod
+    def load(cls, path: Path) -> "Problem":
+        """Load what `save` stored."""
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        labels = tuple(arrays.pop("labels_of_problem").tolist())
+        values = {name: array if array.ndim else array.item() for name, array in arrays.items()}
+        return cls(path.stem, EncodedCorpus(**values), labels)
+
+    def save(self, directory: Path) -> Path:
+        """Store it as arrays; returns the file."""
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"{self.name}.npz"
+        arrays: dict[str, Any] = self.corpus.arrays
+        np.savez(path, labels_of_problem=np.array(self.labels), **arrays)
+        return path
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels Y."""
+        return len(self.labels)
+
+    @property
+    def n_potential(self) -> int:
+        """Number of potential weights."""
+        return self.corpus.n_potential(self.n_labels)
+
+    def sizes(self) -> dict[str, int]:
+        """Return what reports tell of it."""
+        return {
+            "sentences": self.corpus.n_sequences,
+            "tokens": self.corpus.n_tokens,
+            "labels": self.n_labels,
+            "unigram tests": len(self.corpus.unigram_keys),
+            "bigram tests": len(self.corpus.bigram_keys),
+            "potential weights": self.n_potential,
+        }
+
+
+def read_set(name: str, data: str, n: int = 0) -> tuple[Problem, Scored]:
+    """Read a data set for training and testing; n: sequences of each part, 0 = all.
+
+    RAISES: typer.BadParameter if a file is missing.
+    """
+    if name == "ocr":
+        return _letters(data, n)
+    source = sources()[name]
+    train, test = (source.rows(part, data, n) for part in ("train", "test"))
+    problem = Problem.of(name, source, train)
+    read = Featurizer(source.templates, start_label=False)
+    return problem, source.scored(read, test, problem.labels)
+
+
+def _letters(data: str, n: int) -> tuple[Problem, Scored]:
+    """Words in handwriting, with an attribute for each pixel that is ink."""
+    with np.load(find(data, ["ocr-letters.npz"])) as stored:
+        arrays = {name: stored[name] for name in ("pixels", "label", "word_id", "fold")}
+    # One fold in ten is for testing.
+    is_test, builder = arrays["fold"] == 0, CorpusBuilder()
+    builder.add(*cut_words(arrays, ~is_test, n))
+    labels = tuple(chr(ord("a") + y) for y in range(int(arrays["label"].max()) + 1))
+    observations, gold = cut_words(arrays, is_test, n)
+    test = Scored(observations, gold, gold, np.arange(len(labels)))
+    return Problem("ocr", builder.build(), labels), test
+
+
+def cut_words(
+    arrays: dict[str, NDArray[np.integer]], where: NDArray[np.bool_], n: int
+) -> tuple[Observations, NDArray[np.int32]]:
+    """Return observations and labels of the first n words (0 = all) of a part."""
+    words = arrays["word_id"][where]
+    begins = np.flatnonzero(np.diff(words, prepend=-1))
+    offsets = np.append(begins, len(words)).astype(np.int64)[: n + 1 if n else None]
+    pixels = arrays["pixels"][where][: offsets[-1]]
+    # Each pixel has its own hash; the last one is always present.
+    n_pixels = pixels.shape[1]
+    hashes = np.full((len(pixels), n_pixels + 1), n_pixels + 1, dtype=np.uint64)
+    hashes[:, :n_pixels] = pixels * np.arange(1, n_pixels + 1, dtype=np.uint64)
+    everything = np.arange(n_pixels + 1, dtype=np.int32)
+    observations = Observations(hashes, offsets, everything, everything[-1:], start_label=False)
+    return observations, arrays["label"][where][: offsets[-1]].astype(np.int32)

@@ -1,0 +1,218 @@
+"""Measure work in this process, in turn, and in a child process.
+
+    python -m measure.processes FILE -- python -m spacy train ...
+
+runs a command and writes its cost to a JSON file.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Annotated, Any, TypeVar
+
+import srsly
+import typer
+
+from . import PROJECT
+
+ResultT = TypeVar("ResultT")
+_SAMPLE_SECONDS = 0.03
+_SHOWN_LINES = 20
+
+
+@dataclass
+class Cost:
+    """The cost of work.
+
+    wall, cpu: seconds on the clock, and of the processor (all threads); of a child process also
+    peak_mb: highest resident memory; anonymous_mb: the same without pages of files; output.
+    """
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    peak_mb: float = 0.0
+    anonymous_mb: float = 0.0
+    output: str = ""
+
+
+class Stopwatch:
+    """Seconds of this process since the watch was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> Cost:
+        """Return the seconds so far."""
+        return Cost(time.perf_counter() - self._wall, time.process_time() - self._cpu)
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """Measure the body of a `with`; the cost is filled in at its end."""
+    cost, watch = Cost(), Stopwatch()
+    yield cost
+    now = watch.read()
+    cost.wall, cost.cpu = now.wall, now.cpu
+
+
+def timed(function: Callable[[], object]) -> Cost:
+    """Return the cost of a call."""
+    with measured() as cost:
+        function()
+    return cost
+
+
+def median_cost(costs: Sequence[Cost]) -> Cost:
+    """Return the medians of wall and of processor time."""
+    walls, cpus = [cost.wall for cost in costs], [cost.cpu for cost in costs]
+    return Cost(statistics.median(walls), statistics.median(cpus))
+
+
+def alternate(repeats: int, sides: Mapping[str, Callable[[], ResultT]]) -> dict[str, list[ResultT]]:
+    """Run the sides of a comparison in turn, so that other load on the machine affects all alike.
+
+    RETURNS: for each side its `repeats` results.
+    """
+    results: dict[str, list[ResultT]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        for name, run in sides.items():
+            results[name].append(run())
+    return results
+
+
+class Child:
+    """A child process; modules of the project are on its path.
+
+    env: variables to set on top of this process's; an empty value removes one. log: file that
+    output is appended to; without one it is kept, or, if shown, goes to the terminal.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        *,
+        log: Path | None = None,
+        shown: bool = False,
+    ) -> None:
+        command = [sys.executable, *command[1:]] if command[0] == "python" else list(command)
+        path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
+        wanted = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **(env or {})}
+        to: Any = log.open("ab") if log else None if shown else subprocess.PIPE
+        self._log, self._kept, self._cost = log, [""], Cost()
+        self._start, self._has_ended, self.stopped = time.perf_counter(), Event(), False
+        self.process = subprocess.Popen(
+            command,
+            stdout=to,
+            stderr=None if shown else subprocess.STDOUT,
+            env={name: value for name, value in wanted.items() if value},
+            encoding="utf-8",
+            errors="replace",
+        )
+        if log:
+            to.close()
+        Thread(target=self._sample, daemon=True).start()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of its output as they come."""
+        for line in self.process.stdout or ():
+            self._kept.append(line)
+            yield line
+
+    def cpu(self) -> float:
+        """Return processor seconds so far, of all threads; 0 if the system does not report them."""
+        status = Path(f"/proc/{self.process.pid}/stat")
+        if not status.exists():
+            return 0.0
+        # The name, in parentheses, may contain blanks.
+        numbers = status.read_text(errors="replace").rpartition(")")[2].split()
+        return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
+
+    def running(self) -> bool:
+        """Return whether it still runs."""
+        return not self._has_ended.is_set() and not self._reaped(os.WNOHANG)
+
+    def stop(self) -> None:
+        """Terminate it; `wait` does not raise then."""
+        self.stopped = True
+        self.process.terminate()
+
+    def kill(self) -> None:
+        """Kill it and wait for its end."""
+        self.stopped = True
+        self.process.kill()
+        self.wait()
+
+    def wait(self) -> Cost:
+        """Wait for its end, and return its cost.
+
+        RAISES: subprocess.CalledProcessError with the last lines of output, unless it was stopped.
+        """
+        for _ in self.lines():
+            pass
+        if self.process.stdout:
+            self.process.stdout.close()
+        if self.running():
+            self._reaped(0)
+        code = self.process.returncode
+        if self._log:
+            self._kept = [self._log.read_text(encoding="utf-8", errors="replace")]
+        self._cost.output = "".join(self._kept)
+        if code and not self.stopped:
+            told = "\n".join(self._cost.output.splitlines()[-_SHOWN_LINES:])
+            sys.stderr.write(f"{told}\n")
+            raise subprocess.CalledProcessError(code, self.process.args, told)
+        return self._cost
+
+    def _reaped(self, options: int) -> bool:
+        """Wait with `options`; return whether the process has ended."""
+        pid, status, usage = os.wait4(self.process.pid, options)
+        if pid:
+            self._cost.wall = time.perf_counter() - self._start
+            self._cost.cpu = usage.ru_utime + usage.ru_stime
+            self._cost.peak_mb = self._cost.peak_mb or usage.ru_maxrss / 1024
+            self.process.returncode = os.waitstatus_to_exitcode(status)
+            self._has_ended.set()
+        return bool(pid)
+
+    def _sample(self) -> None:
+        """Sample memory: the system's peak of a child begins with the memory of its parent."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        while not self._has_ended.wait(_SAMPLE_SECONDS):
+            try:
+                fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+                peak, anonymous = (int(fields[k].split()[0]) / 1024 for k in ("VmHWM", "RssAnon"))
+            except (OSError, KeyError):
+                return
+            self._cost.peak_mb = peak
+            self._cost.anonymous_mb = max(self._cost.anonymous_mb, anonymous)
+
+
+def run(command: Sequence[str], env: Mapping[str, str] | None = None, **options: Any) -> Cost:
+    """Run a command in a child process and return its cost; see `Child`."""
+    return Child(command, env, **options).wait()
+
+
+def main(
+    output: Annotated[Path, typer.Argument(help="JSON file for the figures")],
+    command: Annotated[list[str], typer.Argument(help="Command, after `--`")],
+) -> None:
+    """Run a command; write its CPU seconds (of all threads and children), wall seconds and peak
+    memory in MB. Fails if the command fails.
+    """
+    cost = run(command, shown=True)
+    figures = {"command": " ".join(command), "cpu_seconds": round(cost.cpu, 1)}
+    figures |= {"wall_seconds": round(cost.wall, 1), "peak_mb": round(cost.peak_mb)}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    srsly.write_json(output, figures)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,100 @@
+"""Rows of figures, a line of JSON each, appended as they are measured.
+
+A line with the key `session` describes how the lines after it were measured: `quick` (a trial),
+`settings` and `machine`. Each other line has a `name`; a later line replaces an earlier one of the
+same name.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import srsly
+import typer
+from wasabi import msg
+
+from .machine import describe
+
+Row = dict[str, Any]
+# Longer lists of figures are not written to the terminal.
+_SHOWN = 10
+
+Directories = Annotated[list[str], typer.Argument(help="Directories of the data, in order")]
+Quick = Annotated[
+    bool, typer.Option("--quick/--full", help="Samples and few iterations, to see that all works")
+]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a file, each with its `session`; of trials if there are no others."""
+    rows: dict[str, Row] = {}
+    session: Row = {}
+    for line in srsly.read_jsonl(path) if path.exists() else ():
+        if "session" in line:
+            session = line["session"]
+        else:
+            rows[line["name"]] = {**line, "session": session}
+    full = [row for row in rows.values() if not row["session"]["quick"]]
+    return full or list(rows.values())
+
+
+def is_trial(rows: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether any of the rows is of a trial."""
+    return any(row["session"]["quick"] for row in rows)
+
+
+def machines_of(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Return the machines that rows were measured on."""
+    found = {srsly.json_dumps(row["session"]["machine"]): row["session"]["machine"] for row in rows}
+    return list(found.values())
+
+
+class Results:
+    """A file of rows that is written.
+
+    settings: shown in the report; keep: which earlier rows stay: "all", all if they have the "same"
+    settings, or "none". A full run replaces the rows of a trial; a trial keeps no rows of a full
+    run.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        quick: bool = False,
+        settings: Mapping[str, Any] | None = None,
+        keep: Literal["all", "same", "none"] = "all",
+    ) -> None:
+        self.path, self.quick = path, quick
+        self.settings = dict(settings or {})
+        self._session: Row = {"quick": quick, "settings": self.settings, "machine": describe()}
+        self._has_header = False
+        there = read_rows(path)
+        changed = any(row["session"]["settings"] != self.settings for row in there)
+        stale = keep == "none" or (keep == "same" and changed) or is_trial(there) != quick
+        # Figures of a full run outlive a trial: its rows go behind them and are not read.
+        if stale and (not quick or is_trial(there)):
+            path.unlink(missing_ok=True)
+        self.rows = {} if stale else {row["name"]: row for row in there}
+
+    def add(self, name: str, **figures: Any) -> None:
+        """Append a row."""
+        lines: list[Row] = [] if self._has_header else [{"session": self._session}]
+        lines.append({"name": name, **figures})
+        self._has_header = True
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{srsly.json_dumps(line)}\n" for line in lines)
+        self.rows[name] = {**lines[-1], "session": self._session}
+        lists = {
+            key: value if isinstance(value, list) else [value] for key, value in figures.items()
+        }
+        shown = [
+            f"{key} {' '.join(f'{each:.5g}' for each in values)}"
+            for key, values in lists.items()
+            if 0 < len(values) < _SHOWN and all(isinstance(each, float) for each in values)
+        ]
+        msg.text(", ".join([name, *shown]))
+
+    def remark(self, text: str) -> None:
+        """Append a sentence for the report."""
+        self.add(text, remark=text)

@@ -1,1 +1,0 @@
-"""What reports are made of: stored records, tables, plots, documents."""

@@ -1,0 +1,106 @@
+"""Convert the data sets to .spacy files: `python -m scripts.convert NAME`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import typer
+from measure.data import Data, find
+from spacy.tokens import Doc, DocBin, Span
+
+from spacy_sparsecrf.interop.columns import Row, Sentence, Source
+from spacy_sparsecrf.interop.docs import read_docs
+from spacy_sparsecrf.interop.formats import Format, open_source
+from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
+
+# A line that begins a document.
+_MARK = "-DOCSTART-"
+# Documents of Spanish news begin with a dateline that ends with the agency's name, "( EFE": among
+# how many tokens of a sentence it is looked for.
+AGENCY, N_LOOKED_AT = "EFE", 25
+
+
+@dataclass(frozen=True)
+class Set:
+    """A data set.
+
+    stem: of its files; columns: see `spacy_sparsecrf convert`; stored: attributes that are kept;
+    lang; train, dev: names of these parts; most: sentences of a document.
+    """
+
+    stem: str
+    columns: str
+    stored: tuple[str, ...]
+    lang: str = "en"
+    train: str = "train"
+    dev: str = "dev"
+    most: int = 1
+
+
+_ENTITIES = ("ENT_IOB", "ENT_TYPE", "SENT_START")
+SETS = {
+    "ud": Set("ud-en-ewt", "orth,_,tag,morph,space_after", ("TAG", "MORPH")),
+    "conll2000": Set("conll2000", "orth,tag,_.chunk", ("TAG",), train="train7936", dev="dev1000"),
+    "conll2002-es": Set("conll2002-es", "orth,_,ner", _ENTITIES, "es", most=50),
+    "jnlpba": Set("jnlpba", "orth,ner", _ENTITIES, "en", "train16807", "dev1739", most=10),
+    "brown": Set("brown", "orth,tag,_", ("TAG",)),
+}
+
+
+def with_marks(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+    """Put a mark before each sentence with an agency's dateline near its beginning."""
+    for sentence in sentences:
+        words = [row.values[0] for row in sentence[:N_LOOKED_AT]]
+        if any(a == "(" and b.startswith(AGENCY) for a, b in pairwise(words)):
+            yield [Row(0, [_MARK] * len(sentence[0].values)), *sentence]
+        else:
+            yield sentence
+
+
+def docs_of(name: str, path: Path, most: int = 1, n: int = 0, marks: bool = False) -> Iterator[Doc]:
+    """Yield the Docs of a file.
+
+    most: sentences of a Doc; n: sentences to read, 0 = all; marks: whether datelines begin Docs.
+    """
+    own, vocab = SETS[name], spacy.blank(SETS[name].lang).vocab
+    kind = Format.conllu if path.suffix == ".conllu" else Format.tsv
+    source = open_source(path, kind, () if kind is Format.conllu else tuple(own.columns.split(",")))
+    found = iter(list(source.sentences)[: n or None])
+    columns = tuple("_" if column in ("lemma", "pos") else column for column in source.columns)
+    source = Source(path, columns, with_marks(found) if marks else found, has_marks=marks)
+    for doc in read_docs(source, vocab, n_sentences=most, scheme=ColumnScheme.iob1):
+        if name == "conll2000":
+            spans = read_spans([token._.chunk for token in doc], ColumnScheme.iob1)
+            doc.spans["sc"] = [Span(doc, *span) for span in spans]
+        yield doc
+
+
+def main(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(SETS)}")],
+    output: Annotated[Path, typer.Argument(help="Directory for NAME-{train,dev,test}.spacy")],
+    data: Data = "",
+    documents: Annotated[bool, typer.Option(help="Doc a document, not a sentence")] = False,
+    window: Annotated[
+        int, typer.Option(help="Sentences of a Doc; files are NAME-PART-windows")
+    ] = 0,
+    sentences: Annotated[int, typer.Option(help="Sentences of each part, 0 for all")] = 0,
+) -> None:
+    """Convert the three parts."""
+    own = SETS[name]
+    output.mkdir(parents=True, exist_ok=True)
+    suffix = "-documents" if documents else "-windows" if window else ""
+    most = own.most if documents else window or 1
+    for part, file in (("train", own.train), ("dev", own.dev), ("test", "test")):
+        public = [f"en_ewt-ud-{part}.conllu"] if name == "ud" else []
+        path = find(data, [f"{own.stem}.{file}.tsv.gz", *public])
+        made = docs_of(name, path, most, sentences, marks=documents)
+        docs = DocBin(attrs=own.stored, store_user_data=name == "conll2000", docs=made)
+        docs.to_disk(output / f"{name}-{part}{suffix}.spacy")
+        print(f"{path}: {len(docs)} Docs")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,119 @@
+"""Much of everything: threads, processes, distinct words, and the same Docs again and again.
+
+    cd project
+    python -m reliability.attacks load --words 10000000 --docs 1000000
+
+Labels are those of one thread, and resident memory grows by no more than is stated.
+"""
+
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import spacy
+import typer
+from spacy.language import Language
+from spacy.tokens import Doc
+from wasabi import msg
+
+from .texts import WORDS, pipeline
+
+_WORDS_IN_DOC = 500
+# By how much resident memory may grow, in MB: tables of words of three components, and their sums.
+MOST_WORDS_MB, MOST_REPLAY_MB = 1_000.0, 10.0
+_BEGINNING = 0.1  # of what is replayed, after which nothing may grow
+
+
+def resident_mb() -> float:
+    """Resident memory of this process. RAISES: OSError where the system does not tell."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def docs_of(nlp: Language, n: int, first: int = 0) -> list[Doc]:
+    """Docs of words of which no two are the same."""
+    words = [f"{WORDS[i % len(WORDS)]}{i:x}" for i in range(first, first + n)]
+    cut = range(0, n, _WORDS_IN_DOC)
+    return [Doc(nlp.vocab, words=words[i : i + _WORDS_IN_DOC]) for i in cut]
+
+
+def labels_of(docs: Iterator[Doc] | list[Doc]) -> list[Any]:
+    """What all components have written."""
+    return [doc.to_array(["TAG", "ENT_TYPE", "ENT_IOB"]).tolist() for doc in docs]
+
+
+def threads(nlp: Language, n_words: int, n_threads: int = 16) -> None:
+    """Label Docs by one thread, and by many that use the same components."""
+
+    def annotate(nlp: Language, doc: Doc) -> Doc:
+        for _, pipe in nlp.pipeline:
+            doc = pipe(doc)
+        return doc
+
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        nlp.to_disk(folder)
+        alone, together = (spacy.load(folder) for _ in range(2))  # They know no word yet.
+    expected = labels_of([annotate(alone, doc) for doc in docs_of(alone, n_words)])
+    with ThreadPoolExecutor(n_threads) as pool:
+        found = list(pool.map(partial(annotate, together), docs_of(together, n_words)))
+    assert labels_of(found) == expected, "threads change labels"
+
+
+def stream(nlp: Language, n_words: int) -> float:
+    """Label so many distinct words. RETURNS: by how many MB resident memory has grown."""
+    begin = most = resident_mb()
+    chunk = 20 * _WORDS_IN_DOC
+    for first in range(0, n_words, chunk):
+        with nlp.memory_zone():
+            for doc in nlp.pipe(docs_of(nlp, min(chunk, n_words - first), first)):
+                assert doc[0].tag
+        most = max(most, resident_mb())
+    return most - begin
+
+
+def replay(nlp: Language, n_docs: int) -> float:
+    """Label the same few Docs again and again. RETURNS: MB grown after the beginning."""
+    texts, begin = [" ".join(WORDS[: 1 + i % 9]) for i in range(1_000)], 0.0
+    for done in range(0, n_docs, len(texts)):
+        if not begin and done >= _BEGINNING * n_docs:
+            begin = resident_mb()
+        for doc in nlp.pipe(texts):
+            assert doc[0].tag
+    return resident_mb() - begin
+
+
+def processes(nlp: Language, n_words: int, method: str) -> None:
+    """Label by two processes, which are begun by a method of `multiprocessing`."""
+    expected = labels_of(nlp.pipe(docs_of(nlp, n_words)))
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        found = labels_of(nlp.pipe(docs_of(nlp, n_words), n_process=2, batch_size=4))
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+    assert found == expected, f"processes by {method} change labels"
+
+
+def main(
+    words: Annotated[int, typer.Option(help="Distinct words that are streamed")] = 1_000_000,
+    docs: Annotated[int, typer.Option(help="Docs that are replayed")] = 100_000,
+) -> None:
+    """Put load on a pipeline of three components, and tell by how much memory grows."""
+    with np.errstate(over="ignore"):
+        nlp = pipeline()
+        threads(nlp, 50_000)
+        msg.good("16 threads label 50,000 distinct words as one does")
+        for method in ("fork", "spawn"):
+            processes(nlp, 20_000, method)
+            msg.good(f"2 processes by {method} label 20,000 distinct words as one does")
+        replayed, streamed = replay(nlp, docs), stream(nlp, words)
+    msg.text(f"{docs} Docs replayed: {replayed:+.1f} MB after the first tenth")
+    msg.text(f"{words} distinct words: at most {streamed:+.1f} MB")
+    if streamed > MOST_WORDS_MB or replayed > MOST_REPLAY_MB:
+        msg.fail("memory grows by more than is stated", exits=1)
