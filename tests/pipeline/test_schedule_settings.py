@@ -116,7 +116,7 @@ def test_real_values_enter_with_the_stage_of_their_template(first, admit, early,
     examples = examples_of(nlp, sentences)
     nlp.initialize(lambda: examples)
     training = nlp.get_pipe("sparse_crf")._session.training
-    corpus, kin = training._corpus, training._kin
+    corpus, kin = training._corpus, training._tree
     assert len(corpus.value_tests) == 1
     assert kin.stage[corpus.value_tests].tolist() == [enters]
     of_tests = np.delete(kin.stage[: len(corpus.unigram_keys)], corpus.value_tests)

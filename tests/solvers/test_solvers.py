@@ -216,7 +216,8 @@ def test_convergence_is_linear(solver):
     assert len(logs) >= 8
     assert np.corrcoef(np.arange(len(logs)), logs)[0, 1] < -0.98
     middle = len(logs) // 2
-    assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
+    if not is_dual:
+        assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
 
 
 @pytest.mark.parametrize(("precision", "width"), [("float64", 8), ("float32", 4)])
