@@ -65,6 +65,9 @@ class Hybrid(OWLQN):
         super().__post_init__()
         self.require(1, "growth")
         self.require(0, "first_share")
+        # Checkpoints store the settings in this order; see `training.checkpoint.identity_of`.
+        for key in ("history", "classic", "max_line_search"):
+            vars(self)[key] = vars(self).pop(key)
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> HybridState:
         """Evaluate the first point; see `BatchSolver.start`."""

@@ -132,3 +132,8 @@ def test_it_needs_fewer_passes_than_the_whole_corpus_from_the_start():
     for gap in (1e-2, 1e-3):
         goal = (1.0 + gap) * state.value
         assert passes(Hybrid(), goal) < 0.9 * passes(OWLQN(), goal)
+
+
+def test_settings_have_the_order_of_stored_checkpoints():
+    order = ["growth", "first_share", "history", "classic", "max_line_search"]
+    assert list(vars(Hybrid()))[-5:] == order

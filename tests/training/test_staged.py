@@ -184,8 +184,7 @@ def test_with_everything_admitted_the_end_is_the_minimiser_of_the_full_problem(s
         if report.converged:
             break
     full = finish(Training(problem.corpus, LABELS, both[1], kind=kind, **PENALTY))
-    # BCD compares objectives of blocks: rounding hides decreases below the root of 1e-16 of them.
-    assert report.converged and report.optimality <= (2e-7 if solver is BCD else 1e-7)
+    assert report.converged and report.optimality <= 1e-7
     assert run.objective == pytest.approx(full.objective, rel=1e-10)
     np.testing.assert_array_equal(run.weights[0], full.weights[0])
     np.testing.assert_allclose(run.weights[1], full.weights[1], atol=1e-5)

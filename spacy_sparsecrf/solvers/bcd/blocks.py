@@ -22,7 +22,7 @@ from ...kernels.compiled import fill, inner, kernel
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
 from ...kernels.pairs import build_corrections, build_matrices
 from ...kernels.scores import evidence_of, score_token
-from ...kernels.small import dot, normalise
+from ...kernels.small import normalise
 
 
 class Blocks(NamedTuple):
@@ -186,6 +186,19 @@ def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
 
 
 @inner
+def _overlap(alpha: Floats, beta: Floats) -> float:
+    """Sum alpha_t(y) beta_t(y), in order: Z, up to the factors taken out, from any token t.
+
+    Differences of log Z decide whether a step lowers the objective, so its rounding must not depend
+    on how the sum is vectorised.
+    """
+    total = 0.0
+    for y in range(len(alpha)):
+        total += float(alpha[y]) * float(beta[y])
+    return total
+
+
+@inner
 def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
     """The part of log Z that depends on the potentials of the tokens first..last, both included.
 
@@ -194,7 +207,7 @@ def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
     context, vectors = sweep.tables.sequences.context, sweep.kept.vectors
     # The sum of alpha_t(y) beta_t(y) is Z, up to the factors taken out, at any token t.
     rest = log_partition(first, last + 1, context, sweep.pairs, vectors)
-    return rest + float(np.log(dot(vectors.alpha[last], vectors.marginals[last])))
+    return rest + float(np.log(_overlap(vectors.alpha[last], vectors.marginals[last])))
 
 
 @inner
@@ -264,7 +277,7 @@ def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
     weight, product, sums = sequences.weights[s], space.product, (space.gradient, space.curvature)
     for t in own:
         alpha, beta = vectors.alpha[t], vectors.marginals[t]
-        inverse = 1.0 / dot(alpha, beta)
+        inverse = 1.0 / _overlap(alpha, beta)
         _count_labels(block.unigram, block.labels, alpha, beta, inverse, weight, *sums)
         if t == sequences.offsets[s]:
             first = block.bigram + len(block.places)
