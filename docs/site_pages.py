@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: documents outside of docs/, formulas, and a page of reference for each room."""
+"""Hooks of mkdocs: documents outside of docs/, formulas, and a page of reference for each package."""
 
 import re
 from pathlib import Path
@@ -19,9 +19,9 @@ CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the rooms' pages into the navigation, below the entry that waits for them."""
+    """Put the packages' pages into the navigation, below the entry that waits for them."""
     [part] = [part for part in config.nav or () if "Reference" in part]
-    part["Reference"].append({"Python": [{name: f"reference/{name}.md"} for name in rooms()]})
+    part["Reference"].append({"Python": [{name: f"reference/{name}.md"} for name in packages()]})
     return config
 
 
@@ -33,7 +33,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         pages[plot.relative_to(ROOT).as_posix()] = plot
     for page, path in pages.items():
         files.append(File.generated(config, page, abs_src_path=str(path)))
-    for name in rooms():
+    for name in packages():
         heading = f"# `spacy_sparsecrf.{name}`\n\n::: spacy_sparsecrf.{name}\n"
         files.append(File.generated(config, f"reference/{name}.md", content=heading))
     return files
@@ -50,8 +50,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return "".join(parts)
 
 
-def rooms() -> list[str]:
-    """The modules and rooms of the package that have a page."""
+def packages() -> list[str]:
+    """The modules and packages that have a page."""
     package = ROOT / "spacy_sparsecrf"
     found = [path.parent.name for path in package.glob("*/__init__.py")]
     return sorted([*found, *(path.stem for path in package.glob("[!_]*.py"))])
