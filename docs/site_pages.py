@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: documents outside of docs/, formulas, and a page of reference for each package."""
+"""Hooks of mkdocs: documents outside of docs/, formulas, and a reference page per package."""
 
 import re
 from pathlib import Path
