@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from scripts import add_seen, align, convert, evaluate, pronounce
 from spacy.cli.debug_config import debug_config
 from spacy.cli.init_config import fill_config
 from spacy.tokens import Doc, DocBin, Token
@@ -20,6 +19,7 @@ from spacy.training import Corpus, Example
 from .toy_data import PROJECT, write_gzip
 
 make = pytest.importorskip("scripts.make_pronunciations", reason="needs the extra `demo`")
+from scripts import add_seen, align, convert, evaluate, pronounce  # noqa: E402
 
 SAID = "tax T AE1 K S,fax F AE1 K S,fix F IH1 K S,tic T IH1 K,tact T AE1 K T,fact F AE1 K T"
 SAID += ",fate F EY1 T,cat K AE1 T,kit K IH1 T,fit F IH1 T,site S AY1 T,sit S IH1 T,sat S AE1 T"
