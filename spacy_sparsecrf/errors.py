@@ -16,6 +16,10 @@ class SparseCRFError(ValueError):
     """Report an error of this package; the message starts with its code."""
 
 
+class MissingExtraError(SparseCRFError, ImportError):
+    """Report a package that an extra of this one installs."""
+
+
 def warn(message: str) -> None:
     """Raise a SparseCRFWarning, attributed to the caller of the calling function."""
     warnings.warn(message, SparseCRFWarning, stacklevel=3)
@@ -960,11 +964,12 @@ class Errors(metaclass=_Coded):
         "these, or as a list of strings, or as one string."
     )
     SC802 = (
-        "X has {n_sequences} sequences, but {name} has {found}. Give one {each} for each sequence."
+        "{x} has {n_sequences} sequences, but {name} has {found}. Give one {each} for each "
+        "sequence."
     )
     SC803 = (
-        "X[{number}] has {n_tokens} tokens, but y[{number}] has {n_labels} labels. Give one label "
-        "for each token, None where it is not known."
+        "X{suffix}[{number}] has {n_tokens} tokens, but y{suffix}[{number}] has {n_labels} labels. "
+        "Give one label for each token, None where it is not known."
     )
     SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
     SC805 = (
@@ -998,8 +1003,24 @@ class Errors(metaclass=_Coded):
         "without value(...) and vector in templates."
     )
     SC813 = (
-        "algorithm = {value!r} is not supported by CRF, which minimises CRFsuite's objective. "
-        "Choose lbfgs or l2sgd, or for others a solver of SparseCRF, such as Perceptron."
+        "algorithm = {value!r} is not an algorithm of CRFsuite. Choose 'lbfgs' or 'l2sgd', which "
+        "both find the minimum of the objective, or 'ap', the averaged perceptron."
+    )
+    SC814 = (
+        "fit got only one of X_dev and y_dev. Give both to score held-out sequences, or neither."
+    )
+    SC815 = (
+        "The label or feature {name!r} contains a line break, so that the weights cannot be "
+        "written to {path}. Remove it from the feature, or save the estimator with joblib."
+    )
+    SC816 = (
+        "{path} is a model of {program}, not of CRFsuite. Import it into a pipeline: python -m "
+        "spacy_sparsecrf import."
+    )
+    SC817 = (
+        "{what} needs {package}, which is not installed. Run `pip install "
+        "'spacy-sparsecrf[{extra}]'` or, if you installed a wheel file, `pip install "
+        "'FILE.whl[{extra}]'` with its path."
     )
 
     # SC9xx: clusters
@@ -1025,7 +1046,8 @@ class Errors(metaclass=_Coded):
     )
     SC905 = (
         "The engine spacy_sparsecrf.Ray.v1 needs Ray, which is not installed. Run `pip install "
-        "'spacy-sparsecrf[ray]'` here and on each machine of the cluster."
+        "'spacy-sparsecrf[ray]'` here and on each machine of the cluster, or, if you installed a "
+        "wheel file, `pip install 'FILE.whl[ray]'` with its path."
     )
     SC906 = (
         "Component '{name}' cannot learn from a partitioned corpus with this value of {setting}. "
@@ -1184,4 +1206,12 @@ class Warnings(metaclass=_Coded):
     SCW801 = (
         "{name} was stopped by max_iterations = {n} before it converged (optimality "
         "{optimality:.2g}). Raise max_iterations, or set it to None."
+    )
+    SCW802 = (
+        "{names}: no effect with algorithm = {algorithm!r} in this CRF, whose solver has no such "
+        "setting. Remove it."
+    )
+    SCW803 = (
+        "algorithm = {value!r} is not implemented; the averaged perceptron is trained instead "
+        "(algorithm = 'ap'). Set algorithm = 'ap', or 'lbfgs' for a model with probabilities."
     )

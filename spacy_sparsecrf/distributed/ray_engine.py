@@ -7,7 +7,7 @@ from typing import Any
 
 from spacy.training import Example
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, MissingExtraError, SparseCRFError
 from ..parallel import WorkerPool
 from ..pipeline.encoding import EncodedExamples, Job
 from ..registry import crf_engines
@@ -50,7 +50,7 @@ class Ray:
         RAISES: SparseCRFError where Ray is not installed, or no cluster can be reached.
         """
         if find_spec("ray") is None:
-            raise SparseCRFError(Errors.SC905)
+            raise MissingExtraError(Errors.SC905)
         from .ray_pool import RayWorkerPool, Resources
 
         return RayWorkerPool(Resources(**vars(self)), make)

@@ -212,7 +212,7 @@ def _read_dump(path: Path) -> TrainedModel:
     blocks: dict[str, list[tuple[str, ...]]] = {}
     block: list[tuple[str, ...]] = []
     for _, line in read_lines(path):
-        if line.endswith(" = {"):
+        if line.endswith(" = {") and not line.startswith(" "):
             block = blocks[line.removesuffix(" = {")] = []
         elif line not in ("", "}"):
             match = _WEIGHED.fullmatch(line) or _NUMBERED.fullmatch(line) or _TOLD.fullmatch(line)

@@ -90,8 +90,9 @@ def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary, first: int
     todo, parts = iter(sequences), [_NOTHING]
     while block := [*islice(todo, _BLOCK)]:
         for number, sequence in enumerate(block, start=first):
-            if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
+            if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__iter__"):
                 _refuse(f"X[{number}]", f"it is a {type(sequence).__name__}, not a list of tokens")
+        block = [each if hasattr(each, "__len__") else [*each] for each in block]
         tokens = [*chain.from_iterable(block)]
         read = _read_plain(tokens, vocabulary) or _read_all(tokens, vocabulary, block, first)
         parts.append((np.fromiter(map(len, block), np.int64, len(block)), *read))

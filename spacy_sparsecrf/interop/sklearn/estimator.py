@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Sequences: TypeAlias = Sequence[Sequence[Any]]
+Sequences: TypeAlias = Iterable[Sequence[Any]]
 _BLOCK = 256  # sequences that are labelled together
 _CACHES = ("_decoder", "_vocabulary")
 
@@ -82,9 +82,19 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         X: sequences of tokens; y: their labels; sample_weight: [S], >= 0, of sequences.
         RETURNS: itself. RAISES: SparseCRFError for features, labels or settings that cannot be.
         """
+        self._learn_from(X, y, sample_weight, self.settings())
+        return self
+
+    def _learn_from(
+        self,
+        X: Sequences,
+        y: Sequences,
+        sample_weight: ArrayLike | None,
+        settings: EstimatorSettings,
+    ) -> None:
+        """See `fit`."""
         from ...training.training import Training
 
-        settings = self.settings()
         settings.check()
         vocabulary = Vocabulary()
         attributes = read_attributes(X, vocabulary)
@@ -103,13 +113,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             n_threads=settings.n_threads,
             dtype=settings.dtype,
         )
-        self._run(training, settings.max_iterations)
+        self._run(training, settings, vocabulary.texts)
         self._learn(training.model(), vocabulary.texts)
-        return self
 
-    def _run(self, training: "Training", max_iterations: int | None) -> None:
-        """Go on until it has converged, or for as many iterations as there may be."""
-        self.n_iter_ = 0
+    def _run(self, training: "Training", settings: EstimatorSettings, texts: list[str]) -> None:
+        """Iterate until convergence, or for max_iterations; texts: see `_learn`."""
+        self.n_iter_, max_iterations = 0, settings.max_iterations
         while True:
             report = training.step()
             self.n_iter_ += 1
@@ -120,7 +129,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if not report.converged:
             values = {"n": max_iterations, "optimality": report.optimality}
             message = Warnings.SCW801.format(name=type(self).__name__, **values)
-            warnings.warn(message, SparseCRFWarning, stacklevel=3)
+            warnings.warn(message, SparseCRFWarning, stacklevel=4)
 
     def _learn(self, model: CRFModel, texts: Sequence[str]) -> None:
         """Keep a model, and the features that have weights, renumbered.
@@ -153,41 +162,60 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     # Prediction
 
-    def predict(self, X: Sequences) -> list[list[str]]:
-        """Find the most probable labels of each sequence."""
+    def predict(self, X: Iterable[Any]) -> NDArray[np.object_]:
+        """Find the most probable labels of each sequence. RETURNS: [S], of lists."""
         decoder = self._take_decoder()
         found: list[list[str]] = []
         for observations in self._observe(X):
             ids = decoder.viterbi(observations).tolist()
             labels = [*map(self.classes_.__getitem__, ids)]
             found += [labels[a:b] for a, b in pairwise(observations.offsets.tolist())]
-        return found
+        return _of_objects(found)
 
-    def predict_single(self, x: Sequence[Any]) -> list[str]:
+    def predict_single(self, x: Iterable[Any]) -> list[str]:
         """Find the most probable labels of one sequence."""
-        return self.predict([x])[0]
+        labels: list[str] = self.predict([x])[0]
+        return labels
 
-    def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
-        """Compute p(y_t = y | x), for each token a dict by label."""
+    def predict_marginals(self, X: Iterable[Any]) -> NDArray[np.object_]:
+        """Compute p(y_t = y | x). RETURNS: [S], of lists with a dict by label for each token."""
         decoder = self._take_decoder()
         found: list[list[dict[str, float]]] = []
         for observations in self._observe(X):
             rows = decoder.marginals(observations).tolist()
             tokens = [dict(zip(self.classes_, row, strict=True)) for row in rows]
             found += [tokens[a:b] for a, b in pairwise(observations.offsets.tolist())]
-        return found
+        return _of_objects(found)
 
-    def predict_marginals_single(self, x: Sequence[Any]) -> list[dict[str, float]]:
+    def predict_marginals_single(self, x: Iterable[Any]) -> list[dict[str, float]]:
         """Compute p(y_t = y | x) of one sequence, for each token a dict by label."""
-        return self.predict_marginals([x])[0]
+        tokens: list[dict[str, float]] = self.predict_marginals([x])[0]
+        return tokens
+
+    def predict_log_probability(self, X: Sequences, y: Sequences) -> NDArray[np.float64]:
+        """Compute log p(y | x): [S]; -inf for labels that training did not have.
+
+        RAISES: SparseCRFError where X and y do not fit.
+        """
+        decoder, gold, found = self._take_decoder(), iter(y), [np.empty(0)]
+        ids = {label: number for number, label in enumerate(self.classes_)}
+        for observations in self._observe(X):
+            lengths = np.diff(observations.offsets)
+            labels = [*islice(gold, len(lengths))]
+            check_lengths(lengths.tolist(), labels)
+            given = np.array([ids.get(each, MISSING) for each in chain(*labels)], np.int32)
+            known = decoder.log_probability(observations, np.maximum(given, 0))
+            known[np.add.reduceat(given == MISSING, observations.offsets[:-1]) > 0] = -np.inf
+            found.append(known)
+        return np.concatenate(found)
 
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
         """The share of tokens that get their label, of those that have one.
 
         sample_weight: [S], of sequences. RAISES: SparseCRFError where X and y do not fit.
         """
-        found = self.predict(X)
-        _check_lengths([*map(len, found)], y)
+        found, y = self.predict(X), [*y]
+        check_lengths([*map(len, found)], y)
         weights = _weights(sample_weight, len(found))
         right = total = 0.0
         for ours, gold, weight in zip(found, y, weights.tolist(), strict=True):
@@ -195,7 +223,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             total += weight * sum(label is not None for label in gold)
         return right / total if total else 0.0
 
-    def _observe(self, X: Sequences) -> Iterator[Observations]:
+    def _observe(self, X: Iterable[Any]) -> Iterator[Observations]:
         """Read sequences, some at a time."""
         vocabulary, bigrams = self._vocabulary
         todo, first = iter(X), 0
@@ -362,6 +390,13 @@ class SparseCRF(Estimator):
         return crf
 
 
+def _of_objects(sequences: list[Any]) -> NDArray[np.object_]:
+    """Return an array [S] of lists, also where all have the same length."""
+    found = np.empty(len(sequences), np.object_)
+    found[:] = sequences
+    return found
+
+
 def _also(settings: EstimatorSettings, encoded: Encoded, n_labels: int) -> NDArray[np.int64]:
     """Coordinates of what may have weights although it does not occur: [n], ascending."""
     corpus, also = encoded.corpus, encoded.zeros
@@ -390,8 +425,8 @@ def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
 
 def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | None) -> GoldLabels:
     """Read labels and weights of sequences. RAISES: SparseCRFError."""
-    lengths = np.diff(attributes.offsets)
-    _check_lengths(lengths.tolist(), y)
+    lengths, y = np.diff(attributes.offsets), [*y]
+    check_lengths(lengths.tolist(), y)
     labels = [*chain.from_iterable(y)]
     distinct = dict.fromkeys(labels)
     if not all(label is None or isinstance(label, str) for label in distinct):
@@ -405,15 +440,18 @@ def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | 
     return GoldLabels(names, found, _weights(sample_weight, len(lengths)))
 
 
-def _check_lengths(lengths: Sequence[int], y: Sequences) -> None:
-    """Refuse labels that are not one a token. lengths: of the sequences."""
+def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") -> None:
+    """Refuse labels that are not one for each token.
+
+    lengths: of the sequences; suffix: of the arguments' names X and y, for messages.
+    """
     if len(y) != len(lengths):
-        counts = {"n_sequences": len(lengths), "found": len(y)}
-        raise SparseCRFError(Errors.SC802.format(name="y", each="list of labels", **counts))
+        counts = {"n_sequences": len(lengths), "found": len(y), "each": "list of labels"}
+        raise SparseCRFError(Errors.SC802.format(x=f"X{suffix}", name=f"y{suffix}", **counts))
     for number, (n, gold) in enumerate(zip(lengths, y, strict=True)):
         if isinstance(gold, str) or len(gold) != n:
             counts = {"number": number, "n_tokens": n, "n_labels": len(gold)}
-            raise SparseCRFError(Errors.SC803.format(**counts))
+            raise SparseCRFError(Errors.SC803.format(suffix=suffix, **counts))
 
 
 def _refuse_label(y: Sequences) -> NoReturn:
@@ -429,7 +467,7 @@ def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
         return np.ones(n)
     weights = np.array(sample_weight, np.float64)
     if weights.shape != (n,):
-        values = {"name": "sample_weight", "found": weights.size, "each": "weight"}
+        values = {"x": "X", "name": "sample_weight", "found": weights.size, "each": "weight"}
         raise SparseCRFError(Errors.SC802.format(n_sequences=n, **values))
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         reason = "weights are finite and not negative"

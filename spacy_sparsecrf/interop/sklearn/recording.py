@@ -1,0 +1,47 @@
+"""Solvers that record each of their iterations in a log."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...penalty import ElasticNet
+from ...solvers.base import StepReport, smallest_subgradient
+from ...solvers.owlqn import OWLQN
+from ...solvers.perceptron import AveragedPerceptron
+from .iterations import TrainingLog
+
+
+@dataclass(kw_only=True, eq=False)
+class RecordedOWLQN(OWLQN):
+    """OWL-QN that also stops by the norm of the gradient, as CRFsuite does.
+
+    epsilon: stop where it is less than epsilon times the norm of the weights, or 1.
+    The other settings: see `OWLQN`.
+    """
+
+    log: TrainingLog = field(repr=False)
+    epsilon: float = 1e-5
+
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+        """Do one iteration and record it."""
+        report = super().step(loss, penalty, state)
+        slope = smallest_subgradient(penalty, state.theta, state.gradient)
+        norm = float(np.linalg.norm(slope))
+        small = norm < self.epsilon * max(1.0, float(np.linalg.norm(state.theta)))
+        report = replace(report, converged=report.converged or small)
+        self.log.add(report, state.theta, norm)
+        return report
+
+
+@dataclass(kw_only=True, eq=False)
+class RecordedPerceptron(AveragedPerceptron):
+    """The averaged perceptron; log: where each pass is recorded."""
+
+    log: TrainingLog = field(repr=False)
+
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
+        """Pass over all sequences once and record it."""
+        report = super().step(loss, penalty, state)
+        self.log.add(report, state.theta)
+        return report

@@ -1,0 +1,38 @@
+"""Metrics of scikit-learn over the tokens of all sequences, by the names of sklearn-crfsuite.
+
+y_true, y_pred: sequences of labels, as many and as long. Other arguments: of the metric.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import Any
+
+from sklearn import metrics
+
+
+def _flat(metric: Callable[..., Any], name: str, *names: str) -> Callable[..., Any]:
+    """Return a metric of tokens; names: of arguments that may follow by position."""
+
+    def score(y_true: Iterable[Any], y_pred: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        kwargs.update(zip(names, args, strict=False))
+        return metric([*chain.from_iterable(y_true)], [*chain.from_iterable(y_pred)], **kwargs)
+
+    score.__name__ = score.__qualname__ = name
+    score.__doc__ = f"Compute `sklearn.metrics.{metric.__name__}` over the tokens of all sequences."
+    return score
+
+
+flat_accuracy_score = _flat(metrics.accuracy_score, "flat_accuracy_score")
+flat_precision_score = _flat(metrics.precision_score, "flat_precision_score")
+flat_recall_score = _flat(metrics.recall_score, "flat_recall_score")
+flat_f1_score = _flat(metrics.f1_score, "flat_f1_score")
+flat_fbeta_score = _flat(metrics.fbeta_score, "flat_fbeta_score", "beta")
+flat_classification_report = _flat(
+    metrics.classification_report, "flat_classification_report", "labels"
+)
+
+
+def sequence_accuracy_score(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
+    """Compute the share of sequences whose labels are all right; 0 without sequences."""
+    right = [[*gold] == [*found] for gold, found in zip(y_true, y_pred, strict=True)]
+    return sum(right) / len(right) if right else 0.0

@@ -1,0 +1,242 @@
+"""Scripts for sklearn-crfsuite that run with another import, and their interface."""
+
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, cross_val_predict
+
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.sklearn import CRF, SparseCRF, metrics, scorers
+
+from .cases import make_xy
+
+X, Y = make_xy()
+X_TEST, Y_TEST = make_xy(20, seed=2)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> CRF:
+    crf = CRF(algorithm="lbfgs", c1=0.1, c2=0.1, max_iterations=100, all_possible_transitions=True)
+    return crf.fit(X, Y, X_dev=X_TEST, y_dev=Y_TEST)
+
+
+# Scripts
+
+
+def evaluate(crf: CRF) -> None:
+    labels = [label for label in crf.classes_ if label != "O"]
+    found = crf.predict(X_TEST)
+    by_group = sorted(labels, key=lambda name: (name[1:], name[0]))
+    assert metrics.flat_f1_score(Y_TEST, found, average="weighted", labels=labels) > 0.9
+    report = metrics.flat_classification_report(Y_TEST, found, labels=by_group, digits=3)
+    assert all(label in report for label in labels)
+    assert crf.score(X_TEST, Y_TEST) == metrics.flat_accuracy_score(Y_TEST, found)
+    assert 0.5 < metrics.sequence_accuracy_score(Y_TEST, found) <= 1.0
+    flat = [*chain.from_iterable(Y_TEST)], [*chain.from_iterable(found)]
+    assert metrics.flat_f1_score(Y_TEST, found, average="macro") == f1_score(*flat, average="macro")
+
+
+def search_penalties(crf: CRF) -> None:
+    crf = CRF(algorithm="lbfgs", max_iterations=20, all_possible_transitions=True)
+    labels = ["DT", "NN"]
+    scorer = make_scorer(metrics.flat_f1_score, average="weighted", labels=labels)
+    space = {"c1": [0.05, 5.0], "c2": [0.01, 0.1]}
+    options: dict[str, Any] = {"cv": 2, "n_iter": 2, "random_state": 0, "verbose": 0}
+    search = RandomizedSearchCV(crf, space, scoring=scorer, **options).fit(X, Y)
+    assert {"c1", "c2"} <= search.best_params_.keys()
+    assert search.best_estimator_.size_ > 1000
+    assert search.cv_results_["mean_test_score"].max() == search.best_score_
+
+
+def search_by_named_scorers(crf: CRF) -> None:
+    space = {"c1": [0.1, 100.0], "max_iterations": [20]}
+    for scorer in (scorers.flat_accuracy, scorers.sequence_accuracy):
+        search = GridSearchCV(CRF(), space, cv=2, scoring=scorer).fit(X, Y)
+        assert search.best_params_["c1"] == 0.1
+
+
+def show_weights(crf: CRF) -> None:
+    for (before, label), weight in Counter(crf.transition_features_).most_common(20):
+        assert {before, label} <= {*crf.classes_} and weight > -20
+    states = Counter(crf.state_features_).most_common()
+    assert states[0][1] > 0 > states[-1][1]
+    assert {attribute for (attribute, _), _ in states} == {*crf.attributes_}
+    assert crf.num_attributes_ == len(crf.attributes_)
+
+
+def inspect_tagger(crf: CRF) -> None:
+    tagger = crf.tagger_
+    info = tagger.info()
+    assert info.state_features == crf.state_features_
+    assert info.transitions == crf.transition_features_
+    assert [*info.labels] == tagger.labels() == crf.classes_
+    assert info.header["num_attrs"] == str(crf.num_attributes_)
+    found = tagger.tag(X_TEST[0])
+    shares = [tagger.marginal(label, 0) for label in tagger.labels()]
+    assert sum(shares) == pytest.approx(1.0)
+    assert 0.0 < tagger.probability(found) <= min(shares[tagger.labels().index(found[0])], 1.0)
+    assert tagger.probability(["unknown"] * len(found)) == 0.0
+
+
+def rank_by_confidence(crf: CRF) -> None:
+    marginals = crf.predict_marginals(X_TEST)
+    least = [min(max(token.values()) for token in tokens) for tokens in marginals]
+    worst = int(np.argmin(least))
+    assert crf.predict_marginals_single(X_TEST[worst]) == marginals[worst]
+
+
+def plot_the_log(crf: CRF) -> None:
+    rows = crf.training_log_.iterations
+    losses = [row["loss"] for row in rows]
+    assert losses == sorted(losses, reverse=True)
+    assert {"num", "time", "active_features", "feature_norm"} <= rows[0].keys()
+    last = crf.training_log_.last_iteration
+    assert last["num"] == crf.n_iter_ and last["loss"] == crf.objective_
+    assert last["scores"]["NN"].f1 > 0.9
+    assert last["item_accuracy_float"] == crf.score(X_TEST, Y_TEST)
+
+
+def predict_by_folds(crf: CRF) -> None:
+    found = cross_val_predict(CRF(c1=0.1, c2=0.1, max_iterations=20), X, Y, cv=3)
+    assert metrics.flat_accuracy_score(Y, found) > 0.8
+
+
+def keep_by_pickle(crf: CRF) -> None:
+    copy = pickle.loads(pickle.dumps(crf))  # noqa: S301
+    assert [*copy.predict(X_TEST)] == [*crf.predict(X_TEST)]
+    assert copy.training_log_.last_iteration == crf.training_log_.last_iteration
+
+
+def read_generators(crf: CRF) -> None:
+    lazy = CRF(c1=0.1, c2=0.1).fit(((token for token in x) for x in X), (y for y in Y))
+    found = lazy.predict((token for token in x) for x in X_TEST)
+    assert [*found] == [lazy.predict_single(token for token in x) for x in X_TEST]
+    assert lazy.score((x for x in X_TEST), (y for y in Y_TEST)) > 0.9
+
+
+def train_with_other_algorithms(crf: CRF) -> None:
+    for algorithm, options in {"l2sgd": {"c2": 0.1}, "ap": {}}.items():
+        other = CRF(algorithm=algorithm, max_iterations=20, **options).fit(X, Y)
+        assert other.score(X_TEST, Y_TEST) > 0.9 and other.n_iter_ <= 20
+
+
+SCRIPTS = [
+    evaluate,
+    search_penalties,
+    search_by_named_scorers,
+    show_weights,
+    inspect_tagger,
+    rank_by_confidence,
+    plot_the_log,
+    predict_by_folds,
+    keep_by_pickle,
+    read_generators,
+    train_with_other_algorithms,
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+def test_scripts_need_another_import_only(script: Any, fitted: CRF):
+    script(fitted)
+
+
+# What parameters mean
+
+
+@pytest.mark.parametrize("options", [{"c1": 0.2, "c2": 0.1}, {"c2": 0.1}], ids=["l1", "l2"])
+def test_iterations_end_where_crfsuite_ends(options: dict[str, float]):
+    """By their number; else near the minimum, and there where criteria are stricter."""
+    for n in (1, 3, 25):
+        assert CRF(**options, max_iterations=n, delta=0.0).fit(X, Y).n_iter_ == n
+    best = SparseCRF(options.get("c1", 0.0), 0.2).fit(X, Y).objective_
+    default = CRF(**options).fit(X, Y)
+    assert best * (1 - 1e-4) <= default.objective_ <= best * (1 + 1e-3)
+    strict = CRF(**options, epsilon=1e-6, delta=0.0).fit(X, Y)
+    assert strict.objective_ <= default.objective_
+    last = strict.training_log_.last_iteration
+    assert last["error_norm"] <= 1e-6 * max(1.0, last["feature_norm"])
+    assert CRF(**options, epsilon=1e9).fit(X, Y).n_iter_ < default.n_iter_
+
+
+def test_a_line_is_written_for_each_iteration(capsys: pytest.CaptureFixture[str]):
+    crf = CRF(c1=0.1, max_iterations=12, verbose=True).fit(X, Y, X_dev=X_TEST, y_dev=Y_TEST)
+    written = capsys.readouterr().out
+    assert f"loss={crf.objective_:.2f}" in written and "F1=" in written
+    assert written.count("Iter ") == len(crf.training_log_.iterations)
+
+
+@pytest.mark.parametrize("case", ["fit", "dump"])
+def test_weights_are_kept_in_a_file(case: str, fitted: CRF, tmp_path: Path):
+    """Feature names that look like other lines of the file are read as they are."""
+    path = tmp_path / "model.crfsuite"
+    odd = [[{**token, "} = {": "a --> b: 1"} for token in tokens] for tokens in X]
+    crf = CRF(c1=0.05, model_filename=str(path) if case == "fit" else None).fit(odd, Y)
+    if case == "dump":
+        crf.tagger_.dump(path)
+    loaded = CRF(model_filename=str(path))
+    assert loaded.state_features_ == crf.state_features_
+    assert loaded.transition_features_ == crf.transition_features_
+    assert [*loaded.predict(odd)] == [*crf.predict(odd)]
+    assert clone(loaded).get_params() == loaded.get_params()
+    with pytest.raises(SparseCRFError, match=r"SC815\].*a line break.*joblib"):
+        CRF(model_filename=str(path)).fit([[{"a\n": "b"}] * len(y) for y in Y], Y)
+
+
+def test_a_model_of_crfsuite_is_read(tmp_path: Path):
+    pycrfsuite = pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+    trainer = pycrfsuite.Trainer(verbose=False, params={"c1": 0.1, "max_iterations": 50})
+    for tokens, labels in zip(X, Y, strict=True):
+        trainer.append(tokens, labels)
+    path = str(tmp_path / "model.crfsuite")
+    trainer.train(path)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(path)
+    assert [*CRF(model_filename=path).predict(X)] == [tagger.tag(tokens) for tokens in X]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"algorithm": "arow", "max_iterations": 5}, r"SCW803\] algorithm = 'arow' .*perceptron"),
+        ({"linesearch": "Backtracking", "gamma": 1.0}, r"SCW802\] linesearch, gamma: no effect"),
+        ({"algorithm": "ap", "c1": 0.1, "max_iterations": 5}, r"SCW802\] c1: .*'ap'"),
+    ],
+)
+def test_what_has_another_effect_is_warned_of(options: dict[str, Any], message: str):
+    with pytest.warns(SparseCRFWarning, match=message):
+        CRF(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "held_out", "message"),
+    [
+        ({"algorithm": "sgd"}, {}, r"SC813\] algorithm = 'sgd'"),
+        ({"delta": "small"}, {}, r"SC809\] delta = 'small'"),
+        ({"period": 0}, {}, r"SC809\] period = 0"),
+        ({"c2": -1.0}, {}, r"SC809\] c2 = -1.0"),
+        ({}, {"X_dev": X_TEST}, r"SC814\].*X_dev"),
+        ({}, {"X_dev": X_TEST, "y_dev": Y_TEST[1:]}, r"SC802\] X_dev"),
+    ],
+)
+def test_bad_parameters_are_refused(options: Any, held_out: Any, message: str):
+    with pytest.raises(SparseCRFError, match=message):
+        CRF(**options).fit(X, Y, **held_out)
+
+
+def test_without_scikit_learn_the_extra_is_named():
+    code = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "try:\n    import spacy_sparsecrf.sklearn\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "[SC817]" in done.stdout and ".whl[sklearn]" in done.stdout, done.stderr
