@@ -13,19 +13,7 @@ from ..atomic_write import write_files
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
 from ..schema import told
-from .file import (
-    FIRST,
-    FORMAT_VERSION,
-    PACKED,
-    TABLES,
-    Arrays,
-    check_arrays,
-    check_meta,
-    prefixes_of,
-    read,
-    read_version,
-    write,
-)
+from . import file
 
 # A chain, and a graph with further edges, is normalised over all labels of a sequence; the others
 # at each token, without or with the label before.
@@ -84,15 +72,15 @@ class WeightTable:
         places = zip(keys, previous, self.labels.tolist(), strict=True)
         return zip(places, self.values, strict=True)
 
-    def packed(self) -> Arrays:
+    def packed(self) -> file.Arrays:
         """The arrays to store: the number of weights a test takes the place of indptr."""
         counts = np.diff(self.indptr)
         width = np.uint16 if counts.max(initial=0) <= np.iinfo(np.uint16).max else np.uint32
         stored = (self.keys, counts.astype(width), self.previous, self.labels, self.values)
-        return dict(zip(PACKED, stored, strict=True))
+        return dict(zip(file.PACKED, stored, strict=True))
 
     @classmethod
-    def unpacked(cls, arrays: Arrays) -> WeightTable:
+    def unpacked(cls, arrays: file.Arrays) -> WeightTable:
         """The table that `packed` stored."""
         indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
         return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
@@ -173,9 +161,9 @@ class CRFModel:
     @property
     def tables(self) -> dict[str, WeightTable]:
         """The tables of weights by their names in files, those of the first model too."""
-        own = dict(zip(TABLES, (self.unigram, self.bigram), strict=True))
+        own = dict(zip(file.TABLES, (self.unigram, self.bigram), strict=True))
         before = {} if self.first is None else self.first.tables
-        return own | {FIRST + name: table for name, table in before.items()}
+        return own | {file.FIRST + name: table for name, table in before.items()}
 
     @property
     def keys(self) -> list[NDArray[np.uint64]]:
@@ -237,7 +225,7 @@ class CRFModel:
         }
         labels, bounds = list(self.labels), list(self.bounds)
         meta = {"labels": labels, "dtype": self.dtype, "kind": self.kind, "bounds": bounds}
-        return write(meta, arrays)
+        return file.write(meta, arrays)
 
     def from_bytes(self, data: bytes) -> CRFModel:
         """Replace this model by a serialised one.
@@ -245,22 +233,24 @@ class CRFModel:
         RAISES: SparseCRFError for data of a newer format, or with anything in it that is wrong, see
         `file`; the model then stays as it is.
         """
-        version = read_version(data)
+        version = file.read_version(data)
         if version is None:
             raise SparseCRFError(Errors.SC312)
-        if version > FORMAT_VERSION:
-            raise SparseCRFError(Errors.SC313.format(found=version, known=FORMAT_VERSION))
+        if version > file.FORMAT_VERSION:
+            raise SparseCRFError(Errors.SC313.format(found=version, known=file.FORMAT_VERSION))
         with told(Errors.SC314):
-            meta, arrays = read(data)
-            check_meta(meta)
+            meta, arrays = file.read(data)
+            file.check_meta(meta)
             labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
             kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
-            check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
+            file.check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
         first = None
-        for prefix in prefixes_of(arrays):
+        for prefix in file.prefixes_of(arrays):
             unigram, bigram = (
-                WeightTable.unpacked({name: arrays[f"{prefix}{table}.{name}"] for name in PACKED})
-                for table in TABLES
+                WeightTable.unpacked(
+                    {name: arrays[f"{prefix}{table}.{name}"] for name in file.PACKED}
+                )
+                for table in file.TABLES
             )
             first = CRFModel(labels, dtype, unigram, bigram, kind, bounds, first)
         assert first is not None  # There is always a last one.

@@ -122,6 +122,8 @@ class SolverState:
 class BatchSolver:
     """A solver that uses the gradient over the whole corpus, and the settings that all have.
 
+    Subclasses describe their own settings only, and also raise where one is out of range.
+
     tolerance: stop when no coordinate of -gradient is farther than this from the
         subdifferential (unit: expected counts; compare l1).
     window: stop when an outer iteration lowers the objective by less than this fraction.

@@ -88,6 +88,7 @@ class Stream:
         self._kind = kind
         self._start_label = sample.start_label
         self._workers = Workers(1)
+        solver.check_streamable()
         self._totals = solver.begin_stream(penalty)
         self._n_updates = 0
         self._stores = self._new_stores(init)

@@ -11,6 +11,7 @@ weights; with penalties see `kernels.scaled_weight`. F never rises. Stops as all
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,6 @@ class GIS(IterativeScaling):
     """Generalised iterative scaling of per-position models; its update: see the module.
 
     The settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = GisState
@@ -53,12 +53,7 @@ class GIS(IterativeScaling):
         return GisState(theta, gradient, value, _slowing(loss))
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: GisState,
-        source: Longs,
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> GisState:
         """Carry a state over to another working set, with its f#; see `BatchSolver.remap`."""
         carried: GisState = super().remap(loss, penalty, state, source, gradient)

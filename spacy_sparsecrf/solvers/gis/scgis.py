@@ -58,8 +58,6 @@ class SCGIS(IterativeScaling):
 
     by_test: whether the weights of a feature move at once instead of one after the other. No two of
         them are on at the same label, so the step is that of one alone.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     by_test: bool = False
