@@ -146,7 +146,7 @@ class EncodedCorpus:
 
     def n_potential(self, n_labels: int) -> int:
         """Count the potential weights K = sum of Y per unigram and Y² (+ Y for the start
-        label) per bigram test (Lavergne 2010, section 2.1 and footnote 2).
+        label) per bigram feature (Lavergne 2010, section 2.1 and footnote 2).
         """
         pairs = n_labels * (n_labels + int(self.start_label))
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
@@ -160,9 +160,9 @@ class EncodedCorpus:
         return replace(
             self,
             unigram_keys=np.concatenate(keys),
-            uni_indices=numbering.inverted(unigram)[self.uni_indices],
+            uni_indices=numbering.positions(unigram, n_tests)[self.uni_indices],
             bigram_keys=self.bigram_keys[bigram],
-            ctx_indices=numbering.inverted(bigram)[self.ctx_indices],
+            ctx_indices=numbering.positions(bigram, len(bigram))[self.ctx_indices],
         )
 
 

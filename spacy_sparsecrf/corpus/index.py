@@ -207,7 +207,7 @@ def part_of(builder: CorpusBuilder) -> CorpusPart | None:
         labels=arrived("labels"),
         weights=arrived("weights"),
         uni_indptr=np.append(0, np.cumsum(arrived("n_tests"), dtype=np.int64)),
-        uni_indices=numbering.inverted(order)[arrived("tests")],
+        uni_indices=numbering.positions(order, len(order))[arrived("tests")],
         context=number[arrived("context")],
         tests=Tests(keys[order], builder.tests.counts[order], order),
         rows=ConjoinedRows(hashes, n_tokens),

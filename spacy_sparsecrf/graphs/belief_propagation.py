@@ -23,7 +23,7 @@ PROPAGATION, MEAN_FIELD, PSEUDO = 0, 1, 2
 
 
 class Graphs(NamedTuple):
-    """Graphs side by side. N nodes, E edges, Y labels, R distinct rows of tests of edges.
+    """Graphs side by side. N nodes, E edges, Y labels, R distinct rows of features of edges.
 
     offsets, edge_offsets: [S + 1] int64, nodes and edges of each graph; ends: [E, 2] int32, nodes
     of an edge; half_ptr [N + 1] int64, halves [2 E] int32: CSR, the messages that leave a node;
@@ -92,7 +92,7 @@ class Schedule(NamedTuple):
 def score_rows(
     rows: Ints, indptr: Ints, tests: Ints, values: Floats, table: Floats, scores: Floats
 ) -> None:
-    """Score rows [n]: scores[r] = sum over tests of value * table[test], [R, W] and [O, W]."""
+    """Score rows [n]: scores[r] = sum over features of value * table[test], [R, W] and [O, W]."""
     for r in rows:
         for y in range(scores.shape[1]):
             scores[r, y] = 0.0

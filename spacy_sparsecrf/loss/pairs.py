@@ -334,13 +334,6 @@ class PairPotentials:
         """[M, Y + 1, Yp], expected minus observed pair counts of a matrix."""
         return np.zeros(self.potentials.psi.shape)
 
-    def _count_corrections(self, sequences: Iterable[layout.Sequences]) -> Floats:
-        """Return the weighted gold counts [E] of corrections."""
-        gold = np.zeros(self.contexts.n_corrections)
-        for own, tokens in zip(sequences, self.tokens, strict=True):
-            count_corrections(own, self.contexts.arrays, tokens.by_context, self.space.padded, gold)
-        return gold
-
     def fill(self, theta: Floats) -> None:
         """Evaluate the potentials of all matrices and corrections, once each.
 
@@ -386,7 +379,10 @@ class PairPotentials:
     def finish(self, sequences: Iterable[layout.Sequences], gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights from the sums; sequences: of each shard."""
         if self._correction_gold is None:
-            self._correction_gold = self._count_corrections(sequences)
+            self._correction_gold = gold = np.zeros(self.contexts.n_corrections)
+            contexts, padded = self.contexts.arrays, self.space.padded
+            for own, tokens in zip(sequences, self.tokens, strict=True):
+                count_corrections(own, contexts, tokens.by_context, padded, gold)
         given, sums = (self.arrays, self.matrix_contexts), (self._residual, self._correction_sums)
         workers = self.space.workers
         workers.map(settle_corrections, self.settle_chunks, *given, self._correction_gold, *sums)

@@ -71,6 +71,8 @@ class WorkingLoss(OffsetLoss):
         self.coordinates, self._stochastic = coordinates, stochastic
         self.origin = np.empty(0) if origin is None else origin
         self._derived: dict[Any, Any] = {}
+        # Whether the gradient is bounded by expected and observed counts.
+        self.is_bounded = True
         self._gradients = Spares(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
@@ -242,7 +244,7 @@ class WorkingLoss(OffsetLoss):
         curvature, space = np.zeros(len(self.coordinates)), self.space
         sections: Iterable[int] = (0,)
         if space.by_shard and space.contents is not None:
-            sections = space.contents.visit()
+            sections = space.contents.owner.visit(space.contents.theta)
         sums = np.zeros(self.frequent.table.shape)
         for i in sections:
             section = self._section(i), self._columns(i), space.residual, curvature[: self.split]
@@ -304,11 +306,6 @@ class WorkingLoss(OffsetLoss):
         scratch = np.empty(psi.shape[1:], space.dtype)
         marginals = space.residual_of(shard)
         return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the gradient is bounded by expected and observed counts."""
-        return True
 
     def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
         """Iterate over the products alpha_{t-1} (x) backward_t of the pair gradients of shard i.

@@ -5,7 +5,6 @@ rounding.
 """
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -101,11 +100,6 @@ class Contents:
 
     owner: Any
     theta: Floats | None
-
-    def visit(self) -> Iterator[int]:
-        """Iterate over the shards of a corpus in files; see `WorkingLoss.visit`."""
-        shards: Iterator[int] = self.owner.visit(self.theta)
-        return shards
 
     def are_of(self, owner: Any, theta: Floats) -> bool:
         """Return whether they belong to an owner at weights [K]."""
@@ -220,9 +214,17 @@ class MatrixTokens:
 
 
 def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
-    """Return the tokens of a shard by a key [n] below n_keys, kept by a store."""
-    inner, starts = shard.tokens_by(key, n_keys)
-    return TokensBy(*store.kept((inner.indptr, inner.indices, starts.indptr, starts.indices)))
+    """Return the tokens of a shard that continue, and that begin, a sequence by a key [n].
+
+    Tokens count from the first of the shard; n_keys: keys are below; store: keeps the arrays.
+    """
+    arrays: list[NDArray[Any]] = []
+    for members in (np.flatnonzero(~shard.begins), np.flatnonzero(shard.begins)):
+        keys = key[members]
+        order = np.argsort(keys, kind="stable")
+        indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
+        arrays += [indptr, members[order].astype(np.int32)]
+    return TokensBy(*store.kept(arrays))
 
 
 def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:

@@ -1,7 +1,8 @@
-"""The trained model: labels, hashed tests, and the active weights only."""
+"""The trained model: labels, hashed features, and the active weights only."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,9 +23,9 @@ KINDS = ("chain", "maxent", "memm", "graph")
 
 @dataclass(frozen=True)
 class WeightTable:
-    """Active weights of one kind, grouped by test.
+    """Active weights of one kind, grouped by feature.
 
-    keys: [O] uint64, sorted hashes of the tests; indptr: [O + 1] int64; previous, labels: [K]
+    keys: [O] uint64, sorted hashes of the features; indptr: [O + 1] int64; previous, labels: [K]
     uint16, label pair of a weight (`previous` is empty for unigram weights; the number of labels
     stands for the start label); values: [K] float32 or float64.
     """
@@ -54,9 +55,9 @@ class WeightTable:
         labels: NDArray[np.integer],
         values: NDArray[np.floating],
     ) -> WeightTable:
-        """Gather weights [K]: hashes of their tests, labels before or None, labels, values.
+        """Gather weights [K]: hashes of their features, labels before or None, labels, values.
 
-        Weights that are zero are left out; those of a test stay in their order.
+        Weights that are zero are left out; those of a feature stay in their order.
         """
         kept = np.flatnonzero(values)
         order = kept[np.argsort(keys[kept], kind="stable")]
@@ -73,7 +74,7 @@ class WeightTable:
         return zip(places, self.values, strict=True)
 
     def packed(self) -> file.Arrays:
-        """The arrays to store: the number of weights a test takes the place of indptr."""
+        """The arrays to store: the number of weights a feature takes the place of indptr."""
         counts = np.diff(self.indptr)
         width = np.uint16 if counts.max(initial=0) <= np.iinfo(np.uint16).max else np.uint32
         stored = (self.keys, counts.astype(width), self.previous, self.labels, self.values)
@@ -144,10 +145,6 @@ class CRFModel:
         self.unigram = WeightTable.empty(dtype) if unigram is None else unigram
         self.bigram = WeightTable.empty(dtype) if bigram is None else bigram
 
-    def _become(self, other: CRFModel) -> None:
-        """Take over all of another model, which has been checked."""
-        vars(self).update(vars(other))
-
     @property
     def content(self) -> tuple[object, ...]:
         """Labels and weights, which are replaced and never changed."""
@@ -155,8 +152,7 @@ class CRFModel:
 
     def is_made_of(self, content: tuple[object, ...]) -> bool:
         """Return whether labels and weights are still those that `content` was."""
-        labels, unigram, bigram = content
-        return labels is self.labels and unigram is self.unigram and bigram is self.bigram
+        return all(map(operator.is_, content, self.content))
 
     @property
     def tables(self) -> dict[str, WeightTable]:
@@ -167,7 +163,7 @@ class CRFModel:
 
     @property
     def keys(self) -> list[NDArray[np.uint64]]:
-        """Hashes of the tests that have weights, of each table."""
+        """Hashes of the features that have weights, of each table."""
         return [table.keys for table in self.tables.values()]
 
     @property
@@ -185,7 +181,7 @@ class CRFModel:
 
         RAISES: SparseCRFError where the label is there already.
         """
-        self._become(self.with_label(label))
+        vars(self).update(vars(self.with_label(label)))
 
     def with_label(self, label: str) -> CRFModel:
         """The same with one more label; see `add_label`."""
@@ -254,7 +250,7 @@ class CRFModel:
             )
             first = CRFModel(labels, dtype, unigram, bigram, kind, bounds, first)
         assert first is not None  # There is always a last one.
-        self._become(first)
+        vars(self).update(vars(first))
         return self
 
     def to_disk(self, path: str | Path) -> None:

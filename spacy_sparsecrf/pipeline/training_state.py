@@ -176,7 +176,7 @@ def _kind_of_training(
     if isinstance(read, TemplateTreeRecord):
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.stages
-        return partial(StagedTraining, tree=read.kin(corpus), stages=stages, report=report)
+        return partial(StagedTraining, tree=read.tree(corpus), stages=stages, report=report)
     if setup.settings.model == "graph":
         return cast("LinkedFeatures", read).training(setup.settings.inference)
     if compiled.partition is not None:

@@ -142,10 +142,7 @@ class StreamSolver(BatchSolver):
         raise NotImplementedError
 
     def check_streamable(self) -> None:
-        """Check that no setting asks for passes over a whole corpus.
-
-        RAISES: SparseCRFError.
-        """
+        """Check that no setting asks for passes over a whole corpus. RAISES: SparseCRFError."""
         wanted = {"inner_iterations": 1, "warm_start_epochs": 0, "polish_iterations": 0}
         for key, value in wanted.items():
             if getattr(self, key) != value:

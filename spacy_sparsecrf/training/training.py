@@ -82,14 +82,14 @@ class Training:
     """Trains a linear-chain CRF, or a per-position model, on a corpus, an outer iteration a step.
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
-    the penalty; init: weights to continue from (those of tests and labels that this corpus does not
-    have, or the model cannot have, are dropped); first: of two stages the first model, see
-    `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 +
-    (l2 / 2) |w - w0|_2^2, w0 = 0 for tests and labels that it does not have; tests of it that this
-    corpus does not have keep their weights; options: the fields of `TrainingProblem`.
+    the penalty; init: weights to continue from (those of features and labels that this corpus does
+    not have, or the model cannot have, are dropped); first: of two stages the first model, see
+    `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 + (l2 / 2) |w -
+    w0|_2^2, w0 = 0 for features and labels that it does not have; features of it that this corpus
+    does not have keep their weights; options: the fields of `TrainingProblem`.
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
     real-valued features or a prior that the solver cannot minimise, gold labels that are not legal,
-    a corpus without gold labels or weight, or a prior that has no test in common with it.
+    a corpus without gold labels or weight, or a prior that has no feature in common with it.
     """
 
     # Whether features that cannot have weights are left out from the start.
@@ -159,7 +159,7 @@ class Training:
     def change_l1(self, l1: float) -> None:
         """Go on from the weights so far with another l1 > 0; before the first step only take it.
 
-        l1: not below the first, at which tests may have been left out.
+        l1: not below the first, at which features may have been left out.
         RAISES: SparseCRFError for a penalty that the solver cannot minimise.
         """
         self._penalty = self._with_l1(l1)
@@ -176,7 +176,7 @@ class Training:
     def largest_gradient(self) -> float:
         """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`.
 
-        Where it is not above the first l1, of the tests that are not left out.
+        Where it is not above the first l1, of the features that are not left out.
         """
         return max(run.loss.largest_gradient() for run in self._runs)
 
@@ -199,7 +199,8 @@ class Training:
                 parts = subproblems.chain_parts(parts[0], problem.chains)
                 n_potential = sum(self._corpus.n_potential(len(own)) for own in problem.chains)
             for part in parts:
-                also = None if problem.also is None else _inner(part, problem.also)
+                also = None if problem.also is None else part.to_local(problem.also)
+                also = also if also is None else also[also >= 0]
                 origin = None if self._origin is None else part.local_weights(*self._origin)
                 loss = ChainLoss(
                     part.corpus,
@@ -371,9 +372,3 @@ def origin_of(prior: CRFModel, names: WeightNames, solver: BatchSolver) -> tuple
     if prior.n_active and not len(found[0]):
         raise SparseCRFError(Errors.SC368)
     return found
-
-
-def _inner(part: subproblems.Part, coordinates: Longs) -> Longs:
-    """Those of the coordinates [n] of the whole that the part has, as they are there."""
-    inner = part.to_local(coordinates)
-    return inner[inner >= 0]

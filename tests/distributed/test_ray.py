@@ -53,7 +53,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(
     team = pipe.training_run().partition.pool
     for i in (0, 1):
         pipe.update([], sgd=object())
-        team.lose(i)
+        ray.kill(team._actors[i])
     steps(pipe, 1)
     assert learnt(pipe) == expected
     assert "worker 1 was lost and is replaced" in caplog.text
@@ -66,7 +66,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(
 def test_workers_that_are_lost_too_often_end_the_run(folder: Path) -> None:
     _, pipe = begun(folder, Ray(num_workers=1, max_restarts=0))
     team = pipe.training_run().partition.pool
-    team.lose(0)
+    ray.kill(team._actors[0])
     with pytest.raises(SparseCRFError, match="SC907"):
         pipe.update([])
     team.close()

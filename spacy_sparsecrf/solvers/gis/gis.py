@@ -18,19 +18,16 @@ import numpy as np
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start
+from ..base import Floats, Longs, SolverState, StepReport, evaluate
 from .kernels import largest_sum, scale_weights
 from .scgis import IterativeScaling
 
 
 @dataclass
 class GisState(SolverState):
-    """The state of GIS.
+    """The state of GIS. slowing: f#, of the working weights."""
 
-    slowing: f#, of the working weights.
-    """
-
-    slowing: float
+    slowing: float = 1.0
 
 
 @crf_solvers("spacy_sparsecrf.GIS.v1")
@@ -43,14 +40,9 @@ class GIS(IterativeScaling):
 
     state_type = GisState
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> GisState:
-        """Evaluate the first point; see `BatchSolver.start`.
-
-        RAISES: SparseCRFError also as `check`.
-        """
-        self.check(loss, penalty)
-        value, gradient = evaluate_start(loss, penalty, theta)
-        return GisState(theta, gradient, value, _slowing(loss))
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
+        """Evaluate the first point; see `IterativeScaling.start`."""
+        return replace(super().start(loss, penalty, theta), slowing=_slowing(loss))
 
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.compiled import inner, kernel
+from ...kernels.compiled import inner
 from ...kernels.layout import Floats, Ints
 
 # How sequences are drawn: uniformly; sequences not seen yet first; half of them by curvature.
@@ -117,17 +117,15 @@ def set_leaf(sums: Floats, tops: Floats, leaf: int, value: float) -> None:
         node //= 2
 
 
-@kernel
 def set_leaves(sums: Floats, tops: Floats, values: Floats) -> None:
     """Fill an empty tree with the numbers of its first leaves, [<= P]."""
-    n_leaves = len(sums) // 2
-    for i in range(n_leaves):
-        value = values[i] if i < len(values) else 0.0
-        sums[n_leaves + i] = value
-        tops[n_leaves + i] = value
-    for node in range(n_leaves - 1, 0, -1):
-        sums[node] = sums[2 * node] + sums[2 * node + 1]
-        tops[node] = max(tops[2 * node], tops[2 * node + 1])
+    end = len(sums) // 2
+    sums[end : end + len(values)] = tops[end : end + len(values)] = values
+    while end > 1:
+        begin = end // 2
+        sums[begin:end] = sums[end : 2 * end].reshape(-1, 2).sum(axis=1)
+        tops[begin:end] = tops[end : 2 * end].reshape(-1, 2).max(axis=1)
+        end = begin
 
 
 @inner
