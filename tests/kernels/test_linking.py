@@ -58,7 +58,7 @@ def test_a_kernel_holds_what_it_calls_at_any_depth(made) -> None:
 
 
 def test_an_older_numba_compiles_in_its_own_way(made, monkeypatch) -> None:
-    monkeypatch.setattr(linking, "_LINKS", False)
+    monkeypatch.setattr(linking, "LINKS", False)
 
     @inlined
     def triple(x: float) -> float:

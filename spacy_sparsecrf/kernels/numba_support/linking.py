@@ -23,7 +23,7 @@ _OPTIONS = DefaultOptions._nrt, DefaultOptions.no_cfunc_wrapper, DefaultOptions.
 # Options that save code: no reference counts, and no function for callers in C.
 LEAN: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True}
 # The passes of numba before 0.62 are others: it compiles in its own way.
-_LINKS = hasattr(binding, "create_pass_builder")
+LINKS = hasattr(binding, "create_pass_builder")
 
 
 class KernelLibrary(JITCodeLibrary):
@@ -68,7 +68,7 @@ class KernelCompiler(Compiler):
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a Python function."""
-        if _LINKS:
+        if LINKS:
             is_inlined = self.state.flags.no_cpython_wrapper
             library = InlinedLibrary if is_inlined else KernelLibrary
             self.state.library = library(self.state.targetctx.codegen(), func.__qualname__)
