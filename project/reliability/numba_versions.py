@@ -64,10 +64,9 @@ def check(folder: Path) -> None:
     import numba
     import spacy
 
-    from spacy_sparsecrf.kernels import numba_support
+    from spacy_sparsecrf.kernels.numba_support import IS_STANDARD
 
-    links = not numba_support.IS_STANDARD and numba_support.linking.LINKS
-    way = "linking" if links else "standard pipeline"
+    way = "standard pipeline" if IS_STANDARD else "linking"
     labels = _labels(spacy.load(folder / "model"), folder)
     srsly.write_json(folder / "checked.json", [numba.__version__, way, labels])
 

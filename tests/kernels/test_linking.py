@@ -57,22 +57,6 @@ def test_a_kernel_holds_what_it_calls_at_any_depth(made) -> None:
     assert increase(3.0) == 7.0  # called from Python they are Python
 
 
-def test_an_older_numba_compiles_in_its_own_way(made, monkeypatch) -> None:
-    monkeypatch.setattr(linking, "LINKS", False)
-
-    @inlined
-    def triple(x: float) -> float:
-        return 3.0 * x
-
-    @kernel
-    def total(row: np.ndarray) -> float:
-        return triple(row[0]) + triple(row[1])
-
-    assert total(np.array([1.0, 2.0])) == 9.0
-    assert {name for name, _ in made} >= {"total", "triple"}
-    assert {library for _, library in made} == {JITCodeLibrary}
-
-
 class Part(NamedTuple):
     weight: float
     ids: np.ndarray

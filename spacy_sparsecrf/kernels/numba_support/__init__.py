@@ -4,6 +4,7 @@ A *kernel* is a function that Python calls. Its machine code is cached on disk, 
 code that unpacks its arguments. An *inlined* function is part of each kernel that calls it.
 """
 
+import gc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -15,17 +16,21 @@ from numba.extending import register_jitable
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+with suppress(AttributeError, ImportError):
+    from numba.core.options import DefaultOptions
+
+    _NEEDED = DefaultOptions._nrt, DefaultOptions.no_cfunc_wrapper
+    _OPTIONS |= {"_nrt": False, "no_cfunc_wrapper": True}  # no reference counts, no callers in C
 try:
     from .caching import KernelCache
     from .caching import refused as refused
-    from .linking import LEAN, KernelCompiler
+    from .linking import KernelCompiler
 except (AttributeError, ImportError):
-    # This numba lacks a name that they use. Its standard pipeline and its standard cache serve:
-    # kernels compute the same, and compile in twice the time.
+    # This numba lacks a name. Its standard pipeline and cache compute the same, in twice the time.
     IS_STANDARD, refused = True, set()
 else:
     IS_STANDARD = False
-    _OPTIONS |= {"pipeline_class": KernelCompiler, **LEAN}
+    _OPTIONS["pipeline_class"] = KernelCompiler
 
 
 @overload
@@ -40,14 +45,15 @@ def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> 
     """Compile a function that Python calls, and cache its machine code on disk.
 
     allocates: whether it creates arrays; if not, its code counts no references, which its caller
-    holds: it is smaller and faster, and compiles sooner. options: of `numba.njit`.
+    holds. options: of `numba.njit`.
     """
     if function is None:
         return partial(kernel, allocates=allocates, **options)
-    own = {"_nrt": True} if allocates and not IS_STANDARD else {}
+    own = {"_nrt": True} if allocates and "_nrt" in _OPTIONS else {}
     compiled: Any = njit(nogil=True, **{**_OPTIONS, **own, **options})(function)
     if _is_python(compiled):
         return compiled
+    compiled.compile = partial(_compile, compiled.compile)
     compiled.cache = None
     if not IS_STANDARD:
         compiled._cache = compiled.cache = KernelCache(function)
@@ -78,8 +84,7 @@ def inlined(function: Any = None, **options: Any) -> Any:
 def bind(kernel: Function, *arguments: Any) -> Function:
     """Return a kernel's code for arguments of the types of those given.
 
-    The code does not look at types again, which with many arrays takes as long as to label a
-    sentence: the caller vouches for dtypes, dimensions and contiguity.
+    The code does not check types again: the caller vouches for dtypes, dimensions and contiguity.
     """
     if _is_python(kernel):
         return kernel
@@ -90,14 +95,23 @@ def bind(kernel: Function, *arguments: Any) -> Function:
 
 def is_compiled(kernel: Any) -> bool:
     """Return whether a kernel was compiled in this process or is in the cache, for any types."""
-    if _is_python(kernel) or kernel.signatures:
-        return True
-    return kernel.cache is not None and kernel.cache.has_code
+    return _is_python(kernel) or bool(kernel.signatures or (kernel.cache and kernel.cache.has_code))
 
 
 def is_kept(kernel: Any) -> bool:
     """Return whether a kernel that is compiled now will be in the cache of the next process."""
     return _is_python(kernel) or kernel.stats.cache_path is not None
+
+
+def _compile(compile: Callable[..., Any], signature: Any) -> Any:
+    """Compile without garbage collection: numba creates millions of objects, and spaCy has many."""
+    is_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return compile(signature)
+    finally:
+        if is_collecting:
+            gc.enable()
 
 
 def _is_python(kernel: Any) -> bool:

@@ -1,9 +1,7 @@
 """Cache the machine code of kernels on disk, and go on where that is not possible.
 
-numba uses the first of its cache directories (NUMBA_CACHE_DIR, `__pycache__` beside the source, the
-user's own) that can be written to, and raises an error if there is none. Here, directories are read
-in the same order, down to the first that can be written to, which gets new code. A directory that
-other users may write to is not used: numba runs the code that it finds there.
+Directories are read in numba's order, down to the first that is writable, which gets new code. A
+directory that other users may write to is not used: numba runs the code that it finds there.
 """
 
 # mypy: allow-untyped-calls
@@ -40,8 +38,7 @@ def _stamp(directory: str) -> str:
 def is_shared(directory: str, source: str) -> bool:
     """Return whether somebody may write to a directory who may not write to a source file.
 
-    Its owner may be the user, root or the owner of the source, who could change that as well.
-    RETURNS: False where there is no such directory, or the system has no owners of files.
+    Its owner may be the user, root or the owner of the source. RETURNS: False if there is none.
     """
     if os.name != "posix":
         return False
@@ -60,11 +57,9 @@ class _Index(IndexDataCacheFile):
 
     def _load_index(self) -> dict[Any, Any]:
         # numba reads classes of arguments before it compares stamps: some may not exist any more.
-        try:
-            found: dict[Any, Any] = super()._load_index()
-        except (AttributeError, ImportError):
-            return {}
-        return found
+        with suppress(AttributeError, ImportError):
+            return dict(super()._load_index())
+        return {}
 
 
 def _open(locator: Any, function: Callable[..., Any]) -> FunctionCache | None:
@@ -114,8 +109,7 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the code for arguments of some types; None where no directory has it."""
-        # numba imports all of its implementations here, for some tenths of a second, and does so
-        # again, at no cost, before it compiles. Code needs the functions that count references.
+        # numba would import all of its implementations, but code needs only reference counting.
         rtsys.initialize(target_context)
         return self._find(lambda directory: _load(directory, sig, target_context))
 
@@ -131,7 +125,6 @@ class KernelCache(NullCache):
         """Return what the first directory has that has anything."""
         for directory in self._directories:
             with suppress(OSError):  # no right to read it
-                found = read(directory)
-                if found:
+                if found := read(directory):
                     return found
         return None

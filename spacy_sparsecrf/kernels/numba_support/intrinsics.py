@@ -1,7 +1,6 @@
 """Functions whose code in kernels is LLVM IR, written here. Elsewhere, their Python bodies run.
 
-A `Vector` of 8 numbers stays in registers. In loops over arrays, LLVM keeps sums in memory, unless
-it can prove that they do not overlap with what is read: that takes up to twice as long.
+A `Vector` of 8 numbers stays in registers; in loops over arrays, LLVM keeps sums in memory.
 """
 
 # mypy: allow-untyped-calls

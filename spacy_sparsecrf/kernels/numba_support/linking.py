@@ -1,12 +1,10 @@
 """Optimise each kernel once, as a whole.
 
-numba optimises a function and generates its machine code, and optimises it again in each of its
-callers, at every level of calls. Here, the functions that only kernels call stay as numba emits
-them. A kernel links all of them, and LLVM optimises the result once, in 60 % of the time.
+numba optimises a function, generates its machine code, and optimises it again in each caller. Here,
+functions that only kernels call stay as numba emits them, and LLVM optimises each kernel once.
 """
 
 # mypy: allow-untyped-calls
-import gc
 from typing import Any
 
 from llvmlite import binding
@@ -19,11 +17,7 @@ from numba.core.registry import cpu_target
 _library: Any = JITCodeLibrary(cpu_target.target_context.codegen(), "unused")
 _library.enable_object_caching()
 _NEEDED = _library._finalized, _library._final_module, _library._codegen._tm
-_OPTIONS = DefaultOptions._nrt, DefaultOptions.no_cfunc_wrapper, DefaultOptions.no_cpython_wrapper
-# Options that save code: no reference counts, and no function for callers in C.
-LEAN: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True}
-# The passes of numba before 0.62 are others: it compiles in its own way.
-LINKS = hasattr(binding, "create_pass_builder")
+_OPTION = DefaultOptions.no_cpython_wrapper
 
 
 class KernelLibrary(JITCodeLibrary):
@@ -34,14 +28,23 @@ class KernelLibrary(JITCodeLibrary):
 
     def _optimize_final_module(self) -> None:
         """Optimise the whole once; numba does so twice, and unrolls loops, which gains nothing."""
-        for function in self._final_module.functions:
+        module, machine = self._final_module, self._codegen._tm
+        if not hasattr(binding, "create_pass_builder"):  # llvmlite before 0.44
+            builder, passes = binding.PassManagerBuilder(), binding.create_module_pass_manager()
+            builder.opt_level, builder.inlining_threshold = 2, 225
+            builder.loop_vectorize, builder.disable_unroll_loops = True, True
+            machine.add_analysis_passes(passes)
+            builder.populate(passes)
+            passes.run(module)
+            return
+        for function in module.functions:
             if function.name.startswith("_ZN7cpython"):  # unpacks arguments: long, run once a call
                 for attribute in "noinline", "optnone":
                     function.add_function_attribute(attribute)
         options = binding.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization, options.loop_unrolling = True, False
-        builder = binding.create_pass_builder(self._codegen._tm, options)
-        builder.getModulePassManager().run(self._final_module, builder)
+        builder = binding.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
 
 
 class InlinedLibrary(KernelLibrary):
@@ -64,20 +67,11 @@ class InlinedLibrary(KernelLibrary):
 
 
 class KernelCompiler(Compiler):
-    """numba's compiler, with these libraries where llvmlite has the passes."""
+    """numba's compiler, with these libraries."""
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a Python function."""
-        if LINKS:
-            is_inlined = self.state.flags.no_cpython_wrapper
-            library = InlinedLibrary if is_inlined else KernelLibrary
-            self.state.library = library(self.state.targetctx.codegen(), func.__qualname__)
-            self.state.library.enable_object_caching()
-        # numba creates millions of objects: each full collection would visit all of spaCy's.
-        is_collecting = gc.isenabled()
-        gc.disable()
-        try:
-            return super().compile_extra(func)
-        finally:
-            if is_collecting:
-                gc.enable()
+        kind = InlinedLibrary if self.state.flags.no_cpython_wrapper else KernelLibrary
+        self.state.library = kind(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
