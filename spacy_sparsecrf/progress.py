@@ -203,8 +203,7 @@ def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
 def _listener() -> Any:
     from numba.core import event
 
-    from .kernels.caching import refused
-    from .kernels.compiled import is_kept
+    from .kernels.numba_support import is_kept, refused
 
     class Listener(event.Listener):
         """Receives numba's compile events; kernels compiled within others count too."""

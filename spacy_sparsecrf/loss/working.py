@@ -28,7 +28,7 @@ from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
 from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, ValueWeights
-from .workspace import Contents, Spares, Workspace, sequential_order
+from .workspace import BufferPool, Contents, Workspace, sequential_order
 
 DerivedT = TypeVar("DerivedT")
 
@@ -73,7 +73,7 @@ class WorkingLoss(OffsetLoss):
         self._derived: dict[Any, Any] = {}
         # Whether the gradient is bounded by expected and observed counts.
         self.is_bounded = True
-        self._gradients = Spares(len(coordinates))
+        self._gradients = BufferPool(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
         self.unigram = FeatureBlocks(
@@ -207,6 +207,10 @@ class WorkingLoss(OffsetLoss):
             return np.inf, np.zeros_like(theta)
         return value, gradient
 
+    def give_back(self, gradient: Floats) -> None:
+        """Reuse a gradient [K] of `value_and_grad`, which its user no longer needs."""
+        self._gradients.give(gradient)
+
     def gradient_there(self, contents: Contents) -> Floats:
         """Return the gradient [K] at the point of another loss on a subset of these coordinates.
 
@@ -228,7 +232,7 @@ class WorkingLoss(OffsetLoss):
         """Compute marginals and potentials at theta [K], unless the workspace contains them."""
         contents = self.space.contents
         if contents is None or not contents.are_of(self, theta):
-            self.value_and_grad(theta)
+            self.give_back(self.value_and_grad(theta)[1])
             contents = self.space.contents = Contents(self, theta)
         return contents
 

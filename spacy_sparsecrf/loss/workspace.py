@@ -4,7 +4,6 @@ Limits choose between algorithms and sizes: they change time and memory, and res
 rounding.
 """
 
-import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -55,11 +54,6 @@ class Limits(NamedTuple):
 
 LIMITS = Limits()
 
-# References to what only a list refers to, as they are counted here, and arrays that are kept.
-_ALONE = [np.empty(0)]
-_UNUSED = sys.getrefcount(_ALONE[0])
-_MOST_SPARE = 2
-
 # A larger matrix does not stay in a near cache: a whole chunk is then one interleaved batch.
 LARGE_BYTES = 1 << 16
 
@@ -106,25 +100,23 @@ class Contents:
         return self.owner is owner and self.theta is not None and np.array_equal(theta, self.theta)
 
 
-class Spares:
-    """Arrays [n] float64 that are used again when nobody else refers to them any more.
+class BufferPool:
+    """Arrays [n] float64 that their users give back.
 
-    To get new memory and to clear it takes a tenth of an evaluation where all weights work.
+    To allocate and clear new memory takes a tenth of an evaluation if the working set is large.
     """
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._kept: list[Floats] = []
+        self._free: list[Floats] = []
 
     def take(self) -> Floats:
-        """An array with any numbers, whose user may keep it."""
-        for i in range(len(self._kept)):
-            if sys.getrefcount(self._kept[i]) <= _UNUSED:
-                return self._kept[i]
-        new = np.empty(self._n)
-        if len(self._kept) < _MOST_SPARE:
-            self._kept.append(new)
-        return new
+        """Return an array with arbitrary values. Its user may keep it."""
+        return self._free.pop() if self._free else np.empty(self._n)
+
+    def give(self, array: Floats) -> None:
+        """Give back an array that nobody uses any more; one array is kept."""
+        self._free = [array]
 
 
 class Workspace:

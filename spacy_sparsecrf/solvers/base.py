@@ -9,7 +9,7 @@ the subdifferential of the penalty, or when an outer iteration lowers F by less 
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ class Function(Protocol):
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The value, and the gradient [K] float64, at theta [K] float64."""
+        ...
+
+
+@runtime_checkable
+class RecyclingFunction(Function, Protocol):
+    """A function that reuses the memory of its gradients."""
+
+    def give_back(self, gradient: Floats) -> None:
+        """Accept a gradient [K] that its user no longer needs."""
         ...
 
 
@@ -288,7 +297,10 @@ def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float,
     value, gradient = loss.value_and_grad(theta)
     if not np.isfinite(gradient).all():
         value = np.inf
-    return value + penalty.value(theta), gradient + penalty.slope(theta)
+    total = gradient + penalty.slope(theta)
+    if isinstance(loss, RecyclingFunction):
+        loss.give_back(gradient)
+    return value + penalty.value(theta), total
 
 
 def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.workspace import Limits, Spares
+from spacy_sparsecrf.loss.workspace import BufferPool, Limits
 from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import evaluate
 from spacy_sparsecrf.testing import check_loss
 
 from ..reference import Problem, random_observations, random_problem
@@ -62,16 +64,28 @@ def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
     np.testing.assert_array_equal(kept, copies)
 
 
-def test_memory_that_nobody_has_is_used_again():
-    spares = Spares(5)
-    first, second, third = (spares.take() for _ in range(3))
-    place = first.ctypes.data
-    assert len({each.ctypes.data for each in (first, second, third)}) == 3
-    part = first[2:]
-    del first
-    assert spares.take().ctypes.data != place
-    del part
-    assert spares.take().ctypes.data == place
+def test_only_arrays_that_were_given_back_are_used_again():
+    pool = BufferPool(5)
+    first, second = pool.take(), pool.take()
+    assert first is not second
+    pool.give(first)
+    pool.give(first)
+    assert pool.take() is first
+    assert pool.take() is not first
+
+
+def test_an_evaluation_gives_its_gradient_back():
+    problem, _ = random_problem(18, 3, [2] * 5, n_bigram=2)
+    loss = chain_loss(problem.corpus, 3)
+    working = loss.restrict(loss.all_coordinates())
+    own = working.value_and_grad(problem.theta)[1]
+    expected = own.copy()
+    working.give_back(own)
+    for _ in range(2):
+        _, found = evaluate(working, ElasticNet(0.0, 0.0), problem.theta)
+        np.testing.assert_array_equal(found, expected)
+        assert not np.shares_memory(found, own)
+    assert working.value_and_grad(problem.theta)[1] is own
 
 
 @pytest.mark.parametrize("options", [{}, {"weighted": True}])
