@@ -140,16 +140,6 @@ def test_only_tokens_up_to_the_last_and_down_to_the_first_active_one_are_visited
     assert descent.counts.tolist() == [4, 12, 9]
 
 
-def test_truncation_alone_takes_1_8_times_fewer_steps():
-    # Of Lavergne (2010), section 4.1: here for a test that occurs once, anywhere.
-    length, taken = 10, 0
-    for t in range(length):
-        descent = sweep(single_test([t], length), FROZEN, np.zeros(3))
-        descent.descend(np.array([0]))
-        taken += descent.counts[1:].sum()
-    assert 2 * length * length / taken == pytest.approx(1.8, abs=0.05)
-
-
 @pytest.mark.parametrize("common", [False, True])
 @pytest.mark.parametrize(("l1", "l2"), [(0.1, 0.3), (0.0, 0.3), (0.1, 0.0)])
 def test_update_equals_equations_10_and_11(l1, l2, common):

@@ -2,21 +2,24 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.lattice import Shard
 from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits
-from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits, interleaved_order, sequential_order
+from spacy_sparsecrf.parallel import Workers, cut
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, in_every_layout
+from .layouts import LAYOUTS
 
-OPTIONS = [
-    {"n_bigram": 3},
-    {"n_bigram": 3, "start_label": False},
-    {"n_bigram": 2, "missing": 0.3, "weighted": True},
-    {"n_bigram": 0},
-]
+LENGTHS = [5, 3, 1, 6, 4, 2, 5, 5]
+
+
+def in_waves_of(together: int, limits: Limits = LIMITS, n_chunks: int = 1) -> Limits:
+    """Have waves of so many sequences; of one, and there are none."""
+    return limits._replace(together=together, n_chunks=n_chunks)
 
 
 def sparse_problem(seed: int, n_labels: int, lengths: list[int], **options) -> Problem:
@@ -55,34 +58,15 @@ def test_layouts_are_what_their_names_say():
             assert contexts.n_corrections > 0
 
 
-@pytest.mark.parametrize("n_labels", range(1, 41))
-def test_sparse_and_dense_agree_at_every_padding(n_labels):
-    problem = sparse_problem(n_labels, n_labels, [30, 2, 17, 1], n_bigram=3, weighted=True)
-    value, gradient = evaluate(problem, limits=LAYOUTS["matrices"])
-    for layout in ("frequent", "entries"):
-        other, other_gradient = evaluate(problem, n_threads=2, limits=LAYOUTS[layout])
-        assert other == pytest.approx(value, rel=1e-12)
-        np.testing.assert_allclose(other_gradient, gradient, atol=1e-12 * len(problem.theta))
-
-
-@pytest.mark.parametrize("n_labels", range(1, 41))
-def test_float32_arrays_are_near_float64(n_labels):
-    problem = sparse_problem(n_labels, n_labels, [30, 2, 17, 1], n_bigram=3, weighted=True)
-    value, gradient = evaluate(problem)
-    for limits in LAYOUTS.values():
-        other, other_gradient = evaluate(problem, precision="float32", limits=limits)
-        assert other == pytest.approx(value, rel=1e-5, abs=1e-4)
-        np.testing.assert_allclose(other_gradient, gradient, atol=1e-4)
-
-
-@in_every_layout
+@pytest.mark.parametrize("together", [1, 99])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
-def test_extreme_entries_lose_no_digits(limits, scale):
-    problem = sparse_problem(63, 3, [6, 4], n_bigram=3)
+def test_extreme_entries_lose_no_digits(scale, layout, together):
+    problem = sparse_problem(63, 3, LENGTHS, n_bigram=3)
     # The last bigram test is always on; what it adds for one previous label is extreme.
     problem.lam[-1, 1] = scale
-    value, gradient = evaluate(problem, limits=LAYOUTS["matrices"])
-    other, other_gradient = evaluate(problem, limits=limits)
+    value, gradient = evaluate(problem, limits=in_waves_of(1, LAYOUTS["matrices"]))
+    other, other_gradient = evaluate(problem, limits=in_waves_of(together, LAYOUTS[layout]))
     assert other == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-11)
 
@@ -108,3 +92,72 @@ def test_matrices_keep_to_their_memory():
     assert len(contexts.matrix_blocks) <= 2
     value, _ = evaluate(problem, limits=limits)
     assert value == pytest.approx(evaluate(problem)[0], rel=1e-12)
+
+
+def shard_of(lengths: list[int]) -> Shard:
+    offsets = np.cumsum([0, *lengths])
+    begins = np.zeros(offsets[-1], bool)
+    begins[offsets[:-1]] = True
+    return Shard(0, len(lengths), 0, int(offsets[-1]), offsets, begins)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=20),
+    st.integers(1, 5),
+    st.integers(1, 25),
+    st.data(),
+)
+def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
+    lengths, n_chunks, together, data
+):
+    shard = shard_of(lengths)
+    n = shard.end
+    matrix_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)), np.int32)
+    context = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.int32)
+    chunks = cut(np.diff(shard.offsets), n_chunks)
+    batch = interleaved_order(shard, chunks, together, context, matrix_of)
+    order = batch.order
+    assert batch.together == together
+    runs = [(i, min(i + together, b)) for a, b in chunks for i in range(a, b, together)]
+    # Tokens count from the first of their run.
+    first_of_run = np.concatenate(
+        [np.full(shard.offsets[b] - shard.offsets[a], shard.offsets[a]) for a, b in runs]
+    )
+    tokens = np.where(order < 0, ~order, order) + first_of_run
+    assert sorted(tokens) == list(range(n))
+    assert (order < 0).tolist() == shard.begins[tokens].tolist()
+    place = np.argsort(tokens)
+    assert all(place[t - 1] < place[t] for t in range(n) if not shard.begins[t])
+    for first, last in runs:
+        begin, end = shard.offsets[first], shard.offsets[last]
+        assert sorted(tokens[begin:end]) == list(range(begin, end))
+        position = tokens[begin:end] - np.repeat(shard.offsets[:-1], lengths)[tokens[begin:end]]
+        for i in range(position.max() + 1):
+            wave = matrix_of[context[tokens[begin:end][position == i]]]
+            assert np.all(np.diff(wave) >= 0)
+
+
+def test_in_sequence_tokens_stay_where_they_are():
+    assert sequential_order(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
+
+
+# Every remainder of a division by 8, to which labels are padded.
+@pytest.mark.parametrize("n_labels", [*range(1, 18), 23, 24, 25, 31, 32, 33, 39, 40])
+@pytest.mark.parametrize(("precision", "atol"), [("float64", 1e-12), ("float32", 1e-4)])
+def test_neither_layouts_nor_waves_change_anything_at_every_padding(n_labels, precision, atol):
+    options = {"n_bigram": 3, "missing": 0.1, "weighted": True}
+    problem = sparse_problem(n_labels, n_labels, [*LENGTHS, 30, 17], **options)
+    value, gradient = evaluate(problem, limits=in_waves_of(1, LAYOUTS["matrices"]))
+    for limits in LAYOUTS.values():
+        for together in (1, 99):
+            waves = in_waves_of(together, limits)
+            other, other_gradient = evaluate(problem, precision=precision, limits=waves)
+            assert other == pytest.approx(value, rel=atol, abs=atol)
+            np.testing.assert_allclose(other_gradient, gradient, atol=atol * len(gradient))
+
+
+def test_whole_chunks_go_together_where_matrices_are_large():
+    for n_labels, together in ((10, LIMITS.together), (120, 1 + 40 * len(LENGTHS))):
+        problem = sparse_problem(73, n_labels, LENGTHS * 40, n_bigram=1, start_label=False)
+        assert restricted(problem).pairs.batch_orders[0].together == together

@@ -80,15 +80,6 @@ def test_scores_of_labels_that_a_token_cannot_have_do_not_drown_the_others():
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-12)
 
 
-def test_all_sequences_legal_changes_nothing():
-    problem = partial_problem(211, 4, [5, 3, 4])
-    value, gradient = everything(problem).value_and_grad(problem.theta)
-    problem.legal = np.ones((5, 5), dtype=np.bool_)
-    other, other_gradient = everything(problem).value_and_grad(problem.theta)
-    assert other == pytest.approx(value, rel=1e-13)
-    np.testing.assert_allclose(other_gradient, gradient, atol=1e-12)
-
-
 @pytest.mark.parametrize("start_label", [True, False])
 def test_observed_coordinates_are_of_labels_that_gold_speaks_of(start_label):
     problem = partial_problem(212, 4, [6, 1, 5, 2], n_bigram=3, start_label=start_label)

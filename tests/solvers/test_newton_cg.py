@@ -10,7 +10,6 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport
-from spacy_sparsecrf.solvers.newton import newton_cg
 from spacy_sparsecrf.solvers.newton.newton_cg import (
     NewtonCG,
     NewtonCGState,
@@ -44,14 +43,6 @@ def run(
         if reports[-1].converged:
             break
     return state, reports
-
-
-def test_the_constants_are_those_of_the_paper():
-    accepted, poor, good = newton_cg.ACCEPTED, newton_cg.POOR, newton_cg.GOOD
-    assert (accepted, poor, good) == (1e-4, 0.25, 0.75)
-    factors = newton_cg.LEAST, newton_cg.SMALLER, newton_cg.LARGER
-    assert factors == (0.25, 0.5, 4.0)
-    assert NewtonCG().xi == 0.1
 
 
 # A step of length 2 with slope -1; the parabola's minimum lies at length / (2 (1 - actual)).

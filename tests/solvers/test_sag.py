@@ -7,20 +7,14 @@ import weakref
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.training.training import Training
 
-from ..data import DATA, needs
 from ..reference import random_problem
 from .cases import LENGTHS, everything
-
-OCR = DATA / "ocr-letters.npz"
 
 
 def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
@@ -108,48 +102,3 @@ def test_memory_lasts_as_long_as_its_loss():
     del working
     gc.collect()
     assert memory() is None
-
-
-def ocr_corpus(n_words: int) -> EncodedCorpus:
-    """The first words of the handwritten ones: pixels that are on, and the previous label."""
-    data = np.load(OCR)
-    used = data["word_id"] < n_words
-    pixels = data["pixels"][used].astype(np.uint64)
-    starts = np.flatnonzero(np.diff(data["word_id"][used], prepend=-1))
-    n_tokens, n_pixels = pixels.shape
-    hashes = pixels * np.arange(1, n_pixels + 1, dtype=np.uint64)
-    observations = Observations(
-        hashes=np.column_stack((hashes, np.full(n_tokens, n_pixels + 1, np.uint64))),
-        offsets=np.append(starts, n_tokens).astype(np.int64),
-        unigram_columns=np.arange(n_pixels, dtype=np.int32),
-        bigram_columns=np.array([n_pixels], dtype=np.int32),
-        start_label=False,
-    )
-    builder = CorpusBuilder()
-    builder.add(observations, data["label"][used].astype(np.int32))
-    return builder.build()
-
-
-def passes_to(corpus: EncodedCorpus, sampling: str, target: float, most: float) -> float:
-    """Passes of SAG until the objective is at most `target`, those of searches included."""
-    working, penalty, solver = everything(corpus, 26), ElasticNet(0.0, 1.0), SAG(sampling=sampling)
-    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
-    passes = 0.0
-    while state.value > target and passes < most:
-        passes += solver.step(working, penalty, state).passes
-    return passes
-
-
-@needs(OCR)
-def test_non_uniform_sampling_needs_no_more_passes_on_letters():
-    # lambda = 1 / n, as in the paper: l2 = 1.
-    corpus = ocr_corpus(200)
-    best = Training(corpus, list(map(str, range(26))), OWLQN(window=0.0), l1=0.0, l2=1.0)
-    for _ in range(60):
-        if best.step().converged:
-            break
-    assert best.converged
-    target = best.objective * (1.0 + 1e-6)
-    uniform = passes_to(corpus, "uniform", target, 400.0)
-    assert uniform < 400.0
-    assert passes_to(corpus, "nus*", target, 400.0) <= uniform

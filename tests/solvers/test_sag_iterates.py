@@ -1,6 +1,5 @@
 """The iterates of SAG and SAGA against a reference that stores whole gradients."""
 
-import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,9 +7,7 @@ import pytest
 
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.solvers.sag.sag_updates import BALANCED, Rules
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
@@ -159,33 +156,3 @@ def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method
 def test_iterates_of_all_kinds_of_problems(options, limits):
     problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
     assert_equal_to_reference(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_mean_step_of_saga_is_that_of_the_gradient(method):
-    problem, _ = random_problem(77, 3, LENGTHS, weighted=True, scale=0.3)
-    working, penalty = everything(problem.corpus, 3), ElasticNet(0.0, 0.6)
-    # Without searches, the steps of all draws are alike.
-    solver = SAG(method=method, revisit=1.0)
-    state = solver.start(working, penalty, problem.theta)
-    while state.curvatures.min() == 0.0:
-        solver.step(working, penalty, state)
-    n, curvatures = len(state.curvatures), state.curvatures
-    p = 0.5 / n + 0.5 * curvatures / curvatures.sum()
-    decay = penalty.l2 / n
-    alpha = 0.5 / (curvatures.max() + decay) + 0.5 / (curvatures.mean() + decay)
-    if method == "saga":
-        alpha = 1.0 / (4.0 / alpha + n * decay)
-    rules = Rules(BALANCED, method == "saga", 0.5, 1.0, 2.0, np.inf, 1.0, 0.0, decay)
-    mean = np.zeros_like(state.theta)
-    for s in range(n):
-        after = copy.deepcopy(state)
-        numbers = np.array([[0.9, (s + 0.5) / n]])
-        memory = working.derived(StoredGradients)
-        assert memory.run(numbers, rules, after.average) == 0
-        mean += p[s] * after.theta
-    expected = state.theta - alpha / n * state.gradient
-    if method == "saga":
-        np.testing.assert_allclose(mean, expected, atol=1e-12)
-    else:
-        assert np.abs(mean - expected).max() > 1e-4

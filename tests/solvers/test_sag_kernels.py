@@ -6,15 +6,10 @@ import pytest
 from spacy_sparsecrf.kernels.sequence import forward_loss
 from spacy_sparsecrf.loss.examples import new_workspace
 from spacy_sparsecrf.solvers.sag.sag_updates import (
-    BALANCED,
-    GROWING,
-    UNIFORM,
     Pending,
     Steps,
-    draw,
     draw_leaf,
     repeat_steps,
-    seen_first,
     set_leaf,
     set_leaves,
 )
@@ -22,9 +17,7 @@ from spacy_sparsecrf.solvers.sag.sag_updates import (
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..reference import random_problem
-from .cases import LENGTHS, SAMPLINGS, everything
-
-MODES = dict(zip(SAMPLINGS, (UNIFORM, GROWING, BALANCED), strict=True))
+from .cases import LENGTHS, everything
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.3])
@@ -97,35 +90,3 @@ def test_leaves_are_drawn_in_proportion():
     counts = np.bincount(drawn, minlength=11)
     np.testing.assert_allclose(counts, n * weights / weights.sum(), atol=1.001)
     assert compiled(draw_leaf)(sums, np.nextafter(1.0, 0.0)) == 9
-
-
-@pytest.mark.parametrize("n_seen", [0, 5, 7])
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-def test_draws_have_the_probabilities_of_numpy_choice(sampling, n_seen):
-    rng = np.random.default_rng(76)
-    weights = rng.exponential(size=7)
-    weights[rng.permutation(7)[n_seen:]] = 0.0
-    sums, tops, order = np.zeros(16), np.zeros(16), np.zeros(7, np.int64)
-    set_leaves(sums, tops, weights)
-    assert compiled(seen_first)(weights, order) == n_seen
-    assert sorted(order) == list(range(7))
-    seen = weights > 0.0
-    assert seen[order[:n_seen]].all() and not seen[order[n_seen:]].any()
-    by_curvature = weights / max(weights.sum(), 1e-300)
-    p = np.full(7, 1.0 / 7.0)
-    if sampling == "nus*" and n_seen:
-        p = 0.5 / 7.0 + 0.5 * by_curvature
-    elif sampling == "nus":
-        p = np.where(seen, n_seen / 7.0 * (0.5 / max(n_seen, 1) + 0.5 * by_curvature), 1.0 / 7.0)
-    n = 50_000
-    found = [
-        compiled(draw)(numbers, MODES[sampling], n_seen, order.copy(), sums)
-        for numbers in rng.random((n, 2))
-    ]
-    for s, probability in found[:200]:
-        assert probability == pytest.approx(p[s], rel=1e-12)
-    ours = np.bincount([s for s, _ in found], minlength=7) / n
-    theirs = np.bincount(rng.choice(7, n, p=p), minlength=7) / n
-    noise = np.sqrt(p * (1.0 - p) / n)
-    assert np.all(np.abs(ours - p) < 5.0 * noise)
-    assert np.all(np.abs(ours - theirs) < 7.0 * noise)
