@@ -133,35 +133,6 @@ def test_parts_add_up_to_the_loss_of_the_whole(clusters, options):
     np.testing.assert_allclose(gradient, twin_gradient(problem, mu, bounds), atol=1e-7)
 
 
-@pytest.mark.parametrize("clusters", [1, 2, 3, 5, 7])
-def test_each_weight_is_in_one_part(clusters):
-    problem, mu = make_problem(n_values=9)
-    everything = np.arange(len(mu) * (N_LABELS + clusters))
-    owners = np.zeros(len(everything), int)
-    for part, loss in make_parts(problem, cluster_bounds(N_LABELS, clusters)):
-        inner = part.to_local(everything)
-        own = inner >= 0
-        owners += own
-        np.testing.assert_array_equal(part.to_global(inner[own]), everything[own])
-        np.testing.assert_array_equal(np.sort(inner[own]), loss.all_coordinates())
-        counts = np.bincount(part.corpus.uni_indices)
-        assert np.all(np.diff(counts) <= 0)
-    assert owners.max() == 1
-    # Not in any: a test in a cluster where it does not occur, or that has one label.
-    assert (0 < owners.sum() < len(owners)) == (clusters > 1)
-
-
-@pytest.mark.parametrize("clusters", [1, N_LABELS])
-def test_one_cluster_and_one_for_each_label_are_the_plain_model(clusters):
-    problem, _ = make_problem()
-    plain, found = (finished(make_training(problem, n, precise())) for n in (0, clusters))
-    assert found.objective == pytest.approx(plain.objective, rel=1e-9)
-    assert found.n_potential == plain.n_potential + (clusters == 1) * len(
-        problem.corpus.unigram_keys
-    )
-    np.testing.assert_allclose(found.weights[1], plain.weights[1], atol=1e-5)
-
-
 @pytest.mark.parametrize("solver", ["owlqn", "rprop+", *LOCAL_SOLVERS])
 @pytest.mark.parametrize(("l1", "l2"), [(0.3, 0.05), (0.0, 0.5)])
 def test_training_reaches_the_minimiser_of_the_whole(solver, l1, l2):
@@ -178,22 +149,6 @@ def test_training_reaches_the_minimiser_of_the_whole(solver, l1, l2):
     assert penalty.distance(mu.reshape(-1), gradient) <= 2e-5
     assert np.count_nonzero(mu[:, :N_LABELS]) > 0
     assert np.count_nonzero(mu[:, N_LABELS:]) > 0
-
-
-def test_reports_are_of_all_parts():
-    problem, _ = make_problem()
-    training = make_training(problem, 3)
-    assert training.objective == np.inf
-    assert training.model().n_active == 0
-    report = training.step()
-    # The epochs of the warm start.
-    assert report.passes == pytest.approx(4)
-    assert report.objective == training.objective
-    assert report.n_active == training.model().n_active
-    while not report.converged:
-        last, report = report, training.step()
-        assert report.objective <= last.objective
-    assert training.converged
 
 
 @pytest.mark.parametrize("clusters", [2, 3, 7])

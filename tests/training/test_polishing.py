@@ -106,16 +106,6 @@ def test_models_of_every_solver_are_polished(name):
     assert polished < before
 
 
-@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
-def test_training_goes_on_as_if_no_model_had_been_polished(solver):
-    plain, polished = trained(solver()), trained(solver(polish_iterations=5))
-    for _ in range(3):
-        polished.model()
-        assert polished.step() == plain.step()
-    for a, b in zip(polished.weights, plain.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 @pytest.fixture
 def calls(monkeypatch) -> list[tuple[int, float]]:
     """How many iterations each polishing has been asked for, and with which penalty."""
@@ -145,12 +135,6 @@ def test_nothing_is_evaluated_where_models_are_not_polished(monkeypatch):
     training = trained(OWLQN())
     monkeypatch.setattr(ChainLoss, "restrict", None)
     assert training.model().n_active == len(training.weights[0])
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 7])
-def test_polishing_does_not_depend_on_threads(n_threads):
-    expected = trained(OWLQN(polish_iterations=5), n_threads=1).model().to_bytes()
-    assert trained(OWLQN(polish_iterations=5), n_threads=n_threads).model().to_bytes() == expected
 
 
 @pytest.mark.parametrize("key", ["polish_iterations", "polish_l2"])

@@ -64,8 +64,10 @@ def prior_of(
     return model, dense
 
 
-@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.0, 1.0)])
-@pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True, "n_bigram": 3}])
+@pytest.mark.parametrize(
+    ("l1", "l2", "options"),
+    [(0.5, 0.1, {}), (0.0, 1.0, {"missing": 0.1, "weighted": True, "n_bigram": 3})],
+)
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "oeg"])
 def test_minimiser_equals_scipy_on_the_shifted_problem(solver, l1, l2, options):
     skip_where_refused(solver, l1)
