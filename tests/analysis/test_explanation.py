@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -62,19 +61,6 @@ def test_a_model_is_explained_by_its_strongest_weights():
     assert [(w.test, w.weight) for w in b.opposing] == [("always", -2.0), ("nine", -0.25)]
     assert b.supporting == ()
     assert explain_model(model, names, {5}, 0).labels[0].supporting == ()
-
-
-def test_a_component_is_explained(trained: Language):
-    pipe = trained.get_pipe("sparse_crf")
-    found = pipe.explain(n=3)
-    assert [label.label for label in found.labels] == list(pipe.labels)
-    assert found.n_active == pipe.model.n_active
-    assert len(found.transitions) + sum(x.n_active for x in found.labels) == found.n_active
-    assert all(len(x.supporting) <= 3 and len(x.opposing) <= 3 for x in found.labels)
-    assert {"suffix(1)[0]=a", "lower[0]=a"} & {w.test for w in found.labels[0].supporting}
-    weights = [t.weight for t in found.transitions]
-    assert weights == sorted(weights, reverse=True)
-    assert ("DT", "NN") in {(t.previous, t.label) for t in found.transitions if t.weight > 0}
 
 
 def test_components_without_weights_are_explained():
@@ -192,19 +178,6 @@ def test_sentences_of_a_doc_are_explained_each_by_itself(trained: Language, corp
         assert (one.text, one.label) == (two.text, two.label)
         pairs = [[c for c in x.contributions if c.kind != "test"] for x in (one, two)]
         assert pairs[0] == pairs[1]
-
-
-def test_a_saved_model_explains_the_same_and_docs_without_a_file_of_names(
-    trained: Language, tmp_path: Path
-):
-    pipe = trained.get_pipe("sparse_crf")
-    trained.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("sparse_crf").explain() == pipe.explain()
-    pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
-    found = pipe.explain_doc(Doc(trained.vocab, words=["the", "fentovtion"])).tokens
-    names = {c.test for token in found for c in token.contributions}
-    assert "lower[0]=the" in names
-    assert not [name for name in names if name.startswith("0x")]
 
 
 @pytest.mark.parametrize("settings", [{"clusters": 2}, {}], ids=["clusters", "plain"])

@@ -13,7 +13,6 @@ from spacy_sparsecrf.model.model import CRFModel
 from ..data import ORACLE, needs, read_oracle
 from ..kernels.kernel_functions import function
 from ..oracle_cases import oracle_observations, oracle_training
-from ..reference import random_problem
 from .decoding_reference import (
     make_case,
     random_mask,
@@ -77,13 +76,6 @@ def test_marginals_equal_the_independent_programs():
         np.testing.assert_allclose(marginals[first:last], figures["marginals"], atol=1e-6)
 
 
-def test_the_reference_agrees_with_itself():
-    problem, _ = random_problem(40, 3, [5], scale=0.5)
-    log_z, marginals = problem.log_space_marginals(range(5))
-    assert log_z == pytest.approx(problem.log_z(range(5)), abs=1e-12)
-    np.testing.assert_allclose(marginals, problem.marginals(range(5)), atol=1e-12)
-
-
 def masks(rng: np.random.Generator) -> list[np.ndarray]:
     kinds = [scheme_mask(scheme_labels(n, ends), ends) for n in (1, 4) for ends in ("", "LU")]
     return [*kinds, random_mask(rng, 2), random_mask(rng, 9), random_mask(rng, 20)]
@@ -119,18 +111,6 @@ def test_the_search_equals_that_of_everything(prune, integers, n_contexts, n_lab
             slack = of.finish(pairs, prune)
             function(viterbi, jit)(scored, slack, of.search, np.empty(padded), labels)
             np.testing.assert_array_equal(labels, expected)
-
-
-def test_few_transitions_are_looked_at_in_schemes():
-    for ends, n_types, n_groups in (("", 24, [0, 49]), ("LU", 12, [0, 25])):
-        mask = scheme_mask(scheme_labels(n_types, ends), ends)
-        search = Transitions.make(mask, 49, 56).search
-        assert len(search.group_ptr) == 2
-        assert ends == "" or search.group_ptr.tolist() == n_groups
-        assert (len(search.rare), len(search.rare_rows)) == (24, 48)
-    free = Transitions.make(None, 49, 56).search
-    assert free.group_ptr.tolist() == [0, 49]
-    assert len(free.rare) == 0
 
 
 def test_a_decoder_knows_when_its_model_has_changed():

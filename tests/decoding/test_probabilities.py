@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import logsumexp
 
 from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding.chains import SpanEvents
@@ -351,9 +350,3 @@ def test_arguments_that_are_refused(method, arguments, message):
     case = make_case(23, "chain", [3])
     with pytest.raises(SparseCRFError, match=message):
         getattr(Decoder(case.model), method)(case.observations, *arguments)
-
-
-def test_the_reference_sums_to_one():
-    for kind in KINDS:
-        case = make_case(27, kind, [3])
-        assert logsumexp(list(case.table(range(3)).values())) == pytest.approx(0.0, abs=1e-12)

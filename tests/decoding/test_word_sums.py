@@ -13,18 +13,15 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding import rows as word_sums
-from spacy_sparsecrf.decoding.decoder import Decoder, best_labels
+from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.rows import ModelRows, WordScores
-from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..features.feature_cases import EVERY_TEMPLATE
 from ..toy import vocab_of
-from .decoding_reference import random_mask
 
 WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
 VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("fr")]
@@ -130,51 +127,6 @@ def test_results_do_not_depend_on_what_is_kept(
         np.testing.assert_array_equal(sums.score(part), expected[first : first + len(docs[i])])
     if max_bytes == 0:
         assert len(sums) <= 8 * 5  # one Doc must fit, with five distances, whatever the bound
-
-
-def test_equals_the_sum_of_the_weights_of_every_hash() -> None:
-    docs = random_docs(40, 6)
-    features = Featurizer()
-    observations = features(docs)
-    rows = ModelRows(random_model(observations, 5, 6).unigram, 8)
-    (readings,) = features.readings(docs)
-    np.testing.assert_allclose(
-        WordScores(rows, readings.templates, 8).score(readings),
-        rows.score(rows.find(observations.unigram_hashes), 8),
-        atol=1e-12,
-    )
-
-
-@pytest.mark.parametrize("start_label", [True, False])
-def test_one_call_equals_scores_and_then_the_best_paths(start_label: bool) -> None:
-    docs = [doc for doc in random_docs(40, 11) if len(doc)]
-    features = Featurizer(start_label=start_label)
-    (readings,) = features.readings(docs)
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(2, 12))
-        model = random_model(Featurizer()(docs), n, seed)
-        for legal in (None, random_mask(rng, n)):
-            decoder = Decoder(model, legal)
-            expected = np.empty(readings.n_tokens, np.int32)
-            best_labels(decoder.chains(readings), expected)
-            assert decoder.viterbi(readings).tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("chunk", [1, 7, 64])
-@pytest.mark.parametrize("templates", [DEFAULT_TEMPLATES, ["*:lower[0]", "b:lower[-1]|lower[0]"]])
-def test_results_do_not_depend_on_chunks(
-    monkeypatch: pytest.MonkeyPatch, chunk: int, templates: list[str]
-) -> None:
-    docs = random_docs(60, 7)
-    features = Featurizer(templates)
-    observations = features(docs)
-    decoder = Decoder(random_model(observations, 9, 7))
-    expected = decoder.viterbi(observations).tolist()
-    assert decode(decoder, features, docs) == expected
-    monkeypatch.setattr(decoding, "CHUNK", chunk)
-    assert decode(decoder, features, docs) == expected
-    assert decoder.viterbi(observations).tolist() == expected
 
 
 def test_several_threads_may_decode_at_once() -> None:

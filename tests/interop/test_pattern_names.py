@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.naming import templates_by_kind
 from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
@@ -147,36 +146,6 @@ def test_a_component_has_names_of_patterns(name: str):
     assert pipe.to_bytes() == before
     loaded = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
     assert loaded.get_pipe("sparse_crf").explain() == pipe.explain()
-
-
-def test_a_component_with_patterns_is_explained():
-    nlp = trained("u:%x[0,0]\nb\nb:again\n")
-    pipe = nlp.get_pipe("sparse_crf")
-    transitions = {(t.previous, t.label): t.weight for t in pipe.explain().transitions}
-    assert ("X", "Y") in transitions and transitions["X", "Y"] > 0
-    assert len(transitions) == len(pipe.explain().transitions)
-    weights = [line.split("\t") for line in pipe.dump()]
-    pairs = [float(w) for kind, _, x, y, w in weights if (kind, x, y) == ("b", "X", "Y")]
-    assert len(pairs) == 2
-    assert transitions["X", "Y"] == pytest.approx(sum(pairs))
-    pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
-    found = pipe.explain_doc(nlp.make_doc("a b")).tokens
-    assert "u:{b}" in {c.test for c in found[1].contributions}
-
-
-def test_a_component_with_patterns_is_patched():
-    pipe = trained("u:%x[0,0]\nb\n").get_pipe("sparse_crf")
-    assert pipe.patch(["u\tu:{new}\t#\tZ\t50", "b\tb\tZ\tX\t1.5"]) == 2
-    assert pipe.explain().labels[2].supporting[0].test == "u:{new}"
-    for line, error in (
-        ("u\tv:{new}\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
-        ("u\tu:{new}{\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
-        ("u\tu:{new}/{a}\t#\tZ\t50", r"SC605.*type u of the component is 'u:\{\}/\{\}'"),
-        ("u\tlower[0]=a\t#\tZ\t50", r"SC605"),
-        ("b\tu:{new}\tX\tZ\t50", r"SC605"),
-    ):
-        with pytest.raises(SparseCRFError, match=error):
-            pipe.patch([line])
 
 
 def test_commands_know_patterns(tmp_path: Path):

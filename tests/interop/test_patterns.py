@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
-from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
@@ -30,7 +29,6 @@ from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
-from ..decoding.test_word_sums import random_model
 from ..reference import Problem
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
 from .reference_patterns import Table, crfpp_outside, expand, lines_of, search
@@ -207,16 +205,6 @@ def test_texts_of_several_vocabs() -> None:
     features = WapitiPatterns(text='u:%M[0,1,"^..."]/%X[0,0]', columns=COLUMNS)
     hashes = features(docs).hashes
     assert len(hashes) == 2 and hashes[0] == hashes[1]
-
-
-def test_decoding_with_kept_sums_of_words() -> None:
-    docs = docs_of(SENTENCES * 2)
-    features = WapitiPatterns(text=EVERYTHING, columns=COLUMNS)
-    observations = features(docs)
-    decoder = Decoder(random_model(observations, 4, 1))
-    (part,) = features.readings(docs)
-    assert decoder.viterbi(part).tolist() == decoder.viterbi(observations).tolist()
-    np.testing.assert_allclose(decoder.marginals(part), decoder.marginals(observations), atol=1e-12)
 
 
 @pytest.mark.parametrize("solver", [OWLQN, BCD])

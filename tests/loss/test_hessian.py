@@ -122,19 +122,6 @@ def test_a_product_is_of_the_prepared_point_whatever_was_evaluated_since(stored)
     np.testing.assert_array_equal(again[1], gradient)
 
 
-def test_screening_after_a_product_sees_marginals_again():
-    problem, _ = random_problem(76, 4, [9, 8, 10], n_bigram=2)
-    loss = ChainLoss(problem.corpus, 4, Workers(1))
-    working = loss.restrict(loss.all_coordinates())
-    expected = loss.screen(working, problem.theta, 0.1, 10_000)
-    hessian = HessianProduct(working)
-    hessian.prepare(problem.theta)
-    hessian.product(problem.theta)
-    got = loss.screen(working, problem.theta, 0.1, 10_000)
-    np.testing.assert_array_equal(got[0], expected[0])
-    np.testing.assert_array_equal(got[1], expected[1])
-
-
 def test_long_sequences_keep_their_digits():
     problem, _ = random_problem(77, 3, [3000], n_bigram=1)
     working = working_loss(problem)

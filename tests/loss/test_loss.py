@@ -77,18 +77,6 @@ def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(options):
             assert curvature[k] >= second - 1e-4
 
 
-def test_curvature_of_constrained_copies_is_left_out():
-    problem, _ = random_problem(20, 3, [4, 6, 5], missing=0.4)
-    loss = chain_loss(problem.corpus, 3)
-    working = loss.restrict(loss.all_coordinates())
-    curvature = working.curvature(working.value_and_grad(problem.theta)[1])
-    problem.corpus.labels[:] = 0
-    complete = chain_loss(problem.corpus, 3)
-    working = complete.restrict(complete.all_coordinates())
-    expected = working.curvature(working.value_and_grad(problem.theta)[1])
-    np.testing.assert_allclose(curvature[: loss.n_unigram], expected[: loss.n_unigram], atol=1e-12)
-
-
 @given(st.integers(0, 2**32 - 1), st.floats(-500.0, 500.0))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_a_constant_added_to_potentials_changes_nothing(seed, constant):
@@ -115,19 +103,6 @@ def test_ten_thousand_tokens_are_finite_and_exact():
     n = expected.mu.size
     # Logarithms near 1e5 leave the twin, not the kernel, with errors near 1e-9 a token.
     np.testing.assert_allclose(gradient[:n], expected.mu.ravel(), rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("options", [{}, {"start_label": False, "missing": 0.5}])
-def test_the_twin_adds_up_paths(options):
-    problem, _ = random_problem(19, 3, [4], n_bigram=3, **options)
-    (tokens,) = problem.sequences()
-    for agree in (False, True):
-        paths = problem.paths(tokens, agree)
-        mass = np.exp([problem.score(tokens, path) for path in paths])
-        assert problem.log_z(tokens, agree) == pytest.approx(np.log(mass.sum()), rel=1e-12)
-        counts = np.array([problem.counts(tokens, path) for path in paths])
-        expected = mass @ counts / mass.sum()
-        np.testing.assert_allclose(problem.expected(tokens, agree), expected, atol=1e-12)
 
 
 def test_weights_beyond_float64_give_an_infinite_value():

@@ -15,10 +15,8 @@ from spacy.training import Corpus as SpacyCorpus
 from spacy.training import Example
 from spacy.training.augment import create_lower_casing_augmenter
 from spacy.util import load_config
-from srsly.msgpack import msgpack_decoders
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.pipeline import corpora
 from spacy_sparsecrf.pipeline.annotations import Annotations
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
@@ -189,38 +187,6 @@ def test_files_are_read_once(path: Path, blank: Language, n_reads: list[Path]):
         assert a.reference is b.reference and a.predicted is not b.predicted
 
 
-def test_files_are_read_again_where_nothing_is_kept(
-    path: Path, blank: Language, n_reads: list[Path]
-):
-    read = make_annotated_corpus(path, keep=False)
-    for _ in range(2):
-        list(read(blank))
-    assert len(n_reads) == 4
-
-
-def test_decoders_are_looked_up_once_a_reading(
-    tmp_path: Path, blank: Language, monkeypatch: pytest.MonkeyPatch
-):
-    docs = [Doc(blank.vocab, words=["a", "b"]) for _ in range(5)]
-    for doc in docs:
-        doc.spans["sc"] = [Span(doc, 0, 1, "X")]
-    DocBin(docs=docs).to_disk(tmp_path / "spans.spacy")
-    n_lookups, kind = [], type(msgpack_decoders)
-    get_all = kind.get_all
-    monkeypatch.setattr(kind, "get_all", lambda self: n_lookups.append(1) or get_all(self))
-    corpora = [make_annotated_corpus(tmp_path / "spans.spacy") for _ in range(3)]
-    assert len(list(corpora[0](blank))) == 5
-    # That of the file, and that for all Docs.
-    assert len(n_lookups) <= 2
-    # One begins, and ends, while the other goes on.
-    readings = [corpus(blank) for corpus in corpora[1:]]
-    first = [next(reading) for reading in readings]
-    rest = [list(reading) for reading in readings]
-    assert [len(each) for each in rest] == [4, 4]
-    assert all(example.reference.spans["sc"] for example in first + rest[0] + rest[1])
-    assert "get_all" not in vars(msgpack_decoders)
-
-
 def test_a_reading_that_is_broken_off_keeps_nothing(
     path: Path, blank: Language, n_reads: list[Path]
 ):
@@ -240,30 +206,6 @@ def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Langua
     os.utime(path / "a.spacy", ns=(1, 1))
     texts = [example.reference.text for example in read(other)]
     assert len(texts) == 4 and texts[0] == "new "
-
-
-def test_training_does_not_write_to_gold(
-    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, n_reads: list[Path]
-):
-    made: list[corpora.AnnotatedCorpus] = []
-    before: dict[tuple[int, str], Any] = {}
-    whole = corpora.AnnotatedCorpus._examples
-
-    def watched(self: Any, nlp: Language, gold: Doc) -> Iterator[Example]:
-        if self not in made:
-            made.append(self)
-        assert before.setdefault((made.index(self), gold.text), contents(gold)) == contents(gold)
-        return whole(self, nlp, gold)
-
-    monkeypatch.setattr(corpora.AnnotatedCorpus, "_examples", watched)
-    loop = {"training.max_steps": 3, "training.patience": 0}
-    overrides = {**corpus.overrides, **loop, "components.sparse_crf.n_threads": 1}
-    config = load_config(SHIPPED_CONFIG, overrides=overrides)
-    assert config["corpora"]["dev"]["@readers"] == READER
-    _, rows = run_training(config)
-    # spaCy makes the training corpus's reader twice: for initialization, and for the loop.
-    assert len(made) == 3 and len(rows) >= 3
-    assert sorted(n_reads) == sorted(map(Path, 2 * [corpus.train_path] + [corpus.dev_path]))
 
 
 def test_training_is_the_same_with_both_readers(corpus: Corpus):

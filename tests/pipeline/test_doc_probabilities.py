@@ -21,7 +21,7 @@ from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import Corpus
-from ..toy import docs_of, examples_of, tags_of, train
+from ..toy import docs_of, tags_of
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {
@@ -94,16 +94,6 @@ def test_probabilities_of_a_doc_agree(fitted: Language):
     expected = [sum(p for y, p in table.items() if condition(y)) for condition in conditions]
     np.testing.assert_allclose(pipe.span_probabilities(doc, spans), expected, atol=1e-10)
     assert pipe(doc) and [token.tag_ for token in doc] == ranked[0][0]
-
-
-def test_the_docs_are_not_changed(fitted: Language):
-    pipe = fitted.get_pipe("sparse_crf")
-    doc = two_sentences(fitted)
-    before = doc.to_bytes()
-    pipe.marginals([doc])
-    pipe.nbest(doc, 3)
-    pipe.span_probabilities(doc, [(0, ["DT"])])
-    assert doc.to_bytes() == before
 
 
 def test_docs_without_tokens(fitted: Language):
@@ -228,15 +218,6 @@ def test_labels_that_are_set_are_kept_and_others_follow(trained: Language, pipe:
     assert [token.tag_ for token in pipe(doc)] != ["JJ", "JJ"]
 
 
-def test_what_is_set_in_docs_of_several_vocabs(trained: Language, pipe: Any):
-    pipe.target = PresetTags()
-    vocabs = [trained.vocab, spacy.blank("de").vocab, trained.vocab]
-    docs = [Doc(vocab, words=["plan"] * 3, tags=["", "JJ", ""]) for vocab in vocabs]
-    docs[1] = Doc(vocabs[1], words=["plan"] * 2, tags=["DT", ""])
-    ids = pipe.predict(docs)
-    assert [pipe.labels[y] for y in (ids[0][1], ids[1][0], ids[2][1])] == ["JJ", "DT", "JJ"]
-
-
 # Stored scores
 
 
@@ -281,16 +262,6 @@ def test_plain_arrays_are_written_too(fitted: Language):
     found = pipe.predict(docs)
     assert isinstance(found, Predictions)
     assert found.scores is None
-
-
-def test_settings_and_training(corpus: Corpus):
-    """Scores and constraints are of no matter to training, and evaluation goes through them."""
-    nlp = spacy.blank("en")
-    decoding = {"scores": True, "method": "posterior", "forbidden": [["VB", "VB"]]}
-    nlp.add_pipe("sparse_crf", config={"decoding": decoding, "n_threads": 1})
-    examples = examples_of(nlp, corpus.train)
-    train(nlp, examples, 3)
-    assert nlp.evaluate(examples_of(nlp, corpus.dev))["tag_acc"] > 0.9
 
 
 def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):

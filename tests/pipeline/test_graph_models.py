@@ -21,7 +21,6 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.pipeline.graph_settings import Edge, Inference, parse_edges
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem
 from ..toy import examples_of, make_sentences
@@ -115,23 +114,6 @@ def test_neighbours_alone_are_a_chain(seed: int, missing: float, start_label: bo
     found, own = loss.value_and_grad(problem.theta[places])
     assert found == pytest.approx(value, abs=1e-9)
     np.testing.assert_allclose(own, gradient[places], atol=1e-8)
-
-
-@pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.3, 0.1)])
-def test_neighbours_alone_have_the_minimum_of_the_chain(l1: float, l2: float) -> None:
-    problem, _ = random_problem(5, 3, [6, 4, 7, 1], n_values=2, missing=0.2)
-    solver = OWLQN(tolerance=1e-9, window=0.0, inner_iterations=60, warm_start_epochs=0)
-    of_graph = {"links": NO_LINKS, "inference": Inference(), "kind": "graph"}
-    runs = [
-        GraphTraining(problem.corpus, "abc", solver, l1=l1, l2=l2, **of_graph),
-        Training(problem.corpus, "abc", solver, l1=l1, l2=l2),
-    ]
-    for run in runs:
-        for _ in range(6):
-            run.step()
-    (mine, graph), (theirs, chain) = (run.weights for run in runs)
-    np.testing.assert_array_equal(mine, theirs)
-    np.testing.assert_allclose(graph, chain, atol=1e-6)
 
 
 def train(model: str, steps: int = 3, **config):

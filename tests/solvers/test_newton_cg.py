@@ -18,10 +18,8 @@ from spacy_sparsecrf.solvers.newton.newton_cg import (
     truncated_newton_step,
 )
 
-from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
 from .cases import working_loss
-from .test_solvers import smooth_minimum
 
 ALL = 1e9
 
@@ -135,28 +133,6 @@ def test_no_more_products_than_allowed():
     assert reports[0].passes <= 5.0
 
 
-@in_every_layout
-@pytest.mark.parametrize("options", [{}, {"weighted": True, "start_label": False}])
-def test_it_reaches_the_minimiser_with_any_layout(limits, options):
-    problem, _ = random_problem(82, 3, [4, 3, 5, 5, 4], n_bigram=3, **options)
-    value, theta = smooth_minimum(problem, 0.0, 0.5)
-    state, reports = run(problem, 0.5, np.zeros(len(theta)), 30, limits, tolerance=1e-7)
-    assert state.value == pytest.approx(value, rel=1e-6)
-    assert reports[-1].optimality <= 1e-6
-    problem.theta = state.theta
-    assert ElasticNet(0.0, 0.5).distance(state.theta, problem.loss()[1]) <= 1e-6
-    np.testing.assert_allclose(state.theta, theta, atol=1e-5)
-
-
-def test_what_is_stored_changes_no_iterate():
-    problem, _ = random_problem(83, 4, [9, 8, 10, 3] * 5, n_bigram=3, weighted=True, missing=0.05)
-    start = 2.0 * problem.theta
-    runs = [run(problem, 0.1, start, 6, stored=stored) for stored in (-1, 0, 1, 7, 999)]
-    for state, reports in runs[1:]:
-        np.testing.assert_array_equal(state.theta, runs[0][0].theta)
-        assert reports == runs[0][1]
-
-
 def test_the_last_steps_converge_quadratically():
     problem, _ = random_problem(84, 3, [9, 8, 10, 3] * 5, n_values=5)
     _, reports = run(problem, 0.5, np.zeros(len(problem.theta)), 20, xi=1e-10, max_cg=2000)
@@ -230,17 +206,3 @@ def test_products_that_are_not_finite_leave_a_step_downhill():
 
 def scaled_down(vector: np.ndarray) -> np.ndarray:
     return -vector / np.linalg.norm(vector)
-
-
-def test_nothing_moves_at_the_minimum():
-    problem, _ = random_problem(88, 3, [6, 4])
-    state, _ = run(problem, 0.5, np.zeros(len(problem.theta)), 100, tolerance=0.0)
-    before = state.theta
-    loss, penalty = (
-        working_loss(problem, stochastic=False),
-        ElasticNet(0.0, 0.5),
-    )
-    report = NewtonCG(tolerance=0.0).step(loss, penalty, state)
-    assert report.converged
-    assert report.passes == 0.0
-    np.testing.assert_array_equal(state.theta, before)

@@ -16,7 +16,6 @@ from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
@@ -221,16 +220,6 @@ def test_the_working_set_does_not_change_the_distributions():
     assert again.n_passes == 0 and len(again.theta) == len(source)
     before = moved.dual
     assert solver.step(part, penalty, moved).objective >= moved.dual > before
-
-
-def test_other_solvers_may_use_the_same_loss():
-    problem, working, penalty = make("weighted", 1.0)
-    state = OEG().start(working, penalty, np.zeros_like(problem.theta))
-    other = SAG().start(working, penalty, np.zeros_like(problem.theta))
-    alone = SAG().start(make("weighted", 1.0)[1], penalty, np.zeros_like(problem.theta))
-    for _ in range(2):
-        OEG().step(working, penalty, state)
-        assert SAG().step(working, penalty, other) == SAG().step(working, penalty, alone)
 
 
 def test_steps_that_never_gain_leave_the_distribution():

@@ -1,8 +1,6 @@
 """SAG and SAGA: their way to the minimum, their state, their memory."""
 
 import copy
-import gc
-import weakref
 
 import numpy as np
 import pytest
@@ -91,14 +89,3 @@ def test_steps_that_are_too_long_are_shortened():
         report = solver.step(working, penalty, state)
     assert state.caution > 1.0
     assert report.objective < working.value_and_grad(np.zeros_like(problem.theta))[0]
-
-
-def test_memory_lasts_as_long_as_its_loss():
-    problem, _ = random_problem(90, 3, LENGTHS)
-    working, solver = everything(problem.corpus, 3), SAG()
-    solver.start(working, ElasticNet(0.0, 1.0), problem.theta)
-    memory = weakref.ref(working.derived(StoredGradients))
-    assert working.derived(StoredGradients) is memory()
-    del working
-    gc.collect()
-    assert memory() is None

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.sequence import forward_loss
-from spacy_sparsecrf.loss.examples import new_workspace
 from spacy_sparsecrf.solvers.sag.sag_updates import (
     Pending,
     Steps,
@@ -15,9 +13,6 @@ from spacy_sparsecrf.solvers.sag.sag_updates import (
 )
 
 from ..kernels.kernel_functions import compiled
-from ..loss.layouts import in_every_layout
-from ..reference import random_problem
-from .cases import LENGTHS, everything
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.3])
@@ -46,28 +41,6 @@ def test_missed_steps_are_made_up_for(l1, decay):
     if l1 > 0.0:
         np.testing.assert_array_equal(theta == 0.0, expected == 0.0)
         assert 0 < np.count_nonzero(theta) < n_weights
-
-
-@in_every_layout
-@pytest.mark.parametrize("options", [{}, {"missing": 0.4}, {"start_label": False, "n_bigram": 3}])
-def test_the_forward_recursion_alone_gives_the_loss(options, limits):
-    problem, _ = random_problem(74, 3, LENGTHS, weighted=True, **options)
-    working = everything(problem.corpus, 3, limits=limits)
-    theta, lattice = problem.theta, working.space.lattice
-    working.pairs.fill(theta[working.split :])
-    workspace = new_workspace(working)._replace(pairs=working.pairs.arrays)
-    spans = problem.sequences()
-    for s, weight in enumerate(lattice.weights):
-        # A constrained copy has the tests of its sequence.
-        (original,) = np.flatnonzero(lattice.copies == s) if weight < 0.0 else (s,)
-        for tests in {int(original), s}:
-            found = compiled(forward_loss)(tests, s, working.tables, theta, workspace)
-            # The copy has minus the weight of its sequence, and labels of neither.
-            tokens = spans[int(np.flatnonzero(problem.corpus.weights == abs(weight))[0])]
-            known = lattice.labels[lattice.offsets[s]] >= 0
-            expected = problem.log_z(tokens, agree=weight < 0.0)
-            expected -= problem.log_z(tokens, agree=True) if known else 0.0
-            assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 def test_leaves_are_drawn_in_proportion():

@@ -171,25 +171,11 @@ def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, options, l
     problem.theta = theta
     _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
     assert ElasticNet(l1, l2).distance(theta, gradient) <= 1e-6
+    # But for ties, on the border of being active.
+    idle = np.abs(gradient) < l1 - 1e-3
+    assert not theta[idle].any() and idle.any() == (l1 > 0.0)
     if l2 >= 0.01:
         np.testing.assert_allclose(theta, expected, atol=1e-3)
-
-
-@pytest.mark.parametrize("solver", ALL_SOLVERS)
-def test_active_sets_agree_up_to_ties(solver):
-    l1, l2 = 0.5, 0.1
-    skip_where_refused(solver, l1)
-    problem, _ = random_problem(33, 3, [6, 4, 7, 5, 8], n_values=4)
-    kind = kind_of(solver)
-    problem.theta = best = smooth_minimum(problem, l1, l2, kind)[1]
-    _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
-    theta = dense_weights(train(problem, l1, l2, precise(solver), kind=kind), len(best))
-    # A tie: on the border of being active.
-    active, idle = np.abs(best) > 1e-3, np.abs(gradient) < l1 - 1e-3
-    assert active.sum() + idle.sum() > 0.9 * len(best)
-    assert active.any() and idle.any()
-    assert (np.sign(theta[active]) == np.sign(best[active])).all()
-    assert not theta[idle].any()
 
 
 @pytest.mark.parametrize(
@@ -277,20 +263,6 @@ def test_every_outer_iteration_lowers_the_objective(classic):
     values = [training.step().objective for _ in range(15)]
     assert all(b <= a for a, b in itertools.pairwise(values))
     assert values[-1] < values[0]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_training_continues_from_a_model_at_its_objective(dtype):
-    problem, _ = random_problem(27, 4, [9, 8, 10, 3] * 3, n_bigram=3, n_values=5)
-    names = list("abcd")
-    first = Training(problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype)
-    first.step()
-    second = Training(
-        problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype, init=first.model()
-    )
-    rel = 1e-13 if dtype == "float64" else 1e-6
-    assert second.objective == pytest.approx(first.objective, rel=rel)
-    assert second.model().to_bytes() == first.model().to_bytes()
 
 
 @pytest.mark.parametrize("n_pairs", [0, 3, 4, 11])
