@@ -14,7 +14,7 @@ from spacy_sparsecrf.model.names import Names, write_hash
 
 from ..conftest import Corpus
 from ..golden import read_golden
-from ..toy import blank_with, examples_of, train
+from ..toy import examples_of, train
 
 LABELS = ("#", "*", "*0", "a\tb", "Case=Nom|X", "\\n", "\n")
 
@@ -166,15 +166,6 @@ def test_a_refused_patch_changes_nothing(trained: Language):
     with pytest.raises(SparseCRFError, match="SC605"):
         pipe.patch(["u\tlower[7]=a\t#\tDT\t50"])
     assert pipe.to_bytes() == before
-
-
-def test_everything_goes_to_an_untrained_component(trained: Language):
-    pipe, other = trained.get_pipe("sparse_crf"), blank_with().get_pipe("sparse_crf")
-    for label in pipe.labels:
-        other.add_label(label)
-    other.patch(pipe.dump())
-    assert other.model.to_bytes() == pipe.model.to_bytes()
-    assert other.explain() == pipe.explain()
 
 
 def test_a_component_that_still_trains_is_dumped(nlp: Language, corpus: Corpus):

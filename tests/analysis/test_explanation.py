@@ -164,22 +164,6 @@ def test_labels_and_probabilities_are_those_of_the_component(trained: Language, 
         assert [token.label for token in found] == tags_of([doc])[0]
 
 
-def test_sentences_of_a_doc_are_explained_each_by_itself(trained: Language, corpus: Corpus):
-    pipe = trained.get_pipe("sparse_crf")
-    docs = docs_of(trained, corpus.dev[:3])
-    for doc in docs:
-        for token in doc:
-            token.is_sent_start = token.i == 0
-    joined = Doc.from_docs(docs)
-    found = pipe.explain_doc(joined).tokens
-    apart = [token for doc in docs for token in pipe.explain_doc(doc).tokens]
-    # What is glued to a next token is known inside Docs only.
-    for one, two in zip(found, apart, strict=True):
-        assert (one.text, one.label) == (two.text, two.label)
-        pairs = [[c for c in x.contributions if c.kind != "test"] for x in (one, two)]
-        assert pairs[0] == pairs[1]
-
-
 @pytest.mark.parametrize("settings", [{"clusters": 2}, {}], ids=["clusters", "plain"])
 def test_maxent_models_are_explained_without_pairs(corpus: Corpus, settings):
     templates = ["u:", "u:suffix(2)[0]", "u:lower[0]", "u:shape[0]"]

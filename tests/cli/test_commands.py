@@ -12,7 +12,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.analysis.commands.tables import strongest_pairs
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.pages.rendering import render
@@ -91,20 +90,6 @@ def test_explaining_a_model(trained_dir: Path):
     assert "lower[0]=a" in shown or "suffix(1)[0]=a" in shown
     for label in pipe.labels:
         assert label in shown
-
-
-def test_transitions_are_limited_as_tests_are(trained_dir: Path):
-    learnt = spacy.load(trained_dir).get_pipe("sparse_crf").explain(1)
-    shown = run("explain", trained_dir, "-n", 1).stdout
-    pairs = strongest_pairs(learnt.transitions, 1)
-    assert f"{len(learnt.transitions) - len(pairs)} more pairs of labels" in shown
-    for label in {pair.label for pair in learnt.transitions}:
-        weights = [pair.weight for pair in learnt.transitions if pair.label == label]
-        kept = [pair.weight for pair in pairs if pair.label == label]
-        assert kept == [w for w in dict.fromkeys((max(weights), min(weights))) if w in kept]
-        assert len(kept) == (max(weights) > 0) + (min(weights) < 0)
-    assert [pair.weight for pair in pairs] == sorted((p.weight for p in pairs), reverse=True)
-    assert "more pairs" not in run("explain", trained_dir, "-n", 100).stdout
 
 
 def test_explaining_a_text(trained_dir: Path, tmp_path: Path):

@@ -24,7 +24,7 @@ from ..features.feature_cases import EVERY_TEMPLATE
 from ..toy import vocab_of
 
 WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
-VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("fr")]
+VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("es")]
 
 
 def table(rng: np.random.Generator, hashes: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:

@@ -49,14 +49,6 @@ def test_columns_by_kind(vocab: Vocab) -> None:
     np.testing.assert_array_equal(apart.hashes[:, 1], both.hashes[:, 2])
 
 
-def test_position_in_the_list_does_not_matter(vocab: Vocab) -> None:
-    docs = [Doc(vocab, words=SENTENCE)]
-    forwards = Featurizer(EVERY_TEMPLATE)(docs).hashes
-    backwards = Featurizer(EVERY_TEMPLATE[::-1])(docs).hashes
-    # Features of one template keep their order.
-    np.testing.assert_array_equal(np.sort(forwards, axis=1), np.sort(backwards, axis=1))
-
-
 def test_unknown_sequences(vocab: Vocab) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC105\].*sequences = 'words'.*sents, docs"):
         Featurizer()([Doc(vocab, words=["a"])], "words")

@@ -128,23 +128,6 @@ def test_counts_equal_the_reference_and_what_wapiti_printed(case: Case) -> None:
 
 
 @pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
-@needs(LETTERS)
-@needs(CHUNKS)
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("nettalk-3grm", marks=pytest.mark.slow),
-        pytest.param("conll2000", marks=pytest.mark.slow),
-        "everything",
-    ],
-)
-def test_wapiti_prints_the_same_today(name: str, tmp_path: Path) -> None:
-    case = CASES[name]
-    sentences = read(case.path, case.columns, case.n_sentences)
-    assert ask_wapiti(case.text, sentences, tmp_path) == case.printed
-
-
-@pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
 def test_texts_equal_those_of_wapiti(tmp_path: Path) -> None:
     """The reference makes Wapiti's own texts, letter by letter."""
     sentences = [[[*row, "AB"[len(row[0]) % 2]] for row in rows] for rows in ASCII]

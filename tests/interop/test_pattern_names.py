@@ -133,21 +133,6 @@ def trained(text: str, name: str = "WapitiPatterns") -> Language:
     return nlp
 
 
-@pytest.mark.parametrize("name", ["WapitiPatterns", "CRFPPTemplates"])
-def test_a_component_has_names_of_patterns(name: str):
-    nlp = trained("U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\n", name)
-    pipe = nlp.get_pipe("sparse_crf")
-    lines = [*pipe.dump()]
-    names = {line.split("\t")[1] for line in lines}
-    assert {"u0:{a}", "u0:{a\\=}", "u1:{b}/{a\\=}", "b"} <= names
-    assert not [name for name in names if name.startswith("0x")]
-    before = pipe.to_bytes()
-    pipe.patch(lines, replace=True)
-    assert pipe.to_bytes() == before
-    loaded = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert loaded.get_pipe("sparse_crf").explain() == pipe.explain()
-
-
 def test_commands_know_patterns(tmp_path: Path):
     trained("u:%x[0,0]\n*:%x[-1,0]\nb\n").to_disk(tmp_path / "a")
     run("dump", tmp_path / "a", "--output", tmp_path / "weights.tsv")

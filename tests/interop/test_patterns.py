@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
     PatternFeaturizer,
@@ -199,7 +198,7 @@ def test_annotations_that_are_missing_have_no_features() -> None:
 
 
 def test_texts_of_several_vocabs() -> None:
-    vocabs = [VOCAB, vocab_of("fr")]
+    vocabs = [VOCAB, vocab_of("es")]
     docs = [Doc(vocab, words=["Xyz"], tags=["Tagged"]) for vocab in vocabs]
     docs[1:1] = [Doc(vocabs[0]), Doc(vocabs[1])]
     features = WapitiPatterns(text='u:%M[0,1,"^..."]/%X[0,0]', columns=COLUMNS)
@@ -287,27 +286,3 @@ def test_saved_pipelines_need_no_pattern_file(by: str, instead: str | None, tmp_
     # And again from what was loaded.
     loaded.to_disk(tmp_path / "again")
     assert [token.tag_ for token in spacy.load(tmp_path / "again")("a b c a")] == tags
-
-
-def test_untrained_pipelines_are_saved_without_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "patterns"
-    nlp = tagger(str(path))
-    nlp.to_disk(tmp_path / "saved")
-    loaded = spacy.load(tmp_path / "saved")
-    write(path, PATTERNS)
-    assert trained(loaded)("a b")[1].tag_ == "Y"
-
-
-def test_initialize_reads_the_file_again(tmp_path: Path) -> None:
-    path = tmp_path / "patterns"
-    features = WapitiPatterns(write(path, "u:%x[0,0]"))
-    doc = Doc(VOCAB, words=["a", "b"])
-    first = features([doc]).hashes
-    write(path, "u:%x[0,0]\nu:%x[1,0]")
-    assert features([doc]).hashes.shape == (2, 1)
-    features.initialize()
-    assert features([doc]).hashes.shape == (2, 2)
-    write(path, "xbroken")
-    with pytest.raises(SparseCRFError, match=r"\[SC151\]"):
-        features.initialize()
-    np.testing.assert_array_equal(features([doc]).hashes[:, :1], first)

@@ -2,7 +2,6 @@
 
 import pytest
 import spacy
-from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -12,10 +11,6 @@ from spacy_sparsecrf.features.templates import Template, TokenTest, parse_templa
 from ..features.reference_features import after, hash_values
 
 VOCAB = spacy.blank("en").vocab
-
-
-offsets = st.integers(-6, 6)
-places = offsets.map(str) | offsets.filter(bool).map("@{}".format)
 
 
 def test_absolute_tests_parse() -> None:

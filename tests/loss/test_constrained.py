@@ -94,48 +94,6 @@ def test_models_and_solvers_that_cannot_are_refused():
 # Resumed runs
 
 
-def make_run(**options) -> Training:
-    problem = partial_problem(226, 3, [6, 4, 5, 3] * 3, n_values=4, constrained=True)
-    options = {"legal": problem.legal, "label_weights": np.array([1.0, 0.5, 3.0])} | options
-    options |= {"l1": 0.3, "l2": 0.1, "n_threads": 1}
-    return Training(problem.corpus, "abc", OWLQN(inner_iterations=2), **options)
-
-
-def test_a_run_goes_on_to_the_same_weights(tmp_path):
-    whole, later = make_run(), make_run()
-    whole.step()
-    whole.save(tmp_path / "run")
-    later.resume(tmp_path / "run")
-    for _ in range(3):
-        assert later.step() == whole.step()
-    assert later.model().to_bytes() == whole.model().to_bytes()
-
-
-@pytest.mark.parametrize(
-    ("options", "differing"),
-    [
-        ({"legal": None}, "legal"),
-        ({"label_weights": np.array([1.0, 0.5, 2.0])}, "label_weights"),
-        ({"observed_only": True}, "observed_only"),
-    ],
-)
-def test_the_run_of_other_settings_is_refused(tmp_path, options, differing):
-    run = make_run()
-    run.step()
-    run.save(tmp_path / "run")
-    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
-        make_run(**options).resume(tmp_path / "run")
-
-
-def test_the_run_of_other_sets_is_refused(tmp_path):
-    run, other = make_run(), make_run()
-    run.step()
-    run.save(tmp_path / "run")
-    other._corpus.sets[0] = ~other._corpus.sets[0]
-    with pytest.raises(SparseCRFError, match="SC316.*run: corpus.* differ"):
-        other.resume(tmp_path / "run")
-
-
 # Pipelines
 
 

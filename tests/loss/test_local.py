@@ -190,11 +190,14 @@ def test_training_continues_from_weights(kind):
         assert later.objective == pytest.approx(first.objective, rel=1e-5)
 
 
-@pytest.mark.parametrize(("kind", "solver"), [("maxent", SCGIS), ("memm", OWLQN)])
-def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, solver):
+@pytest.mark.parametrize(
+    ("kind", "solver", "clusters"), [("maxent", SCGIS, 0), ("memm", OWLQN, 0), ("maxent", OWLQN, 2)]
+)
+def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, solver, clusters):
     templates = ["u:suffix(4)[0]", "u:lower[0]"] + ["b:"] * (kind == "memm")
     config = {
         "model": kind,
+        "clusters": clusters,
         "n_threads": 1,
         "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates},
         "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver.__name__}.v1"},
@@ -208,6 +211,7 @@ def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, 
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     assert again.get_pipe("sparse_crf").model.kind == kind
+    assert again.get_pipe("sparse_crf").model.bounds == ((0, 2, 5) if clusters else ())
     assert again.config["components"]["sparse_crf"]["model"] == kind
     docs = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, again)]
     assert docs[0] == docs[1]

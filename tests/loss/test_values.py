@@ -35,7 +35,7 @@ from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
-from ..solvers.in_use import SOLVERS_IN_USE
+from ..solvers.cases import SOLVERS_IN_USE
 from ..solvers.test_solvers import dense_weights, smooth_minimum, train
 
 # Real-valued features and nothing else but transitions, too few tokens to fit them all.
@@ -187,34 +187,6 @@ def test_warm_start_leaves_values_at_zero():
     training = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=3, tolerance=1e-6, window=0.0))
     cold = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=0, tolerance=1e-6, window=0.0))
     assert training.objective == pytest.approx(cold.objective, rel=1e-8)
-
-
-def test_training_goes_on_from_a_model_and_from_a_checkpoint(tmp_path):
-    problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
-    solver = OWLQN(tolerance=1e-6, window=0.0, inner_iterations=2)
-    names = ["L0", "L1", "L2"]
-
-    def started(**options) -> Training:
-        return Training(problem.corpus, names, solver, l1=0.2, l2=0.05, dtype="float64", **options)
-
-    whole = started()
-    while not whole.step().converged:
-        pass
-    again = started(init=whole.model())
-    assert again.objective == pytest.approx(whole.objective, rel=1e-12)
-    np.testing.assert_array_equal(again.weights[0], whole.weights[0])
-    cut = started()
-    cut.step()
-    cut.save(tmp_path / "state")
-    resumed = started()
-    resumed.resume(tmp_path / "state")
-    for run in (cut, resumed):
-        while not run.step().converged:
-            pass
-    np.testing.assert_array_equal(cut.weights[1], resumed.weights[1])
-    other = replace(problem.corpus, values=problem.corpus.values + np.float32(1))
-    with pytest.raises(SparseCRFError, match="another"):
-        Training(other, names, solver, l1=0.2, l2=0.05, dtype="float64").resume(tmp_path / "state")
 
 
 REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD, SGDL1, SMD]

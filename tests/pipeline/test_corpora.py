@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
@@ -21,7 +20,6 @@ from spacy_sparsecrf.pipeline.annotations import Annotations
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
 from ..conftest import SHIPPED_CONFIG, Corpus
-from ..decoding.span_cases import span_examples, training_sentences
 from ..toy import docs_of, examples_of, make_sentences, run_steps, train
 from ..training.test_training_loop import run_training
 
@@ -444,23 +442,6 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens():
     nlp("the plan")
     with pytest.warns(SparseCRFWarning, match="SCW206"):
         list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))
-
-
-def test_the_shipped_config_of_spans_hands_tags_over(tmp_path: Path):
-    nlp = spacy.blank("en")
-    docs = [example.reference for example in span_examples(nlp, training_sentences(), "sc")]
-    for doc, (_, tags) in zip(docs, training_sentences(), strict=True):
-        doc.from_array(["TAG"], np.array([nlp.vocab.strings.add(tag) for tag in tags], np.uint64))
-    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
-    overrides = {
-        "paths.train": str(tmp_path / "train.spacy"),
-        "paths.dev": str(tmp_path / "train.spacy"),
-        "training.max_steps": 2,
-        "components.sparse_crf_spans.n_threads": 1,
-    }
-    path = SHIPPED_CONFIG.parent / "spans.cfg"
-    trained, _ = run_training(load_config(path, overrides=overrides))
-    assert trained.get_pipe("sparse_crf_spans").cfg["shares"] == {"tag": 1.0}
 
 
 def test_initialization_without_data_does_not_warn():

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.cli.init_config import fill_config
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -153,40 +152,3 @@ def test_spans_that_are_set_are_kept(fitted: Language):
     found = spans_of(kept, key_of(fitted))
     assert found[0] == preset[0]
     assert found[-1] == chunks_of(tags)[-1]
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_initialize_without_data(name: str):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe(name)
-    nlp.initialize()
-    assert pipe.labels == ()
-    with pytest.raises(SparseCRFError, match="SC201"):
-        nlp("A text.")
-    pipe.add_label("X")
-    assert len(nlp("A text.")) == 3
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_what_the_factories_declare(name: str):
-    nlp = spacy.blank("en")
-    nlp.add_pipe(name)
-    meta = nlp.get_pipe_meta(name)
-    key = "spans_sc" if name == "sparse_crf_spans" else "ents"
-    assert meta.assigns[0] == ("doc.spans" if name == "sparse_crf_spans" else "doc.ents")
-    assert meta.default_score_weights[f"{key}_f"] == 1.0
-    assert nlp.analyze_pipes()["problems"] == {name: []}
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_fill_config_writes_templates_and_target(name: str, tmp_path: Path):
-    text = f'[nlp]\nlang = "en"\npipeline = ["{name}"]\n[components]\n'
-    text += f'[components.{name}]\nfactory = "{name}"\n'
-    (tmp_path / "base.cfg").write_text(text, encoding="utf8")
-    _, filled = fill_config(tmp_path / "filled.cfg", tmp_path / "base.cfg", silent=True)
-    block = filled["components"][name]
-    assert block["target"]["scheme"] == "BILUO"
-    assert block["threshold"] == 0.0
-    assert "b:" in block["features"]["templates"]
-    expected = {"sparse_crf_ner": "ents_f", "sparse_crf_spans": "spans_sc_f"}[name]
-    assert filled["training"]["score_weights"][expected] == 1.0

@@ -132,15 +132,3 @@ def test_an_unknown_alternative_is_refused_where_labels_are_given():
     pipe = nlp.get_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match="SC206.*'VB'"):
         pipe.initialize(lambda: examples_with(nlp, ("a b", "DT NN|VB")), labels=["NN", "DT"])
-
-
-def test_labels_in_any_order_keep_their_sets():
-    nlp = pipeline(alternatives="|")
-    pipe = nlp.get_pipe("sparse_crf")
-    examples = examples_with(nlp, ("a b c", "DT NN|VB VB|DT"))
-    pipe.initialize(lambda: examples, labels=["VB", "NN", "X", "DT"])
-    assert corpus_of(nlp).labels.tolist() == [3, -2, -3]
-    assert corpus_of(nlp).sets.tolist() == [
-        [True, True, False, False],
-        [True, False, False, True],
-    ]

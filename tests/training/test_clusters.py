@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import spacy
 from scipy.special import logsumexp
 
 from spacy_sparsecrf.decoding.decoder import Decoder
@@ -19,7 +18,6 @@ from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
 from ..solvers.test_solvers import ALL_SOLVERS, LOCAL_SOLVERS
-from ..toy import accuracy, docs_of, examples_of, tags_of, train
 
 N_LABELS = 7
 OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]
@@ -233,28 +231,3 @@ def test_unsound_clusters_are_refused_even_with_a_fitting_digest(bounds):
     meta, arrays = model_file.read(CRFModel(["a", "b"], kind="maxent", bounds=(0, 2)).to_bytes())
     with pytest.raises(SparseCRFError, match="SC314.*clusters"):
         CRFModel().from_bytes(model_file.write({**meta, "bounds": bounds}, arrays))
-
-
-@pytest.mark.parametrize("solver", ["OWLQN", "SCGIS"])
-def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, solver):
-    config = {
-        "model": "maxent",
-        "clusters": 2,
-        "n_threads": 1,
-        "features": {
-            "@crf_features": "spacy_sparsecrf.Templates.v1",
-            "templates": ["u:suffix(4)[0]", "u:lower[0]"],
-        },
-        "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"},
-    }
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config=config)
-    examples = examples_of(nlp, corpus.train)
-    losses = train(nlp, examples, 4)
-    assert losses[-1] < losses[0]
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert again.get_pipe("sparse_crf").model.bounds == (0, 2, 5)
-    docs = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, again)]
-    assert docs[0] == docs[1]
-    assert accuracy(again, corpus.dev) > 0.9

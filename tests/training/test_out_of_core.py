@@ -20,7 +20,6 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.training import training as training_module
 from spacy_sparsecrf.training.training import Training
 
 from ..corpus.file_cases import SMALL_PARTS, cut_small, full_disk, train
@@ -241,21 +240,6 @@ def test_pickles_and_copies_have_no_files(tmp_path: Path):
 @pytest.fixture(scope="module")
 def examples():
     return examples_of(spacy.blank("en"), make_sentences(40, seed=1))
-
-
-def test_what_does_not_fit_in_memory_may_fit_in_files(tmp_path: Path, monkeypatch):
-    examples = examples_of(spacy.blank("en"), make_sentences(200, seed=1))
-    sizes = []
-    for cache_dir in (None, tmp_path):
-        pipe = spacy.blank("en").add_pipe("sparse_crf", config={"n_threads": 1})
-        pipe.initialize(lambda: examples, cache_dir=cache_dir)
-        sizes.append(pipe._session.training.size.n_bytes)
-    between = sum(sizes) // 2
-    assert sizes[1] < between < sizes[0]
-    monkeypatch.setattr(training_module, "available_memory", lambda: between)
-    pipe.initialize(lambda: examples, cache_dir=tmp_path)
-    with pytest.raises(SparseCRFError, match=r"SC321.*memory"):
-        pipe.initialize(lambda: examples)
 
 
 def test_real_values_are_refused(tmp_path: Path):

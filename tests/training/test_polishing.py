@@ -18,7 +18,7 @@ from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import polish
 
 from ..reference import Problem, random_problem
-from ..solvers.in_use import SOLVERS_IN_USE
+from ..solvers.cases import SOLVERS_IN_USE
 
 NAMES = list("abcd")
 

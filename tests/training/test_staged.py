@@ -1,12 +1,11 @@
 """Training in stages: the problems of stages, their certificates, and going on."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
@@ -239,30 +238,6 @@ def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[i
         enough = {"all": all, "any": any}[require]
         found |= {(test, y) for y in range(3) if enough((p, y) in blocks for p in parents)}
     return found
-
-
-@pytest.mark.parametrize("require", ["all", "any", "none"])
-@pytest.mark.parametrize("seed", range(5))
-def test_labels_are_those_of_a_slow_twin(require, seed):
-    problem, observations = make_problem(60 + seed, n_values=8)
-    # Kinds that test the same: the last of the unigram tests are bigram tests, too.
-    columns = np.array([2, 3, 4, 5], np.int32)
-    builder = CorpusBuilder()
-    builder.add(replace(observations, bigram_columns=columns), problem.corpus.labels)
-    corpus = builder.build()
-    kin, rng = make_kin(observations, corpus), np.random.default_rng(seed)
-    assert (kin.counterpart < len(kin.stage)).any()
-    chosen = np.flatnonzero(rng.random(3 * len(kin.stage)) < 0.3)
-    active = set(zip((chosen // 3).tolist(), (chosen % 3).tolist(), strict=True))
-    n_found = 0
-    for stage in range(3):
-        whole, found = kin.admitted_labels(stage, require, chosen, 3)
-        pairs = {(code // 3, code % 3) for code in found.tolist()}
-        everything = {(test, None) for test in np.flatnonzero(whole).tolist()}
-        assert pairs | everything == slow_labels(kin, stage, require, active)
-        assert (np.diff(found) > 0).all()
-        n_found += len(found)
-    assert (n_found > 0) == (require != "none")
 
 
 def coordinates_of(pairs: set, corpus) -> np.ndarray:
