@@ -107,17 +107,6 @@ def test_the_chosen_model_loads_and_scores_as_said(output: Path, hard: Corpus, t
     assert score == pytest.approx(chosen["score"])
 
 
-def test_an_automatic_path_ends_at_the_l1_of_the_config(tmp_path: Path, hard: Corpus):
-    l1 = ["--components.sparse_crf.l1", "0.75"]
-    succeed("--points", "3", "--output", tmp_path, *hard.arguments, *l1)
-    record = record_in(tmp_path)
-    values = [point["l1"] for point in record["points"]]
-    assert len(values) == 3
-    assert values[-1] == 0.75
-    assert record["l1_max"] / values[0] == pytest.approx(values[0] / values[1])
-    assert record["points"][0]["active_weights"] > 0
-
-
 def test_the_smallest_model_near_the_best(output: Path, tmp_path: Path, hard: Corpus):
     points = record_in(output)["points"]
     within = 100 * (max(point["score"] for point in points) - points[0]["score"]) + 0.01

@@ -28,29 +28,6 @@ from .decoding_reference import (
 )
 
 
-@pytest.mark.parametrize(
-    ("seed", "n_labels", "lengths", "kind"),
-    [
-        pytest.param(31, 3, [4, 1, 0, 5], "chain", id="start-label"),
-        pytest.param(32, 4, [4, 3], "no-start-label", id="no-start-label"),
-        pytest.param(33, 9, [3, 2], "chain", id="nine-labels"),
-        pytest.param(34, 3, [4, 2], "no-pairs", id="no-pairs"),
-        pytest.param(35, 1, [2, 2], "chain", id="one-label"),
-    ],
-)
-def test_viterbi_and_marginals_equal_enumeration(seed, n_labels, lengths, kind):
-    case = make_case(seed, kind, lengths, n_labels=n_labels)
-    decoder, problem = Decoder(case.model), case.problem
-    labels = decoder.viterbi(case.observations)
-    marginals = decoder.marginals(case.observations)
-    for tokens in filter(len, problem.sequences()):
-        part = slice(tokens.start, tokens.stop)
-        score = problem.score(tokens, tuple(labels[part].tolist()))
-        best = problem.score(tokens, problem.best_path(tokens))
-        assert score == pytest.approx(best, abs=1e-10)
-        np.testing.assert_allclose(marginals[part], problem.marginals(tokens), atol=1e-10)
-
-
 def test_ties_no_tokens_and_unknown_features():
     case = make_case(36, "chain", [4, 2])
     assert Decoder(CRFModel(["a", "b", "c"])).viterbi(case.observations).tolist() == [0] * 6

@@ -1,7 +1,5 @@
 """Decoding from readings, with kept sums of words, against decoding from every hash."""
 
-import copy
-import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -161,13 +159,3 @@ def test_interrupted_sums_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         decode(decoder, features, docs)
     assert decode(decoder, features, docs) == expected
-
-
-def test_copies_of_features_read_other_lexicons() -> None:
-    docs = random_docs(20, 10)
-    features = Featurizer()
-    decoder = Decoder(random_model(features(docs), 5, 10))
-    expected = decode(decoder, features, docs)
-    for other in (copy.deepcopy(features), pickle.loads(pickle.dumps(features))):  # noqa: S301
-        other.readings(docs[::-1])
-        assert decode(decoder, other, docs) == expected

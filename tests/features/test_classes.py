@@ -26,9 +26,7 @@ from spacy_sparsecrf.features.class_learning import (
     BigramCounts,
     exchange_classes,
     vector_classes,
-    write_classes,
 )
-from spacy_sparsecrf.features.class_sources import read_classes
 from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
 from spacy_sparsecrf.features.featurizer import Featurizer
 
@@ -302,31 +300,6 @@ def test_words_of_a_kind_come_together() -> None:
     assert len(set(classes.values())) == 3
 
 
-def test_vectors_of_a_direction_come_together() -> None:
-    rng = np.random.default_rng(1)
-    centres = np.eye(4, 10)
-    which = rng.integers(0, 4, 200)
-    vectors = (centres[which] + 0.05 * rng.normal(size=(200, 10))) * rng.uniform(1, 9, (200, 1))
-    found = vector_classes(vectors, 4, 20, seed=3)
-    assert {len(set(found[which == k].tolist())) for k in range(4)} == {1}
-    assert sorted(set(found.tolist())) == [0, 1, 2, 3]
-    np.testing.assert_array_equal(vector_classes(3.0 * vectors, 4, 20, seed=3), found)
-
-
 def test_no_class_is_lost_where_vectors_are_alike() -> None:
     vectors = np.repeat(np.eye(3), [50, 1, 1], axis=0) + 1e-3
     assert len(set(vector_classes(vectors, 3, 20, seed=0).tolist())) == 3
-
-
-def test_what_is_written_is_read_again(tmp_path) -> None:
-    words, classes = ["the", "cat", "Cat"], np.array([1, 0, 0])
-    file = tmp_path / "classes"
-    file.write_text("".join(write_classes(words, classes)), encoding="utf8")
-    assert file.read_text(encoding="utf8") == "cat 0\nCat 0\nthe 1\n"
-    read = read_classes("own", {"path": file, "format": "word2vec"}, "en")
-    assert [read.classes[read.find(word)] for word in ("the", "The", "cat", "dog")] == [
-        "1",
-        "1",
-        "0",
-        "",
-    ]

@@ -1,9 +1,6 @@
 """Templates at the tokens of Docs: sequences, columns, vocabs, processes."""
 
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -68,28 +65,6 @@ def test_difficult_tokens(vocab: Vocab, words: list[str]) -> None:
 
 
 # Sameness ------------------------------------------------------------------------------------
-
-SCRIPT = """
-import sys
-import spacy
-from spacy_sparsecrf.features.featurizer import Featurizer
-assert "numba" not in sys.modules
-features = Featurizer()
-assert "numba" not in sys.modules
-observations = features([spacy.blank("en")("Ms. Straße sold 12 e-mails! 😀")])
-print(observations.hashes.tolist())
-"""
-
-
-def test_same_in_every_process() -> None:
-    outputs = set()
-    for seed in ("0", "4242"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf8"}
-        command = [sys.executable, "-c", SCRIPT]
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        outputs.add(run.stdout)
-    doc = spacy.blank("en")("Ms. Straße sold 12 e-mails! 😀")
-    assert outputs == {f"{Featurizer()([doc]).hashes.tolist()}\n"}
 
 
 def test_several_vocabs_in_one_call() -> None:

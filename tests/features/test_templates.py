@@ -177,19 +177,6 @@ def test_example_of_the_paper() -> None:
     assert sorted(texts_of_windows("lemma", 1, 3, "++")) == ["", "e", "em", "l", "le", "lem", "m"]
 
 
-@pytest.mark.parametrize("n", [1, 3, 5, 7, 99])
-def test_sizes_of_families(n: int) -> None:
-    half = n // 2
-    assert len(windows(n)) == half + 2
-    assert len(windows(n, "-")) == 1
-    assert len(windows(n, "+")) == half + 2 + 2 * half
-    assert len(windows(n, "++")) == n * (n + 1) // 2 + 1
-    for variant in ("", "-", "+", "++"):
-        found = windows(n, variant)
-        assert len({*map(tuple, found)}) == len(found)
-        assert {offset for window in found for offset in window} == {*range(-half, half + 1)}
-
-
 def test_a_family_is_all_its_templates() -> None:
     (first, *others) = parse_templates(["u:tag[0]", "*: ngrm ( 3 , suffix(2) ) +", "b:tag[@1]"])
     assert str(first) == "u:tag[0]"

@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.naming import NameRecord, hash_names
+from spacy_sparsecrf.features.naming import hash_names
 from spacy_sparsecrf.model.model import CRFModel
 
 from ..decoding.decoding_reference import dense_table
@@ -238,28 +238,6 @@ def test_component_learns_and_is_saved(tmp_path: Path) -> None:
         loaded("w1 w2")
 
 
-@pytest.mark.parametrize(
-    ("templates", "config"),
-    [
-        (["u:vector[0]"], {"model": "maxent"}),
-        (["u:vector[0]", "u:value(_.number)[1]", "b:"], {"model": "memm"}),
-        (["b:", "u:vector[0]"], {"learning": {"observed_only": True, "min_freq": 2}}),
-        (["u:vector[0]"], {"dtype": "float32", "l1": 0.0, "l2": 0.1}),
-        (["u:vector[0]", "u:lower[0]"], {"learning": {"label_weights": {"0+": 2.0}}}),
-    ],
-)
-def test_settings_of_the_component(templates: list[str], config: dict[str, Any]) -> None:
-    nlp = made_pipeline(templates, **config)
-    examples = made_examples(nlp)
-    losses = train(nlp, examples, 3)
-    assert losses[-1] < losses[0]
-    marginals = predicted(nlp, examples)[1]
-    assert np.concatenate(marginals).std() > 0.05
-    assert nlp("").text == ""
-    table = nlp.get_pipe("sparse_crf").model.unigram
-    assert np.isin(hash_names(["vector[0]=d0", "vector[0]=d1"]), table.keys).all()
-
-
 def test_names_explanations_and_patches() -> None:
     nlp = made_pipeline()
     examples = made_examples(nlp)
@@ -296,11 +274,3 @@ def test_names_explanations_and_patches() -> None:
     changed = [line.rsplit("\t", 1)[0] + "\t7.5" for line in lines if "vector[0]=d0\t" in line]
     assert pipe.patch(changed) == len(changed)
     assert sum(line.endswith("\t7.5") for line in pipe.dump()) == len(changed)
-
-
-def test_record_keeps_no_values() -> None:
-    record = NameRecord(Featurizer(["u:vector[0]"]))
-    observations = record([with_tensor([[1.0, 2.0]])])
-    names = record.names(observations.value_keys)
-    assert sorted(names.values()) == ["vector[0]=d0", "vector[0]=d1"]
-    assert all(kept.readings.values.size == 0 for kept in record._kept)

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.lattice import Shard
 from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits, interleaved_order, sequential_order
-from spacy_sparsecrf.parallel import Workers, cut
+from spacy_sparsecrf.loss.workspace import LIMITS, Limits
+from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
 from .layouts import LAYOUTS
@@ -92,54 +89,6 @@ def test_matrices_keep_to_their_memory():
     assert len(contexts.matrix_blocks) <= 2
     value, _ = evaluate(problem, limits=limits)
     assert value == pytest.approx(evaluate(problem)[0], rel=1e-12)
-
-
-def shard_of(lengths: list[int]) -> Shard:
-    offsets = np.cumsum([0, *lengths])
-    begins = np.zeros(offsets[-1], bool)
-    begins[offsets[:-1]] = True
-    return Shard(0, len(lengths), 0, int(offsets[-1]), offsets, begins)
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.integers(1, 9), min_size=1, max_size=20),
-    st.integers(1, 5),
-    st.integers(1, 25),
-    st.data(),
-)
-def test_waves_are_an_order_in_which_tokens_follow_their_predecessors(
-    lengths, n_chunks, together, data
-):
-    shard = shard_of(lengths)
-    n = shard.end
-    matrix_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=6, max_size=6)), np.int32)
-    context = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), np.int32)
-    chunks = cut(np.diff(shard.offsets), n_chunks)
-    batch = interleaved_order(shard, chunks, together, context, matrix_of)
-    order = batch.order
-    assert batch.together == together
-    runs = [(i, min(i + together, b)) for a, b in chunks for i in range(a, b, together)]
-    # Tokens count from the first of their run.
-    first_of_run = np.concatenate(
-        [np.full(shard.offsets[b] - shard.offsets[a], shard.offsets[a]) for a, b in runs]
-    )
-    tokens = np.where(order < 0, ~order, order) + first_of_run
-    assert sorted(tokens) == list(range(n))
-    assert (order < 0).tolist() == shard.begins[tokens].tolist()
-    place = np.argsort(tokens)
-    assert all(place[t - 1] < place[t] for t in range(n) if not shard.begins[t])
-    for first, last in runs:
-        begin, end = shard.offsets[first], shard.offsets[last]
-        assert sorted(tokens[begin:end]) == list(range(begin, end))
-        position = tokens[begin:end] - np.repeat(shard.offsets[:-1], lengths)[tokens[begin:end]]
-        for i in range(position.max() + 1):
-            wave = matrix_of[context[tokens[begin:end][position == i]]]
-            assert np.all(np.diff(wave) >= 0)
-
-
-def test_in_sequence_tokens_stay_where_they_are():
-    assert sequential_order(shard_of([2, 1, 3])).order.tolist() == [-1, 1, -1, -1, 1, 2]
 
 
 # Every remainder of a division by 8, to which labels are padded.

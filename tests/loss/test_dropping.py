@@ -6,9 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.kernels import screening as kernels
-from spacy_sparsecrf.loss import screening as pair_screening
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_tests
 from spacy_sparsecrf.parallel import Workers
@@ -128,22 +125,6 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     np.testing.assert_array_equal(ours.unigram.keys, theirs.unigram.keys)
 
 
-def test_first_weights_keep_their_tests(tmp_path):
-    corpus = make_corpus(3)
-    solver = OWLQN(inner_iterations=20)
-    settings = {"l2": 0.1, "n_threads": 1}
-    first = Training(corpus, LABELS, solver, l1=0.1, **settings)
-    first.step()
-    model = first.model()
-    second = Training(corpus, LABELS, solver, l1=1.0, init=model, **settings)
-    np.testing.assert_array_equal(second.weights[0], first.weights[0])
-    np.testing.assert_allclose(second.weights[1], first.weights[1], rtol=1e-6)
-    # Whose checkpoint means nothing to a run that began without weights.
-    second.save(tmp_path / "checkpoint")
-    with pytest.raises(SparseCRFError, match="SC316"):
-        Training(corpus, LABELS, solver, l1=1.0, **settings).resume(tmp_path / "checkpoint")
-
-
 def test_a_penalty_that_no_weight_can_outgrow_trains_to_nothing():
     training = train(make_corpus(4), 1e6)
     assert training.converged
@@ -185,20 +166,3 @@ def test_half_precision_leaves_no_violator_out():
         assert np.isin(exact[~near], found).all()
         both = np.isin(exact, found)
         np.testing.assert_allclose(gradients[np.isin(found, exact)], values[both], atol=1e-4)
-
-
-def test_few_pairs_are_computed(monkeypatch):
-    """A test that occurs w times cannot have more than w / threshold labels beside it."""
-    problem, _ = random_problem(8, 30, [20] * 30, n_bigram=2, n_values=400)
-    loss = ChainLoss(problem.corpus, 30, Workers(1))
-    areas = []
-
-    def collect(*arguments: object) -> int:
-        areas.append(arguments[4].area_ptr[-1])
-        return kernels.screen_pairs(*arguments)
-
-    monkeypatch.setattr(pair_screening, "screen_pairs", collect)
-    nothing = np.empty(0, np.int64)
-    loss.screen(loss.restrict(nothing), np.empty(0), 0.99, 10_000)
-    n_tests = len(problem.corpus.bigram_keys)
-    assert 0 < max(areas) < 0.1 * n_tests * 31 * 30

@@ -120,21 +120,3 @@ def test_a_product_is_of_the_prepared_point_whatever_was_evaluated_since(stored)
     again = working.value_and_grad(2.0 * problem.theta)
     assert again[0] == value
     np.testing.assert_array_equal(again[1], gradient)
-
-
-def test_long_sequences_keep_their_digits():
-    problem, _ = random_problem(77, 3, [3000], n_bigram=1)
-    working = working_loss(problem)
-    hessian = HessianProduct(working)
-    hessian.prepare(problem.theta)
-    vector = np.random.default_rng(5).normal(size=len(problem.theta))
-    product = hessian.product(vector)
-    single = HessianProduct(working_loss(problem, precision="float32"))
-    single.prepare(problem.theta)
-    np.testing.assert_allclose(single.product(vector), product, atol=1e-4 * np.abs(product).max())
-    step = 1e-5 * vector
-    difference = (
-        working.value_and_grad(problem.theta + step)[1]
-        - working.value_and_grad(problem.theta - step)[1]
-    ) / 2e-5
-    np.testing.assert_allclose(product, difference, atol=1e-6 * np.abs(product).max())

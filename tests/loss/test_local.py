@@ -171,25 +171,6 @@ def test_files_without_a_kind_are_of_chains():
     assert model.kind == "memm"
 
 
-@pytest.mark.parametrize("kind", ["maxent", "memm"])
-def test_training_continues_from_weights(kind):
-    problem, _ = random_problem(68, 3, [6, 5, 4], n_bigram=3)
-    with warnings_of(kind):
-        first = make_training(problem, kind)
-    while not first.step().converged:
-        pass
-    chain = make_training(problem, "chain")
-    chain.step()
-    for init in (first.model(), chain.model()):
-        with warnings_of(kind):
-            later = make_training(problem, kind, init=init)
-        if init.kind == kind:
-            assert later.objective == pytest.approx(first.objective, rel=1e-10)
-        while not later.step().converged:
-            pass
-        assert later.objective == pytest.approx(first.objective, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("kind", "solver", "clusters"), [("maxent", SCGIS, 0), ("memm", OWLQN, 0), ("maxent", OWLQN, 2)]
 )

@@ -50,18 +50,6 @@ def restricted(problem: ValueProblem, n_threads: int = 1, **options: Any) -> Wor
 # The loss and its derivatives --------------------------------------------------------------------
 
 
-def test_curvature_is_the_variance():
-    problem, _ = random_value_problem(12, 3, [4, 3, 2], weighted=True, n_bigram=1)
-    working = restricted(problem)
-    curvature = working.curvature(working.value_and_grad(problem.theta)[1])
-    expected = np.zeros((3, 3))
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
-        p = problem.marginals(tokens)
-        expected += weight * (problem.corpus.values[tokens].T.astype(float) ** 2) @ (p * (1 - p))
-    places = problem.corpus.value_tests[:, None] * 3 + np.arange(3)
-    np.testing.assert_allclose(curvature[places], expected, rtol=1e-12)
-
-
 def whole_numbers(seed: int, n_labels: int, n_real: int) -> ValueProblem:
     problem, _ = random_value_problem(seed, n_labels, [4, 3, 0, 2], n_real=n_real, missing=0.2)
     values = np.random.default_rng(seed).integers(0, 4, problem.corpus.values.shape)

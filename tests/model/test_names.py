@@ -23,10 +23,8 @@ from spacy_sparsecrf.model.names import (
     ALWAYS,
     Names,
     Outside,
-    escape,
     read_hash,
     read_name,
-    unescape,
     write_hash,
     write_name,
 )
@@ -54,12 +52,6 @@ def test_a_name_is_read_as_it_was_written(parts):
     assert [type(value) for _, value in read_name(name)] == [type(value) for _, value in parts]
     assert not set("\t\n\r") & set(name)
     assert read_hash(name) is None
-
-
-@given(st.one_of(texts, tricky))
-def test_a_text_is_read_as_it_was_escaped(text):
-    assert unescape(escape(text)) == text
-    assert not set("\t\n\r") & set(escape(text))
 
 
 @given(st.one_of(st.text(), st.text(st.sampled_from("\\|=^$01a"))))

@@ -18,7 +18,7 @@ from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, War
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import SHIPPED_CONFIG, Corpus
-from ..toy import accuracy, docs_of, examples_of, make_sentences, run_steps, tags_of
+from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
 
 
 def trained_on(nlp: Language, examples: list[Example]) -> Any:
@@ -255,21 +255,6 @@ def test_update_with_something_else_than_examples(nlp: Language, corpus: Corpus)
     pipe = trained_on(nlp, examples_of(nlp, corpus.train))
     with pytest.raises(TypeError, match="E978"):
         pipe.update(docs_of(nlp, corpus.dev))
-
-
-def test_two_components_in_a_pipeline_do_not_share_anything(corpus: Corpus):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", name="one", config={"n_threads": 1})
-    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "pos"}
-    nlp.add_pipe("sparse_crf", name="two", config={"n_threads": 1, "target": target})
-    words, tags = make_sentences(1, seed=5)[0]
-    pos = ["NOUN"] * len(words)
-    reference = Doc(nlp.vocab, words=words, tags=tags, pos=pos)
-    examples = [Example(Doc(nlp.vocab, words=words), reference)]
-    nlp.initialize(lambda: examples)
-    assert nlp.update(examples).keys() == {"one", "two"}
-    assert nlp.get_pipe("one").labels == tuple(sorted(set(tags)))
-    assert nlp.get_pipe("two").labels == ("NOUN",)
 
 
 @pytest.mark.parametrize("messages", [Errors, Warnings])

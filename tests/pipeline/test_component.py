@@ -306,7 +306,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Path):
     if method == "fork" and sys.platform in ("win32", "darwin"):
         pytest.skip("no safe fork on this platform")

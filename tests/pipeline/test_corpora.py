@@ -322,15 +322,6 @@ def test_what_pipes_write_to_what_was_handed_over_is_not_gold(path: Path, blank:
     assert [contents(example.reference) for example in read(blank)] == expected
 
 
-def test_augmented_docs_have_gold_tokens_and_annotations_too(path: Path, blank: Language):
-    augment = create_lower_casing_augmenter(level=1.0)
-    settings: dict[str, Any] = {"augmenter": augment, "gold_tokens": True, "annotations": ["tag"]}
-    for example in make_annotated_corpus(path, **settings)(blank):
-        assert example.reference.text.islower()
-        tokens = [[(t.text, t.tag_) for t in doc] for doc in (example.predicted, example.reference)]
-        assert tokens[0] == tokens[1]
-
-
 def test_computed_extensions_are_left_to_themselves(path: Path, blank: Language):
     Token.set_extension(EXTENSION, getter=lambda token: token.i, force=True)
     read = make_annotated_corpus(path, annotations=[f"_.{EXTENSION}"], gold_tokens=True)
@@ -382,24 +373,6 @@ def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
         assert f" read {attribute}, " in message
     run_steps(nlp, examples, 1)
     nlp("the plan")  # of which training has warned
-
-
-def test_patterns_of_other_programs_are_warned_of_too():
-    nlp = spacy.blank("en")
-    features = {
-        "@crf_features": "spacy_sparsecrf.CRFPPTemplates.v1",
-        "text": "U00:%x[0,0]\nU01:%x[0,1]\nB\n",
-        "columns": ["orth", "tag", "pos"],
-    }
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "features": features})
-    examples = examples_of(nlp, make_sentences(20, seed=1))
-    with pytest.warns(SparseCRFWarning, match=r"SCW205.* read tag") as caught:
-        nlp.initialize(lambda: examples)
-    assert len(caught) == 1  # the column of `pos` is read by no template
-    nlp.initialize(lambda: tagged(examples))
-    run_steps(nlp, examples, 1)
-    with pytest.warns(SparseCRFWarning, match=r"SCW206.* read tag"):
-        nlp("the plan")
 
 
 @pytest.fixture(scope="module")

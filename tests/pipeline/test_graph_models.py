@@ -20,7 +20,6 @@ from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.pipeline.graph_settings import Edge, Inference, parse_edges
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
-from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from ..reference import random_problem
 from ..toy import examples_of, make_sentences
@@ -180,21 +179,8 @@ def test_entities_of_a_graph_are_legal() -> None:
     assert pipe.marginals(Doc(nlp.vocab, words=["x"])).shape == (1, len(pipe.label_data))
 
 
-def test_training_continues_from_weights() -> None:
+def test_solvers_that_need_chains_are_refused() -> None:
     problem, _ = random_problem(1, 3, [5, 6, 4])
-    links = Links(np.array([[0, 3], [6, 9]]), np.array([0, 0]), np.array([77], np.uint64))
-    options = {"l1": 0.1, "l2": 0.5, "links": links, "inference": Inference(), "kind": "graph"}
-
-    def training(**other) -> GraphTraining:
-        solver = OWLQN(inner_iterations=2, tolerance=1e-12)
-        return GraphTraining(problem.corpus, "abc", solver, **{**options, **other})
-
-    whole = training()
-    for _ in range(3):
-        whole.step()
-    assert whole.model().kind == "graph"
-    continued = training(init=whole.model())
-    assert continued.objective == pytest.approx(whole.objective, rel=1e-6)
-    assert whole.largest_gradient() > 0.1
+    options = {"l1": 0.0, "l2": 0.5, "links": NO_LINKS, "inference": Inference(), "kind": "graph"}
     with pytest.raises(SparseCRFError, match="SC376"):
-        GraphTraining(problem.corpus, "abc", NewtonCG(), **{**options, "l1": 0.0})
+        GraphTraining(problem.corpus, "abc", NewtonCG(), **options)

@@ -15,10 +15,7 @@ from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sag.sag_updates import (
     Pending,
     Steps,
-    draw_leaf,
     repeat_steps,
-    set_leaf,
-    set_leaves,
 )
 
 from ..kernels.kernel_functions import compiled
@@ -279,25 +276,3 @@ def test_missed_steps_are_made_up_for(l1, decay):
     if l1 > 0.0:
         np.testing.assert_array_equal(theta == 0.0, expected == 0.0)
         assert 0 < np.count_nonzero(theta) < n_weights
-
-
-def test_leaves_are_drawn_in_proportion():
-    rng = np.random.default_rng(75)
-    weights = rng.exponential(size=11)
-    weights[[3, 10]] = 0.0
-    sums, tops = np.zeros(32), np.zeros(32)
-    set_leaves(sums, tops, rng.exponential(size=11))
-    for leaf in rng.permutation(11):
-        compiled(set_leaf)(sums, tops, leaf, weights[leaf])
-    fresh = np.zeros(32), np.zeros(32)
-    set_leaves(*fresh, weights)
-    np.testing.assert_allclose(sums, fresh[0], rtol=1e-14)
-    np.testing.assert_array_equal(tops, fresh[1])
-    assert sums[1] == pytest.approx(weights.sum(), rel=1e-14)
-    assert tops[1] == weights.max()
-    # At the numbers of a fine grid, each as often as its share to within one.
-    n = 100_000
-    drawn = [compiled(draw_leaf)(sums, (i + 0.5) / n) for i in range(n)]
-    counts = np.bincount(drawn, minlength=11)
-    np.testing.assert_allclose(counts, n * weights / weights.sum(), atol=1.001)
-    assert compiled(draw_leaf)(sums, np.nextafter(1.0, 0.0)) == 9

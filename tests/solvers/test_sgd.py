@@ -272,29 +272,6 @@ def complex_step(problem: Problem, i: int, theta: np.ndarray, v: np.ndarray):
     return g.real, g.imag / EPSILON
 
 
-@in_every_layout
-@pytest.mark.parametrize(
-    "options",
-    [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}],
-)
-def test_products_equal_the_complex_step(options, limits):
-    problem, _ = random_problem(81, 3, [5, 3, 4, 1], **options)
-    problem.corpus.labels[0] = 0
-    v = np.random.default_rng(5).normal(size=len(problem.theta))
-    working = working_loss(problem, limits=limits)
-    minibatches = ChainExamples(working)
-    numbers = lattice_order(problem, working)
-    # One by one, then two together.
-    for members in ([0], [1], [2], [2, 0]):
-        members = np.array(members)
-        gradient, product = np.zeros_like(v), np.zeros_like(v)
-        minibatches.add_product(members, problem.theta, v, gradient, product)
-        parts = [complex_step(problem, i, problem.theta, v) for i in numbers[members]]
-        np.testing.assert_allclose(gradient, sum(g for g, _ in parts), atol=1e-12)
-        np.testing.assert_allclose(product, sum(h for _, h in parts), atol=1e-12)
-    assert np.abs(product).max() > 1e-3
-
-
 def test_products_stay_finite_at_extreme_weights():
     problem, _ = random_problem(82, 3, [30], scale=60.0)
     v = np.random.default_rng(5).normal(size=len(problem.theta))

@@ -186,15 +186,6 @@ def test_a_label_that_is_added_joins_the_last_cluster():
     assert np.all(after[:, 7] > 0.0)
 
 
-def test_labels_without_tokens_have_no_weights():
-    problem, _ = make_problem()
-    problem.corpus.labels[problem.corpus.labels < 4] = 4
-    training = finished(make_training(problem, 3))
-    mu = dense_weights(training, problem, 3)
-    assert np.count_nonzero(mu[:, :4]) == 0
-    assert np.count_nonzero(mu[:, 4:7]) > 0
-
-
 def test_training_continues_from_weights():
     problem, _ = make_problem()
     plain, first = (finished(make_training(problem, n, precise())) for n in (0, 3))

@@ -79,18 +79,6 @@ def test_each_point_is_what_a_cold_run_finds(name: str, from_zero: bool):
         assert solution.converged
 
 
-def test_the_objective_after_a_change_is_that_of_the_new_penalty():
-    problem, training = small(), begun(small())
-    for l1 in (2.0, 0.5):
-        training.change_l1(l1)
-        if training.objective < np.inf:
-            theta = dense_weights(training, training.n_potential)
-            expected = full(problem, theta)[0] + ElasticNet(l1, L2).value(theta)
-            assert training.objective == pytest.approx(expected, rel=1e-12)
-            assert not training.converged
-        next(follow(training, [l1]))
-
-
 def test_a_path_of_labels_in_clusters():
     problem, solver = small(n_bigram=0), OWLQN(tolerance=1e-7, window=0.0)
     options = {"kind": "maxent", "clusters": 2}
@@ -172,18 +160,6 @@ def test_without_a_gradient_there_is_no_path():
     problem, _ = random_problem(5, 1, [3, 2])
     training = Training(problem.corpus, ["a"], OWLQN(), l1=1.0, l2=0.1)
     assert training.largest_gradient() == 0.0
-
-
-@pytest.mark.parametrize("warm", [True, False])
-def test_all_weights_are_zero_just_above_and_some_are_not_just_below(warm: bool):
-    training = begun(small())
-    highest = training.largest_gradient()
-    if not warm:
-        begin_at_zero(training)
-    above, below = follow(training, [highest * (1 + 1e-9), highest * (1 - 1e-6)])
-    assert above.n_active == 0
-    assert above.optimality <= 1e-7
-    assert below.n_active > 0
 
 
 def test_zero_is_no_beginning_for_training_that_has_begun():

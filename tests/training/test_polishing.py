@@ -48,15 +48,6 @@ def test_polishing_keeps_the_active_set_and_lowers_the_loss():
     assert after < 0.95 * before
 
 
-def test_a_large_l2_holds_the_weights_back():
-    loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
-    weights = trained(OWLQN()).weights
-    sizes = [
-        np.abs(polish(loss, weights, 30, ElasticNet(0.0, l2))[1]).sum() for l2 in (1e-5, 1.0, 100.0)
-    ]
-    assert sizes[0] > sizes[1] > sizes[2]
-
-
 def test_enough_iterations_reach_the_minimum_on_the_active_set():
     loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
     coordinates, theta = polish(loss, trained(OWLQN()).weights, 500, ElasticNet(0.0, 0.1))

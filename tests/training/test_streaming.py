@@ -12,7 +12,7 @@ from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config, minibatch
 
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import corpus_of_kind
 from spacy_sparsecrf.model.coordinates import WeightNames
@@ -241,15 +241,6 @@ def test_what_cannot_be_learnt_from_batches_is_refused():
         SGDL1(horizon=-1)
 
 
-def test_pairs_are_left_out_of_a_maxent_model_with_one_warning():
-    case = make_case()
-    with pytest.warns(SparseCRFWarning, match="SCW340") as found:
-        stream = make_stream(case, SGDL1(), NONE, kind="maxent")
-    assert len(found) == 1
-    stream.learn(case.batches[0])
-    assert stream.model().bigram.n_active == 0
-
-
 # Training on the batches of spaCy's loop.
 
 NAMES = {"SGDL1": 0.1, "SGD": 0.0, "AdaGrad": 0.1, "SMD": 0.0, "Perceptron": 0.0}
@@ -370,17 +361,6 @@ def test_labels_come_from_a_file(corpus: Corpus, tmp_path):
     nlp = init_nlp(config)
     nlp.update(examples_of(nlp, [(["of", "the"], ["IN", "XX"])]))
     assert nlp.get_pipe("sparse_crf").labels[-1] == "XX"
-
-
-def test_added_labels_may_come_later():
-    nlp = spacy.blank("en")
-    solver = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}
-    pipe = nlp.add_pipe("sparse_crf", config={"solver": solver})
-    pipe.add_label("XX")
-    examples = examples_of(nlp, make_sentences(20, seed=1))
-    nlp.initialize(lambda: examples)
-    nlp.update(examples_of(nlp, [(["of", "the"], ["IN", "XX"])]))
-    assert "XX" in pipe.labels
 
 
 def test_training_continues_from_saved_weights(tmp_path):

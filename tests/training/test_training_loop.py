@@ -174,17 +174,6 @@ def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained
         assert accuracy(nlp, corpus.dev) < 0.6
 
 
-def test_the_examples_given_to_initialize_are_not_annotated(corpus: Corpus, trained: Language):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", name="first", source=trained)
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-    nlp.config["training"]["annotating_components"] = ["first"]
-    examples = examples_of(nlp, corpus.train)
-    with nlp.select_pipes(disable=["first"]):
-        nlp.initialize(lambda: examples)
-    assert not any(example.predicted.has_annotation("TAG") for example in examples)
-
-
 def test_sentence_boundaries_of_an_annotating_component_cut_sequences(corpus: Corpus):
     config = config_for(corpus, patience=0, max_steps=1, annotating_components=["sentencizer"])
     config["components"]["sentencizer"] = {"factory": "sentencizer"}
@@ -225,16 +214,6 @@ def test_init_weights_continues_at_the_saved_objective(
     assert run_steps(other, examples, 30)[-1] == pytest.approx(final, rel=1e-4)
 
 
-def test_init_weights_works_from_the_config(corpus: Corpus, trained_dir: Path):
-    config = config_for(corpus, patience=0, max_steps=1)
-    config["initialize"]["components"] = {"sparse_crf": {"init_weights": str(trained_dir)}}
-    _, rows = run_training(config)
-    nlp = blank_with()
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    assert float(rows[0][2]) < run_steps(nlp, examples, 1)[0]
-
-
 def test_init_weights_without_a_corpus_are_the_model(trained_dir: Path, corpus: Corpus):
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf")
@@ -272,17 +251,6 @@ def test_one_step_until_finish_update(nlp: Language, corpus: Corpus):
     assert losses == {"sparse_crf": first}
     pipe.finish_update(None)
     assert pipe.update(examples[:5])["sparse_crf"] < first
-
-
-def test_half_the_precision_trains_nearly_the_same_model(corpus: Corpus):
-    losses = {}
-    for precision in ("float64", "float32"):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("sparse_crf", config={"precision": precision})
-        examples = examples_of(nlp, corpus.train)
-        nlp.initialize(lambda found=examples: found)
-        losses[precision] = run_steps(nlp, examples, 5)[-1]
-    assert losses["float32"] == pytest.approx(losses["float64"], rel=1e-3)
 
 
 def test_the_batch_does_not_matter(corpus: Corpus):
