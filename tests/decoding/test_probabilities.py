@@ -99,8 +99,8 @@ def check_spans(case, decoder, legal, permitted) -> None:
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_equals_enumeration(kind, constraint):
-    for seed in range(3):
-        case = make_case(seed, kind, LENGTHS)
+    for seed, scale in enumerate((1.0, 30.0, 400.0)):
+        case = make_case(seed, kind, LENGTHS, scale=scale)
         legal, permitted = constraints(constraint, seed, sum(LENGTHS), 3)
         decoder = Decoder(case.model, legal)
         source = case.observations
@@ -151,45 +151,6 @@ def test_nbest_of_more_labels_and_few_paths():
     assert labels[0].tolist() == [0, 0, 0]
     assert len({tuple(path) for path in labels.tolist()}) == 8
     np.testing.assert_allclose(log_p, -3 * np.log(2), atol=1e-12)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    kind=st.sampled_from(sorted(KINDS)),
-    constraint=st.sampled_from(CONSTRAINTS),
-    scale=st.sampled_from([0.1, 1.0, 30.0, 400.0]),
-)
-def test_probabilities_agree_with_each_other(seed, kind, constraint, scale):
-    case = make_case(seed, kind, [4, 6, 1], scale=scale)
-    source = case.observations
-    legal, permitted = constraints(constraint, seed, 11, 3)
-    decoder = Decoder(case.model, legal)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SparseCRFWarning)
-        marginals = decoder.marginals(source, permitted)
-        best = decoder.viterbi(source, permitted)
-        nbest = decoder.nbest(source, 10**4, permitted)
-        of_best = decoder.log_probability(source, best, permitted)
-        singles = SpanEvents.of(
-            np.repeat(np.arange(11), 3), [[y] for _ in range(11) for y in range(3)]
-        )
-        of_tokens = decoder.span_probability(source, singles, permitted).reshape(11, 3)
-        whole = SpanEvents.of(
-            source.offsets[:-1], [best[a:b] for a, b in itertools.pairwise(source.offsets)]
-        )
-        of_wholes = decoder.span_probability(source, whole, permitted)
-    np.testing.assert_allclose(marginals.sum(axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(of_tokens, marginals, atol=1e-9)
-    np.testing.assert_allclose(of_wholes, np.exp(of_best), atol=1e-9)
-    for s, (labels, log_p) in enumerate(nbest):
-        assert (np.diff(log_p) <= 0).all()
-        assert np.exp(log_p).sum() == pytest.approx(1.0, abs=1e-9)
-        assert log_p[0] == pytest.approx(of_best[s], abs=1e-9)
-        np.testing.assert_array_equal(labels[0], best[source.offsets[s] : source.offsets[s + 1]])
-    if permitted is not None:
-        assert permitted[np.arange(11), best].all()
-        assert (marginals[~permitted] == 0.0).all()
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])

@@ -196,38 +196,6 @@ def test_classes_of_features_without_names_are_saved_whole(tmp_path: Path) -> No
         component.to_disk(tmp_path / "again")
 
 
-DATA = pack({"brown": WordClasses.of({"a": "0", "b": "1", "C": "01", "D": "1"}, True)})
-HEAD, _, ARRAYS = DATA.partition(b"\n")
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        b"x",
-        b"[]\n",
-        b'{"format": 2, "lists": {}}\n',
-        b'{"format": 1, "lists": {"brown": 3}}\n',
-        DATA[:-1],
-        DATA + b"x",
-        HEAD + b"\n" + ARRAYS[8:16] + ARRAYS[:8] + ARRAYS[16:],
-        HEAD + b"\n" + ARRAYS[:-1] + b"\x09",
-        DATA.replace(b'"n_lower": 2', b'"n_lower": 9'),
-        DATA.replace(b'"n_words": 4', b'"n_words": 99999999999999999999'),
-        DATA.replace(b'"n_words": 4', b'"n_words": -4'),
-        DATA.replace(b'"code_bytes": 1', b'"code_bytes": 3'),
-        DATA.replace(b'"are_paths": true', b'"are_paths": 1'),
-        DATA.replace(b'"01"', b'"02"'),
-        DATA.replace(b'"01"', b'"1"'),
-        DATA.replace(b'"01"', b"3"),
-        DATA.replace(b'["", "0", "01", "1"]', b"[]"),
-    ],
-)
-def test_damaged_bytes(damaged: bytes) -> None:
-    assert damaged != DATA
-    with pytest.raises(SparseCRFError, match=r"\[SC148\].*is damaged"):
-        unpack(damaged)
-
-
 def test_classes_that_are_missing(tmp_path: Path) -> None:
     features = Featurizer(["u:cluster(brown)[0]"], clusters=brown(tmp_path))
     with pytest.raises(SparseCRFError, match=r"\[SC137\].*'brown' are missing"):

@@ -119,6 +119,19 @@ def test_any_text_parses_or_is_refused_with_a_position(text: str) -> None:
         assert parse_template(str(template)) == template
 
 
+def test_a_place_twice_is_refused() -> None:
+    with pytest.raises(
+        SparseCRFError, match=r"character 13: expected a test other than lower\[@1\]"
+    ):
+        parse_template("u:lower[@1]|lower[@1]")
+
+
+@pytest.mark.parametrize("value", [-1, True])
+def test_boundaries_are_checked(value: object) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC150\] .*boundaries = .* from 0"):
+        Featurizer(boundaries=value)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

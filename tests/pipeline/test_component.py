@@ -278,14 +278,6 @@ def test_cfg_and_model_that_do_not_belong_together_are_refused(trained_dir: Path
         spacy.load(tmp_path / "mixed")
 
 
-def test_a_damaged_model_file_is_refused(trained_dir: Path, tmp_path: Path):
-    spacy.load(trained_dir).to_disk(tmp_path / "damaged")
-    path = tmp_path / "damaged" / "sparse_crf" / "model"
-    path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(SparseCRFError, match="SC3"):
-        spacy.load(tmp_path / "damaged")
-
-
 # Processes
 
 IN_PROCESSES = """

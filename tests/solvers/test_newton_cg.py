@@ -76,11 +76,20 @@ def quadratic(seed: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
     return root @ root.T + 0.1 * np.eye(n), rng.normal(size=n)
 
 
-def test_conjugate_gradients_solve_newton_equations_inside_the_region():
-    hessian, gradient = quadratic(0)
-    step, residual = truncated_newton_step(hessian.dot, gradient, ALL, 1e-10, 50)
-    np.testing.assert_allclose(step, np.linalg.solve(hessian, -gradient), rtol=1e-6)
+@pytest.mark.parametrize(("radius", "shift"), [(ALL, 0.0), (1e-3, 0.0), (0.3, 0.0), (2.0, 5.0)])
+def test_steps_minimise_the_model_inside_the_region_or_end_at_its_boundary(radius, shift):
+    hessian, gradient = quadratic(2)
+    hessian -= shift * np.eye(12)
+    step, residual = truncated_newton_step(hessian.dot, gradient, radius, 1e-10, 50)
+    if radius == ALL:
+        np.testing.assert_allclose(step, np.linalg.solve(hessian, -gradient), rtol=1e-6)
+    else:
+        assert np.sqrt(step @ step) == pytest.approx(radius, rel=1e-9)
     np.testing.assert_allclose(residual, -gradient - hessian @ step, atol=1e-9)
+    # No step of that length is better than the one that the gradient alone leads to.
+    cauchy = scaled_down(gradient) * np.sqrt(step @ step)
+    model = [gradient @ s + 0.5 * s @ hessian @ s for s in (step, cauchy)]
+    assert model[0] <= model[1] + 1e-12 and model[0] < 0.0
 
 
 @pytest.mark.parametrize("xi", [0.9, 0.1, 0.01])
@@ -100,29 +109,6 @@ def test_conjugate_gradients_stop_at_a_fraction_of_the_gradient(xi):
     truncated_newton_step(product, gradient, ALL, xi, 50)
     assert left(n_products) <= xi
     assert all(left(n) > xi for n in range(1, n_products))
-
-
-@pytest.mark.parametrize("radius", [1e-3, 0.3])
-def test_steps_end_at_the_boundary_of_the_region(radius):
-    hessian, gradient = quadratic(2)
-    step, residual = truncated_newton_step(hessian.dot, gradient, radius, 1e-10, 50)
-    assert np.sqrt(step @ step) == pytest.approx(radius, rel=1e-9)
-    np.testing.assert_allclose(residual, -gradient - hessian @ step, atol=1e-12)
-    # No step there is better than the one that the gradient alone leads to.
-    cauchy = -radius * gradient / np.sqrt(gradient @ gradient)
-
-    def model(step):
-        return gradient @ step + 0.5 * step @ hessian @ step
-
-    assert model(step) <= model(cauchy) + 1e-12
-
-
-def test_negative_curvature_leads_to_the_boundary():
-    hessian, gradient = quadratic(3)
-    hessian -= 5.0 * np.eye(12)
-    step, _ = truncated_newton_step(hessian.dot, gradient, 2.0, 1e-10, 50)
-    assert np.sqrt(step @ step) == pytest.approx(2.0)
-    assert gradient @ step + 0.5 * step @ hessian @ step < 0.0
 
 
 def test_no_more_products_than_allowed():
