@@ -1,7 +1,5 @@
 """Explanations of models and of the labels of tokens."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from spacy.language import Language
@@ -12,7 +10,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..conftest import Corpus
-from ..pipeline.test_doc_probabilities import PresetTags, with_decoding
+from ..pipeline.test_doc_probabilities import PresetTags
 from ..toy import blank_with, docs_of, examples_of, tags_of, train
 
 TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[-1]"]
@@ -149,38 +147,7 @@ def test_labels_and_probabilities_are_those_of_the_component(trained: Language, 
         assert [token.label for token in found] == tags_of([doc])[0]
 
 
-@pytest.mark.parametrize("settings", [{"clusters": 2}, {}], ids=["clusters", "plain"])
-def test_maxent_models_are_explained_without_pairs(corpus: Corpus, settings):
-    templates = ["u:", "u:suffix(2)[0]", "u:lower[0]", "u:shape[0]"]
-    nlp = blank_with(templates, model="maxent", **settings)
-    train(nlp, examples_of(nlp, corpus.train), 4)
-    pipe = nlp.get_pipe("sparse_crf")
-    (doc,) = docs_of(nlp, corpus.dev[:1])
-    found = pipe.explain_doc(doc).tokens
-    assert {c.kind for token in found for c in token.contributions} == {"test"}
-    assert [token.label for token in found] == tags_of([nlp(doc)])[0]
-    outcomes = {c.label for token in found for c in token.contributions}
-    assert bool(settings) == any(".." in label for label in outcomes)
-
-
 # Constraints
-
-
-def test_illegal_pairs_count_in_no_probability(trained: Language, corpus: Corpus, tmp_path: Path):
-    nlp = with_decoding(trained, tmp_path, forbidden=[["DT", "NN"], ["", "DT"]])
-    pipe, free = nlp.get_pipe("sparse_crf"), trained.get_pipe("sparse_crf")
-    changed = 0
-    for doc in docs_of(nlp, corpus.dev[:10]):
-        found = pipe.explain_doc(doc).tokens
-        [marginals] = pipe.marginals([doc])
-        assert [t.label for t in found] == tags_of([nlp(doc.copy())])[0]
-        assert [t.probability for t in found] == [
-            row[pipe.labels.index(t.label)] for row, t in zip(marginals, found, strict=True)
-        ]
-        assert "DT" not in (found[0].label, found[0].runner_up)
-        others = free.explain_doc(doc).tokens
-        changed += [t.label for t in found] != [t.label for t in others]
-    assert changed
 
 
 def test_what_is_set_has_no_runner_up(trained: Language):

@@ -219,17 +219,6 @@ def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
     assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
 
 
-def test_a_patch_that_is_refused_writes_nothing(trained_dir: Path, tmp_path: Path):
-    weights = tmp_path / "weights.tsv"
-    weights.write_text("u\talways\t#\tDT\t1\nu\talways\t#\tZZ\t1\n")
-    failed = run("patch", trained_dir, weights, tmp_path / "new", code=1)
-    assert "SC604" in failed.stderr and "weights.tsv, line 2" in " ".join(failed.stderr.split())
-    assert not (tmp_path / "new").exists()
-    weights.write_bytes(b"u\talways\t#\t\xff\t1\n")
-    assert "SC610" in run("patch", trained_dir, weights, tmp_path / "new", code=1).stderr
-    assert "No such file" in run("patch", trained_dir, "none", tmp_path / "new", code=1).stderr
-
-
 # convert
 
 

@@ -39,16 +39,6 @@ def test_ties_no_tokens_and_unknown_features():
     np.testing.assert_allclose(Decoder(case.model).marginals(unknown), 1 / 3, atol=1e-12)
 
 
-def test_long_sequences_decode_as_the_recursion_on_logarithms():
-    case = make_case(39, "chain", [3_000], n_labels=5)
-    problem, found = case.problem, tuple(Decoder(case.model).viterbi(case.observations).tolist())
-    best = np.array([problem.log_potential(0, 5, y) for y in range(5)])
-    for t in range(1, 3_000):
-        table = [[best[a] + problem.log_potential(t, a, y) for y in range(5)] for a in range(5)]
-        best = np.max(table, axis=0)
-    assert problem.score(range(3_000), found) == pytest.approx(best.max(), rel=1e-12)
-
-
 @needs(ORACLE / "oracle.json")
 def test_marginals_equal_the_independent_programs():
     training, observations = oracle_training("l2", n_steps=30), oracle_observations()

@@ -21,8 +21,6 @@ from .decoding_reference import (
     n_illegal,
     random_mask,
     random_permitted,
-    scheme_labels,
-    scheme_mask,
 )
 
 LENGTHS = [4, 1, 0, 3, 2]
@@ -220,17 +218,6 @@ def test_spans_may_go_over_the_boundaries_of_sequences():
     spans = SpanEvents.of([1], [[2, 0, 1]])
     found = Decoder(case.model).span_probability(case.observations, spans)
     assert found[0] == pytest.approx(left * right, abs=1e-10)
-
-
-def test_an_entity_is_as_probable_as_its_labelings():
-    """P(B I then no I) of IOB2, by enumeration over the rest."""
-    labels = scheme_labels(1, "")
-    case, legal = make_case(20, "chain", [5]), scheme_mask(labels, "")
-    spans = SpanEvents.of([1], [[1, 2]], np.array([[label != "I-0" for label in labels]]))
-    found = Decoder(case.model, legal).span_probability(case.observations, spans)
-    table = case.table(range(5), legal)
-    expected = sum(np.exp(p) for y, p in table.items() if y[1:3] == (1, 2) and y[3] != 2)
-    assert found[0] == pytest.approx(expected, abs=1e-10)
 
 
 # What is permitted

@@ -158,18 +158,6 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
         assert (again / "sparse_crf" / file).read_bytes() == first
 
 
-def test_failed_initialization_leaves_the_trained_component(tmp_path: Path) -> None:
-    path = tmp_path / "places.txt"
-    nlp = trained(path)
-    component = nlp.get_pipe("sparse_crf")
-    weights, before_it = component.model.to_bytes(), component.features.learnt
-    path.write_text("others")
-    with pytest.raises(SparseCRFError, match=r"\[SC217\]"):
-        component.initialize(lambda: [], nlp=nlp)
-    assert component.features.learnt == before_it
-    assert component.model.to_bytes() == weights
-
-
 @pytest.mark.parametrize(
     "damaged",
     [

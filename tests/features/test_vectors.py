@@ -60,16 +60,6 @@ def test_where_vectors_come_from() -> None:
         assert found == [[hash_values("vector(2)[0]", v) for v in row] for row in expected]
 
 
-def test_columns_follow_the_width() -> None:
-    features = Featurizer(["u:lower[0]", "*:vector(2)[0]", "b:"])
-    assert features([]).hashes.shape == (0, 2)
-    observations = features([Doc(vocab_of("", THREE), words=["a"])])
-    assert observations.hashes.shape == (1, 5)
-    assert observations.unigram_columns.tolist() == [0, 1, 2, 3]
-    assert observations.bigram_columns.tolist() == [1, 2, 3, 4]
-    assert features([]).hashes.shape == (0, 5)
-
-
 TEMPLATES = pytest.mark.parametrize("template", ["u:vector(2)[0]", "u:vector[0]"])
 
 

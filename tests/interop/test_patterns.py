@@ -1,7 +1,5 @@
 """Pattern files of Wapiti and CRF++ against the reference, and their trip with a component."""
 
-import copy
-import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -237,22 +235,6 @@ def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]
 def write(path: Path, text: str = EVERYTHING) -> str:
     path.write_text(text, encoding="utf8")
     return str(path)
-
-
-@pytest.mark.parametrize(
-    "copied",
-    [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))],  # noqa: S301
-    ids=["deepcopy", "copy", "pickle"],
-)
-@pytest.mark.parametrize("used", [True, False])
-def test_copies(copied, used: bool, tmp_path: Path) -> None:
-    features = WapitiPatterns(write(tmp_path / "patterns"), columns=COLUMNS)
-    docs = docs_of(SENTENCES)
-    expected = WapitiPatterns(text=EVERYTHING, columns=COLUMNS)(docs).hashes
-    if used:
-        features(docs)
-        (tmp_path / "patterns").unlink()
-    np.testing.assert_array_equal(copied(features)(docs).hashes, expected)
 
 
 def tagger(path: str) -> spacy.Language:

@@ -68,20 +68,6 @@ def test_extreme_entries_lose_no_digits(scale, layout, together):
     np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-11)
 
 
-def test_the_rule_takes_matrices_when_dense_and_entries_when_sparse():
-    problem, _ = random_problem(66, 30, [40] * 10, n_bigram=1, n_values=2)
-    n = len(problem.corpus.unigram_keys) * 30
-    dense = restricted(problem).pairs.contexts
-    assert dense.n_corrections == 0
-    assert not dense.arrays.constant.all()
-    # One pair of labels in a hundred.
-    pairs = np.arange(n, len(problem.theta))
-    problem.theta[np.setdiff1d(pairs, pairs[::100])] = 0.0
-    sparse = restricted(problem).pairs.contexts
-    assert sparse.arrays.constant.all()
-    assert sparse.n_corrections > 0
-
-
 def test_matrices_keep_to_their_memory():
     problem, _ = random_problem(67, 6, [50] * 4, n_bigram=3)
     limits = Limits(matrix_bytes=1 << 10)
@@ -104,9 +90,3 @@ def test_neither_layouts_nor_waves_change_anything_at_every_padding(n_labels, pr
             other, other_gradient = evaluate(problem, precision=precision, limits=waves)
             assert other == pytest.approx(value, rel=atol, abs=atol)
             np.testing.assert_allclose(other_gradient, gradient, atol=atol * len(gradient))
-
-
-def test_whole_chunks_go_together_where_matrices_are_large():
-    for n_labels, together in ((10, LIMITS.together), (120, 1 + 40 * len(LENGTHS))):
-        problem = sparse_problem(73, n_labels, LENGTHS * 40, n_bigram=1, start_label=False)
-        assert restricted(problem).pairs.batch_orders[0].together == together

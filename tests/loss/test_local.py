@@ -67,15 +67,6 @@ def test_loss_and_gradient_equal_enumeration(pairs, options):
     np.testing.assert_allclose(gradients, gradient[coordinates], atol=1e-10)
 
 
-@pytest.mark.parametrize("start_label", [True, False])
-def test_coordinates_are_those_of_the_chain(start_label):
-    problem, _ = random_problem(63, 3, [5, 4, 6], n_bigram=3, start_label=start_label)
-    chain = ChainLoss(problem.corpus, 3, Workers(1))
-    local = make_loss(problem, pairs=True)
-    np.testing.assert_array_equal(local.observed_coordinates(), chain.observed_coordinates())
-    np.testing.assert_array_equal(local.all_coordinates(), chain.all_coordinates())
-
-
 def test_too_many_pair_tests_are_refused():
     problem, _ = random_problem(64, 3, [5])
     with pytest.raises(SparseCRFError, match="SC301"):

@@ -112,16 +112,6 @@ def test_batches_give_the_same_corpus():
     np.testing.assert_array_equal(corpus.unigram_keys[-n:], observations.value_keys)
 
 
-def test_rare_tests_go_and_values_stay():
-    _, observations = random_value_problem(16, 3, [4, 3], n_real=2)
-    builder = CorpusBuilder()
-    builder.add(observations, np.zeros(7, np.int32))
-    corpus = builder.build(min_freq=100)
-    assert len(corpus.unigram_keys) == 2
-    assert corpus.value_tests.tolist() == [0, 1]
-    assert len(corpus.bigram_keys) == 0
-
-
 def test_observed_values_are_those_that_are_not_zero():
     problem, _ = random_value_problem(17, 3, [4, 3, 2], n_real=4, n_unigram=0, n_bigram=0)
     values = problem.corpus.values

@@ -28,7 +28,6 @@ from spacy_sparsecrf.model.names import (
     write_hash,
     write_name,
 )
-from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
 
 from ..conftest import Corpus
 from ..features.reference_features import hash_values
@@ -105,21 +104,6 @@ def test_names_hash_to_their_tests():
     assert hash_names([]).tolist() == []
     first = Featurizer(["u:orth[-2]"])([Doc(Vocab(), words=["a", "b", "c"])]).hashes[:, 0]
     assert hash_names([names[3], "orth[-2]=^1", "orth[-2]=a"]).tolist() == first.tolist()
-
-
-def test_names_of_many_batches_and_vocabs():
-    features = Featurizer(["u:lower[-1]|lower[0]", "b:"])
-    record = NameRecord(features)
-    hashes = []
-    for i in range(4):
-        docs = [Doc(Vocab(), words=[f"w{i}{j}", "x"] * 3) for j in range(3)]
-        hashes.append(record(docs).hashes.ravel())
-    keys = np.unique(np.concatenate(hashes))
-    names = record.names(keys)
-    assert len(names) == len(keys)
-    assert f"lower[-1]=^1|lower[0]=w{i}{2}" in names.values()
-    assert record.names(np.array([1, 2], dtype=np.uint64)) == {}
-    assert record.names(np.array([1], dtype=np.uint64)) == {}
 
 
 def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab: Vocab, monkeypatch):
@@ -253,27 +237,11 @@ def test_loading_names_imports_no_numba(trained_dir: Path):
     assert done.returncode == 0, done.stderr
 
 
-def test_features_of_another_kind_have_no_names(corpus: Corpus):
-    nlp = spacy.blank("xx")
-    config = {key: value for key, value in COMMON.items() if not isinstance(value, dict)}
-    default = blank_with().get_pipe("sparse_crf")
-    features = Featurizer(["u:lower[0]", "b:"])
-    pipe = make_sparse_crf(
-        nlp,
-        "sparse_crf",
-        features=lambda docs, sequences: features(docs, sequences),
-        target=default.target,
-        solver=default.solver,
-        engine=default.setup.engine,
-        scorer=None,
-        decoding=None,
-        learning=None,
-        inference=None,
-        **config,
-    )
+def test_features_of_another_kind_have_no_names(nlp: Language, corpus: Corpus):
+    pipe, features = nlp.get_pipe("sparse_crf"), Featurizer(["u:lower[0]", "b:"])
+    pipe.features = lambda docs, sequences: features(docs, sequences)
     examples = examples_of(nlp, corpus.train)
-    pipe.initialize(lambda: examples, nlp=nlp)
-    pipe.update(examples)
-    assert "names" not in spacy.util.srsly.msgpack_loads(pipe.to_bytes())
+    train(nlp, examples, 1)
+    assert "names" not in spacy.util.srsly.msgpack_loads(pipe.to_bytes(exclude=["features"]))
     assert all(name.startswith("0x") for name in names_of(pipe))
     pipe.explain_doc(examples[0].predicted)

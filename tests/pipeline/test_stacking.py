@@ -109,17 +109,6 @@ def test_probabilities_and_explanations_are_of_the_second_model(trained):
     assert any("first[0]=U-PER" in line for line in pipe.dump())
 
 
-def test_a_changed_model_keeps_its_first_one(trained):
-    nlp = pipeline(BASE + READING, {"folds": 3, "steps": 3}).from_bytes(trained.to_bytes())
-    pipe = nlp.get_pipe(NAME)
-    before = pipe.model.first.to_bytes()
-    pipe.patch(["u\tlower[0]=so\t#\tO\t9.5"])
-    assert pipe.model.first.to_bytes() == before
-    pipe.add_label("ORG")
-    assert pipe.model.first.labels == pipe.label_data
-    assert nlp.evaluate(examples_of(nlp, 5, seed=2))["ents_f"] == 1.0
-
-
 def test_what_cannot_be_combined_is_refused(trained):
     nlp = pipeline(BASE + READING, {"folds": 4})
     with pytest.raises(SparseCRFError, match="SC414.*folds = 4.*there are 3"):

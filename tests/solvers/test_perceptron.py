@@ -1,6 +1,5 @@
 """The averaged perceptron."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -65,31 +64,6 @@ def test_passes_equal_the_reference(options):
         np.testing.assert_allclose(state.theta, np.mean(iterates, axis=0), atol=1e-12)
         assert state.n_wrong == wrong
         assert wrong > 0 or epoch > 0
-
-
-def test_it_ends_when_it_decodes_a_separable_corpus():
-    problem, _ = random_problem(92, 3, [4, 3, 5, 2] * 10, n_values=4)
-    for tokens in problem.sequences():
-        problem.corpus.labels[tokens.start : tokens.stop] = problem.best_path(tokens)
-    working, solver = working_loss(problem), AveragedPerceptron()
-    state = solver.start(working, NONE, np.zeros_like(problem.theta))
-    wrong = []
-    for _ in range(60):
-        converged = solver.step(working, NONE, state).converged
-        wrong.append(state.n_wrong)
-        assert converged == (state.n_wrong == 0)
-        if converged:
-            break
-    assert wrong[0] > 20
-    assert wrong[-1] == 0
-    # The mean of the iterates decodes nearly as well as the last.
-    found = dataclasses.replace(problem, theta=state.theta)
-    gold = problem.corpus.labels
-    errors = sum(
-        np.sum(np.array(found.best_path(tokens)) != gold[tokens.start : tokens.stop])
-        for tokens in problem.sequences()
-    )
-    assert errors <= 0.02 * len(gold)
 
 
 def test_a_corpus_without_complete_sequences_is_refused():

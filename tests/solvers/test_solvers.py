@@ -206,19 +206,6 @@ def test_convergence_is_linear(solver):
         assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
 
 
-@pytest.mark.parametrize(("n_bigram", "n_groups"), [(0, 0), (1, 12)])
-def test_memory_is_of_the_size_that_is_documented(n_bigram, n_groups):
-    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=n_bigram)
-    working = working_loss(problem)
-    start = working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates))
-    sag, oeg = SAG().start(*start), OEG().start(*start)
-    # 60 tokens; 3 labels, which are padded to 8.
-    size = 8 * 8 * (60 + n_groups * 3)
-    assert sag.nodes.nbytes + sag.pairs.nbytes == size
-    points = oeg.node_theta, oeg.pair_theta, oeg.nodes, oeg.pairs
-    assert sum(array.nbytes for array in points) == 2 * size
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["bcd", "sag", "oeg"])
 def test_single_precision_gets_near_the_minimum(solver):

@@ -186,23 +186,6 @@ def test_a_label_that_is_added_joins_the_last_cluster():
     assert np.all(after[:, 7] > 0.0)
 
 
-def test_training_continues_from_weights():
-    problem, _ = make_problem()
-    plain, first = (finished(make_training(problem, n, precise())) for n in (0, 3))
-    later = make_training(problem, 3, init=first.model())
-    assert later.objective == pytest.approx(first.objective, rel=1e-12)
-    assert later.model().to_bytes() == first.model().to_bytes()
-    # Weights of labels given their clusters are also those of labels, but not the other way round.
-    starts = [make_training(problem, n, init=m.model()) for n, m in ((3, plain), (0, first))]
-    for training, expected in zip(starts, (first, plain), strict=True):
-        assert training.model().n_active > 0
-        assert finished(training).objective == pytest.approx(expected.objective, rel=1e-4)
-    # Other clusters: their weights are left out.
-    other = make_training(problem, 2, init=first.model())
-    assert 0 < other.model().n_active < first.model().n_active
-    assert max(other.weights[0] % (N_LABELS + 2)) < N_LABELS
-
-
 def test_what_cannot_be_clustered_is_refused():
     problem, _ = random_problem(84, 3, [4, 3])
     for kind in ("chain", "memm"):

@@ -2,7 +2,6 @@
 
 import copy
 import os
-import shutil
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -272,21 +271,6 @@ def test_what_is_no_corpus_is_not_replaced(tmp_path: Path, examples, kind: str):
     with pytest.raises(SparseCRFError, match="SC349.*encoded is there"):
         pipe.initialize(lambda: examples, cache_dir=tmp_path)
     assert sorted(map(str, tmp_path.rglob("*"))) == before
-
-
-def test_a_directory_that_is_gone_loses_no_model(tmp_path: Path, examples):
-    nlp = blank_with()
-    pipe = nlp.get_pipe("sparse_crf")
-    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path / "corpus")
-    run_steps(nlp, examples, 1)
-    pipe.predict([examples[0].predicted])
-    before = pipe.model.to_bytes()
-    shutil.rmtree(tmp_path / "corpus")
-    with pytest.raises(SparseCRFError, match="SC345.*No such file"):
-        run_steps(nlp, examples, 5)
-    pipe.predict([examples[0].predicted])
-    assert len(pipe.model.to_bytes()) > len(before) / 2
-    assert spacy.blank("en").add_pipe("sparse_crf").from_bytes(pipe.to_bytes()).labels
 
 
 @pytest.mark.parametrize("learning", [{}, {"schedule": SCHEDULE}])

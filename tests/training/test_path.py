@@ -148,14 +148,6 @@ def test_largest_gradient(kind: str, options: dict[str, object]):
     assert training.largest_gradient() == pytest.approx(np.abs(gradient).max(), rel=1e-12)
 
 
-def test_largest_gradient_of_weights_that_may_be():
-    problem = small()
-    training = begun(problem, observed_only=True)
-    gradient = full(problem, np.zeros(len(problem.theta)))[1]
-    expected = np.abs(gradient[make_loss(problem).observed_coordinates()]).max()
-    assert training.largest_gradient() == pytest.approx(expected, rel=1e-12)
-
-
 def test_without_a_gradient_there_is_no_path():
     problem, _ = random_problem(5, 1, [3, 2])
     training = Training(problem.corpus, ["a"], OWLQN(), l1=1.0, l2=0.1)

@@ -64,17 +64,6 @@ def test_nothing_to_polish(n_iterations):
     assert polish(loss, weights, 0, ElasticNet(0.0, 0.1)) is weights
 
 
-@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
-def test_a_polished_model_has_the_weights_of_the_plain_one(solver):
-    plain = trained(solver(), dtype="float64").model()
-    polished = trained(solver(polish_iterations=5), dtype="float64").model()
-    for a, b in ((plain.unigram, polished.unigram), (plain.bigram, polished.bigram)):
-        np.testing.assert_array_equal(a.keys, b.keys)
-        np.testing.assert_array_equal(a.labels, b.labels)
-        np.testing.assert_array_equal(a.previous, b.previous)
-        assert np.abs(b.values).sum() > np.abs(a.values).sum()
-
-
 @pytest.mark.parametrize("name", sorted(SOLVERS_IN_USE))
 def test_models_of_every_solver_are_polished(name):
     make = crf_solvers.get(name)
