@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.legal import Transitions, check_paths, legal_transitions
+from spacy_sparsecrf.decoding.legal import Transitions, legal_transitions
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.layout import Scored
 from spacy_sparsecrf.kernels.viterbi import viterbi
@@ -154,18 +154,6 @@ def test_unknown_labels(key):
 def test_masks_that_leave_no_path(lists, problem):
     with pytest.raises(SparseCRFError, match=f"SC404.*{problem}"):
         legal_transitions(LABELS, **lists)
-
-
-def test_lengths_beyond_the_number_of_labels_are_checked():
-    """Cycles of 3 and 5 labels of which one may not end: both after 11 tokens, of 8 labels."""
-    legal = np.zeros((9, 9), dtype=bool)
-    for first, size in ((0, 3), (3, 5)):
-        legal[8, first] = True
-        for i in range(size):
-            legal[first + i, first + (i + 1) % size] = True
-            legal[first + i, 8] = i != 10 % size
-    with pytest.raises(SparseCRFError, match="no sequence of 11 tokens"):
-        check_paths(legal)
 
 
 @pytest.mark.parametrize("mask", [np.ones((3, 3), bool), np.ones((4, 4)), None, [[True]]])

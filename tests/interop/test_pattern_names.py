@@ -68,12 +68,6 @@ def test_what_is_no_name_is_refused(name: str):
         read_test(name)
 
 
-def test_names_are_written_with_braces():
-    assert write_pattern_name(["u01:", "/", ""], ["the", "cat"]) == "u01:{the}/{cat}"
-    assert write_pattern_name(["b"], []) == "b"
-    assert write_pattern_name(["u=", ""], ["{|}\\\n"]) == r"u\={\{\|\}\\\n}"
-
-
 # Naming
 
 

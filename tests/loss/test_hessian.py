@@ -1,12 +1,10 @@
 """Hessian-vector products against the enumerated Hessian and differences of the gradient."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.arrays import Files
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.working import WorkingLoss
@@ -94,17 +92,6 @@ def test_neither_storage_nor_blocks_change_a_product(n_tokens):
     for product in products:
         np.testing.assert_array_equal(product, products[0])
     np.testing.assert_allclose(products[0], reference, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("stored", [-1, 0, 5])
-def test_a_corpus_in_files_has_the_same_products(tmp_path, stored):
-    problem, _ = random_problem(73, 4, [9, 8, 10, 3] * 4, n_bigram=3, missing=0.05, weighted=True)
-    vector = np.random.default_rng(2).normal(size=len(problem.theta))
-    expected = prepared(problem, stored, limits=blocks_of(20)).product(vector)
-    problem.corpus = replace(problem.corpus, store=Files(tmp_path))
-    hessian = prepared(problem, stored, limits=blocks_of(20))
-    np.testing.assert_allclose(hessian.product(vector), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(hessian.product(vector), hessian.product(vector))
 
 
 @pytest.mark.parametrize("stored", [-1, 2])

@@ -160,13 +160,6 @@ def test_per_position_models_reach_the_minimum(kind, n_bigram):
     assert training.objective == pytest.approx(objective, rel=1e-7)
 
 
-def test_warm_start_leaves_values_at_zero():
-    problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
-    training = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=3, tolerance=1e-6, window=0.0))
-    cold = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=0, tolerance=1e-6, window=0.0))
-    assert training.objective == pytest.approx(cold.objective, rel=1e-8)
-
-
 REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD, SGDL1, SMD]
 
 

@@ -5,7 +5,6 @@ import gzip
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -112,16 +111,6 @@ def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab: Vocab, monkey
     keys = record([Doc(vocab, words=["A", "b"])]).hashes.ravel()
     monkeypatch.setattr(features, "readers", lambda vocab: [lambda text: text])
     assert [*record.names(keys).values()] == ["lower[0]=b"]
-
-
-def test_a_string_that_the_vocab_has_lost_leaves_its_tests_unnamed(vocab: Vocab, monkeypatch):
-    record = NameRecord(Featurizer(["u:tag[0]", "u:lower[0]"]))
-    keys = record([Doc(vocab, words=["a"], tags=["X"])]).hashes.ravel()
-
-    forgetful = SimpleNamespace(strings={vocab.strings["a"]: "a"})
-    record._kept = [kept._replace(vocab=forgetful) for kept in record._kept]
-    monkeypatch.setattr(record._features, "readers", lambda _: [str.lower])
-    assert [*record.names(keys).values()] == ["lower[0]=a"]
 
 
 # The file

@@ -62,13 +62,6 @@ def test_a_gold_label_outside_the_labels_given(nlp: Language, corpus: Corpus):
         pipe.initialize(lambda: examples_of(nlp, corpus.train), labels=["DT", "NN", "VB"])
 
 
-def test_labels_given_without_any_examples_predict_something(nlp: Language):
-    nlp.get_pipe("sparse_crf").initialize(
-        lambda: [Example.from_dict(nlp.make_doc("a b"), {})], labels=["X", "Y"]
-    )
-    assert tags_of([nlp("a b c")])[0] == ["X", "X", "X"]
-
-
 @pytest.mark.parametrize("label", ["-", "a b", "naïve", "标签", "x" * 1000, "\n", "NOUN", "ORTH"])
 def test_any_string_is_a_label(nlp: Language, label: str, tmp_path: Path):
     trained_on(nlp, examples_of(nlp, [(["a", "b"], [label, "X"])] * 5))
@@ -176,11 +169,6 @@ def test_misaligned_tokens_are_missing_gold(nlp: Language):
         nlp.vocab, words=["ab", "c", "d"], spaces=[False, True, True], tags=["X", "Y", "Z"]
     )
     assert target.gold(Example(predicted, reference)) == ["X", None, "Z"]
-
-
-def test_gold_of_another_vocab(nlp: Language):
-    other = Doc(spacy.blank("en").vocab, words=["new"], tags=["NEWTAG"])
-    assert TokenAttribute().gold(Example(Doc(nlp.vocab, words=["new"]), other)) == ["NEWTAG"]
 
 
 # Settings

@@ -280,6 +280,8 @@ def test_cfg_and_model_that_do_not_belong_together_are_refused(trained_dir: Path
 
 # Processes
 
+ROOT = Path(__file__).parents[2]
+
 IN_PROCESSES = """
 import multiprocessing, sys
 import spacy
@@ -304,18 +306,9 @@ def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Pat
         pytest.skip("no safe fork on this platform")
     script = tmp_path / "in_processes.py"
     script.write_text(IN_PROCESSES, encoding="utf8")
-    done = subprocess.run(
-        [sys.executable, str(script), method],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment(),
-    )
+    # The tests can be imported in the script.
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    given = {"timeout": 300, "env": {**os.environ, "PYTHONPATH": path}}
+    command = [sys.executable, str(script), method]
+    done = subprocess.run(command, capture_output=True, text=True, **given)
     assert done.returncode == 0, done.stderr
-
-
-def environment() -> dict[str, str]:
-    """The environment, with the tests importable in a script."""
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path}

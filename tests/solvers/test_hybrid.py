@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.examples import ChainExamples
+from spacy_sparsecrf.loss.examples import ChainExamples, Sample
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 
@@ -35,6 +35,19 @@ def test_sums_of_examples_equal_enumeration(options, limits):
         assert value == pytest.approx(expected, abs=1e-10)
         expected = 1.0 + sum(w * g for w, (_, g) in zip(weights, parts, strict=True))
         np.testing.assert_allclose(gradient, expected, atol=1e-12)
+
+
+def test_subsets_are_scaled_up_to_the_whole():
+    problem, _ = random_problem(102, 3, [5, 3, 4, 1])
+    working = working_loss(problem)
+    sums = ChainExamples(working)
+    parts = sums.sequences[:2], sums.sequences[2:]
+    values, gradients = zip(
+        *(Sample(sums, part).value_and_grad(problem.theta) for part in parts), strict=True
+    )
+    value, gradient = working.value_and_grad(problem.theta)
+    assert 0.5 * sum(values) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(0.5 * sum(gradients), gradient, atol=1e-12)
 
 
 def test_samples_grow_and_have_those_before(monkeypatch):

@@ -111,12 +111,6 @@ def test_the_component_polishes_once_a_step(calls):
     assert calls == [(3, 0.5)] * 2
 
 
-def test_nothing_is_evaluated_where_models_are_not_polished(monkeypatch):
-    training = trained(OWLQN())
-    monkeypatch.setattr(ChainLoss, "restrict", None)
-    assert training.model().n_active == len(training.weights[0])
-
-
 @pytest.mark.parametrize("key", ["polish_iterations", "polish_l2"])
 @pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
 def test_settings_out_of_range_are_refused_by_name(solver, key):
