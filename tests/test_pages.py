@@ -125,24 +125,6 @@ def test_what_a_page_shows_runs(
     assert bool(commands) == any("python -m spacy" in block.text for block in shown)
 
 
-@pytest.mark.parametrize(
-    ("shown", "output", "same"),
-    [
-        ("a  1.0\n---\n", "a 1.001\n-----\n", True),
-        ("a 1.0", "a 1.1", False),
-        ("a b", "a", False),
-        ("...\nlast\n", "one\ntwo\nlast\n", True),
-        ("first\n...\n", "first\ntwo", True),
-        ("first\n...\nlast\n", "first\nlast\nlast\n", True),
-        ("first\n...\nlast\n", "first\nlast\nmore\n", False),
-        ("...\n", "", True),
-        ("SPEED 3\n", "SPEED 900\n", True),
-    ],
-)
-def test_outputs_are_compared(shown: str, output: str, same: bool):
-    assert page_blocks.alike(shown, output) is same
-
-
 def test_short_names_tell_components_apart_in_the_log():
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", "tags")

@@ -14,8 +14,6 @@ import spacy
 from confection import Config
 from spacy.util import load_config, logger
 
-from spacy_sparsecrf.errors import SparseCRFWarning
-
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import accuracy, docs_of, tags_of
 from .commands import run_spacy
@@ -50,19 +48,6 @@ def test_train_and_evaluate(model_best: Path, corpus: Corpus, tmp_path: Path):
     assert score == pytest.approx(accuracy(nlp, corpus.dev))
     few = ["--batches", "30", "--batch-size", "5", "--warmup", "1"]
     assert "words/s" in run_spacy("benchmark", "speed", model_best, corpus.dev_path, *few)
-
-
-def test_train_with_a_config_from_init_config(corpus: Corpus, tmp_path: Path):
-    path = tmp_path / "made.cfg"
-    run_spacy("init", "config", path, "--lang", "en", "--pipeline", "sparse_crf", "--force")
-    made = load_config(path)
-    assert made["training"]["eval_frequency"] == 200
-    assert made["training"]["batcher"]["@batchers"] == "spacy.batch_by_words.v1"
-    output = tmp_path / "output"
-    settings = ["--training.max_steps", "4"]
-    with pytest.warns(SparseCRFWarning, match="SCW209"):
-        run_spacy("train", path, "--output", output, *corpus.arguments, *settings)
-    assert accuracy(spacy.load(output / "model-last"), corpus.dev) > 0.95
 
 
 def test_train_reports_progress(corpus: Corpus, caplog: pytest.LogCaptureFixture):

@@ -12,7 +12,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.analysis.commands.tables import strongest_pairs
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.pages.rendering import render
@@ -91,20 +90,6 @@ def test_explaining_a_model(trained_dir: Path):
     assert "lower[0]=a" in shown or "suffix(1)[0]=a" in shown
     for label in pipe.labels:
         assert label in shown
-
-
-def test_transitions_are_limited_as_tests_are(trained_dir: Path):
-    learnt = spacy.load(trained_dir).get_pipe("sparse_crf").explain(1)
-    shown = run("explain", trained_dir, "-n", 1).stdout
-    pairs = strongest_pairs(learnt.transitions, 1)
-    assert f"{len(learnt.transitions) - len(pairs)} more pairs of labels" in shown
-    for label in {pair.label for pair in learnt.transitions}:
-        weights = [pair.weight for pair in learnt.transitions if pair.label == label]
-        kept = [pair.weight for pair in pairs if pair.label == label]
-        assert kept == [w for w in dict.fromkeys((max(weights), min(weights))) if w in kept]
-        assert len(kept) == (max(weights) > 0) + (min(weights) < 0)
-    assert [pair.weight for pair in pairs] == sorted((p.weight for p in pairs), reverse=True)
-    assert "more pairs" not in run("explain", trained_dir, "-n", 100).stdout
 
 
 def test_explaining_a_text(trained_dir: Path, tmp_path: Path):
@@ -232,17 +217,6 @@ def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
     shown = run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "new").stdout
     assert "1 changes" in shown and f"{len(lines) - 1} weights" in shown
     assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
-
-
-def test_a_patch_that_is_refused_writes_nothing(trained_dir: Path, tmp_path: Path):
-    weights = tmp_path / "weights.tsv"
-    weights.write_text("u\talways\t#\tDT\t1\nu\talways\t#\tZZ\t1\n")
-    failed = run("patch", trained_dir, weights, tmp_path / "new", code=1)
-    assert "SC604" in failed.stderr and "weights.tsv, line 2" in " ".join(failed.stderr.split())
-    assert not (tmp_path / "new").exists()
-    weights.write_bytes(b"u\talways\t#\t\xff\t1\n")
-    assert "SC610" in run("patch", trained_dir, weights, tmp_path / "new", code=1).stderr
-    assert "No such file" in run("patch", trained_dir, "none", tmp_path / "new", code=1).stderr
 
 
 # convert
