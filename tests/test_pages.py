@@ -63,14 +63,14 @@ def for_commands() -> Names:
 
 def for_decoding() -> Names:
     nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    nlp.add_pipe("sparse_crf_ner", name="ner", config={"n_threads": 1})
     texts = ["Ada Lovelace wrote to Babbage", "Babbage wrote to Ada Lovelace", "They wrote"]
     people = [[(0, 12, "PER"), (22, 29, "PER")], [(0, 7, "PER"), (17, 29, "PER")], []]
     made = zip(texts, people, strict=True)
     examples = [Example.from_dict(nlp.make_doc(t), {"entities": e}) for t, e in made]
     nlp.initialize(lambda: examples)
     nlp.update(examples)
-    return {"nlp": nlp, "pipe": nlp.get_pipe("sparse_crf_ner"), "examples": examples, "Path": Path}
+    return {"nlp": nlp, "pipe": nlp.get_pipe("ner"), "examples": examples, "Path": Path}
 
 
 def for_migration() -> Names:
@@ -151,6 +151,6 @@ def test_a_page_that_shows_something_else_is_found(tmp_path: Path):
     page.write_text('```python\nprint("b")\n```\n\n```text\na\n```\n', encoding="utf-8")
     with pytest.raises(AssertionError):
         page_blocks.run_page(page, {})
-    page.write_text("```ini\n[components.sparse_crf]\nl3 = 1\n```\n", encoding="utf-8")
+    page.write_text("```ini\n[components.crf]\nl3 = 1\n```\n", encoding="utf-8")
     with pytest.raises(ValueError, match="l3"):
         page_blocks.run_page(page, {})

@@ -138,6 +138,7 @@ def test_no_gold_at_all(nlp: Language, corpus: Corpus):
         nlp.update(examples)
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW220")
 def test_gold_words_without_spaces_between_them_are_warned_of(nlp: Language, corpus: Corpus):
     """As they come back from a DocBin that was written with `spaces=[False] * n`."""
     examples = examples_of(nlp, corpus.train[:2])

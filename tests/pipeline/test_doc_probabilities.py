@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import Corpus
+from ..decoding.span_cases import span_examples, training_sentences
 from ..toy import docs_of, tags_of
 
 WORDS = ["the", "plan", "of", "a", "plan"]
@@ -233,3 +234,49 @@ def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):
         found = pipe.marginals(doc)
         assert found.shape == (len(doc), len(pipe.label_data))
         np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_not_a_doc_is_refused(trained: Language):
+    pipe = trained.get_pipe("sparse_crf")
+    doc = trained.make_doc("the plan")
+    calls: list[Callable[[Any], Any]] = [
+        lambda given: pipe.marginals(given),
+        lambda given: pipe.nbest(given, 2),
+        lambda given: pipe.log_probability(given, []),
+        lambda given: pipe.span_probabilities(given, [(0, ["X"])]),
+        lambda given: pipe.explain_doc(given),
+    ]
+    for call in calls:
+        with pytest.raises(SparseCRFError, match=r"SC430\] '\w.* is not a Doc"):
+            call("the plan")
+    with pytest.raises(SparseCRFError, match=r"SC430\] \[the plan\] is not a Doc"):
+        pipe.nbest([doc], 2)
+
+
+def test_spans_of_spacy_have_probabilities():
+    nlp = spacy.blank("en")
+    pipe: Any = nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    examples = span_examples(nlp, training_sentences(), "ents")
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    doc = next(doc for doc in (example.reference for example in examples) if doc.ents)
+    tuples = [(span.start, span.end, span.label_) for span in doc.ents]
+    np.testing.assert_array_equal(
+        pipe.entity_probabilities(doc, doc.ents), pipe.entity_probabilities(doc, tuples)
+    )
+
+
+def test_a_component_with_other_templates_than_those_of_training_is_refused(
+    trained: Language, tmp_path: Path
+):
+    trained.to_disk(tmp_path)
+    block = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["u:lower[0]", "b:"]}
+    with pytest.raises(SparseCRFError, match=r"SC225.*'sparse_crf'.*other templates"):
+        spacy.load(tmp_path, config={"components": {"sparse_crf": {"features": block}}})
+
+
+@pytest.mark.parametrize("name", ["SGD", "sgd", "spacy_sparsecrf.SGD.v1"])
+def test_solvers_have_short_names(name: str):
+    nlp = spacy.blank("en")
+    pipe: Any = nlp.add_pipe("sparse_crf", config={"l1": 0.0, "solver": {"@crf_solvers": name}})
+    assert type(pipe.solver).__name__ == "SGD"
