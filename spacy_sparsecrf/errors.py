@@ -237,8 +237,8 @@ class Errors(metaclass=_Coded):
     SC203 = (
         "Component '{name}' has no training data: none of the {n_tokens} tokens that it was "
         "initialized with has an aligned gold annotation that its target "
-        "([components.{name}.target]) reads. Check the attribute, and that the corpus was written "
-        "with correct spaces between its words."
+        "([components.{name}.target]) reads. {remedy} Otherwise check the attribute, and that the "
+        "corpus was written with correct spaces between its words."
     )
     SC204 = (
         "[training] max_epochs = -1 streams the corpus and shows component '{name}' only its first "
@@ -322,6 +322,11 @@ class Errors(metaclass=_Coded):
         '[components.{name}] precision = "float32" or a larger l1, or set cache_dir in '
         "[initialize.components.{name}] to a directory for the corpus. Training resumes if a "
         "checkpoint is set there."
+    )
+    SC225 = (
+        "Component '{name}' was trained with other templates than those of "
+        "[components.{name}.features]: its weights would not be found. Restore the config.cfg that "
+        "was saved with it, or retrain it."
     )
     SC233 = (
         "[components.{name}] edges has {edge!r}, which is not an edge. Write 'chain'; same(ATTR), "
@@ -757,6 +762,10 @@ class Errors(metaclass=_Coded):
         "[components.{name}{key} cannot be combined with spans that overlap "
         "([components.{name}.target] overlap). Change one of the two."
     )
+    SC430 = (
+        "{found} is not a Doc, whose probabilities component '{name}' could compute. Give a Doc, "
+        "such as nlp(text), one at a time; `marginals` also supports a list of Docs."
+    )
 
     # SC5xx: targets
     SC501 = (
@@ -795,7 +804,8 @@ class Errors(metaclass=_Coded):
 
     # SC6xx: commands: explaining, patching, converting, importing, analysing
     SC601 = (
-        "{model} has no component '{name}' with sparse CRF weights. Choose by --component: {known}."
+        "{model} has no component{named} with sparse CRF weights; its components are: [{pipes}]. "
+        "{remedy}"
     )
     SC602 = "{model} has {n} components with sparse CRF weights. Choose by --component: {known}."
     SC603 = (
@@ -820,14 +830,18 @@ class Errors(metaclass=_Coded):
     SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
     SC609 = "There is no config {name!r} for the solver {solver!r}. Choose one of: {known}."
     SC610 = (
-        "{path}, line {line}, is not UTF-8 ({reason}). Convert it with `iconv -f latin1 -t utf-8`."
+        "{path}, line {line}, is not UTF-8 ({reason}). Convert it with `iconv -f {encoding} -t "
+        "utf-8 {path}`, and write the output to another file."
     )
     SC611 = (
         "{path}, line {line}, has {found} columns, but {expected} are expected ({why}). Separate "
         "columns by {separator}, and sentences by an empty line."
     )
     SC612 = "{path} has no tokens to convert. Check the path."
-    SC613 = "The name of {path} does not show its format. Set --format to one of: {known}."
+    SC613 = (
+        "The name of {path} does not show its format: names that end in .tsv, .conll, .iob, "
+        ".conllu or .crfsuite do, with or without .gz. Rename it, or add --format, one of: {known}."
+    )
     SC614 = (
         "--columns has the unknown attribute {name!r}. Choose from: {known}, spans:KEY for other "
         "spans and _.NAME for an extension attribute."
@@ -887,6 +901,14 @@ class Errors(metaclass=_Coded):
         "--precision P, 0 < P < 1, or --best-f BETA, 0 < BETA."
     )
     SC645 = "Both --output {output} and --in-place were given. Give one of them."
+    SC646 = (
+        "--text {text!r} has no words, so there is nothing to explain. Give a text, or leave "
+        "--text out to explain the weights."
+    )
+    SC647 = (
+        "--label {label!r} is neither a label of the component nor of the data. Choose one of: "
+        "{known}."
+    )
     SC650 = (
         "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
         "vectors, or both."
@@ -898,8 +920,9 @@ class Errors(metaclass=_Coded):
     SC660 = "{part} does not implement its interface: {fact}."
     SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."
     SC662 = (
-        "[components.{name}.{key}] is a {found}, which is not of the type of {key}. Choose a "
-        "registered one: @crf_{key} = ..., or @crf_{key}s = ... for others."
+        "[components.{name}.{key}] is {found}, which is not of the type of {key}. Write it as a "
+        "block of its own:\n[components.{name}.{key}]\n@crf_{plural} = "
+        '"spacy_sparsecrf.{example}.v1"'
     )
     SC663 = (
         "The add-on {name!r} is not registered in this environment: entry points of the package "
@@ -1098,8 +1121,9 @@ class Warnings(metaclass=_Coded):
     )
     SCW202 = (
         "Component '{name}' was trained on {trained}, but now gets {given}. Let the same pipes set "
-        "sentence boundaries in training ([training] annotating_components) and in prediction, or "
-        'set [components.{name}] sequences = "docs".'
+        "sentence boundaries in training and in prediction: with `sentencizer` in [nlp] pipeline "
+        "and in [training] annotating_components, as `python -m spacy_sparsecrf config` writes it; "
+        'or set [components.{name}] sequences = "docs".'
     )
     SCW203 = (
         "Component '{name}' reads the annotations of '{upstream}' once, before '{upstream}' is "
@@ -1122,7 +1146,9 @@ class Warnings(metaclass=_Coded):
     SCW206 = (
         "Templates of component '{name}' read {attribute}, which none of these {n_tokens} tokens "
         "has, although {share:.1%} of the training tokens had it: predictions will be worse than "
-        "in training. Put the pipe that sets it before '{name}', or give Docs that have it."
+        "in training. Put the pipe that sets it before '{name}', or give Docs that have it. If the "
+        "gold Docs have it, evaluate by `python -m spacy_sparsecrf errors MODEL DATA`, which reads "
+        "them as training did; `spacy evaluate` does not."
     )
     SCW207 = (
         "Component '{name}' learns only from the {n} examples that `initialize` has read, but "
@@ -1161,6 +1187,41 @@ class Warnings(metaclass=_Coded):
         "the saved pipeline as [components.{name}.learning] prior; or freeze the component."
     )
     SCW213 = "[{block}] {old} is deprecated. Write {new} instead."
+    SCW214 = (
+        "Component '{name}' is in a pipeline of the language {lang!r} ([nlp] lang), but gets Docs "
+        "of the language {own!r}: their tokens will be cut otherwise than those of new texts. "
+        "Write the config with `python -m spacy_sparsecrf config NAME --lang {own}`, or set [nlp] "
+        'lang = "{own}". The first such Doc begins {text!r}.'
+    )
+    SCW215 = (
+        "Templates of component '{name}' read {attribute}, which only {share:.1%} of the "
+        "{n_tokens} training tokens have: its features are not active for the others. Complete "
+        "the annotation, or remove {attribute} from [components.{name}.features]."
+    )
+    SCW216 = (
+        "Component '{name}' gets {n} training Docs without any entity or span that its target "
+        "([components.{name}.target]) reads: it will never predict one. {remedy}"
+    )
+    SCW217 = (
+        "Component '{name}' is evaluated on {what}, so its score is 0 in each row and says "
+        "nothing, and training stops by patience. Check --paths.dev ([training] dev_corpus)."
+    )
+    SCW218 = (
+        "Component '{name}' has no weights: with l1 = {l1} all are zero, and it predicts the same "
+        "for each token. Lower [components.{name}] l1, such as to 0.1; `python -m spacy_sparsecrf "
+        "path` shows scores by l1."
+    )
+    SCW219 = (
+        "Templates of component '{name}' read {attribute}, which the pipe '{upstream}' sets in "
+        "prediction, but not in training. Add '{upstream}' to [training] annotating_components, so "
+        "that features are the same in both."
+    )
+    SCW220 = (
+        "Component '{name}' learns from gold tokens that the pipeline's tokenizer cuts otherwise: "
+        "{n} of {n_tokens}, most often {words}. Scores on gold tokens do not hold for new texts. "
+        "Choose the language of the texts ([nlp] lang) or another [nlp.tokenizer], or annotate its "
+        "tokens; `python -m spacy_sparsecrf debug` counts all tokens."
+    )
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
         "that templates combine with pairs of labels are left out. Remove b: templates and write "

@@ -6,9 +6,9 @@ Vector arithmetic whose result does not depend on how many threads a BLAS librar
 """
 
 import os
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -45,17 +45,23 @@ class Workers:
             return [function(*chunk, *given) for chunk in chunks]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="sparsecrf")
-        found: dict[int, ResultT] = {}
-        # Threads take from one iterator: a task for each chunk would cost as much as a small one.
-        left = enumerate(chunks)
+        results: list[Any] = [None] * len(chunks)
+        # Threads share an index: a task for each chunk would cost as much as a small one.
+        lock, next_chunk = Lock(), 0
 
         def run() -> None:
+            nonlocal next_chunk
             try:
-                for i, chunk in left:
-                    found[i] = function(*chunk, *given)
-            finally:
-                # Where one fails the others begin nothing more.
-                deque(left, maxlen=0)
+                while True:
+                    with lock:
+                        i, next_chunk = next_chunk, next_chunk + 1
+                    if i >= len(chunks):
+                        return
+                    results[i] = function(*chunks[i], *given)
+            except BaseException:
+                with lock:
+                    next_chunk = len(chunks)  # other threads begin nothing more
+                raise
 
         n_helpers = min(self.n_threads, len(chunks)) - 1
         helpers = [self._pool.submit(run) for _ in range(n_helpers)]
@@ -66,7 +72,7 @@ class Workers:
             wait(begun)
         for helper in begun:
             helper.result()
-        return [found[i] for i in range(len(chunks))]
+        return results
 
 
 class WorkerPool(Protocol):

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import tqdm
@@ -71,8 +72,8 @@ class Task:
 class _ProgressDisplay:
     """Shows the innermost of the current tasks, from a thread that lives as long as they do.
 
-    On a terminal a bar shows a task that has taken a while, and lines of the log show short tasks
-    that follow each other, so that no bar gets between the rows of spaCy's log.
+    On a terminal a bar shows a task that has taken a while, or follows others without a pause. It
+    is removed when the tasks end, so that nothing stands between the rows of spaCy's log.
     """
 
     def __init__(self) -> None:
@@ -117,7 +118,9 @@ class _ProgressDisplay:
     def _show(self, task: Task) -> None:
         now = time.monotonic()
         has_taken_long, silence = now - task.since >= _FIRST, now - self._last
-        if has_taken_long and sys.stderr.isatty():
+        if sys.stderr.isatty():
+            if not (has_taken_long or silence >= _PAUSE):
+                return
             self._draw(task)
         elif silence >= _PAUSE or (has_taken_long and task.text not in self._logged):
             logger.info("%s", task)
@@ -176,6 +179,12 @@ def showing(own: Task) -> Iterator[None]:
         _display.end(own)
 
 
+def report(text: str) -> None:
+    """Report a fact in a line of the log, where progress is shown."""
+    if not _display.is_quiet and _spacy.isEnabledFor(logging.WARNING):
+        logger.info("%s", text)
+
+
 def track(
     items: Iterable[ItemT], text: str, unit: str, total: int | None = None
 ) -> Iterator[ItemT]:
@@ -203,8 +212,7 @@ def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
 def _listener() -> Any:
     from numba.core import event
 
-    from .kernels.caching import refused
-    from .kernels.compiled import is_kept
+    from .kernels.numba_support import is_kept, refused
 
     class Listener(event.Listener):
         """Receives numba's compile events; kernels compiled within others count too."""
@@ -223,7 +231,7 @@ def _listener() -> Any:
                 _warn_of_loss()
             elif self.with_notice:
                 self.with_notice = False
-                _spacy.warning(_NOTICE)
+                _give_notice(kernel.cache.cache_path)
             self._names.append(kernel.__name__)
             _compiling.detail = kernel.__name__
             if len(self._names) == 1:
@@ -241,6 +249,12 @@ def _listener() -> Any:
     listener = Listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     return listener
+
+
+def _give_notice(directory: str) -> None:
+    """Say that kernels are compiled, unless a directory has some: a process before has said so."""
+    if not any(Path(directory).glob("*.nbi")):
+        _spacy.warning(_NOTICE)
 
 
 @cache  # once in a process, whatever it does first

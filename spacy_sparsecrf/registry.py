@@ -10,10 +10,29 @@ from typing import Any
 
 import catalogue
 
-crf_features = catalogue.create("spacy_sparsecrf", "crf_features", entry_points=True)
-crf_targets = catalogue.create("spacy_sparsecrf", "crf_targets", entry_points=True)
-crf_solvers = catalogue.create("spacy_sparsecrf", "crf_solvers", entry_points=True)
-crf_engines = catalogue.create("spacy_sparsecrf", "crf_engines", entry_points=True)
+
+class PartRegistry(catalogue.Registry):  # type: ignore[misc]
+    """A registry that also finds the package's own parts by short names, such as "SGD"."""
+
+    def get(self, name: str) -> Any:
+        """Return the registered function, or else that of `spacy_sparsecrf.NAME.v1`.
+
+        RAISES: catalogue.RegistryError where there is none.
+        """
+        try:
+            return super().get(name)
+        except catalogue.RegistryError:
+            short = {each.split(".")[-2].lower(): each for each in self.get_all() if "." in each}
+            full = short.get(str(name).lower())
+            if full is None:
+                raise
+        return super().get(full)
+
+
+crf_features = PartRegistry(("spacy_sparsecrf", "crf_features"), entry_points=True)
+crf_targets = PartRegistry(("spacy_sparsecrf", "crf_targets"), entry_points=True)
+crf_solvers = PartRegistry(("spacy_sparsecrf", "crf_solvers"), entry_points=True)
+crf_engines = PartRegistry(("spacy_sparsecrf", "crf_engines"), entry_points=True)
 crf_add_ons = catalogue.create("spacy_sparsecrf", "crf_add_ons", entry_points=True)
 
 

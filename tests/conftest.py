@@ -1,7 +1,10 @@
 """Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
 
+import atexit
 import json
 import os
+import re
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,6 +17,8 @@ from filelock import FileLock
 from spacy.language import Language
 from spacy.util import logger
 from spacy.vocab import Vocab
+
+from spacy_sparsecrf.cli.config import make_config
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import (
@@ -32,7 +37,23 @@ hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
 
-SHIPPED_CONFIG = Path(str(files("spacy_sparsecrf.configs"))) / "tagger.cfg"
+CONFIGS = Path(str(files("spacy_sparsecrf.configs")))
+
+
+def _for_tests() -> Path:
+    """Write the shipped config of a tagger, with the default name of the component.
+
+    It has no sentencizer, and training goes on after convergence.
+    """
+    text = make_config("tagger", sentencizer=False)
+    text = re.sub(r"(components\.|pipeline = \[\")crf\b", r"\1sparse_crf", text)
+    path = Path(tempfile.gettempdir()) / f"sparsecrf-tests-{os.getpid()}.cfg"
+    path.write_text(text.replace("max_epochs = 200", "max_epochs = 0"), encoding="utf8")
+    atexit.register(path.unlink, missing_ok=True)
+    return path
+
+
+SHIPPED_CONFIG = _for_tests()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from spacy.util import load_config, load_model_from_config, registry
 from thinc.api import Config
 
 from .cli.commands import run, run_spacy
-from .conftest import SHIPPED_CONFIG
+from .conftest import CONFIGS
 
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$|^    \$ ([^\n]*)$", flags=re.M | re.S)
 # What is not for a test to run: it installs, or needs a server, or a machine of its own.
@@ -22,7 +22,7 @@ ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "so
 SPEED = re.compile(r"^SPEED.*$|^real.*$", flags=re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-CONFIGS = {"sparse_crf_ner": "ner", "sparse_crf_spans": "spans"}
+CONFIG_OF = {"ner": "ner", "chunks": "spans"}
 
 
 class Block(NamedTuple):
@@ -138,7 +138,7 @@ def _same(shown: str, found: str) -> bool:
 def check_config(text: str) -> None:
     """See that a fragment of a config fits one that comes with the package, and is valid there."""
     if not text.lstrip().startswith("["):
-        header = '[components.sparse_crf.features]\n@crf_features = "spacy_sparsecrf.Templates.v1"'
+        header = '[components.crf.features]\n@crf_features = "spacy_sparsecrf.Templates.v1"'
         text = f"{header}\n{text}"
     headers = re.findall(r"^\[([\w.]+)\]$", text, flags=re.M)
     paths = [header.split(".") for header in headers]
@@ -146,9 +146,9 @@ def check_config(text: str) -> None:
     missing = "".join(f"[{header}]\n" for header in sorted(around - set(headers)))
     fragment = Config().from_str(missing + text, interpolate=False)
     components = {**fragment.get("components", {})}
-    name = next((CONFIGS[name] for name in components if name in CONFIGS), "tagger")
+    name = next((CONFIG_OF[name] for name in components if name in CONFIG_OF), "tagger")
     overrides = {"paths.train": "train.spacy", "paths.dev": "dev.spacy"}
-    base = load_config(SHIPPED_CONFIG.parent / f"{name}.cfg", overrides=overrides)
+    base = load_config(CONFIGS / f"{name}.cfg", overrides=overrides)
     nlp = load_model_from_config(base.merge(fragment), auto_fill=True)
     config = nlp.config.interpolate()
     registry.resolve(config["training"], schema=ConfigSchemaTraining)

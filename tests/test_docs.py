@@ -111,25 +111,3 @@ def test_files_and_modules_that_documents_name_are_there(document: Path):
         if not (document.parent / link).exists():
             faults.append(link)
     assert faults == []
-
-
-@pytest.mark.parametrize(
-    ("text", "is_there"),
-    [
-        ("kernels.chain.go_forward", True),
-        ("penalty.ElasticNet.prox", True),
-        ("kernels.layout.BatchOrder.order", True),
-        ("chain.go_forward", False),
-        ("kernels.chain.go_sideways", False),
-        ("penalty.ElasticNet.proxy", False),
-        ("loss/chain.py", True),
-        ("loss/chains.py", False),
-        ("tests/test_docs.py::fault", True),
-        ("tests/test_docs.py::faults", False),
-        ("go_forward", True),
-        ("go_sideways", False),
-        ("l1=0", True),  # nothing that could be looked up
-    ],
-)
-def test_what_is_not_there_is_found(text: str, is_there: bool):
-    assert (fault(text) is None) is is_there

@@ -146,6 +146,7 @@ def test_weights_are_as_wide_as_they_were(name: str, dtype: str) -> None:
 
 
 # What is cut off goes on as it would have; from weights alone the solver may take other steps.
+@pytest.mark.filterwarnings("ignore:.*SCW220")
 @pytest.mark.parametrize(
     ("name", "how", "rtol"),
     [("cut_off", "checkpoint", 1e-9), ("tags_float64", "init_weights", 4e-3)],

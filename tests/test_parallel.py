@@ -1,5 +1,6 @@
 """Threads over chunks: what comes back, and what a failure leaves."""
 
+import sys
 import threading
 
 import numpy as np
@@ -23,6 +24,23 @@ def test_chunks_cover_the_items_once_in_order(cost, n_chunks):
 def test_results_come_in_the_order_of_chunks(n_threads):
     found = Workers(n_threads).map(lambda first, last, by: first * by + last, CHUNKS, 10)
     assert found == [first * 10 + last for first, last in CHUNKS]
+
+
+def test_each_chunk_is_taken_once_while_threads_switch():
+    """A switch may happen within any chunk, and between any two operations on shared state."""
+    before, taken = sys.getswitchinterval(), [0] * 5_000
+    sys.setswitchinterval(1e-6)
+
+    def count(first: int, last: int) -> int:
+        taken[first] += 1
+        return first
+
+    chunks = [(i, i + 1) for i in range(len(taken))]
+    try:
+        assert Workers(8).map(count, chunks) == [*range(len(taken))]
+    finally:
+        sys.setswitchinterval(before)
+    assert set(taken) == {1}
 
 
 def test_all_threads_take_part():

@@ -14,7 +14,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import spacy
-from measure import CONFIGS
 from measure.data import QUICK_SENTENCES
 from measure.processes import Child, Cost, alternate
 from measure.results import Row
@@ -22,6 +21,7 @@ from measure.tables import number, table
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 
+from spacy_sparsecrf.cli.config import make_config
 from spacy_sparsecrf.interop.docs import write_docs
 from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
@@ -114,7 +114,10 @@ class Bench:
     def __init__(self, job: Job, corpus: Path, scratch: Path, quick: bool) -> None:
         self._job, self._scratch, self._quick = job, scratch, quick
         self._paths = {part: (corpus / f"{job.corpus}-{part}.spacy").resolve() for part in _PARTS}
-        self._config = load_config(CONFIGS / f"{job.config}.cfg")
+        # Peers get the sentences of the files as they are.
+        self._ours_path = scratch / "ours.cfg"
+        self._ours_path.write_text(make_config(job.config, sentencizer=False), encoding="utf8")
+        self._config = load_config(self._ours_path)
         self._limit = QUICK_SENTENCES if quick else job.limit
         vocab = spacy.blank(job.lang).vocab
         self._gold = {}
@@ -129,7 +132,7 @@ class Bench:
 
     def sides(self, tools: Sequence[str]) -> dict[str, Callable[[], Training]]:
         """Return those of the tools that this job has."""
-        component = next(iter(self._config["components"].values()))
+        component = self._config["components"][self._config["nlp"]["pipeline"][-1]]
         known: dict[str, Callable[[], Training]] = {
             OURS: self._ours,
             SAME: partial(self._crfsuite, component["l1"], component["l2"] / 2.0),
@@ -163,11 +166,11 @@ class Bench:
         return cost, {"first": first, "model_mb": size / 1e6, **scores}
 
     def _ours(self) -> Training:
-        (name,) = self._config["components"]
+        name = self._config["nlp"]["pipeline"][-1]
         given = {f"components.{name}.n_threads": "1", "nlp.lang": self._job.lang}
         given |= {f"corpora.{part}.gold_tokens": "true" for part in ("train", "dev")}
         annotations = self._config["corpora"]["train"].get("annotations", [])
-        return self._train(CONFIGS / f"{self._job.config}.cfg", given, annotations)
+        return self._train(self._ours_path, given, annotations)
 
     def _spacy(self) -> Training:
         config = self._scratch / "spacy.cfg"

@@ -18,9 +18,10 @@ largest F_beta on the data.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,7 +36,7 @@ from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import BATCH_SIZE
 from ..pipeline.prediction import Predictions
 from ..pipeline.settings import DecodingSettings
-from ..progress import track
+from ..progress import Task, progress
 from ..targets.spans import Span, SpanTarget
 from .error_analysis import one_of, spans_of
 
@@ -162,11 +163,13 @@ def calibrate(
     if beta is not None and (precision is not None or not 0.0 < beta < math.inf):
         raise SparseCRFError(Errors.SC644.format(value=beta, precision=precision))
     examples = list(examples)
-    plain = _judge(pipe, examples, 1.0)
-    if not plain.labels:
-        raise SparseCRFError(Errors.SC640.format(name=pipe.name))
-    temperature = 1.0 if pipe.model.kind == "graph" else _temperature(pipe, examples)
-    judged = plain if temperature == 1.0 else _judge(pipe, examples, temperature)
+    with progress("Comparing", "docs", (len(_TRIED) + 2) * len(examples)) as shown:
+        judge = partial(_judge, pipe, examples, shown)
+        plain = judge(1.0)
+        if not plain.labels:
+            raise SparseCRFError(Errors.SC640.format(name=pipe.name))
+        temperature = 1.0 if pipe.model.kind == "graph" else _temperature(judge)
+        judged = plain if temperature == 1.0 else judge(temperature)
     thresholds: list[Threshold] = []
     if isinstance(pipe.target, SpanTarget):
         names = np.array(judged.labels)
@@ -238,12 +241,12 @@ def _kept(p: Floats, wrong: NDArray[np.int64], k: int) -> tuple[int, float, floa
     return n, right, float(p[k - 1]) if k else 1.0, k, 1.0 - float(wrong[k - 1]) / k if k else 1.0
 
 
-def _temperature(pipe: SparseCRFPipe, examples: Sequence[Example]) -> float:
+def _temperature(judge: Callable[[float], _Judged]) -> float:
     """The temperature of the highest likelihood of what is right, 1 where it does not help.
 
     It helps if that of either half of the Docs raises the likelihood of the other half.
     """
-    losses = np.array([_losses(_judge(pipe, examples, float(t))) for t in _TRIED])
+    losses = np.array([_losses(judge(float(t))) for t in _TRIED])
     plain = int(np.flatnonzero(_TRIED == 1.0)[0])
     for half in (0, 1):
         best = int(losses[:, half].argmin())
@@ -266,15 +269,16 @@ def _lowest(x: Floats, values: Floats) -> float:
     return math.exp(-b / (2.0 * a)) if a > 0.0 else math.exp(x[int(values.argmin())])
 
 
-def _judge(pipe: SparseCRFPipe, examples: Sequence[Example], temperature: float) -> _Judged:
+def _judge(
+    pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, temperature: float
+) -> _Judged:
     """Predict by a temperature, without thresholds, and compare with gold annotation."""
     labels: list[str] = []
     found: list[tuple[float, bool, bool]] = []
     counts: Counter[str] = Counter()
     is_even = False
     with _predicting(pipe, temperature):
-        shown = track(examples, "Judging", "docs", len(examples))
-        for batch in minibatch(shown, BATCH_SIZE):  # type: ignore[no-untyped-call]
+        for batch in minibatch(shown.over(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
             predictions = pipe.predict([example.predicted for example in batch])
             for golden, judgements in _judgements(pipe, batch, predictions):
                 is_even = not is_even

@@ -2,9 +2,9 @@ r"""Weights as text, a weight a line, and models changed by such lines.
 
     kind <tab> test <tab> label before <tab> label <tab> weight
 
-kind is `u` for a test conjoined with the label, `b` with the pair of labels. The test is its name
-(see `names`), or its hash as in 0x0123456789abcdef. The label before is `#` where kind is `u`, and
-`*` for the beginning of a sequence. `*0` for a label stands for the first cluster of labels. In
+kind is `u` for a feature conjoined with the label, `b` with the pair of labels. The feature is its
+name (see `names`), or its hash as in 0x0123456789abcdef. The label before is `#` where kind is `u`,
+and `*` for the beginning of a sequence. `*0` for a label stands for the first cluster of labels. In
 labels, a tab is \t, the ends of lines \n and \r, a backslash \\ and a first asterisk \*.
 """
 
@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
-from ..model.names import escape, read_hash, read_test
-from .explanation import NameOf
+from ..model.names import Names, escape, read_hash, read_test
 
 HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
 Weights: TypeAlias = dict[tuple[int, int, int], np.floating]  # hash, label before or -1, label
@@ -30,8 +29,8 @@ _STAR = "*"
 _WEIGHT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def dump(model: CRFModel, names: NameOf) -> Iterator[str]:
-    """Write the weights, a line each without its end; those of a test follow each other."""
+def dump(model: CRFModel, names: Names) -> Iterator[str]:
+    """Write the weights, a line each without its end; those of a feature follow each other."""
     clusters = [f"{_STAR}{c}" for c in range(model.n_outcomes - len(model.labels))]
     labels = [*map(_write_label, model.labels)]
     for kind, table, here in (("u", model.unigram, labels + clusters), ("b", model.bigram, labels)):
@@ -65,7 +64,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Patched:
-    """A changed model. names: of the tests that were named in the lines, by hash; n_changes:
+    """A changed model. names: of the features that were named in the lines, by hash; n_changes:
     number of lines.
     """
 

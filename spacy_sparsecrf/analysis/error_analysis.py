@@ -130,7 +130,8 @@ def find_mistakes(
     label, word: explain only mistakes with this gold or predicted label, and with this word in
     either span, in upper or lower case; most: of them, those of which the model is surest.
     RETURNS: what can be shown as a page, see `render`.
-    RAISES: SparseCRFError where no token has a gold label, or there are several chains.
+    RAISES: SparseCRFError where no token has a gold label, there are several chains, or `label` is
+        neither a label of the component nor of the annotation.
     """
     pipe.check_one_chain()
     found = _Comparison(pipe)
@@ -138,6 +139,9 @@ def find_mistakes(
         found.add(batch, label, word.lower())
     if not found.n_gold:
         raise SparseCRFError(Errors.SC640.format(name=pipe.name))
+    known = dict.fromkeys((*pipe.labels, *(score.label for score in found.matches.scores())))
+    if label and label not in known:
+        raise SparseCRFError(Errors.SC647.format(label=label, known=", ".join(filter(None, known))))
     chosen = sorted(found.mistakes, key=lambda each: (-each.sure, each.doc, each.pair.extent))
     shown = track(chosen[:most], "Explaining", "mistakes", len(chosen[:most]))
     return Report(

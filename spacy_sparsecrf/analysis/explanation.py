@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..corpus.encoded import Observations
 from ..corpus.numbering import find_keys
 from ..model.model import CRFModel, WeightTable
-from ..model.names import ALWAYS, escape
+from ..model.names import ALWAYS, Names, escape
 from ..pages.rendering import Page
 
 BOUNDARY = ""  # stands for the label before a sequence's first
@@ -19,13 +19,6 @@ START = "(start)"  # what it is called
 
 Rivals: TypeAlias = tuple[int | None, int | None]  # label before and label, None where none is
 Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 for none, and label
-
-
-class NameOf(Protocol):
-    """Tells the names of tests by their hashes."""
-
-    def __getitem__(self, key: int, /) -> str:
-        """The name of a test, or its hash as a text."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +35,10 @@ class Transition:
 
 @dataclass(frozen=True)
 class TestWeight:
-    """The weight of a test with a label, or with a pair of labels.
+    """The weight of a feature with a label, or with a pair of labels.
 
     test: name, or hash; previous: the label before, "" at the beginning of a sequence, None where
-    the test is conjoined with the label alone; label; weight.
+    the feature is conjoined with the label alone; label; weight.
     """
 
     test: str
@@ -56,7 +49,7 @@ class TestWeight:
 
 @dataclass(frozen=True)
 class LabelExplanation:
-    """The strongest tests of a label.
+    """The strongest features of a label.
 
     label: or cluster of labels; supporting: weights > 0, descending; opposing: weights < 0,
     ascending; n_active: number of all its weights, without transitions.
@@ -117,7 +110,7 @@ class Contribution:
 
     @property
     def name(self) -> str:
-        """The test, and the pair of labels that it is conjoined with."""
+        """The feature, and the pair of labels that it is conjoined with."""
         if self.previous is None:
             return self.test
         pair = f"{escape(self.previous) or START} -> {escape(self.label)}"
@@ -198,12 +191,12 @@ def outcome_names(model: CRFModel) -> list[str]:
 
 
 def explain_model(
-    model: CRFModel, names: NameOf, always: Collection[int], n: int
+    model: CRFModel, names: Names, always: Collection[int], n: int
 ) -> ModelExplanation:
     """Explain a model.
 
-    names: of tests; always: hashes of the tests that read nothing; n: number of tests for, and
-    against, each label.
+    names: of features; always: hashes of the features that read nothing; n: number of features for,
+    and against, each label.
     """
     before = [*model.labels, BOUNDARY]
     transitions: defaultdict[tuple[int, int], float] = defaultdict(float)
@@ -225,7 +218,7 @@ def explain_model(
 
 
 def _explain_label(
-    label: str, weights: list[tuple[float, int, str | None]], names: NameOf, n: int
+    label: str, weights: list[tuple[float, int, str | None]], names: Names, n: int
 ) -> LabelExplanation:
     """Find the strongest of a label's weights: value, hash and label before."""
     ascending = sorted(weights, key=lambda entry: (entry[0], entry[1], entry[2] or ""))
@@ -241,7 +234,7 @@ def _explain_label(
 
 
 class _TestWeights:
-    """The weights of tests, looked up for the tests of a batch of tokens."""
+    """The weights of features, looked up for the features of a batch of tokens."""
 
     def __init__(self, table: WeightTable, hashes: NDArray[np.uint64]) -> None:
         self._table = table
@@ -252,7 +245,7 @@ class _TestWeights:
         return len(self._hashes)
 
     def at(self, t: int) -> Iterator[tuple[int, Pairs]]:
-        """The tests of token t that have weights: hash, and weights."""
+        """The features of token t that have weights: hash, and weights."""
         table = self._table
         for key, row in zip(self._hashes[t].tolist(), self._found[t].tolist(), strict=True):
             if row < 0:
@@ -272,7 +265,7 @@ class _Explainer:
         model: CRFModel,
         observations: Observations,
         labels: NDArray[np.int32],
-        names: NameOf,
+        names: Names,
         rivals: Mapping[int, int],
     ) -> None:
         self._names = names
@@ -348,15 +341,15 @@ def explain_tokens(
     labels: NDArray[np.int32],
     marginals: NDArray[np.float64],
     texts: Sequence[str],
-    names: NameOf,
+    names: Names,
     rivals: Mapping[int, int],
 ) -> Iterator[TokenExplanation]:
     """Explain the labels of tokens.
 
     observations: of N tokens; labels: [N] int32, ids; marginals: [N, Y], their probabilities;
-    texts: N texts of tokens; names: of tests; rivals: by position of a token to explain the id of
-    a label to compare its own to, -1 for the most probable other one. In a chain the differences at
-    tokens in a row that have rivals sum to the gap between the scores with all of the labels and
+    texts: N texts of tokens; names: of features; rivals: by position of a token to explain the id
+    of a label to compare its own to, -1 for the most probable other one. In a chain the differences
+    at tokens in a row that have rivals sum to the gap between the scores with all of the labels and
     with all of the rivals.
     """
     explainer = _Explainer(model, observations, labels, names, rivals)

@@ -27,6 +27,10 @@ Data: TypeAlias = Annotated[
     Path, typer.Argument(help="Gold Docs: a .spacy file, or a directory of them", exists=True)
 ]
 
+_NO_COMPONENT = (
+    "Give a pipeline with a component sparse_crf, sparse_crf_ner or sparse_crf_spans, as `spacy "
+    "train` saves it with a config of `python -m spacy_sparsecrf config`."
+)
 WIDTH = 60  # of a column; longer names stick out
 
 
@@ -57,9 +61,11 @@ def find(nlp: Language, model: str, name: str = "") -> SparseCRFPipe:
     RAISES: SparseCRFError if there is no such component, or more than one.
     """
     found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRFPipe)}
-    known = ", ".join(found) or "none"
+    known = ", ".join(found)
     if name not in found and (name or not found):
-        raise SparseCRFError(Errors.SC601.format(model=model, name=name or "...", known=known))
+        values = {"named": f" {name!r}" if name else "", "pipes": ", ".join(nlp.component_names)}
+        remedy = f"Choose one by --component: {known}." if found else _NO_COMPONENT
+        raise SparseCRFError(Errors.SC601.format(model=model, remedy=remedy, **values))
     if not name and len(found) > 1:
         raise SparseCRFError(Errors.SC602.format(model=model, n=len(found), known=known))
     return found[name or next(iter(found))]

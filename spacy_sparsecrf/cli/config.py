@@ -20,6 +20,10 @@ def config(
         str, typer.Option(help="Solver of a tagger, with penalties that suit it: SAG, SGDL1, ...")
     ] = "",
     lang: Annotated[str, typer.Option(help="Language code of the pipeline (default: en)")] = "",
+    no_sentencizer: Annotated[
+        bool,
+        typer.Option("--no-sentencizer", help="Leave out the pipe that cuts Docs into sentences"),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file")] = False,
 ) -> None:
     """Write a config for `spacy train`: of a tagger, of entities, of spans, or of a solver."""
@@ -28,7 +32,7 @@ def config(
             for each, text in shipped_configs().items():
                 typer.echo(f"{each:<27}{text.splitlines()[0].lstrip('# ')}")
             return
-        text = make_config(name, solver, lang)
+        text = make_config(name, solver, lang, sentencizer=not no_sentencizer)
         if output is None:
             typer.echo(text, nl=False)
             return
@@ -52,11 +56,12 @@ def shipped_configs() -> dict[str, str]:
     return dict(sorted(found.items())) | variants
 
 
-def make_config(name: str, solver: str = "", lang: str = "") -> str:
+def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: bool = True) -> str:
     """Return the text of a config.
 
     name: see `shipped_configs`, or that of a solver's config in earlier versions; solver: one of
-    `VARIANTS`, in any case, or "" for that of the config; lang: code of a language, or "" for "en".
+    `VARIANTS`, in any case, or "" for that of the config; lang: code of a language, or "" for "en";
+    sentencizer: whether a pipe cuts Docs into sentences.
     RAISES: SparseCRFError for an unknown name or solver, ImportError for an unknown language.
     """
     known = shipped_configs()
@@ -72,9 +77,13 @@ def make_config(name: str, solver: str = "", lang: str = "") -> str:
         name = f"{name} --solver {solvers[solver.lower()]}"
     if name not in known:
         raise SparseCRFError(Errors.SC607.format(name=name, known=", ".join(known)))
+    text = known[name]
+    if not sentencizer:
+        text = re.sub(r"(#.*\n)*\[components\.sentencizer\]\n.*\n\n?", "", text)
+        text = re.sub(r'(= \[)"sentencizer"(, )?', r"\1", text)
     if not lang:
-        return known[name]
+        return text
     from spacy.util import get_lang_class
 
     get_lang_class(lang)
-    return re.sub(r'^lang = "en"$', f'lang = "{lang}"', known[name], count=1, flags=re.MULTILINE)
+    return re.sub(r'^lang = "en"$', f'lang = "{lang}"', text, count=1, flags=re.MULTILINE)

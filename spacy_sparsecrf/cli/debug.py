@@ -19,6 +19,7 @@ from ..model.names import escape
 from ..pipeline.batchers import is_online
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import AlignmentCount
+from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
 from .common import Component, Data, find, print_table, read, reported
 
@@ -55,6 +56,7 @@ def debug(
         examples = read(nlp, data, "train_corpus")
         msg.divider(f"{pipe.name} on {data}")
         _print_labels(pipe, examples)
+        _print_cuts(nlp, examples)
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
@@ -110,7 +112,19 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         lost = f"{aligned.n_lost} of {aligned.n_gold} ({aligned.share:.2%})"
         msg.warn(f"Gold labels lost, as predicted tokens are cut otherwise: {lost}, {where}")
     elif n_gold:
-        msg.good("No gold label is lost: tokens are cut as in the gold Docs")
+        msg.good("No gold label is lost in training")
+
+
+def _print_cuts(nlp: Language, examples: Sequence[Example]) -> None:
+    """Print how many gold tokens new texts would not have, as the tokenizer cuts otherwise."""
+    cuts = TokenCuts(nlp.tokenizer)
+    for example in examples:
+        cuts.add(example.reference)
+    if cuts.n_others:
+        share = f"{cuts.n_others} of {cuts.n_tokens} ({cuts.share:.2%})"
+        msg.warn(f"Gold tokens that the tokenizer cuts otherwise: {share}, as {cuts.examples}")
+    else:
+        msg.good("The tokenizer cuts texts as the gold Docs are cut")
 
 
 def _print_size(pipe: SparseCRFPipe) -> None:

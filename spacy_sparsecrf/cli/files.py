@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,7 +34,10 @@ def _decode(path: Path, number: int, line: bytes) -> str:
     try:
         return line.decode("utf8")
     except UnicodeDecodeError as error:
-        message = Errors.SC610.format(path=path, line=number, reason=error.reason)
+        # Text of UTF-16 begins with a byte-order mark, or has a zero in each Latin letter.
+        is_wide = line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in line
+        values = {"reason": error.reason, "encoding": "utf-16" if is_wide else "latin1"}
+        message = Errors.SC610.format(path=path, line=number, **values)
         raise SparseCRFError(message) from error
 
 

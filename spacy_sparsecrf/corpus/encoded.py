@@ -15,19 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
+from . import numbering
 from .arrays import MEMORY, Array, Memory
-from .numbering import (
-    Hashes,
-    Ints,
-    Longs,
-    RowIndex,
-    by_frequency,
-    by_hash,
-    distinct_rows,
-    inverted,
-    number_tests,
-    without_rare,
-)
+from .numbering import Hashes, Ints, Longs
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -156,7 +146,7 @@ class EncodedCorpus:
 
     def n_potential(self, n_labels: int) -> int:
         """Count the potential weights K = sum of Y per unigram and Y² (+ Y for the start
-        label) per bigram test (Lavergne 2010, section 2.1 and footnote 2).
+        label) per bigram feature (Lavergne 2010, section 2.1 and footnote 2).
         """
         pairs = n_labels * (n_labels + int(self.start_label))
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
@@ -164,15 +154,15 @@ class EncodedCorpus:
     def with_ties_by_hash(self) -> EncodedCorpus:
         """Return the corpus with features of equal frequency numbered by hash, as in the past."""
         n_tests = len(self.unigram_keys) - len(self.value_tests)
-        unigram = by_hash(self.unigram_keys[:n_tests], self.uni_indices)
-        bigram = by_hash(self.bigram_keys, self.ctx_indices)
+        unigram = numbering.by_hash(self.unigram_keys[:n_tests], self.uni_indices)
+        bigram = numbering.by_hash(self.bigram_keys, self.ctx_indices)
         keys = self.unigram_keys[unigram], self.unigram_keys[n_tests:]
         return replace(
             self,
             unigram_keys=np.concatenate(keys),
-            uni_indices=inverted(unigram)[self.uni_indices],
+            uni_indices=numbering.positions(unigram, n_tests)[self.uni_indices],
             bigram_keys=self.bigram_keys[bigram],
-            ctx_indices=inverted(bigram)[self.ctx_indices],
+            ctx_indices=numbering.positions(bigram, len(bigram))[self.ctx_indices],
         )
 
 
@@ -240,8 +230,8 @@ class CorpusBuilder:
         self._draft = Draft() if draft is None else draft
         self._n_tokens = self._n_sequences = 0
         self._value_keys: Hashes = np.empty(0, np.uint64)
-        self.tests = RowIndex(1)
-        self.rows: RowIndex | None = None
+        self.tests = numbering.RowIndex(1)
+        self.rows: numbering.RowIndex | None = None
         self.start_label = True
 
     def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
@@ -259,7 +249,7 @@ class CorpusBuilder:
         hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
         present, n_sequences = hashes != 0, len(observations.offsets) - 1
         if self.rows is None:
-            self.rows = RowIndex(bigrams.shape[1])
+            self.rows = numbering.RowIndex(bigrams.shape[1])
             self._draft.append(offsets=np.zeros(1))
         self.start_label = observations.start_label
         self._draft.append(
@@ -297,10 +287,10 @@ class CorpusBuilder:
         if self.rows is None:
             raise SparseCRFError(Errors.SC302)
         n_tokens, draft = self._n_tokens, self._draft
-        rows = without_rare(self.rows.rows, min_freq, self.rows.counts)
-        representatives, context = distinct_rows(rows)
-        bigram_keys, ctx_indptr, ctx_indices = number_tests(rows[representatives])
-        order, number = by_frequency(self.tests, min_freq)
+        rows = numbering.without_rare(self.rows.rows, min_freq, self.rows.counts)
+        representatives, context = numbering.distinct_rows(rows)
+        bigram_keys, ctx_indptr, ctx_indices = numbering.number_tests(rows[representatives])
+        order, number = numbering.by_frequency(self.tests, min_freq)
         if min_freq > 1 and not (len(order) or len(bigram_keys) or self.has_values):
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
         # Real values come after the features of tokens.

@@ -167,8 +167,7 @@ def check_directory(directory: Path) -> None:
     except NotADirectoryError:
         found = {path.name} if path.exists() else set()
     except OSError as error:
-        message = Errors.SC345.format(path=directory, reason=error.strerror)
-        raise SparseCRFError(message) from error
+        raise SparseCRFError(Errors.SC345.format(path=directory, reason=error.strerror)) from error
     if not found <= own:
         raise SparseCRFError(Errors.SC349.format(path=path))
 

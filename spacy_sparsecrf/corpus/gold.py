@@ -9,13 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
-from .encoded import MISSING, EncodedCorpus
-
-Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from .encoded import MISSING, EncodedCorpus, Floats, Mask
 
 
 @dataclass(frozen=True)

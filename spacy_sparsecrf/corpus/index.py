@@ -12,18 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
+from . import numbering
 from .encoded import CorpusBuilder, EncodedCorpus, Floats
 from .files import REAL_VALUES
-from .numbering import (
-    Hashes,
-    Ints,
-    Longs,
-    distinct_rows,
-    find_keys,
-    inverted,
-    number_tests,
-    without_rare,
-)
+from .numbering import Hashes, Ints, Longs
 
 
 class Tests(NamedTuple):
@@ -92,7 +84,7 @@ class CorpusPart(NamedTuple):
 
     def encoded(self, index: Index, contexts: Ints) -> EncodedCorpus:
         """Return the part with the numbers of an index; contexts: [C], contexts of its rows."""
-        number = find_keys(index.unigram_keys, self.tests.keys).astype(np.int32)
+        number = numbering.find_keys(index.unigram_keys, self.tests.keys).astype(np.int32)
         indptr, indices = self.uni_indptr, number[self.uni_indices]
         if (number < 0).any():
             kept = np.append(0, np.cumsum(indices >= 0))
@@ -127,7 +119,7 @@ def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
 def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
     """Merge the rows of parts; RETURNS: them, and for each part the numbers [C] of its rows."""
     hashes = np.concatenate([part.hashes for part in parts])
-    representatives, numbers = distinct_rows(hashes)
+    representatives, numbers = numbering.distinct_rows(hashes)
     counts = np.zeros(len(representatives), np.int64)
     np.add.at(counts, numbers, np.concatenate([part.counts for part in parts]))
     ends = np.cumsum([len(part.hashes) for part in parts])
@@ -144,9 +136,9 @@ def build_index(tests: Tests, rows: ConjoinedRows, min_freq: int = 1) -> tuple[I
     if len(tests.keys) > np.iinfo(np.int32).max:
         raise SparseCRFError(Errors.SC301.format(n=len(tests.keys)))
     order = np.lexsort((tests.arrival, -tests.counts))
-    hashes = without_rare(rows.hashes, min_freq, rows.counts)
-    representatives, context = distinct_rows(hashes)
-    bigram_keys, ctx_indptr, ctx_indices = number_tests(hashes[representatives])
+    hashes = numbering.without_rare(rows.hashes, min_freq, rows.counts)
+    representatives, context = numbering.distinct_rows(hashes)
+    bigram_keys, ctx_indptr, ctx_indices = numbering.number_tests(hashes[representatives])
     return Index(tests.keys[order], bigram_keys, ctx_indptr, ctx_indices), context
 
 
@@ -208,14 +200,14 @@ def part_of(builder: CorpusBuilder) -> CorpusPart | None:
         raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
     keys, arrived = builder.tests.rows[:, 0], builder.arrived
     order = np.argsort(keys)
-    representatives, number = distinct_rows(builder.rows.rows)
+    representatives, number = numbering.distinct_rows(builder.rows.rows)
     hashes, n_tokens = builder.rows.rows[representatives], builder.rows.counts[representatives]
     return CorpusPart(
         offsets=arrived("offsets"),
         labels=arrived("labels"),
         weights=arrived("weights"),
         uni_indptr=np.append(0, np.cumsum(arrived("n_tests"), dtype=np.int64)),
-        uni_indices=inverted(order)[arrived("tests")],
+        uni_indices=numbering.positions(order, len(order))[arrived("tests")],
         context=number[arrived("context")],
         tests=Tests(keys[order], builder.tests.counts[order], order),
         rows=ConjoinedRows(hashes, n_tokens),

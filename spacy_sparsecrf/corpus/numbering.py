@@ -57,17 +57,18 @@ class RowIndex:
         if most > np.iinfo(np.int32).max:
             raise SparseCRFError(Errors.SC301.format(n=most))
         if most > len(self._rows):
-            capacity = max(most, 2 * self._n)
-            self._rows = _longer(self._rows, capacity)
-            self._counts = _longer(self._counts, capacity)
-            self._slots = np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
+            self._rows, self._counts = grown(self._rows, most), grown(self._counts, most)
+            self._slots = np.full(1 << (2 * len(self._rows) - 1).bit_length(), -1, np.int32)
             enter_all(self._slots, self._rows, self._n)
         arguments = self._slots, self._rows, self._counts, self._n
         self._n = number_rows(*arguments, queries, numbers)
 
 
-def _longer(array: Array, n: int) -> Array:
-    longer = np.zeros((n, *array.shape[1:]), array.dtype)
+def grown(array: Array, n: int, value: float = 0) -> Array:
+    """Return an array with room for n items: itself, or one twice as long; value: of new items."""
+    if n <= len(array):
+        return array
+    longer = np.full((max(n, 2 * len(array)), *array.shape[1:]), value, array.dtype)
     longer[: len(array)] = array
     return longer
 
@@ -83,11 +84,11 @@ def distinct(hashes: Hashes) -> tuple[Hashes, Ints, Longs]:
     return index.rows[:, 0], numbers, index.counts
 
 
-def inverted(order: Longs) -> Ints:
-    """Return the inverse of a permutation: [n] int32."""
-    positions = np.empty(len(order), np.int32)
-    positions[order] = np.arange(len(order), dtype=np.int32)
-    return positions
+def positions(chosen: NDArray[np.integer], n: int) -> Ints:
+    """Return the position of each number below n among those chosen, -1 for others: [n] int32."""
+    found = np.full(n, -1, np.int32)
+    found[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return found
 
 
 def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
@@ -104,7 +105,7 @@ def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     keys, ids, counts = distinct(hashes[present])
     order = np.argsort(-counts, kind="stable")
     indptr = np.append(0, np.cumsum(present.sum(axis=1, dtype=np.int64)))
-    return keys[order], indptr, inverted(order)[ids]
+    return keys[order], indptr, positions(order, len(order))[ids]
 
 
 def by_hash(keys: Hashes, ids: Ints) -> Longs:
@@ -122,9 +123,7 @@ def by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
     """
     order = np.argsort(-tests.counts, kind="stable")
     order = order[: int((tests.counts >= min_freq).sum())]
-    number = np.full(len(tests.counts), -1, np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
-    return order, number
+    return order, positions(order, len(tests.counts))
 
 
 def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs | None = None) -> Hashes:

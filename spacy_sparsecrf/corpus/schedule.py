@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoded import EncodedCorpus
+from .encoded import EncodedCorpus, Mask
 from .numbering import find_keys
 
 Longs = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Keys = NDArray[np.uint64]
 
 REQUIRE = ("all", "any", "none")

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ..corpus.encoded import Observations
 from ..corpus.numbering import find_keys
 from ..corpus.readings import Readings, Templates
-from ..kernels.compiled import bind
 from ..kernels.layout import SharedPairs, Tokens, Values
 from ..kernels.model_lookup import (
     KeptSums,
@@ -28,6 +27,7 @@ from ..kernels.model_lookup import (
     score_words,
     sum_groups,
 )
+from ..kernels.numba_support import bind
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
 from .legal import search_all

@@ -43,7 +43,7 @@ class Gathered(EncodedExamples):
         return self
 
     def names(self, keys: Hashes) -> dict[int, str]:
-        """The names of tests, by hash; see `NameRecord`."""
+        """The names of features, by hash; see `NameRecord`."""
         assert isinstance(self.partition, TrainingPartition)
         found = self.partition.ask("names", keys)
         return {key: name for each in found for key, name in each.items()}
@@ -81,10 +81,7 @@ def divide(
 
 
 def check_divisible(job: Job) -> None:
-    """Check that the corpus may be in parts.
-
-    RAISES: SparseCRFError that names the setting.
-    """
+    """Check that the corpus may be in parts. RAISES: SparseCRFError that names the setting."""
     setup = job.setup
     learning, defaults = setup.settings.learning, LearningSettings()
     block = f"components.{setup.name}"
@@ -113,7 +110,7 @@ def _is_annotated(name: str, nlp: Language | None) -> bool:
 
 
 def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
-    """Let a pool read a corpus, number its tests, and encode it.
+    """Let a pool read a corpus, number its features, and encode it.
 
     sizes: [F] int64, bytes of its files; coverage: what features read is added to it.
     RAISES: SparseCRFError for examples that cannot be learnt from.

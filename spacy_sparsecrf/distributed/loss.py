@@ -102,7 +102,7 @@ class _Weights(NamedTuple):
 
 
 class _ShardLoss:
-    """The loss of a shard, on those tests that occur in it. number: of the shard."""
+    """The loss of a shard, on those features that occur in it. number: of the shard."""
 
     def __init__(
         self, number: int, corpus: EncodedCorpus, problem: ShardProblem, workers: Workers
@@ -276,18 +276,15 @@ class Partition(NamedTuple):
     shard_ptr: Longs
     bounds: list[tuple[int, int]]
 
-    @property
-    def n_shards(self) -> int:
-        """Leaves L."""
-        return len(self.shard_ptr) - 1
-
     def ask(self, method: str, *given: Any, keep: bool = False) -> list[Any]:
         """Ask all workers for the same; see `WorkerPool.ask`."""
         return self.pool.ask(method, [given] * len(self.pool), keep=keep)
 
-    def summed(self, method: str, *given: Any) -> Floats | None:
-        """Add the workers' sums over the tree; None where there is nothing."""
-        return sum_over_tree(chain.from_iterable(self.ask(method, *given)))
+    def summed(self, method: str, *given: Any) -> Floats:
+        """Add the workers' sums over the tree; there is one, as some shard has gold labels."""
+        sums = sum_over_tree(chain.from_iterable(self.ask(method, *given)))
+        assert sums is not None
+        return sums
 
 
 class PartitionedWorkingLoss(OffsetLoss):
@@ -319,16 +316,14 @@ class PartitionedWorkingLoss(OffsetLoss):
         RETURNS: the sum of what they yield, and n, the shards that have anything to learn from.
         """
         given = self.coordinates, visit
-        sums = self._loss.partition.summed("mix", *map(self._loss.partition.pool.share, given))
-        assert sums is not None
-        return sums, self._loss.n_present
+        shared = map(self._loss.partition.pool.share, given)
+        return self._loss.partition.summed("mix", *shared), self._loss.n_present
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
         self._loss.evaluated = self, self, weights
         sums = self._loss.partition.summed("evaluate", *self.given(weights))
-        assert sums is not None
         if not np.isfinite(sums[-1]):
             return np.inf, np.zeros_like(theta)
         return float(sums[-1]), sums[:-1]
@@ -337,18 +332,14 @@ class PartitionedWorkingLoss(OffsetLoss):
         """The gradient where other weights of the model, all of them ours, were evaluated last."""
         loss = self._loss
         loss.evaluated = self, last, weights
-        sums = loss.partition.summed("gradient", *self.named, *last.given(weights))
-        assert sums is not None
-        return sums
+        return loss.partition.summed("gradient", *self.named, *last.given(weights))
 
     def curvature(self, gradient: Floats) -> Floats:
         """About the diagonal of the Hessian where a gradient with all our weights was taken."""
         assert self._loss.evaluated is not None
         more, last, weights = self._loss.evaluated
-        given = *more.named, *last.given(weights)
-        sums = self._loss.partition.summed("curvature", *self.named, *given)
-        assert sums is not None
-        return np.maximum(sums, 0.0)
+        given = *self.named, *more.named, *last.given(weights)
+        return np.maximum(self._loss.partition.summed("curvature", *given), 0.0)
 
 
 class PartitionedLoss:
@@ -401,7 +392,7 @@ class PartitionedLoss:
         Where a sum over shards exceeds it, it exceeds its share in a shard. So shards report first
         where that is so, and then the gradients there are summed.
         """
-        share = threshold * _ROUNDED / self.partition.n_shards
+        share = threshold * _ROUNDED / (len(self.partition.shard_ptr) - 1)
         weights = working.model_weights(theta)
         found = self.partition.ask("candidates", *working.given(weights), share)
         wanted = distinct(np.concatenate([working.coordinates, *found]))

@@ -51,6 +51,6 @@ class Ray:
         """
         if find_spec("ray") is None:
             raise MissingExtraError(Errors.SC905)
-        from .ray_pool import RayWorkerPool, Resources
+        from .ray_pool import RayWorkerPool
 
-        return RayWorkerPool(Resources(**vars(self)), make)
+        return RayWorkerPool(self, make)

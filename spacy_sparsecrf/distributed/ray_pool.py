@@ -36,15 +36,6 @@ _STORE_BYTES = 200_000_000
 _pools: list[bool] = []
 
 
-class Resources(NamedTuple):
-    """Resources of a pool; see `ray_engine.Ray`."""
-
-    num_workers: int
-    address: str | None
-    cpus_per_worker: int
-    max_restarts: int
-
-
 class TimedResult(NamedTuple):
     """The result of a worker, its seconds, and its peak memory so far in MB."""
 
@@ -81,12 +72,12 @@ def _quiet() -> Iterator[None]:
 class RayWorkerPool:
     """A pool of actors; see `WorkerPool`.
 
-    on: its resources; make: creates a worker. If Ray runs in this process already, its cluster is
-    used, and left running.
+    on: settings of `ray_engine.Ray`; make: creates a worker. If Ray runs in this process already,
+    its cluster is used, and left running.
     RAISES: SparseCRFError where no cluster can be reached, or it has too few cores, or none free.
     """
 
-    def __init__(self, on: Resources, make: Callable[[], Any]) -> None:
+    def __init__(self, on: Any, make: Callable[[], Any]) -> None:
         self._on = on
         self._n_lost = 0
         # Seconds that each worker computed since the last report, and its memory in MB.
@@ -104,7 +95,7 @@ class RayWorkerPool:
             begun = [actor.begin.remote() for actor in self._actors]
             if len(ray.wait(begun, num_returns=len(begun), timeout=_PATIENCE)[0]) < len(begun):
                 self.close()
-                raise SparseCRFError(Errors.SC910.format(**on._asdict()))
+                raise SparseCRFError(Errors.SC910.format(**vars(on)))
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -173,10 +164,6 @@ class RayWorkerPool:
             except RayActorError as again:
                 error = again
 
-    def lose(self, i: int) -> None:
-        """End the process of worker i, as a failing machine would."""
-        ray.kill(self._actors[i])
-
     def share(self, value: Any) -> Any:
         """See `WorkerPool.share`."""
         return ray.put(value)
@@ -198,7 +185,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
-def _connect(on: Resources) -> bool:
+def _connect(on: Any) -> bool:
     """Reach a cluster, or start one. RETURNS: whether it was started here."""
     if ray.is_initialized():
         _pools.extend(_pools[:1])

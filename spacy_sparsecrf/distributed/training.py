@@ -42,10 +42,15 @@ class WorkerShard:
     _losses: ShardLosses
 
     def begin(self, problem: ShardProblem) -> tuple[int, int]:
-        """Receive the problem. RETURNS: the number of shards and sequences to learn from."""
+        """Receive the problem; then the methods of `ShardLosses` are also those of the worker.
+
+        RETURNS: the number of shards and sequences to learn from.
+        """
         self._problem = problem
         own = self.corpus, self.shard_ptr, self.first
         self._losses = ShardLosses(*own, problem, self.workers)
+        for name in ("evaluate", "gradient", "curvature", "candidates", "descent_coordinates"):
+            setattr(self, name, getattr(self._losses, name))
         return len(self._losses), self._losses.n_examples
 
     def digests(self) -> list[str]:
@@ -53,26 +58,6 @@ class WorkerShard:
         ends = self.shard_ptr.tolist()
         shards = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
         return [digest(*_identifying_arrays(shard)) for shard in shards]
-
-    def evaluate(self, *given: Any) -> Partials:
-        """See `ShardLosses.evaluate`."""
-        return self._losses.evaluate(*given)
-
-    def gradient(self, *given: Any) -> Partials:
-        """See `ShardLosses.gradient`."""
-        return self._losses.gradient(*given)
-
-    def curvature(self, *given: Any) -> Partials:
-        """See `ShardLosses.curvature`."""
-        return self._losses.curvature(*given)
-
-    def candidates(self, *given: Any) -> Longs:
-        """See `ShardLosses.candidates`."""
-        return self._losses.candidates(*given)
-
-    def descent_coordinates(self) -> Longs:
-        """See `ShardLosses.descent_coordinates`."""
-        return self._losses.descent_coordinates()
 
     def mix(self, coordinates: Longs, begun: Pass) -> Partials:
         """Sum the results of a pass over each shard; see `Pass.over`."""
@@ -111,11 +96,7 @@ class PartitionedTraining(Training):
     """
 
     def __init__(
-        self,
-        corpus: EncodedCorpus,
-        *given: Any,
-        partition: Partition,
-        **options: Any,
+        self, corpus: EncodedCorpus, *given: Any, partition: Partition, **options: Any
     ) -> None:
         self.partition = partition
         super().__init__(corpus, *given, **options)

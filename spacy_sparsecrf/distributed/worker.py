@@ -13,17 +13,8 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
+from ..corpus import index
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.index import (
-    ConjoinedRows,
-    CorpusPart,
-    Index,
-    Tests,
-    joined,
-    merged_tests,
-    sliced,
-    without_sequences,
-)
 from ..corpus.numbering import Hashes, Ints, Longs
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
@@ -60,13 +51,13 @@ class Survey:
     """A worker's summary of the files that it has read.
 
     lengths: of each file the tokens [S] of its sequences; rows: of each file its distinct rows of
-    tests of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
-    coverage: what features have read; n_tests: distinct tests of files; start_label: see
+    features of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
+    coverage: what features have read; n_tests: distinct features of files; start_label: see
     `EncodedCorpus`.
     """
 
     lengths: list[Longs] = field(default_factory=list)
-    rows: list[ConjoinedRows | None] = field(default_factory=list)
+    rows: list[index.ConjoinedRows | None] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     compiled: EncodedExamples = field(default_factory=EncodedExamples)
     coverage: Coverage = field(default_factory=Coverage)
@@ -83,14 +74,14 @@ class EncodingPlan(NamedTuple):
     """
 
     labels: list[str]
-    whole: Index
+    whole: index.Index
     contexts: list[Ints]
     starts: Longs
     shard_ptr: Longs
 
 
 class _File(NamedTuple):
-    part: CorpusPart | None
+    part: index.CorpusPart | None
     record: NameRecord | None
 
 
@@ -131,8 +122,8 @@ class Worker(WorkerShard):
         self._files[number] = _File(part, record)
         return found
 
-    def tests(self, first: int, last: int, low: int, high: int) -> Tests:
-        """The tests of the files first:last whose hashes are low:high, both included.
+    def tests(self, first: int, last: int, low: int, high: int) -> index.Tests:
+        """The features of the files first:last whose hashes are low:high, both included.
 
         Files of a worker that was lost after its survey are read here.
         """
@@ -141,7 +132,7 @@ class Worker(WorkerShard):
                 self._read(number)
         parts = [(number, self._files[number].part) for number in range(first, last)]
         tests = [part.tests.of_part(number) for number, part in parts if part is not None]
-        return merged_tests([own.between(low, high) for own in tests])
+        return index.merged_tests([own.between(low, high) for own in tests])
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
         """The sequences first:last of the whole corpus; missing files are read."""
@@ -156,8 +147,8 @@ class Worker(WorkerShard):
             part = self._files[number].part
             assert part is not None
             whole = part.encoded(plan.whole, plan.contexts[number])
-            found.append(sliced(whole, low - begin, high - begin))
-        corpus = joined(found) if found else without_sequences(plan.whole)
+            found.append(index.sliced(whole, low - begin, high - begin))
+        corpus = index.joined(found) if found else index.without_sequences(plan.whole)
         target = self._brief.setup.target
         self._labels, labels, sets = self._label_ids.final(corpus.labels, target)
         return replace(corpus, labels=labels, sets=sets)
@@ -179,7 +170,7 @@ class Worker(WorkerShard):
         return self._labels, int((self.corpus.labels == MISSING).sum())
 
     def names(self, keys: Hashes) -> dict[int, str]:
-        """The names of tests, by hash, of those that occur in files that were read."""
+        """The names of features, by hash, of those that occur in files that were read."""
         found: dict[int, str] = {}
         for file in self._files.values():
             if file.record is not None:

@@ -186,10 +186,7 @@ def pack(lists: Mapping[str, WordClasses]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, WordClasses]:
-    """Read what `pack` wrote.
-
-    RAISES: SparseCRFError for anything else.
-    """
+    """Read what `pack` wrote. RAISES: SparseCRFError for anything else."""
     with told(Errors.SC148):
         at = data.index(b"\n") + 1
         head = parse(data[:at])

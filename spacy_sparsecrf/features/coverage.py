@@ -16,6 +16,7 @@ from ..corpus.readings import Readings
 from .featurizer import PlanFeaturizer
 from .plan import TemplatePlan
 
+_RARE = 0.5  # share of tokens: fewer than this have a value of an attribute that is mostly missing
 _CHANCE = 1e-6
 """How likely tokens without a value are, taken as independent, from which nothing is amiss."""
 
@@ -47,6 +48,15 @@ class Coverage:
     def missing(self) -> list[str]:
         """The attributes that no token has."""
         return [name for name, count in self.counts.items() if not count and self.n_tokens]
+
+    @property
+    def rare(self) -> dict[str, float]:
+        """The share of tokens that have a value of each attribute that most tokens lack.
+
+        Entities and spans have few tokens by nature, and are left out.
+        """
+        shares = self.shares.items()
+        return {x: p for x, p in shares if p < _RARE and not x.startswith(("ent_", "span("))}
 
     @property
     def shares(self) -> dict[str, float]:

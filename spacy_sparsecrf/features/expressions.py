@@ -51,10 +51,7 @@ class Expression:
         self._where = {"number": number, "template": template}
 
     def __call__(self, word: str) -> "Value":
-        """Search a word.
-
-        RAISES: SparseCRFError if that takes too long.
-        """
+        """Search a word. RAISES: SparseCRFError if that takes too long."""
         try:
             found = self._search(word)
         except TimeoutError:

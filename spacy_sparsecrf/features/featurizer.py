@@ -1,8 +1,8 @@
-"""Doc -> hashed observation tests, without a Python string per token."""
+"""Doc -> hashed observation features, without a Python string per token."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .lexemes import LexemeTable, Reader
 
 
+ClassesByName: TypeAlias = dict[str, WordClasses]
+
+
 class Conjunction(Protocol):
     """A template or pattern as names need it; see `Template`."""
 
@@ -42,15 +45,8 @@ class Conjunction(Protocol):
         """The part that it is conjoined with: "u", "b" or "ub"."""
 
 
-class NamesOfCells(Protocol):
-    """Names features by the cells that they were hashed from; see `CellNames`."""
-
-    def names(self, readings: Readings, p: int, at: NDArray[np.int64], /) -> Sequence[str | None]:
-        """Name the features of column p at tokens [n]; None where a value is not known."""
-
-
 class PlanFeaturizer(ABC):
-    """Hashes the tests that a plan lays out, at each token of Docs.
+    """Hashes the features that a plan lays out, at each token of Docs.
 
     templates: the texts that `TemplatePlan.first` numbers; start_label: see `Featurizer`.
     The attribute `watch` is None, or a function that is shown each plan and annotations [N, A] that
@@ -81,7 +77,7 @@ class PlanFeaturizer(ABC):
         return [ALWAYS]
 
     @property
-    def names_of_cells(self) -> Callable[..., NamesOfCells] | None:
+    def names_of_cells(self) -> Callable[..., Any] | None:
         """The factory of feature names; None for `CellNames`, whose arguments it gets."""
         return None
 
@@ -93,7 +89,7 @@ class PlanFeaturizer(ABC):
         self.restore(learnt)
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-        """Hash the tests of Docs.
+        """Hash the features of Docs.
 
         docs: are not changed; may be empty, and of several vocabs.
         sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
@@ -103,7 +99,7 @@ class PlanFeaturizer(ABC):
         return self.observe(self.readings(docs, sequences))
 
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
-        """Read the values that are to be tested, for who need not see every test.
+        """Read the values that are to be tested, for who need not see every feature.
 
         docs, sequences: as for `__call__`.
         RETURNS: the readings of all their tokens, in order, for each run of Docs of one vocab.
@@ -114,7 +110,7 @@ class PlanFeaturizer(ABC):
         return [self._read(run, sequences) for run in by_vocab(docs) if any(map(len, run))]
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
-        """Hash the tests of what `readings` returned."""
+        """Hash the features of what `readings` returned."""
         templates = readings[0].templates if readings else self.plan.first_templates
         hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
@@ -180,7 +176,7 @@ class PlanFeaturizer(ABC):
 
 @crf_features("spacy_sparsecrf.Templates.v1")
 class Featurizer(PlanFeaturizer):
-    """Hashes the tests of templates at each token of Docs.
+    """Hashes the features of templates at each token of Docs.
 
     A hash depends on the canonical text of the template's tests and on the strings that they
     read: neither on the template's kind and position, nor on process, machine or vocab. Only
@@ -307,15 +303,9 @@ class Featurizer(PlanFeaturizer):
         self._learn(learnt.get("phrases"), learnt.get("vector_width", 0), classes)
 
     def _learn(
-        self,
-        lists: dict[str, list[Tokens]] | None,
-        width: int,
-        classes: dict[str, WordClasses] | None,
+        self, lists: dict[str, list[Tokens]] | None, width: int, classes: ClassesByName | None
     ) -> None:
-        """Lay templates out.
-
-        lists, classes: None where not read yet; width: of vectors, 0 where unknown.
-        """
+        """Lay templates out. lists, classes: None if not read yet; width: of vectors, or 0."""
         self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
         self._lists, self._vector_width, self._token_readers = lists, width, None
         self._classes, self._table = classes, None
@@ -365,7 +355,7 @@ class Featurizer(PlanFeaturizer):
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
         """Read the values that are to be tested, see `PlanFeaturizer.readings`.
 
-        The first Docs with tokens tell how many dimensions vectors have, hence how many tests
+        The first Docs with tokens tell how many dimensions vectors have, hence how many features
         there are.
         """
         check_mode(sequences)

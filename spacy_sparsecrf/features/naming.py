@@ -28,14 +28,14 @@ from ..model.names import (
 from ..model.names import Value as NamedValue
 from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, Ngrams, Value
 from .classes import ClassReader
-from .featurizer import Featurizer, NamesOfCells, PlanFeaturizer, by_vocab
+from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of
 from .tokens import number_of, texts_of, value_of
 
 
 def hash_names(names: Sequence[str]) -> Hashes:
-    """Hash tests by their names, as they are hashed at a token: [n] uint64.
+    """Hash features by their names, as they are hashed at a token: [n] uint64.
 
     RAISES: ValueError for a malformed name.
     """
@@ -70,7 +70,7 @@ def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
 
 
 def constant_tests(features: Any) -> frozenset[int]:
-    """Hashes of the tests that read nothing: they are on at every token.
+    """Hashes of the features that read nothing: they are on at every token.
 
     RAISES: SparseCRFError for patterns that cannot be read.
     """
@@ -123,7 +123,7 @@ def _value(token: Token, name: str) -> Value:
 
 
 class CellNames:
-    """Names tests of templates by what their cells read, each distinct value once.
+    """Names features of templates by what their cells read, each distinct value once.
 
     features: made the hashes; vocab: of the tokens; tokens: what was read in Python.
     """
@@ -143,7 +143,7 @@ class CellNames:
         self._templates = {seed_of(template.key): template for template in parsed}
 
     def names(self, readings: Readings, p: int, at: Longs) -> list[str | None]:
-        """Name the tests of column p at tokens [n]; None where a value is not known, or other."""
+        """Name the features of column p at tokens [n]; None where a value is unknown, or other."""
         parts = range(*readings.templates.tests.part_ptr[p : p + 2])
         texts = [self._read(readings, p, k, at) for k in parts]
         form = self._form(readings, p)
@@ -183,7 +183,7 @@ class CellNames:
         return [known[number] for number in numbers]
 
     def _form(self, readings: Readings, p: int) -> str:
-        """The names of tests of column p, with %s for values."""
+        """The names of features of column p, with %s for values."""
         template = self._templates[int(readings.templates.tests.seeds[p])]
         return write_name((str(test).replace("%", "%%"), "%s") for test in template.tests)
 
@@ -191,7 +191,7 @@ class CellNames:
         return write_value(value)
 
     def _outside(self, p: int, part: int, distance: int) -> Value | Outside:
-        """The value of a part of the test p at a distance from the sequence."""
+        """The value of a part of the feature p at a distance from the sequence."""
         return Outside(distance)
 
     def _inside(self, readings: Readings, at: int, column: int) -> Value:
@@ -243,13 +243,13 @@ class _KeptNames(NamedTuple):
 
 
 class NameRecord:
-    """Remembers what was read from Docs, and names their tests afterwards.
+    """Remembers what was read from Docs, and names their features afterwards.
 
     Called like the features, it gives the same observations. It keeps the ids of words and
     annotations, 12 bytes a token, 8 for each annotation that templates or patterns read, and 1 or
     2 for each dimension of a vector.
 
-    features: hashes the tests.
+    features: hashes the features.
     store: where it keeps them.
     """
 
@@ -264,11 +264,11 @@ class NameRecord:
 
     @classmethod
     def of(cls, features: Any, store: Memory = MEMORY) -> "NameRecord | None":
-        """A record for features, or None for those of another kind, whose tests have no names."""
+        """A record of features, or None for those of another kind, which have no names."""
         return cls(features, store) if isinstance(features, PlanFeaturizer) else None
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-        """Hash the tests of Docs; see `Featurizer`."""
+        """Hash the features of Docs; see `Featurizer`."""
         found = []
         for of_vocab in by_vocab(docs):
             for readings in self._features.readings(of_vocab, sequences):
@@ -300,7 +300,7 @@ class NameRecord:
             yield kept.restore(self._lexical[kept.readings.lexicon]), kept.ends
 
     def observe(self) -> Observations:
-        """Hash the tests of what was read."""
+        """Hash the features of what was read."""
         return self._features.observe([readings for readings, _ in self.parts()])
 
     def refill(self, fill: Callable[[Readings, Longs], Readings], texts: Mapping[int, str]) -> None:
@@ -316,7 +316,7 @@ class NameRecord:
         self._tokens.know(self._features.plan.stacked, texts)
 
     def names(self, keys: Hashes) -> dict[int, str]:
-        """Name tests.
+        """Name features.
 
         keys: [n] hashes.
         RETURNS: names by hash. Tests that did not occur are left out, as are those whose name
@@ -330,7 +330,7 @@ class NameRecord:
         return found
 
     def _find(self, wanted: Hashes) -> NDArray[np.object_]:
-        """Name tests where they first occur: [n] str, or None."""
+        """Name features where they first occur: [n] str, or None."""
         from ..kernels.hashing import build_table, lookup
 
         # Real values have their names from the first, whatever is read.
@@ -340,7 +340,7 @@ class NameRecord:
         slots = build_table(wanted)
         is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
         is_open[-1] = False  # Where positions are -1.
-        namers: dict[int, NamesOfCells] = {}
+        namers: dict[int, CellNames] = {}
         for kept in self._kept:
             if not is_open.any():
                 break

@@ -24,11 +24,10 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class _Match(NamedTuple):
+    """As much of a Span as `filter_spans` looks at."""
+
     start: int
     end: int
-
-
-"""As much of a Span as `filter_spans` looks at."""
 
 
 class Phrases:
@@ -120,8 +119,7 @@ def _read_lines(name: str, path: str | Path) -> list[str]:
         try:
             lines.append(line.decode("utf8"))
         except UnicodeDecodeError as error:
-            message = Errors.SC135.format(line=number, path=path, name=name)
-            raise SparseCRFError(message) from error
+            raise SparseCRFError(Errors.SC135.format(line=number, path=path, name=name)) from error
     return lines
 
 

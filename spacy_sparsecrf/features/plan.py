@@ -16,17 +16,7 @@ from spacy.strings import get_string_id
 from ..corpus.readings import Conjunctions, Hashes, Templates
 from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
-from .attributes import (
-    ANNOTATION,
-    COMPARING,
-    EXTENSION,
-    NGRAMS,
-    SPAN,
-    STACKED,
-    TOKEN,
-    VECTOR,
-    Ngrams,
-)
+from . import attributes
 from .parsing import Read
 from .templates import Template, TokenTest
 
@@ -65,18 +55,18 @@ class TemplatePlan:
     @cached_property
     def reads_vectors(self) -> bool:
         """Return whether anything depends on the number of dimensions of vectors."""
-        return any(read.name == VECTOR for read in self.first)
+        return any(read.name == attributes.VECTOR for read in self.first)
 
     @cached_property
     def watched(self) -> dict[str, int]:
         """Attributes that come from elsewhere, see `coverage`, and their columns of annotations."""
         found = {
             name: self.annotations.index(i)
-            for name, i in ANNOTATION.items()
+            for name, i in attributes.ANNOTATION.items()
             if i in self.annotations and name not in _EVERYWHERE
         }
         for column, read in enumerate(self.token_columns, len(self.annotations)):
-            if read.name in (EXTENSION, SPAN):
+            if read.name in (attributes.EXTENSION, attributes.SPAN):
                 found[str(read)] = column
         return found
 
@@ -84,7 +74,7 @@ class TemplatePlan:
     def stacked(self) -> dict[Read, int]:
         """Return the reads of a first-stage model, and their columns of annotations."""
         columns = enumerate(self.token_columns, len(self.annotations))
-        return {read: column for column, read in columns if read.name in STACKED}
+        return {read: column for column, read in columns if read.name in attributes.STACKED}
 
     @cached_property
     def first_templates(self) -> Templates:
@@ -136,12 +126,14 @@ def make_plan(
         for i in range(_width(test.read, vector_width))
     ]
     reads = [read for read in first if not read.is_real]
-    words = tuple(read for read in reads if read.name not in (*ANNOTATION, *TOKEN))
+    words = tuple(
+        read for read in reads if read.name not in (*attributes.ANNOTATION, *attributes.TOKEN)
+    )
     annotations = annotations_of(reads)
-    tokens = tuple(read for read in reads if read.name in TOKEN)
+    tokens = tuple(read for read in reads if read.name in attributes.TOKEN)
     columns: dict[Read, list[int]] = {}
     n_lexical = _lay_out(columns, words, 0, vector_width)
-    for name, attribute in ANNOTATION.items():
+    for name, attribute in attributes.ANNOTATION.items():
         if attribute in annotations:
             columns[Read(name)] = [n_lexical + annotations.index(attribute)]
     _lay_out(columns, tokens, n_lexical + len(annotations), vector_width)
@@ -166,7 +158,7 @@ def make_plan(
 
 def annotations_of(reads: Iterable[Read]) -> tuple[int, ...]:
     """The ids of what spaCy stores with tokens: of words, of where sentences begin, of `reads`."""
-    known = {**ANNOTATION, **dict.fromkeys(COMPARING, LOWER)}
+    known = {**attributes.ANNOTATION, **dict.fromkeys(attributes.COMPARING, LOWER)}
     ids = (known[read.name] for read in reads if read.name in known)
     return tuple(dict.fromkeys([ORTH, SENT_START, *ids]))
 
@@ -187,9 +179,9 @@ def _lay_out(
 
 def _width(read: Read, vector_width: int) -> int:
     """Number of values that an attribute can have at a token."""
-    if read.name == NGRAMS:
-        return Ngrams(read.length, read.longest, read.argument).width
-    return vector_width if read.name == VECTOR else 1
+    if read.name == attributes.NGRAMS:
+        return attributes.Ngrams(read.length, read.longest, read.argument).width
+    return vector_width if read.name == attributes.VECTOR else 1
 
 
 def _conjoin_templates(

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import LOWER  # type: ignore[import-not-found]
 
-from ..corpus.readings import Readings
+from ..corpus.readings import Longs, Readings
 from .attributes import DOC_ENTITY, DOC_MAJORITY, FIRST
 from .plan import TemplatePlan
 
 Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 Values = NDArray[np.uint64]
 
 
@@ -57,10 +56,6 @@ def fill(readings: Readings, plan: TemplatePlan, first: FirstLabels) -> Readings
     return readings._replace(templates=plan.templates, annotations=annotations)
 
 
-def _first(words: Values, first: FirstLabels) -> Values:
-    return first.names[first.labels]
-
-
 def _doc_majority(words: Values, first: FirstLabels) -> Values:
     lengths = np.diff(first.ends, prepend=0)
     distinct, numbers = np.unique(words, return_inverse=True)
@@ -84,7 +79,7 @@ def _doc_entity(words: Values, first: FirstLabels) -> Values:
 
 
 _VALUES: dict[str, Callable[[Values, FirstLabels], Values]] = {
-    FIRST: _first,
+    FIRST: lambda words, first: first.names[first.labels],
     DOC_MAJORITY: _doc_majority,
     DOC_ENTITY: _doc_entity,
 }

@@ -1,4 +1,4 @@
-"""Stages and parents of templates, by a schedule; and of their tests, as they are hashed."""
+"""Stages and parents of templates, by a schedule; and of their features, as they are hashed."""
 
 import re
 from collections import defaultdict
@@ -6,17 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus.encoded import EncodedCorpus, Observations
-from ..corpus.schedule import FeatureAncestry, Stage, TemplateTree
+from ..corpus.schedule import FeatureAncestry, Keys, Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
 from .featurizer import Featurizer
 from .plan import TemplatePlan
 from .templates import Template, parse_family
 
-Keys = NDArray[np.uint64]
 # Column of a plan, the template of it, columns of the parents.
 Relation = tuple[int, int, list[int]]
 
@@ -76,8 +74,7 @@ class _Naming:
         ]
         if not found:
             known = ", ".join(name for name, _ in self._names[:40])
-            message = Errors.SC330.format(stage=stage + 1, pattern=pattern, known=known)
-            raise SparseCRFError(message)
+            raise SparseCRFError(Errors.SC330.format(stage=stage + 1, pattern=pattern, known=known))
         return found
 
     def stages(self, schedule: Sequence[Stage]) -> list[int]:
@@ -108,16 +105,15 @@ def _check_parent(
     templates: Sequence[Template], stages: Sequence[int], child: int, parent: int, stage: int
 ) -> None:
     """Refuse a parent that is not known before its child, or not by it."""
-    reason = ""
+    more = [str(t) for t in templates[parent].tests if t not in templates[child].tests]
     if stages[parent] >= stage:
         reason = f"it is not of a stage before, but of stage {stages[parent] + 1}"
+    elif more:
+        reason = f"it tests {', '.join(more)}, which {templates[child]} does not"
     else:
-        more = [str(t) for t in templates[parent].tests if t not in templates[child].tests]
-        if more:
-            reason = f"it tests {', '.join(more)}, which {templates[child]} does not"
-    if reason:
-        names = {"parent": templates[parent], "child": templates[child]}
-        raise SparseCRFError(Errors.SC332.format(stage=stage + 1, **names, reason=reason))
+        return
+    names = {"parent": templates[parent], "child": templates[child]}
+    raise SparseCRFError(Errors.SC332.format(stage=stage + 1, **names, reason=reason))
 
 
 def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -> tuple[int, ...]:
@@ -131,10 +127,10 @@ def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -
 
 
 class TemplateTreeRecord:
-    """Remembers the parents of tests. Called like the featurizer, it gives the same observations.
+    """Remembers the parents of features. Called like the featurizer, it gives the same result.
 
     read: what is called, for a featurizer's observations; features: the featurizer; lineage: of
-    its templates. It keeps 8 bytes for each test of later stages, and 8 for each of its parents.
+    its templates. It keeps 8 bytes for each feature of later stages, and 8 for each of its parents.
     """
 
     def __init__(
@@ -150,9 +146,9 @@ class TemplateTreeRecord:
         self._found: defaultdict[int, _Pairs] = defaultdict(_Pairs)
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-        """Hash the tests of Docs; see `Featurizer`."""
+        """Hash the features of Docs; see `Featurizer`."""
         found = self._read(docs, sequences)
-        # The first Docs may tell how many tests there are.
+        # The first Docs may tell how many features there are.
         if self._features.plan is not self._plan:
             self._plan = self._features.plan
             self._relations, self._of_values = _relations(self._plan, self._features, self._lineage)
@@ -168,8 +164,8 @@ class TemplateTreeRecord:
             self._of_values = []
         return found
 
-    def kin(self, corpus: EncodedCorpus) -> TemplateTree:
-        """Stages and parents of the tests of a corpus that was built of what was called for."""
+    def tree(self, corpus: EncodedCorpus) -> TemplateTree:
+        """Stages and parents of the features of a corpus that was built of what was read."""
         templates = self._features.parsed
         descents = [
             FeatureAncestry(self._lineage.stages[t], templates[t].kinds, *pairs.merged())
@@ -179,7 +175,7 @@ class TemplateTreeRecord:
 
 
 class _Pairs:
-    """Distinct tests of a template, each with its parents."""
+    """Distinct features of a template, each with its parents."""
 
     def __init__(self) -> None:
         self._added: list[tuple[Keys, Keys]] = []
@@ -192,7 +188,7 @@ class _Pairs:
             self._n_merged = len(self.merged()[0])
 
     def merged(self) -> tuple[Keys, Keys]:
-        """All tests [n], distinct, and their parents [n, k]."""
+        """All features [n], distinct, and their parents [n, k]."""
         hashes, parents = (np.concatenate(arrays) for arrays in zip(*self._added, strict=True))
         distinct, first = np.unique(hashes, return_index=True)
         self._added = [(distinct, parents[first])]
@@ -204,7 +200,7 @@ def _relations(
 ) -> tuple[list[Relation], list[Relation]]:
     """The columns of templates of later stages, each with those of its parents; real values alike.
 
-    A parent of a test reads the same columns of values: of an attribute that has several values,
+    A parent of a feature reads the same columns of values: of an attribute that has several values,
     the same value. Only templates without tests, which are always true, are parents of real values.
     """
     hashed = [t for t, template in enumerate(features.parsed) if not template.is_real]

@@ -114,8 +114,7 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
             if same is not template:
                 numbers = {"first": same.number, "second": template.number}
                 told = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
-                error = Errors.SC104.format(**numbers, **told, conjoined=WITH[kind])
-                raise SparseCRFError(error)
+                raise SparseCRFError(Errors.SC104.format(**numbers, **told, conjoined=WITH[kind]))
     return templates
 
 
@@ -125,8 +124,7 @@ def _check_numbers(texts: Sequence[str], template: Template) -> None:
     if real is None or (template.kind == "u" and len(template.tests) == 1):
         return
     number = template.number
-    error = Errors.SC390.format(number=number, template=texts[number - 1], read=real)
-    raise SparseCRFError(error)
+    raise SparseCRFError(Errors.SC390.format(number=number, template=texts[number - 1], read=real))
 
 
 def parse_template(text: str, number: int = 1) -> Template:
@@ -159,7 +157,8 @@ def parse_family(text: str, number: int) -> tuple[Template, ...]:
     cursor.expect(",", " and an attribute")
     read = parse_read(cursor)
     cursor.expect(")")
-    variant = _parse_variant(cursor)
+    variant = cursor.take_char("+-")
+    variant += cursor.take_char("+") if variant == "+" else ""
     if not cursor.is_at_end():
         cursor.fail("'+', '++', '-' or the end of the template")
     tests = (tuple(TokenTest(i, *read) for i in window) for window in windows(length, variant))
@@ -200,7 +199,8 @@ def _parse_test(cursor: Cursor, others: Sequence[TokenTest]) -> TokenTest:
     """Parse `read "[" [ "@" ] offset "]"`, a test that is not among others."""
     start = cursor.at
     read = parse_read(cursor)
-    cursor.expect("[", " and an offset, as in [0]" + _no_length(cursor, read.name))
+    no_length = f" ({read.name} takes no length)" if cursor.text.startswith("(", cursor.at) else ""
+    cursor.expect("[", f" and an offset, as in [0]{no_length}")
     absolute = bool(cursor.take_char("@"))
     at = cursor.at
     what = "a place" if absolute else "an offset"
@@ -214,12 +214,6 @@ def _parse_test(cursor: Cursor, others: Sequence[TokenTest]) -> TokenTest:
     return test
 
 
-def _no_length(cursor: Cursor, name: str) -> str:
-    """Explain to who gave a length to an attribute that takes none."""
-    given = cursor.text.startswith("(", cursor.at)
-    return f" ({name} takes no length)" if given else ""
-
-
 def _parse_length(cursor: Cursor) -> int:
     """Parse `n`, the tokens of the longest window."""
     start = cursor.at
@@ -228,9 +222,3 @@ def _parse_length(cursor: Cursor) -> int:
     if n % 2 == 0 or n > LONGEST_WINDOW:
         cursor.fail(what, at=start)
     return n
-
-
-def _parse_variant(cursor: Cursor) -> str:
-    """Parse what stands behind a family: "", "-", "+" or "++"."""
-    variant = cursor.take_char("+-")
-    return variant + cursor.take_char("+") if variant == "+" else variant

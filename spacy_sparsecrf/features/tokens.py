@@ -7,7 +7,7 @@ by readers: functions of Docs of one vocab, which give values [N, W] uint64 of t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, TypeAlias
@@ -86,19 +86,15 @@ def token_reader(
     phrases: all lists that are read; phrase_attr: see `Phrases`; vector_width: see `VectorBins`.
     """
     if read.name == EXTENSION:
-        return Extension(read.argument)
+        return partial(read_extension, read.argument)
     if read.name == SPAN:
-        return SpanLabels(read.argument)
+        return partial(read_spans, read.argument)
     if read.name in STACKED:
-        return _nothing_yet
+        # Leaves the place of what a first model will say, see `stacking`.
+        return lambda docs: np.zeros((sum(map(len, docs)), 1), dtype=np.uint64)
     if read.name == PHRASE:
         return Phrases((phrases or {})[read.argument], phrase_attr)
     return VectorBins(read.length, vector_width)
-
-
-def _nothing_yet(docs: Sequence[Doc]) -> Values:
-    """Leave the place of what a first model will say, see `stacking`."""
-    return np.zeros((sum(map(len, docs)), 1), dtype=np.uint64)
 
 
 def number_of(value: Any) -> int:
@@ -113,50 +109,35 @@ def _extension(name: str, docs: Sequence[Doc]) -> Iterator[tuple[Token, Any]]:
     return ((token, token._.get(name)) for doc in docs for token in doc)
 
 
-class Extension:
-    """Values of an extension attribute, `token._.NAME`: strings, integers or truth values."""
+def read_extension(name: str, docs: Sequence[Doc]) -> Values:
+    """Read an extension attribute, `token._.NAME`: strings, integers or truth values, or None.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, docs: Sequence[Doc]) -> Values:
-        """Read the tokens of Docs; None is no value.
-
-        RAISES: SparseCRFError if the attribute is not registered, or for another value.
-        """
-        values = [self._number(token, value) for token, value in _extension(self._name, docs)]
-        return np.array(values, dtype=np.uint64)[:, None]
-
-    def _number(self, token: Token, value: Any) -> int:
-        if value is None:
-            return 0
-        if isinstance(value, (str, bool, int, np.bool_, np.integer)):
-            return number_of(value)
-        message = Errors.SC121.format(name=self._name, kind=type(value).__name__, text=token.text)
-        raise SparseCRFError(message)
-
-
-class SpanLabels:
-    """Labels of the spans of a group, `doc.spans[KEY]`: "B-label" at their beginning, "I-label".
-
-    Where spans overlap, the longest counts, of equals the first.
+    RAISES: SparseCRFError if the attribute is not registered, or for another value.
     """
+    values = []
+    for token, value in _extension(name, docs):
+        if not (value is None or isinstance(value, (str, bool, int, np.bool_, np.integer))):
+            kind = type(value).__name__
+            raise SparseCRFError(Errors.SC121.format(name=name, kind=kind, text=token.text))
+        values.append(0 if value is None else number_of(value))
+    return np.array(values, dtype=np.uint64)[:, None]
 
-    def __init__(self, key: str) -> None:
-        self._key = key
 
-    def __call__(self, docs: Sequence[Doc]) -> Values:
-        """Read the tokens of Docs; one without such a group has no values."""
-        values = np.zeros(sum(map(len, docs)), dtype=np.uint64)
-        first = 0
-        for doc in docs:
-            spans: Iterable[Any] = doc.spans.get(self._key, ())
-            for span in filter_spans(spans):
-                begin = first + span.start
-                values[begin : first + span.end] = get_string_id(f"I-{span.label_}")
-                values[begin] = get_string_id(f"B-{span.label_}")
-            first += len(doc)
-        return values[:, None]
+def read_spans(key: str, docs: Sequence[Doc]) -> Values:
+    """Read the spans of a group, `doc.spans[KEY]`: "B-label" at their beginning, then "I-label".
+
+    Where spans overlap, the longest counts, of equals the first. A Doc may have no such group.
+    """
+    values = np.zeros(sum(map(len, docs)), dtype=np.uint64)
+    first = 0
+    for doc in docs:
+        spans: Iterable[Any] = doc.spans.get(key, ())
+        for span in filter_spans(spans):
+            begin = first + span.start
+            values[begin : first + span.end] = get_string_id(f"I-{span.label_}")
+            values[begin] = get_string_id(f"B-{span.label_}")
+        first += len(doc)
+    return values[:, None]
 
 
 # Numbers

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels.compiled import inner, kernel
 from ..kernels.layout import Floats, Ints
+from ..kernels.numba_support import inlined, kernel
 from ..kernels.small import normalise, reciprocal
 
 # Messages are not below, so that what is divided by them stays a number.
@@ -23,7 +23,7 @@ PROPAGATION, MEAN_FIELD, PSEUDO = 0, 1, 2
 
 
 class Graphs(NamedTuple):
-    """Graphs side by side. N nodes, E edges, Y labels, R distinct rows of tests of edges.
+    """Graphs side by side. N nodes, E edges, Y labels, R distinct rows of features of edges.
 
     offsets, edge_offsets: [S + 1] int64, nodes and edges of each graph; ends: [E, 2] int32, nodes
     of an edge; half_ptr [N + 1] int64, halves [2 E] int32: CSR, the messages that leave a node;
@@ -92,7 +92,7 @@ class Schedule(NamedTuple):
 def score_rows(
     rows: Ints, indptr: Ints, tests: Ints, values: Floats, table: Floats, scores: Floats
 ) -> None:
-    """Score rows [n]: scores[r] = sum over tests of value * table[test], [R, W] and [O, W]."""
+    """Score rows [n]: scores[r] = sum over features of value * table[test], [R, W] and [O, W]."""
     for r in rows:
         for y in range(scores.shape[1]):
             scores[r, y] = 0.0
@@ -154,7 +154,7 @@ def order_trees(
                 place += 1
 
 
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def _believe(
     i: int,
     n_labels: int,
@@ -184,7 +184,7 @@ def _believe(
     return scale
 
 
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def _send(
     h: int,
     n_labels: int,
@@ -222,13 +222,13 @@ def _send(
             new[y] = _LEAST
 
 
-@inner
+@inlined
 def _larger(a: float, b: float) -> float:
     """The larger of two numbers; NaN if either is one."""
     return a if b <= a or a != a else b
 
 
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
     """Write n numbers over others, and return how much that changes; NaN if it is one."""
     largest = 0.0
@@ -240,7 +240,7 @@ def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
     return largest
 
 
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def _pass_on(
     i: int,
     is_forward: bool,
@@ -268,7 +268,7 @@ def _pass_on(
     return largest
 
 
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def _pass_all(
     s: int,
     n_labels: int,
@@ -293,7 +293,7 @@ def _pass_all(
     return largest
 
 
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def _iterate(
     s: int,
     n_labels: int,
@@ -315,7 +315,7 @@ def _iterate(
     return largest
 
 
-@inner
+@inlined
 def pair_belief(e: int, psi: Floats, ends: Ints, beliefs: Beliefs, pair: Floats) -> Any:
     """Fill pair [Y, Y] with the unnormalised belief of edge e, and return its sum."""
     first, second = beliefs.nodes[ends[e, 0]], beliefs.nodes[ends[e, 1]]
@@ -371,7 +371,7 @@ def propagate(
         beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, change, n
 
 
-@inner
+@inlined
 def _exponentiate(scores: Floats, belief: Floats) -> Any:
     """Exponentiate scores [Y] to a distribution, and return the log of what they are divided by."""
     shift = scores[0].real
@@ -382,7 +382,7 @@ def _exponentiate(scores: Floats, belief: Floats) -> Any:
     return shift + np.log(normalise(len(scores), belief))
 
 
-@inner
+@inlined
 def _add_neighbours(
     i: int, graphs: Graphs, potentials: GraphPotentials, beliefs: Beliefs, scores: Floats
 ) -> None:

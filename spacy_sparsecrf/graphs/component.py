@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 Features = Callable[[Sequence[Doc], str], Observations]
 
 
-def record_links(read: Features, edges: Sequence[Edge]) -> "LinkRecord":
-    """Return features that also remember the links of Docs."""
-    return LinkRecord(read, edges)
-
-
 def with_links(parts: Sequence[Any], docs: Sequence[Doc], edges: Sequence[Edge]) -> list[Linked]:
     """Add the links of Docs to what was read of them.
 
@@ -60,7 +55,7 @@ class LinkRecord:
         self._n_tokens = 0
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-        """Hash the tests of Docs."""
+        """Hash the features of Docs."""
         observations = self._read(docs, sequences)
         links = read_links(self._edges, docs, observations.offsets)
         ends = links.ends + self._n_tokens
@@ -70,7 +65,7 @@ class LinkRecord:
 
     @property
     def names(self) -> dict[int, str]:
-        """The names of the tests of links, by hash."""
+        """The names of the features of links, by hash."""
         names = names_of(self._edges)
         return dict(zip(hash_names(names).tolist(), names, strict=True))
 
@@ -89,3 +84,7 @@ class LinkRecord:
         from .training import GraphTraining
 
         return partial(GraphTraining, links=self.links, inference=inference)
+
+
+# The name by which the core asks for it, see `pipeline.add_ons`.
+record_links = LinkRecord

@@ -90,10 +90,4 @@ class GraphDecoder(Decoder):
         """Refuse. RAISES: SparseCRFError."""
         raise SparseCRFError(Errors.SC410)
 
-    def log_probability(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse. RAISES: SparseCRFError."""
-        raise SparseCRFError(Errors.SC410)
-
-    def span_probability(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse. RAISES: SparseCRFError."""
-        raise SparseCRFError(Errors.SC410)
+    log_probability = span_probability = nbest

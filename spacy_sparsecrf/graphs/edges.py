@@ -69,7 +69,7 @@ def _reader(attribute: str) -> Callable[[Token], Any]:
 
 
 def names_of(edges: Sequence[Edge]) -> list[str]:
-    """The names of the tests that edges other than neighbours have."""
+    """The names of the features that edges other than neighbours have."""
     return [write_name([("edge", edge.text)]) for edge in edges if edge.form != CHAIN]
 
 

@@ -1,4 +1,4 @@
-"""Graphs as arrays: nodes with labels, edges of any kind between them, and tests of both."""
+"""Graphs as arrays: nodes with labels, edges of any kind between them, and features of both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from ..errors import Errors, SparseCRFError
 class Observed(NamedTuple):
     """Features of n nodes, or of n edges.
 
-    hashes: [n, P] uint64, of tests, or of names of numbers; 0 for none. Tests of edges of different
-    kinds have different hashes: their weights are tied over edges of a kind only. values: [n, P]
-    float64, finite, or None where all are 1.
+    hashes: [n, P] uint64, of features, or of names of numbers; 0 for none. Features of edges of
+    different kinds have different hashes: their weights are tied over edges of a kind only. values:
+    [n, P] float64, finite, or None where all are 1.
     """
 
     hashes: Hashes
@@ -45,7 +45,7 @@ class EncodedGraph:
     weights: [S] float64, >= 0, of a graph's log-likelihood.
     ends: [E, 2] int32, the nodes of an edge.
     nodes: tests of nodes; pairs: tests of edges, distinct rows; row: [E] int32, that of an edge.
-    node_keys, edge_keys: [O] uint64, hashes of tests.
+    node_keys, edge_keys: [O] uint64, hashes of features.
     node_ties: [Y, W], mu[o, y] = sum_w node_ties[y, w] theta[o, w], or None, where each label has a
         weight of its own; pair_ties: [Y * Y, W], the same of pairs.
     RAISES: SparseCRFError for an edge from a node to itself, or out of its graph.
@@ -95,7 +95,7 @@ class Links:
     """Edges between tokens of one sequence, without those of neighbours.
 
     ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64; keys: [L] uint64, hashes of the
-    test that edges of each kind have; chain: whether neighbours are joined too.
+    feature that edges of each kind have; chain: whether neighbours are joined too.
     """
 
     ends: Longs
@@ -177,7 +177,7 @@ class GraphBuilder:
     def build(
         self, node_ties: Floats | None = None, pair_ties: Floats | None = None
     ) -> EncodedGraph:
-        """Number the tests of all graphs that were added; ties: see `EncodedGraph`.
+        """Number the features of all graphs that were added; ties: see `EncodedGraph`.
 
         RAISES: SparseCRFError where there is no graph, and for edges that there cannot be.
         """
@@ -224,6 +224,6 @@ def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
 
 
 def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, TestRows]:
-    """Keys of the tests, and the rows."""
+    """Keys of the features, and the rows."""
     keys, indptr, tests = number_tests(hashes)
     return keys, TestRows(indptr, tests, values[hashes != 0])

@@ -15,29 +15,22 @@ from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
 from .encoded import EncodedGraph, TestRows
 
-# By method: how kernels call it, and what infers beliefs by it.
-_KERNELS = dict(
-    zip(
-        METHODS,
-        (
-            (beliefs.PROPAGATION, beliefs.propagate),
-            (beliefs.MEAN_FIELD, beliefs.fit_mean_field),
-            (beliefs.PSEUDO, beliefs.condition_nodes),
-        ),
-        strict=True,
-    )
+# By method, which is its number in kernels: what infers beliefs by it.
+_INFER = dict(
+    zip(METHODS, (beliefs.propagate, beliefs.fit_mean_field, beliefs.condition_nodes), strict=True)
 )
 # The log potential of what cannot be; finite, as 0 times infinity is no number.
 NEVER = -1e30
 _N_CHUNKS = 64
 
-Ties = tuple[Floats | None, Floats | None]
+# Arrays of nodes, and of rows of edges.
+Sides = tuple[NDArray[Any], NDArray[Any]]
 # An imaginary part this small leaves the real part alone, to all digits.
 STEP = 1e-60
 
 
 class WeightTables(NamedTuple):
-    """Weights of tests for each label [O, Y] and each pair of labels [P, Y * Y]."""
+    """Weights of features for each label [O, Y] and each pair of labels [P, Y * Y]."""
 
     nodes: NDArray[Any]
     pairs: NDArray[Any]
@@ -136,8 +129,8 @@ class Network:
         scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
         own, parallel = self.inference, self.inference.schedule == "parallel"
         schedule = Schedule(parallel, best, own.damping, own.tolerance, own.limit, 1.0 / STEP)
-        _, kernel = _KERNELS[own.method]
-        kernel(first, last, self.arrays, potentials, space.beliefs, schedule, scratch)
+        given = self.arrays, potentials, space.beliefs, schedule, scratch
+        _INFER[own.method](first, last, *given)
 
     def warn(self, space: InferenceSpace, graphs: slice = slice(None)) -> None:
         """Warn, once, where beliefs of some graphs have not converged."""
@@ -154,7 +147,8 @@ class GraphInference(Network):
 
     graphs; n_labels, gold, inference: see `Network`; allowed: [n, Y] bool, the labels that the last
     n nodes may have.
-    n_weights: K, of each test of nodes its weights, then of each test of edges (`EncodedGraph`);
+    n_weights: K, of each feature of nodes its weights, then of each feature of edges
+    (`EncodedGraph`);
     by_row: [E] int64, edges sorted by row; row_chunks: runs of these.
     """
 
@@ -225,7 +219,7 @@ class GraphInference(Network):
 
     def add_pairs(self, edges: Longs, space: InferenceSpace) -> None:
         """Add residuals of edges [n] to those of their rows, where beliefs are in the space."""
-        method, _ = _KERNELS[self.inference.method]
+        method = METHODS.index(self.inference.method)
         pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
         given = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
         beliefs.add_pairs(edges, method, *given)
@@ -246,41 +240,33 @@ class GraphInference(Network):
         return score + (self.arrays.weights[edges][both] * of_edges).sum()
 
     def scatter(
-        self, nodes: Longs, rows: Longs, space: InferenceSpace, gradient: NDArray[Any]
+        self, nodes: Longs, rows: Longs, residuals: Sides, total: NDArray[Any], power: int = 1
     ) -> None:
-        """Add residuals of nodes [n] and of rows [m] of edges to a gradient [K]."""
-        residuals = space.left, space.residual.reshape(self.n_rows, self.n_labels**2)
-        tests = self.graphs.nodes, self.graphs.pairs
-        self._add((nodes, rows), tests, self.ties, residuals, gradient)
+        """Add residuals of nodes [n] and of rows [m] of edges to numbers of weights [K].
 
-    def _add(
-        self,
-        chosen: tuple[Longs, Longs],
-        tests: tuple[TestRows, TestRows],
-        ties: Ties,
-        residuals: tuple[NDArray[Any], NDArray[Any]],
-        total: NDArray[Any],
-    ) -> None:
-        parts = total[: self.split], total[self.split :]
-        for i, (part, shape, tie) in enumerate(zip(parts, self._shapes, ties, strict=True)):
-            table = part.reshape(shape)
-            if tie is None:
-                beliefs.scatter_rows(chosen[i], *tests[i], residuals[i], table)
-            else:
-                untied = np.zeros((shape[0], len(tie)), total.dtype)
-                beliefs.scatter_rows(chosen[i], *tests[i], residuals[i], untied)
-                table += untied @ tie
+        residuals: of all nodes and rows; power: of the values that they are multiplied by.
+        """
+        parts, features = (total[: self.split], total[self.split :]), self.graphs
+        sides: Any = (nodes, rows), (features.nodes, features.pairs), residuals, parts, self._shapes
+        for chosen, rows_of, residual, part, shape, tie in zip(*sides, self.ties, strict=True):
+            values = rows_of.values if power == 1 else rows_of.values**power
+            given = chosen, rows_of.indptr, rows_of.tests, values
+            table, width = part.reshape(shape), shape[1] if tie is None else len(tie)
+            untied = table if tie is None else np.zeros((shape[0], width), total.dtype)
+            beliefs.scatter_rows(*given, residual.reshape(-1, width), untied)
+            if tie is not None:
+                table += untied @ tie**power
 
     def observed(self) -> Longs:
-        """The weights of tests that occur with gold labels, [n] int64, ascending."""
+        """The weights of features that occur with gold labels, [n] int64, ascending."""
         space, gold = self._space(np.float64), self.arrays.gold
         known = np.flatnonzero(gold >= 0)
         space.left[known, gold[known]] = 1.0
         first, second = gold[self.graphs.ends].T
         both = (first >= 0) & (second >= 0)
         space.residual[self.graphs.row[both], first[both], second[both]] = 1.0
-        found = np.zeros(self.n_weights)
-        self.scatter(np.arange(len(gold)), np.arange(self.n_rows), space, found)
+        found, everything = np.zeros(self.n_weights), (np.arange(len(gold)), np.arange(self.n_rows))
+        self.scatter(*everything, (space.left, space.residual), found)
         return np.flatnonzero(found)
 
     def curvature(self) -> Floats:
@@ -290,10 +276,8 @@ class GraphInference(Network):
         n_pairs = self.n_labels**2
         edges = np.bincount(graphs.row, np.maximum(self.arrays.weights, 0.0), self.n_rows)
         pairs = np.repeat(edges[:, None] * (1.0 - 1.0 / n_pairs) / n_pairs, n_pairs, axis=1)
-        tests = [rows._replace(values=rows.values**2) for rows in (graphs.nodes, graphs.pairs)]
-        ties = [None if tie is None else tie**2 for tie in self.ties]
-        chosen, total = (np.arange(len(p)), np.arange(self.n_rows)), np.zeros(self.n_weights)
-        self._add(chosen, (tests[0], tests[1]), (ties[0], ties[1]), (nodes, pairs), total)
+        everything, total = (np.arange(len(p)), np.arange(self.n_rows)), np.zeros(self.n_weights)
+        self.scatter(*everything, (nodes, pairs), total, power=2)
         return total
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
+from ..loss.chain import largest
 from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import OffsetLoss
@@ -106,10 +107,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         """Find weights whose gradient exceeds a threshold; see `ChainLoss.screen`."""
         gradient = working.everywhere(theta)
         found = np.flatnonzero(np.abs(gradient) > threshold)
-        if len(found) > limit:
-            largest = np.argsort(-np.abs(gradient[found]), kind="stable")[:limit]
-            found = np.sort(found[largest])
-        return found, gradient[found]
+        return largest([(found, gradient[found])], limit)
 
     def everywhere(self, theta: Floats) -> Floats:
         """The gradient of all weights, [n_potential], at theta [K]."""
@@ -151,7 +149,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         score = field.settle(slice(None), slice(None), space)
         value = float(np.einsum("s,s->", field.graphs.weights, space.beliefs.log_z) - score)
         gradient, nodes = np.zeros(self.n_potential), np.arange(field.graphs.n_nodes)
-        field.scatter(nodes, np.arange(field.n_rows), space, gradient)
+        field.scatter(nodes, np.arange(field.n_rows), (space.left, space.residual), gradient)
         self._evaluated = theta.copy(), gradient
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
@@ -204,7 +202,8 @@ class GraphLoss(OffsetLoss, ExampleLoss):
             space.residual[rows] = 0.0
             field.add_pairs(np.arange(edges.start, edges.stop), space)
             loss += graphs.weights[s] * space.beliefs.log_z[s] - field.settle(nodes, edges, space)
-            field.scatter(np.arange(nodes.start, nodes.stop), rows, space, total)
+            own = np.arange(nodes.start, nodes.stop), rows
+            field.scatter(*own, (space.left, space.residual), total)
         gradient += total[self.coordinates]
         return loss
 

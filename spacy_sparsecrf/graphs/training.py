@@ -71,10 +71,7 @@ class GraphTraining(Training):
     ) -> None:
         if solver.requires & _OF_CHAINS:
             raise SparseCRFError(Errors.SC376.format(solver=type(solver).__name__))
-        for key, value, needed in (
-            ("observed_only", "true", "false"),
-            ("prior", "a pipeline", '""'),
-        ):
+        for key, value, needed in ("observed_only", "true", "false"), ("prior", "a pipeline", '""'):
             if options.get(key):
                 values = {"key": f"learning] {key}", "value": value, "needed": needed}
                 raise SparseCRFError(Errors.SC377.format(**values))
@@ -111,8 +108,8 @@ class GraphTraining(Training):
 def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedGraph, Longs]:
     """The graph of a corpus, and the coordinate [K] int64 in a chain of each of its weights.
 
-    corpus: whose last bigram tests are those of the links. A bigram test at the beginning of a
-    sequence is a test of a node there, as the label before is known.
+    corpus: whose last bigram features are those of the links. A bigram feature at the beginning of
+    a sequence is a feature of a node there, as the label before is known.
     """
     y, n_kinds = n_labels, len(links.keys)
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
@@ -141,7 +138,7 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
         edge_keys=corpus.bigram_keys,
         sets=corpus.sets,
     )
-    # By test of a pair: (test * P + y') * Y + y, after all unigram weights.
+    # By feature of a pair: (test * P + y') * Y + y, after all unigram weights.
     n_previous = y + int(corpus.start_label)
     pairs = n_unigram * y + np.arange(n_bigram)[:, None] * n_previous * y
     starts = (pairs + y * y + np.arange(y))[:n_starts]
@@ -150,7 +147,7 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
 
 
 def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> TestRows:
-    """Tests of tokens: unigram tests, real values, and bigram tests of tokens that begin."""
+    """Features of tokens: unigram, real-valued, and bigram features of those that begin."""
     token, value = np.nonzero(corpus.values) if len(corpus.value_tests) else (begins[:0],) * 2
     tokens: list[Longs] = [
         np.repeat(np.arange(corpus.n_tokens), np.diff(corpus.uni_indptr)),

@@ -9,6 +9,7 @@ from spacy.vocab import Vocab
 
 from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
+from ..pipeline.seen import LANG
 from .attributes import (
     ARGUMENTS,
     DOCSTART,
@@ -104,6 +105,7 @@ class _DocMaker:
             sent_starts=starts,
             **arguments,  # type: ignore[arg-type]
         )
+        doc.user_data[LANG] = self.vocab.lang
         for name in columns:
             if name == ENTITIES:
                 labels = values[name]

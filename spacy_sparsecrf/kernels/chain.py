@@ -19,17 +19,17 @@ matrix again, from main memory where matrices are many or large.
 
 import numpy as np
 
-from .compiled import fill, inner
 from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
+from .numba_support import inlined
 from .products import advance, advance_two, retreat, retreat_two
-from .small import row_sum
+from .small import fill, row_sum
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8
 _LARGE = 1e8
 
 
-@inner
+@inlined
 def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: Floats) -> None:
     """Copy the matrix of context c to scratch and write the values of its corrections into it."""
     # A loop: an assignment of slices takes long to compile.
@@ -40,14 +40,14 @@ def rewrite(c: int, contexts: Contexts, potentials: Potentials, scratch: Floats)
         scratch[contexts.corr_previous[e], contexts.corr_label[e]] = potentials.change[e]
 
 
-@inner
+@inlined
 def correct_forward(c: int, alpha: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
     """Add the sparse corrections of a context to a forward product with its matrix."""
     for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
         out[contexts.corr_label[e]] += alpha[contexts.corr_previous[e]] * change[e]
 
 
-@inner
+@inlined
 def correct_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out: Floats) -> None:
     """Add the sparse corrections of a context to a backward product with its matrix."""
     # Sorted by previous label: a separate sum does not wait for out[previous] at each addition.
@@ -61,7 +61,7 @@ def correct_backward(c: int, v: Floats, contexts: Contexts, change: Floats, out:
         out[previous] += total
 
 
-@inner
+@inlined
 def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: Floats) -> None:
     """Multiply alpha by the Psi of context c. alpha, out: [Yp]; scratch: [Y + 1, Yp]."""
     n_labels, contexts, potentials = pairs
@@ -78,7 +78,7 @@ def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: F
     correct_forward(c, alpha, contexts, potentials.change, out)
 
 
-@inner
+@inlined
 def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floats) -> None:
     """Multiply the Psi of context c by v; the padding of `out` is not written."""
     n_labels, contexts, potentials = pairs
@@ -94,7 +94,7 @@ def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floa
     correct_backward(c, v, contexts, potentials.change, out)
 
 
-@inner
+@inlined
 def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
     """Write the start row of context c with its corrections: the product at a first token."""
     n_labels, contexts, potentials = pairs
@@ -105,7 +105,7 @@ def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
         out[contexts.corr_label[e]] = potentials.change[e]
 
 
-@inner(fastmath={"contract", "reassoc"})
+@inlined(fastmath={"contract", "reassoc"})
 def settle(alpha: Floats, evidence: Floats) -> float:
     """Multiply a forward vector by the evidence, divide both by the sum, and return the sum."""
     total = 0.0
@@ -119,7 +119,7 @@ def settle(alpha: Floats, evidence: Floats) -> float:
     return total
 
 
-@inner
+@inlined
 def finish(n_labels: int, alpha: Floats, beta: Floats, backward: Floats) -> None:
     """Turn beta into the marginals of a token: backward *= beta, then beta *= alpha."""
     fill(beta, n_labels, len(beta), 1.0)
@@ -128,7 +128,7 @@ def finish(n_labels: int, alpha: Floats, beta: Floats, backward: Floats) -> None
         beta[y] *= alpha[y]
 
 
-@inner
+@inlined
 def vectors_of(begin: int, end: int, vectors: Vectors) -> Vectors:
     """Return views of the vectors of tokens begin:end."""
     return Vectors(
@@ -141,7 +141,7 @@ def vectors_of(begin: int, end: int, vectors: Vectors) -> Vectors:
     )
 
 
-@inner
+@inlined
 def go_forward(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Turn evidence into forward vectors, norms n_t, and evidence / n_t in `backward`.
 
@@ -156,7 +156,7 @@ def go_forward(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
         norms[t] = settle(alpha[t], evidence[t])
 
 
-@inner
+@inlined
 def go_back(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Write the marginals, and E_t beta_t / n_t to `backward`; arguments as `go_forward`.
 
@@ -170,7 +170,7 @@ def go_back(context: Ints, pairs: Pairs, vectors: Vectors) -> None:
             backward_product(context[t], backward[t], pairs, vectors.scratch, beta[t - 1])
 
 
-@inner
+@inlined
 def log_partition(first: int, last: int, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """Return log Z of the sequence of tokens first:last; not finite if all paths underflow."""
     matrix_of, shift, total, product = pairs.contexts.matrix_of, pairs.potentials.shift, 0.0, 1.0
@@ -183,7 +183,7 @@ def log_partition(first: int, last: int, context: Ints, pairs: Pairs, vectors: V
     return float(total + np.log(product))
 
 
-@inner
+@inlined
 def infer(context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """Run forward-backward on one sequence, whose evidence and scales are in `vectors`.
 
@@ -194,7 +194,7 @@ def infer(context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     return log_partition(0, len(context), context, pairs, vectors)
 
 
-@inner
+@inlined
 def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) -> bool:
     """Return whether tokens t and u of a batch can share one pass over a matrix."""
     if t < 0 or u < 0 or t == u + 1 or u == t + 1:
@@ -206,7 +206,7 @@ def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) 
     )
 
 
-@inner
+@inlined
 def forward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Do for an interleaved batch what `go_forward` does for one sequence.
 
@@ -236,7 +236,7 @@ def forward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) ->
         norms[t] = settle(alpha[t], evidence[t])
 
 
-@inner
+@inlined
 def backward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
     """Do for an interleaved batch what `go_back` does; arguments as `forward_batch`.
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel
 from .layout import Floats, Ints
+from .numba_support import inlined, kernel
 
 
 class Neighbours(NamedTuple):
@@ -60,13 +60,13 @@ class WordExchange(NamedTuple):
     found: Ints
 
 
-@inner
+@inlined
 def _f(n: int, table: Floats) -> float:
     value: float = table[n] if n < len(table) else n * np.log(n)
     return value
 
 
-@inner
+@inlined
 def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Ints) -> int:
     """Sum counts of neighbours by class; list these in `found`. RETURNS: number of classes."""
     n = 0
@@ -79,7 +79,7 @@ def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Int
     return n
 
 
-@inner
+@inlined
 def _add(word: int, k: int, sign: int, e: WordExchange, classes: Classes) -> None:
     """Add a word to class k, or remove it with sign = -1."""
     for i in range(e.left.ptr[word], e.left.ptr[word + 1]):
@@ -96,7 +96,7 @@ def _add(word: int, k: int, sign: int, e: WordExchange, classes: Classes) -> Non
     classes.sizes[k] += sign * e.counts[word]
 
 
-@inner
+@inlined
 def _gain_of_side(first: int, sums: Ints, n: int, e: WordExchange, towards: Ints) -> None:
     """Add the gains of all classes by the neighbours on one side of a word.
 
@@ -111,7 +111,7 @@ def _gain_of_side(first: int, sums: Ints, n: int, e: WordExchange, towards: Ints
             gains[k] += _f(row[k] + more, table) - _f(row[k], table)
 
 
-@inner
+@inlined
 def _best(word: int, first: int, e: WordExchange, classes: Classes) -> int:
     """Find the class that maximises F, the first of several. The word has no class."""
     gains, table = e.gains, e.table

@@ -1,12 +1,10 @@
 """A polynomial exp that LLVM vectorises (math.exp is a scalar call there)."""
 
-from typing import Any
-
 import numpy as np
-from numba import types
 
-from .compiled import fill, inner, kernel, written
 from .layout import Floats
+from .numba_support import inlined, kernel
+from .small import fill
 
 _LOG2E = 1.4426950408889634
 # ln 2 split so that n * _LN2_HIGH is exact for |n| < 2**11 (Cody & Waite).
@@ -17,28 +15,6 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0
 _LOWEST = -708.0
 _LARGEST = 700.0
-
-
-def _type_bits(typingctx: Any, x: Any) -> Any:
-    """Reinterpret a float64 as int64."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), codegen
-
-
-def _type_float(typingctx: Any, bits: Any) -> Any:
-    """Reinterpret an int64 as float64."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), codegen
-
-
-_bits_of: Any = written(_type_bits, lambda x: np.float64(x).view(np.int64))
-_float_of: Any = written(_type_float, lambda bits: np.int64(bits).view(np.float64))
 
 
 @kernel(fastmath={"contract"})
@@ -63,10 +39,11 @@ def exp_shifted(row: Floats, n: int, shift: float) -> None:
         high = (r * (1.0 / 362880.0) + 1.0 / 40320.0) * square + (r * (1.0 / 5040.0) + 1.0 / 720.0)
         top = square * (1.0 / 479001600.0) + (r * (1.0 / 39916800.0) + 1.0 / 3628800.0)
         p = ((top * fourth + high) * fourth + low) * square + r + 1.0
-        row[i] = p * _float_of((_bits_of(rounded) << 52) + np.int64(0x3FF0000000000000))
+        exponent = np.float64(rounded).view(np.int64) << 52
+        row[i] = p * np.int64(exponent + np.int64(0x3FF0000000000000)).view(np.float64)
 
 
-@inner
+@inlined
 def exponentiate(row: Floats) -> None:
     """Replace the elements of a row [n] float64 by their exp."""
     is_near = True
@@ -80,7 +57,7 @@ def exponentiate(row: Floats) -> None:
         row[i] = np.exp(row[i])
 
 
-@inner
+@inlined
 def largest(row: Floats) -> float:
     """Return the largest element of a row whose length is a multiple of 8."""
     # Four maxima: each comparison waits for the one before.
@@ -91,7 +68,7 @@ def largest(row: Floats) -> float:
     return float(max(max(a, b), max(c, d)))
 
 
-@inner
+@inlined
 def exp_relative(row: Floats, n: int) -> float:
     """Exponentiate row[:n] relative to its maximum, which is returned; the padding becomes 0.
 

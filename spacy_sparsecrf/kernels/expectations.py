@@ -6,9 +6,11 @@ chunk is processed, and gathered for all other features.
 """
 
 from .chain import backward_batch, forward_batch, log_partition, vectors_of
-from .compiled import add_at, fill, inner, kernel, prefetch, prefetch_row
 from .layout import BatchOrder, Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors
+from .numba_support import inlined, kernel
+from .numba_support.intrinsics import prefetch
 from .scores import evidence_of, score_token
+from .small import add_at, fill, prefetch_row
 
 # Residuals are prefetched so many tokens ahead.
 _AHEAD = 8
@@ -16,7 +18,7 @@ _AHEAD = 8
 _FEW = 3
 
 
-@inner
+@inlined
 def _observe(
     begin: int, end: int, tables: Tables, theta: Floats, vectors: Vectors, scored: bool
 ) -> None:
@@ -33,7 +35,7 @@ def _observe(
         vectors.scales[t] = evidence_of(evidence, sequences.n_labels, sequences.allowed[t])
 
 
-@inner
+@inlined
 def _infer_run(
     head: int,
     tail: int,
@@ -56,7 +58,7 @@ def _infer_run(
     backward_batch(order, context, pairs, run)
 
 
-@inner
+@inlined
 def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> None:
     """Multiply `marginals` and `backward` of sequences first:last by their weights."""
     for s in range(first, last):
@@ -69,7 +71,7 @@ def _weigh(first: int, last: int, sequences: Sequences, vectors: Vectors) -> Non
                     backward[y] *= weight
 
 
-@inner
+@inlined
 def add_to_frequent(t: int, row: Floats, unigrams: Unigrams, frequent_sums: Floats) -> None:
     """Add a row [Yp] of token t to the sums [H, Yp] of its frequent features."""
     frequent, frequent_ptr = unigrams.frequent, unigrams.frequent_ptr
@@ -183,7 +185,7 @@ def gather_unigrams(
                 gradient[k] += residual[t, block_labels[k]]
 
 
-@inner
+@inlined
 def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
     """total[y] += sum over tokens[first:last] of residual[t, y], token by token.
 
@@ -198,7 +200,7 @@ def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total:
             total[y] += row[y]
 
 
-@inner
+@inlined
 def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
     """total[y] += sum over tokens[first:last] of residual[t, y], four tokens at a time.
 
@@ -219,7 +221,7 @@ def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Float
     add_row_by_row(residual, tokens, unrolled, last, total)
 
 
-@inner
+@inlined
 def variance(residual: float, weight: float) -> float:
     """Return w p (1 - p) for a residual w p, or w p - w of the gold label; weight: w > 0."""
     mass = abs(residual)

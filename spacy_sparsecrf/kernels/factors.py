@@ -1,7 +1,7 @@
 """Gradients from factors that are stored for each sequence."""
 
-from .compiled import kernel
 from .layout import Factors, Floats, Grouped, Ints, Tables
+from .numba_support import kernel
 from .sequence import scatter
 from .sgd import collect_blocks
 

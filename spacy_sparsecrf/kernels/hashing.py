@@ -4,8 +4,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from .compiled import inner, kernel
 from .layout import HashPlan, Ints, Tokens
+from .numba_support import inlined, kernel
 
 # Values of tokens outside the sequence, mixed with the distance from it.
 _BEFORE = np.uint64(0x9E3779B97F4A7C15)
@@ -17,7 +17,7 @@ _ZERO = np.uint64(0)
 Bits = TypeVar("Bits", np.uint64, np.ndarray)
 
 
-@inner
+@inlined
 def mix(x: Bits) -> Bits:
     """Mix 64 bits by a bijection (the finaliser of MurmurHash3), or each element of an array."""
     x = (x ^ (x >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
@@ -66,7 +66,7 @@ def hash_seeds(seeds: Ints) -> np.ndarray:
 
 
 # Inlined: the attributes of a template are the same for all tokens.
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashPlan) -> np.uint64:
     """Hash template p at token t of the sequence first:last.
 
@@ -140,7 +140,7 @@ def insert(slots: Ints, keys: Ints, first: int, last: int) -> None:
         slots[slot] = i
 
 
-@inner
+@inlined
 def find(slots: Ints, keys: Ints, query: np.uint64) -> int:
     """Find one key in a table; arguments as `lookup`."""
     mask = np.uint64(len(slots) - 1)

@@ -7,7 +7,6 @@ sum of their derivatives (see `tangents`).
 from typing import NamedTuple
 
 from .chain import vectors_of
-from .compiled import fill, inner, kernel
 from .expectations import add_to_frequent
 from .layout import (
     Bigrams,
@@ -22,6 +21,7 @@ from .layout import (
     Unigrams,
     Vectors,
 )
+from .numba_support import inlined, kernel
 from .pair_counts import (
     add_correction_products,
     add_products,
@@ -31,6 +31,7 @@ from .pair_counts import (
 )
 from .pairs import slope_for_tokens
 from .scores import score_token
+from .small import fill
 from .tangents import differentiate, recover_betas
 
 
@@ -51,7 +52,7 @@ class TangentWorkspace(NamedTuple):
     correction_counts: Floats
 
 
-@inner
+@inlined
 def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
     """Return views of the tangents of tokens begin:end."""
     return Tangents(
@@ -114,7 +115,7 @@ def differentiate_chunk(
             add_to_frequent(t, tangents.marginal_change[t], unigrams, frequent_sums)
 
 
-@inner
+@inlined
 def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
     """Return the same index of weights with another table of frequent features."""
     return Unigrams(
@@ -129,7 +130,7 @@ def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
     )
 
 
-@inner
+@inlined
 def _differentiate_part(
     s: int,
     is_copy: bool,
@@ -153,7 +154,7 @@ def _differentiate_part(
     differentiate(weight, context, work.pairs, changes.slopes, own, part)
 
 
-@inner
+@inlined
 def _change_matrix(
     first: int, last: int, m: int, n_parts: int, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> None:
@@ -176,7 +177,7 @@ def _change_matrix(
     settle_matrix_change(psi[m], slope[m], counts, total)
 
 
-@inner
+@inlined
 def _change_corrections(
     t: int, c: int, n_parts: int, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> None:
@@ -200,7 +201,7 @@ def _change_corrections(
     )
 
 
-@inner
+@inlined
 def _vectors_of_part(
     part: int, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> tuple[Floats, Floats, Floats, Floats]:
@@ -210,7 +211,7 @@ def _vectors_of_part(
     return vectors.alpha, vectors.backward, tangents.forward_change, tangents.backward_change
 
 
-@inner
+@inlined
 def _scatter(
     rows: Ints, block_ptr: Ints, places: Ints, values: Floats, weight: float, product: Floats
 ) -> None:
@@ -220,7 +221,7 @@ def _scatter(
             product[k] += weight * values[places[k]]
 
 
-@inner
+@inlined
 def _scatter_corrections(
     begin: int, end: int, bigrams: Bigrams, values: Floats, weight: float, product: Floats
 ) -> None:
@@ -230,7 +231,7 @@ def _scatter_corrections(
             product[bigrams.corr_weights[j]] += weight * values[e - begin]
 
 
-@inner
+@inlined
 def _add_pairs(
     s: int, tables: Tables, work: SequenceWorkspace, changes: TangentWorkspace, product: Floats
 ) -> None:
@@ -259,7 +260,7 @@ def _add_pairs(
         first = t + 1
 
 
-@inner
+@inlined
 def add_product(
     s: int,
     number: int,

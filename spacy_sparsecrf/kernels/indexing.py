@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .compiled import fill, inner, kernel
 from .hashing import mix
 from .layout import Floats, Ints
+from .numba_support import inlined, kernel
+from .small import fill
 
 
-@inner
+@inlined
 def _hash_row(row: Ints) -> np.uint64:
     """Hash a row of 64-bit numbers."""
     h = np.uint64(0)
@@ -22,7 +23,7 @@ def _hash_row(row: Ints) -> np.uint64:
     return h
 
 
-@inner
+@inlined
 def _same(a: Ints, b: Ints) -> bool:
     """Return whether two rows are equal."""
     for i in range(len(a)):  # noqa: SIM110 (numba has no generators in any())
@@ -127,7 +128,7 @@ def sum_columns(indptr: Ints, indices: Ints, weights: Floats, totals: Floats) ->
             totals[indices[j]] += weights[row]
 
 
-@inner
+@inlined
 def _low_bit(word: np.uint64) -> int:
     """Return the position of the lowest bit that is set; word: not 0."""
     position = 0

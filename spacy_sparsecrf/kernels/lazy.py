@@ -11,11 +11,11 @@ a new gradient. What the other weights miss has a closed form for each method:
 
 from typing import Any
 
-from .compiled import inner
 from .layout import Floats, Ints
+from .numba_support import inlined
 
 
-@inner
+@inlined
 def advance(
     rows: Any, now: Any, reached: Floats, block_ptr: Ints, update: Any, values: Any
 ) -> None:

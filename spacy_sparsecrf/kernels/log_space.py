@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import fill, inner, kernel
 from .exp import exp_relative, exp_shifted
 from .layout import Floats, Ints, Scored
+from .numba_support import inlined, kernel
 from .products import advance, retreat
-from .small import normalise, row_sum
+from .small import fill, normalise, row_sum
 
 # Sums of at most 65,536 products of exponentials >= 3e-308 lose less than 1e-20 of this.
 _TINY = 1e-280
@@ -78,7 +78,7 @@ def exponentiate_pairs(n_labels: int, pairs: Floats, psi: Floats, shift: Floats)
             exp_shifted(psi[c, i], psi.shape[2], shift[c])
 
 
-@inner
+@inlined
 def log_sum(row: Floats, n: int) -> float:
     """Return the log of the sum of exp(row[:n]); -inf for a row of -inf."""
     top: float = -np.inf
@@ -92,7 +92,7 @@ def log_sum(row: Floats, n: int) -> float:
     return float(top + np.log(total))
 
 
-@inner
+@inlined
 def _level(row: Floats, n: int) -> float:
     """Subtract the largest element from row[:n], and return it."""
     top = -np.inf
@@ -103,7 +103,7 @@ def _level(row: Floats, n: int) -> float:
     return top
 
 
-@inner
+@inlined
 def _exponentials(row: Floats, n: int, out: Floats) -> None:
     """Exponentiate row[:n], elements <= 0; the padding of `out` becomes 0."""
     for y in range(n):
@@ -113,7 +113,7 @@ def _exponentials(row: Floats, n: int, out: Floats) -> None:
     fill(out, n, len(out), 0.0)
 
 
-@inner
+@inlined
 def _sum_of_products(
     products: Floats, shift: float, vector: Floats, matrix: Floats, forward: bool, terms: Floats
 ) -> None:

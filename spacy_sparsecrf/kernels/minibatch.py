@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel
 from .hessian import TangentWorkspace, add_product
 from .layout import Floats, Ints, SequenceWorkspace, Tables
 from .lazy import advance
+from .numba_support import inlined, kernel
 from .sgd import Summed, add_gradient, collect_blocks, forget
 
 # Below this, sums of powers are taken by a series, which is exact to rounding there.
@@ -65,7 +65,7 @@ class Moving(NamedTuple):
     extra: Floats
 
 
-@inner
+@inlined
 def shrink_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Shrink theta[begin:end] by the steps past:now, and add the iterates to their sum."""
     if past == now:
@@ -79,7 +79,7 @@ def shrink_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> Non
         theta[k] *= factor
 
 
-@inner
+@inlined
 def step_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Step to (theta - eta g) / (1 + eta l2), and clear g."""
     rule, eta, gradient, theta, total = moving
@@ -92,7 +92,7 @@ def step_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
             total[k] += theta[k]
 
 
-@inner
+@inlined
 def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
     """The proximal map of rate (l1 |w| + l2 w^2 / 2), n times.
 
@@ -110,7 +110,7 @@ def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
     return float(np.copysign(size, weight))
 
 
-@inner
+@inlined
 def shrink_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Shrink theta[begin:end] by the steps past:now, at the rates eta / (delta + sqrt(squares))."""
     if past == now:
@@ -121,7 +121,7 @@ def shrink_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) ->
         theta[k] = _shrink(theta[k], now - past, rate, rule.l1, rule.l2)
 
 
-@inner
+@inlined
 def step_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Proximal step at the rate of each weight, its square of g included, and clear g."""
     rule, eta, gradient, theta, squares = moving
@@ -148,7 +148,7 @@ def step_all(moving: Moving) -> None:
         step_adagrad(0, len(moving.theta), 0, 1, moving)
 
 
-@inner
+@inlined
 def _shrink_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
     if moving.rule.kind == SGD:
         advance(rows, now, marks.done, marks.weights_of, shrink_sgd, moving)
@@ -156,7 +156,7 @@ def _shrink_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> Non
         advance(rows, now, marks.done, marks.weights_of, shrink_adagrad, moving)
 
 
-@inner
+@inlined
 def _step_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
     if moving.rule.kind == SGD:
         advance(rows, now, marks.done, marks.weights_of, step_sgd, moving)
@@ -243,7 +243,7 @@ class Gained(NamedTuple):
     v: Floats
 
 
-@inner
+@inlined
 def _step_meta(k: int, meta: Meta, gradient: float, product: float, weights: Gained) -> None:
     """Step with one weight, given its parts of g and H v without the penalty."""
     mu, decay, l2 = meta

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import fill, inner, kernel, prefetch
 from .hashing import hash_test
 from .layout import Floats, HashPlan, Ints, Scored, SharedPairs, Tokens
+from .numba_support import inlined, kernel
+from .numba_support.intrinsics import prefetch
+from .small import fill
 from .viterbi import best_path
 
 _ZERO = np.uint64(0)
@@ -106,21 +108,21 @@ def build_rows(keys: Ints, row_ptr: Ints) -> tuple[np.ndarray, np.ndarray, int, 
     return np.packbits(flags, bitorder="little"), entries, bit_shift, slot_shift
 
 
-@inner
+@inlined
 def may_have(table: RowTable, query: np.uint64) -> int:
     """Return 1 if a key may be in the table, 0 if it is not, or is 0: "no feature"."""
     bit = (query * _FACTOR) >> np.uint64(table.bit_shift)
     return 1 if query != _ZERO and (table.bits[bit >> _THREE] >> (bit & _SEVEN)) & _ONE else 0
 
 
-@inner
+@inlined
 def first_slot(table: RowTable, query: np.uint64) -> np.uint64:
     """Return the slot at which the search for a key begins."""
     slot: np.uint64 = (query * _FACTOR) >> np.uint64(table.slot_shift)
     return slot
 
 
-@inner
+@inlined
 def find_entry(table: RowTable, query: np.uint64) -> np.uint64:
     """Find the weights of a key: first << 32 | number, 0 if the key is absent."""
     entries, slot = table.entries, first_slot(table, query)
@@ -130,7 +132,7 @@ def find_entry(table: RowTable, query: np.uint64) -> np.uint64:
     return entry
 
 
-@inner
+@inlined
 def _add_row(entry: np.uint64, table: RowTable, scores: Floats) -> None:
     """Add the weights of an entry at their positions: scores[y] += mu[o, y].
 
@@ -190,7 +192,7 @@ def find_tests(
             prefetch(table.entries, np.int64(first_slot(table, test)) << 1)
 
 
-@inner
+@inlined
 def _find_rows(n_tokens: int, table: RowTable, space: LookupSpace) -> None:
     """Replace the features of tokens by their entries."""
     for i in range(n_tokens):
@@ -238,7 +240,7 @@ def sum_groups(
     return n_rows
 
 
-@inner
+@inlined
 def _score_sequence(
     first: int,
     last: int,

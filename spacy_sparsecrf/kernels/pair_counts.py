@@ -15,7 +15,6 @@ the vectors and of products with their changes: `settle_matrix_change` and `sett
 put them together.
 """
 
-from .compiled import add_at, fill, inner, kernel
 from .layout import (
     Bigrams,
     Contexts,
@@ -30,10 +29,12 @@ from .layout import (
     TokensBy,
     Vectors,
 )
+from .numba_support import inlined, kernel
 from .products import add_outer_products
+from .small import add_at, fill
 
 
-@inner
+@inlined
 def add_products(
     tokens: Ints, starts: Ints, n_labels: int, alpha: Floats, backward: Floats, total: Floats
 ) -> None:
@@ -49,7 +50,7 @@ def add_products(
             start[y] += row[y]
 
 
-@inner
+@inlined
 def add_correction_products(
     tokens: Ints,
     begins: bool,
@@ -73,7 +74,7 @@ def add_correction_products(
             )
 
 
-@inner
+@inlined
 def corrections_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
     """Return the corrections of context c at token t of a sequence: of the start row, or others."""
     if t == 0:
@@ -81,7 +82,7 @@ def corrections_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
     return contexts.corr_ptr[c], contexts.corr_start[c]
 
 
-@inner
+@inlined
 def settle_context(
     first: int,
     last: int,
@@ -104,7 +105,7 @@ def settle_context(
         sums[e - first] *= value[e]
 
 
-@inner
+@inlined
 def subtract_gold(t: int, begins: bool, labels: Ints, weight: float, total: Floats) -> None:
     """Subtract a weight from a total at the gold pair of token t, if its label is known.
 
@@ -131,7 +132,7 @@ def pair_sums(
         add_outer_products(own, n_labels, vectors.alpha, vectors.backward, sums[p])
 
 
-@inner
+@inlined
 def _add_matrix_products(
     m: int, n_labels: int, of_matrix: MatrixSums, vectors: Vectors, total: Floats
 ) -> None:
@@ -250,7 +251,7 @@ def settle_corrections(
                 sums[i] -= gold[i]
 
 
-@inner
+@inlined
 def settle_matrix_change(psi: Floats, slope: Floats, counts: Floats, total: Floats) -> None:
     """total[y', y] := psi (total + slope counts), all [Y + 1, Yp]; see `settle_changes`."""
     for i in range(total.shape[0]):
@@ -258,7 +259,7 @@ def settle_matrix_change(psi: Floats, slope: Floats, counts: Floats, total: Floa
             total[i, y] = psi[i, y] * (total[i, y] + slope[i, y] * counts[i, y])
 
 
-@inner
+@inlined
 def settle_context_changes(
     first: int,
     last: int,

@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from .compiled import fill, inner, kernel, position, prefetch
 from .exp import exp_shifted, exponentiate, largest
 from .layout import Bigrams, Floats, Ints, Pairs, Slopes
+from .numba_support import inlined, kernel
+from .numba_support.intrinsics import prefetch
+from .small import fill, position
 
 # Below this factor, the difference from the matrix loses more than three of sixteen digits.
 _LEAST_FACTOR = 1e-3
 
 
-@inner
+@inlined
 def score_pairs(matrix: Floats, rows: Ints, n_labels: int, bigrams: Bigrams, theta: Floats) -> None:
     """Add the weights of feature blocks to a matrix [Y + 1, Yp] of log-potentials."""
     flat, block_ptr = matrix.reshape(-1), bigrams.block_ptr
@@ -36,7 +38,7 @@ def score_pairs(matrix: Floats, rows: Ints, n_labels: int, bigrams: Bigrams, the
                 flat[bigrams.block_places[k]] += theta[k]
 
 
-@inner
+@inlined
 def _pad(matrix: Floats, n_previous: int, n_labels: int, value: float) -> None:
     """Set the padding of a matrix to a value."""
     for i in range(n_previous):
@@ -110,7 +112,7 @@ def build_corrections(first: int, last: int, pairs: Pairs, bigrams: Bigrams, the
             change[e] = value[e]
 
 
-@inner
+@inlined
 def _prefetch_corrections(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
     """Prefetch the corrections of a context that is evaluated next."""
     contexts, potentials = pairs.contexts, pairs.potentials
@@ -124,7 +126,7 @@ def _prefetch_corrections(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
         prefetch(contexts.corr_label, e)
 
 
-@inner
+@inlined
 def build_for_tokens(
     step: int, context: Ints, pairs: Pairs, bigrams: Bigrams, theta: Floats
 ) -> None:
@@ -150,7 +152,7 @@ def build_for_tokens(
             build_corrections(c, c + 1, pairs, bigrams, theta)
 
 
-@inner
+@inlined
 def potential(c: int, place: int, pairs: Pairs) -> float:
     """Return the potential of the pair at position y' * Yp + y in context c."""
     contexts, potentials = pairs.contexts, pairs.potentials
@@ -201,7 +203,7 @@ def slope_corrections(
                 slopes.change[e] += potentials.change[e] * base
 
 
-@inner
+@inlined
 def slope_for_tokens(
     step: int, context: Ints, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:

@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
-from .compiled import fill, inner, kernel, position
 from .layout import Floats, Ints, Scored, Search, Tables
+from .numba_support import inlined, kernel
 from .pairs import score_pairs
 from .scores import score_token
+from .small import fill, position
 from .viterbi import best_path
 
 
@@ -30,7 +31,7 @@ class Averaged(NamedTuple):
     moves: Floats
 
 
-@inner
+@inlined
 def _decode(begin: int, end: int, tables: Tables, theta: Floats, guess: Guess) -> None:
     """Find the best labels of the tokens begin:end."""
     unigrams, context_blocks, scored = tables.unigrams, tables.context_blocks, guess.scored
@@ -54,7 +55,7 @@ def _decode(begin: int, end: int, tables: Tables, theta: Floats, guess: Guess) -
     best_path(first, end - begin, scored, guess.slack, guess.search, guess.best, guess.labels)
 
 
-@inner
+@inlined
 def _move(
     step: float,
     count: float,
@@ -73,7 +74,7 @@ def _move(
             weights.moves[k] += count * step
 
 
-@inner
+@inlined
 def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess) -> int:
     """Move the weights of sequence s from a guess to the gold labels.
 

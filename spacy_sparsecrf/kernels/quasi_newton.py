@@ -1,14 +1,14 @@
 """The model of the inverse Hessian of L-BFGS, among weights that are free to move."""
 
-from .compiled import inner, kernel
 from .layout import Flags, Floats
+from .numba_support import inlined, kernel
 from .small import dot
 
 # Pairs with less curvature than this share of a change's square would spoil the model.
 _LEAST_CURVATURE = 1e-10
 
 
-@inner(fastmath={"reassoc", "contract"})
+@inlined(fastmath={"reassoc", "contract"})
 def _measure(
     step: Floats, change: Floats, metric: Floats, free: Flags, q: Floats
 ) -> tuple[float, float, float, float]:
@@ -23,7 +23,7 @@ def _measure(
     return sy, yy, scaled, sq
 
 
-@inner
+@inlined
 def _add(factor: float, row: Floats, free: Flags, q: Floats) -> None:
     """Add factor times a row to q, where weights are free."""
     for k in range(len(q)):

@@ -6,17 +6,19 @@ y // 64. An empty set cannot occur, so that zero bits stand for all labels.
 
 import numpy as np
 
-from .compiled import fill, inner, prefetch
 from .exp import exp_relative
 from .layout import Floats, Ints, Unigrams
+from .numba_support import inlined
+from .numba_support.intrinsics import prefetch
 from .products import add_weights
+from .small import fill
 
 # So many feature blocks ahead, the position of their weights, and the weights, are prefetched.
 _FAR = 24
 _NEAR = 12
 
 
-@inner
+@inlined
 def is_restricted(words: Ints) -> bool:
     """Return whether a set excludes any label. words: [W] uint64."""
     bits = np.uint64(0)
@@ -25,14 +27,14 @@ def is_restricted(words: Ints) -> bool:
     return bool(bits != np.uint64(0))
 
 
-@inner
+@inlined
 def has_label(words: Ints, label: int) -> bool:
     """Return whether a label is in a restricted set. words: [W] uint64."""
     bit = words[label >> 6] >> np.uint64(label & 63)
     return bool(bit & np.uint64(1))
 
 
-@inner
+@inlined
 def _level(scores: Floats, n_labels: int, words: Ints) -> None:
     """Replace the scores of labels outside a set, so that none of them is the maximum."""
     inside = 0
@@ -43,7 +45,7 @@ def _level(scores: Floats, n_labels: int, words: Ints) -> None:
             scores[y] = scores[inside]
 
 
-@inner
+@inlined
 def _add_frequent(scores: Floats, frequent: Ints, table: Floats) -> None:
     """Add the rows `frequent` of a table to the scores [Yp] of a token, four at a time."""
     last = len(frequent)
@@ -63,7 +65,7 @@ def _add_frequent(scores: Floats, frequent: Ints, table: Floats) -> None:
             scores[y] += a[y]
 
 
-@inner
+@inlined
 def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores: Floats) -> None:
     """Add the weights of the features of token t: scores[y] += sum_o mu[o, y].
 
@@ -92,7 +94,7 @@ def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores
     fill(scores, n_labels, len(scores), 0.0)
 
 
-@inner
+@inlined
 def evidence_of(scores: Floats, n_labels: int, allowed: Ints) -> float:
     """Exponentiate the scores [Yp] of a token in place, relative to their maximum.
 

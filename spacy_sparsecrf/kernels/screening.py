@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel
 from .expectations import add_rows
 from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
+from .numba_support import inlined, kernel
 
 
 class GoldTokens(NamedTuple):
@@ -72,7 +72,7 @@ def collect_labels(
     return found
 
 
-@inner
+@inlined
 def _add_mass(
     t: int, residual: Floats, labels: Ints, weight: float, up: Floats, down: Floats
 ) -> None:
@@ -92,7 +92,7 @@ def _add_mass(
             down[y] -= residual[t, y]
 
 
-@inner
+@inlined
 def _choose(up: Floats, down: Floats, n: int, slack: float, threshold: float, chosen: Ints) -> int:
     """List the labels with a bound that, up to rounding, exceeds a threshold."""
     found = 0
@@ -190,7 +190,7 @@ class Area(NamedTuple):
     packed: Floats
 
 
-@inner(fastmath={"contract"})
+@inlined(fastmath={"contract"})
 def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> None:
     """products[i, k] += sum over tokens of alpha[t - 1, rows[i]] backward[t, at[k]].
 
@@ -222,7 +222,7 @@ def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> Non
                 total[i, k] += a * packed[0, k]
 
 
-@inner
+@inlined
 def _weigh(c: int, pairs: Pairs, area: Area) -> None:
     """Add Psi of context c times the products to the total of an area, and clear the products."""
     contexts, potentials = pairs.contexts, pairs.potentials
@@ -239,7 +239,7 @@ def _weigh(c: int, pairs: Pairs, area: Area) -> None:
             products[i, k] = 0.0
 
 
-@inner
+@inlined
 def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: GoldTokens, area: Area) -> None:
     """Subtract the weights of tokens from the total of an area at their gold pairs."""
     for t in tokens:
@@ -250,7 +250,7 @@ def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: GoldTokens, 
                 area.total[i, k] -= gold.token_weight[t]
 
 
-@inner
+@inlined
 def _add_context(
     c: int, n_labels: int, tokens: TokensBy, gold: GoldTokens, vectors: Vectors, area: Area
 ) -> None:

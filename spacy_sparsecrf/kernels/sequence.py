@@ -7,7 +7,6 @@ loss of the latter is log Z minus log Z of the clamped lattice.
 import numpy as np
 
 from .chain import go_forward, infer, log_partition
-from .compiled import add_at, fill, inner
 from .layout import (
     Bigrams,
     Factors,
@@ -21,6 +20,7 @@ from .layout import (
     Unigrams,
     Vectors,
 )
+from .numba_support import inlined
 from .pair_counts import (
     add_correction_products,
     add_products,
@@ -30,6 +30,7 @@ from .pair_counts import (
 )
 from .pairs import build_for_tokens, potential
 from .scores import evidence_of, score_token
+from .small import add_at, fill
 
 # Arguments of logarithms are at least this.
 _LEAST = 1e-300
@@ -38,7 +39,7 @@ _SMALL = 1e-8
 _LARGE = 1e8
 
 
-@inner
+@inlined
 def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vectors) -> None:
     """Write the evidence of `infer_part` to `vectors`."""
     sequences = tables.sequences
@@ -51,7 +52,7 @@ def _observe_part(s: int, part: int, tables: Tables, theta: Floats, vectors: Vec
         vectors.scales[i] = evidence_of(evidence, n_labels, sequences.allowed[at + i])
 
 
-@inner
+@inlined
 def infer_part(
     s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace, vectors: Vectors
 ) -> float:
@@ -66,7 +67,7 @@ def infer_part(
     return infer(context, work.pairs, vectors)
 
 
-@inner
+@inlined
 def infer_example(
     s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
 ) -> float:
@@ -96,7 +97,7 @@ def infer_example(
     return loss
 
 
-@inner
+@inlined
 def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> float:
     """Return -log p(y | x) of gold labels [T], as the product of p(y_t | y_{t-1})."""
     padded, start = vectors.backward.shape[1], pairs.n_labels
@@ -117,7 +118,7 @@ def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> fl
     return float(loss - np.log(product))
 
 
-@inner
+@inlined
 def forward_loss(
     s: int, part: int, tables: Tables, theta: Floats, work: SequenceWorkspace
 ) -> float:
@@ -146,7 +147,7 @@ def forward_loss(
     return float(loss - np.log(product))
 
 
-@inner
+@inlined
 def example_loss(
     s: int, number: int, tables: Tables, theta: Floats, pair_theta: Floats, work: SequenceWorkspace
 ) -> float:
@@ -160,7 +161,7 @@ def example_loss(
     return loss
 
 
-@inner
+@inlined
 def expect_example_pairs(
     first: int, last: int, m: int, has_copy: bool, work: SequenceWorkspace
 ) -> None:
@@ -181,7 +182,7 @@ def expect_example_pairs(
             total[i, y] *= psi[i, y]
 
 
-@inner
+@inlined
 def settle_example_corrections(
     first: int, last: int, c: int, has_copy: bool, labels: Ints, work: SequenceWorkspace
 ) -> None:
@@ -206,7 +207,7 @@ def settle_example_corrections(
             add_at(contexts.corr_place[e:end], before * padded + labels[t], -1.0, sums)
 
 
-@inner
+@inlined
 def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floats) -> None:
     """Write weight * matrix * products to `residual` [Y, Yp]; the others have one row more."""
     for i in range(residual.shape[0]):
@@ -214,7 +215,7 @@ def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floa
             residual[i, y] = weight * matrix[i, y] * products[i, y]
 
 
-@inner
+@inlined
 def leave_factors(
     s: int, context: Ints, grouped: Grouped, work: SequenceWorkspace, residuals: Factors
 ) -> None:
@@ -248,7 +249,7 @@ def leave_factors(
             subtract_gold(t, False, labels, weight, pairs)
 
 
-@inner
+@inlined
 def _scatter_nodes(
     first: int, last: int, n_labels: int, unigrams: Unigrams, nodes: Floats, sums: Floats
 ) -> None:
@@ -267,7 +268,7 @@ def _scatter_nodes(
                     sums[k] += residual[block_labels[k]]
 
 
-@inner
+@inlined
 def _scatter_pairs(
     rows: Ints, n_labels: int, bigrams: Bigrams, residual: Floats, sums: Floats
 ) -> None:
@@ -286,7 +287,7 @@ def _scatter_pairs(
                     sums[k] += flat[places[k]]
 
 
-@inner
+@inlined
 def _scatter_starts(
     rows: Ints, base: int, bigrams: Bigrams, residual: Floats, sums: Floats
 ) -> None:
@@ -303,7 +304,7 @@ def _scatter_starts(
             k -= 1
 
 
-@inner
+@inlined
 def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     """Add the gradient of sequence s, from its residuals, to sums [K] by weight."""
     tables, groups, context_blocks = grouped.tables, grouped.groups, grouped.tables.context_blocks
@@ -320,7 +321,7 @@ def scatter(s: int, grouped: Grouped, residuals: Factors, sums: Floats) -> None:
     _scatter_starts(rows, n_labels * nodes.shape[1], bigrams, nodes[0], bigram)
 
 
-@inner
+@inlined
 def square_norm(s: int, sequence_blocks: SequenceBlocks, vector: Floats) -> float:
     """Return the sum of squares of a vector [K] over the weights of sequence s."""
     norm, weight_ptr = 0.0, sequence_blocks.weight_ptr

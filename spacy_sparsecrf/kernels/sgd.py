@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import inner, kernel, prefetch
 from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
 from .lazy import advance
+from .numba_support import inlined, kernel
+from .numba_support.intrinsics import prefetch
 from .pair_counts import corrections_of, subtract_gold
 from .sequence import expect_example_pairs, infer_example, settle_example_corrections
 
@@ -33,19 +34,19 @@ class Paid(NamedTuple):
     due: Floats
 
 
-@inner
+@inlined
 def _decay(x: float) -> float:
     """exp(-x); where x is tiny, as it mostly is, without calling exp."""
     return _decay_little(x) if x < _LITTLE else float(np.exp(-x))
 
 
-@inner
+@inlined
 def _decay_little(x: float) -> float:
     """exp(-x) for x below _LITTLE."""
     return 1.0 - x + 0.5 * x * x
 
 
-@inner
+@inlined
 def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float) -> None:
     """Apply to theta[k] := weight the l1 penalty that is due, and enter it at received[k].
 
@@ -59,7 +60,7 @@ def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float
     theta[k] = kept
 
 
-@inner
+@inlined
 def apply_due(begin: int, end: int, past: float, now: float, paid: Paid) -> None:
     """Shrink the weights begin:end by the l2 rate past:now, then apply the l1 penalty due."""
     factor = _decay(now - past)
@@ -80,7 +81,7 @@ def penalise(block_ptr: Ints, paid: Paid) -> None:
     advance(range(len(paid.shrunk)), paid.due[1], paid.shrunk, block_ptr, apply_due, paid)
 
 
-@inner
+@inlined
 def update_blocks(
     t: int, n_labels: int, unigrams: Unigrams, residual: Floats, step: float, paid: Paid
 ) -> None:
@@ -108,7 +109,7 @@ def update_blocks(
                 _penalise(k, weight, theta, received, due[0])
 
 
-@inner
+@inlined
 def _update_pair(k: int, weight: float, paid: Paid) -> None:
     """Set a bigram weight, then apply the penalties due.
 
@@ -120,7 +121,7 @@ def _update_pair(k: int, weight: float, paid: Paid) -> None:
     _penalise(k, factor * weight, paid.theta, paid.received, paid.due[0])
 
 
-@inner
+@inlined
 def _update_full(
     begin: int, n_previous: int, n_labels: int, residual: Floats, step: float, paid: Paid
 ) -> None:
@@ -135,7 +136,7 @@ def _update_full(
             _penalise(y, factor * (weights[y] - step * own[y]), weights, received, paid.due[0])
 
 
-@inner
+@inlined
 def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
     """Descend on the weights of the feature blocks of matrix m; residual: [Y + 1, Yp] gradient."""
     bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
@@ -152,7 +153,7 @@ def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: 
             _update_pair(k, paid.theta[k] - step * flat[bigrams.block_places[k]], paid)
 
 
-@inner
+@inlined
 def _update_corrections(
     begin: int, end: int, tables: Tables, residual: Floats, step: float, paid: Paid
 ) -> None:
@@ -164,7 +165,7 @@ def _update_corrections(
             _update_pair(k, paid.theta[k] - step * residual[e - begin], paid)
 
 
-@inner
+@inlined
 def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, paid: Paid) -> None:
     """Descend on the bigram weights of example s, a run of tokens at a time.
 
@@ -198,7 +199,7 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
             _update_matrix(m, tables, residual, step, paid)
 
 
-@inner
+@inlined
 def update_example(
     s: int, tables: Tables, work: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
 ) -> None:
@@ -215,7 +216,7 @@ def update_example(
     _update_pairs(s, tables, work, step, bigram)
 
 
-@inner
+@inlined
 def forget(work: SequenceWorkspace) -> None:
     """Mark all potentials as out of date, since weights have changed."""
     stamp = work.pairs.potentials.stamp
@@ -266,7 +267,7 @@ class Summed(NamedTuple):
     bigram: Paid
 
 
-@inner
+@inlined
 def add_gradient(
     s: int, number: int, tables: Tables, theta: Floats, summed: Summed, work: SequenceWorkspace
 ) -> float:
@@ -301,7 +302,7 @@ def add_gradients(
     return loss
 
 
-@inner
+@inlined
 def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
     """Append first + row to touched[:n] for feature blocks not marked with this number.
 
@@ -315,7 +316,7 @@ def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n:
     return n
 
 
-@inner
+@inlined
 def collect_blocks(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
     """List the feature blocks of sequences: those of unigram weights, then of bigram weights.
 

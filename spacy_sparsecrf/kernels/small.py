@@ -1,14 +1,15 @@
-"""Loops over one row of numbers that several kernels share."""
+"""Loops over one row of numbers that several kernels share, and look-up of places."""
 
 from typing import Any
 
 import numpy as np
 
-from .compiled import inner
-from .layout import Floats
+from .layout import Floats, Ints
+from .numba_support import inlined
+from .numba_support.intrinsics import prefetch
 
 
-@inner(fastmath={"reassoc"})
+@inlined(fastmath={"reassoc"})
 def row_sum(row: Floats, n: int) -> float:
     """Return the sum of row[:n]."""
     found = 0.0
@@ -17,7 +18,7 @@ def row_sum(row: Floats, n: int) -> float:
     return found
 
 
-@inner(fastmath={"reassoc", "contract"})
+@inlined(fastmath={"reassoc", "contract"})
 def dot(a: Floats, b: Floats) -> float:
     """Return the inner product of two rows [n] in float64."""
     found = 0.0
@@ -26,14 +27,14 @@ def dot(a: Floats, b: Floats) -> float:
     return found
 
 
-@inner
+@inlined
 def reciprocal(number: Any) -> Any:
     """Return 1 / number, NaN for 0: numba raises an error there for complex numbers."""
     return number * np.nan if number == 0.0 else 1.0 / number
 
 
 # Inlined, so that a constant number of elements unrolls the loops.
-@inner(forceinline=True)
+@inlined(forceinline=True)
 def normalise(n: int, row: Floats) -> Any:
     """Divide row[:n], real or complex, by its sum, and return the sum."""
     # Of the type of the row, but at least float64.
@@ -44,3 +45,44 @@ def normalise(n: int, row: Floats) -> Any:
     for i in range(n):
         row[i] *= factor
     return found
+
+
+@inlined
+def prefetch_row(matrix: Floats, row: int) -> None:
+    """Ask for a row of a contiguous matrix [n, Yp], Yp a multiple of 8."""
+    begin, width = row * matrix.shape[1], matrix.shape[1]
+    for place in range(begin, begin + width, 8):
+        prefetch(matrix, place)
+
+
+@inlined
+def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
+    """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
+    # A slice of its own: where a loop begins at an unknown place, numba tests the sign of indices.
+    part = row[first:last]
+    for i in range(len(part)):
+        part[i] = value
+
+
+@inlined
+def position(places: Ints, place: int) -> int:
+    """Return the first index at which ascending places are not below a place.
+
+    `np.searchsorted` does the same, but takes half a second to compile.
+    """
+    low, high = 0, len(places)
+    while low < high:
+        middle = (low + high) >> 1
+        if places[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def add_at(places: Ints, place: int, amount: float, totals: Floats) -> None:
+    """Add an amount to the total of a place, if that is among ascending places."""
+    found = position(places, place)
+    if found < len(places) and places[found] == place:
+        totals[found] += amount

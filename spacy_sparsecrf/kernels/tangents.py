@@ -14,12 +14,12 @@ and never divide by a probability, which may be 0. They do not depend on feature
 """
 
 from .chain import backward_product, rewrite
-from .compiled import fill, inner
 from .layout import Floats, Ints, Pairs, Slopes, Tangents, Vectors
-from .small import row_sum
+from .numba_support import inlined
+from .small import fill, row_sum
 
 
-@inner
+@inlined
 def recover_betas(
     weight: float, context: Ints, pairs: Pairs, vectors: Vectors, beta: Floats
 ) -> None:
@@ -37,7 +37,7 @@ def recover_betas(
             backward_product(context[t + 1], backward[t + 1], pairs, vectors.scratch, row)
 
 
-@inner(fastmath={"contract"})
+@inlined(fastmath={"contract"})
 def _advance(
     alpha: Floats, change: Floats, matrix: Floats, slope: Floats, n_labels: int, out: Floats
 ) -> None:
@@ -58,7 +58,7 @@ def _advance(
             out[y] += matrix[i, y] * (c + a * slope[i, y])
 
 
-@inner(fastmath={"contract", "reassoc"})
+@inlined(fastmath={"contract", "reassoc"})
 def _retreat(
     matrix: Floats, slope: Floats, v: Floats, change: Floats, n_labels: int, out: Floats
 ) -> None:
@@ -80,7 +80,7 @@ def _retreat(
         out[i] = a
 
 
-@inner
+@inlined
 def _forward_change(
     c: int,
     alpha: Floats,
@@ -110,7 +110,7 @@ def _forward_change(
         out[label[e]] += change[i] * potentials.change[e] + alpha[i] * slopes.change[e]
 
 
-@inner
+@inlined
 def _backward_change(
     c: int, v: Floats, change: Floats, pairs: Pairs, slopes: Slopes, scratch: Floats, out: Floats
 ) -> None:
@@ -134,7 +134,7 @@ def _backward_change(
         out[previous[e]] += change[y] * potentials.change[e] + v[y] * slopes.change[e]
 
 
-@inner
+@inlined
 def _start_change(c: int, pairs: Pairs, slopes: Slopes, out: Floats) -> None:
     """Write the derivative of `chain.start_vector`."""
     n_labels, contexts, potentials = pairs
@@ -146,7 +146,7 @@ def _start_change(c: int, pairs: Pairs, slopes: Slopes, out: Floats) -> None:
         out[contexts.corr_label[e]] = slopes.change[e]
 
 
-@inner(fastmath={"contract", "reassoc"})
+@inlined(fastmath={"contract", "reassoc"})
 def _centre(row: Floats, mass: Floats, inverse: float, shape: Floats) -> float:
     """Subtract k shape from a row, for k = sum_y mass[y] row[y] * inverse, and return k."""
     total = 0.0
@@ -159,7 +159,7 @@ def _centre(row: Floats, mass: Floats, inverse: float, shape: Floats) -> float:
     return total
 
 
-@inner(fastmath={"contract"})
+@inlined(fastmath={"contract"})
 def _add_evidence(
     row: Floats, backward: Floats, beta: Floats, whole: Floats, score: Floats
 ) -> None:
@@ -173,7 +173,7 @@ def _add_evidence(
         row[y] = q * row[y] + whole[y] * score[y]
 
 
-@inner
+@inlined
 def _change_forward(
     inverse: float,
     context: Ints,
@@ -198,7 +198,7 @@ def _change_forward(
     return start_mean
 
 
-@inner
+@inlined
 def differentiate(
     weight: float, context: Ints, pairs: Pairs, slopes: Slopes, vectors: Vectors, tangents: Tangents
 ) -> None:

@@ -8,9 +8,10 @@ tokens.
 
 import numpy as np
 
-from .compiled import fill, inner, kernel, lent
 from .expectations import variance
 from .layout import Flags, Floats, Ints, Values
+from .numba_support import inlined, kernel
+from .small import fill
 
 # Tokens that are scored together; elements of W, in whole rows, that stay in the nearest cache
 # meanwhile; tokens whose residuals stay there.
@@ -19,7 +20,7 @@ _HELD = 3072
 _SUMMED = 64
 
 
-@inner(fastmath={"contract"})
+@inlined(fastmath={"contract"})
 def _add_multiples(x: Floats, n: int, first: int, table: Floats, out: Floats) -> None:
     """out[y] += sum over j < n of x[j] table[first + j, y], eight at a time. x: float64."""
     unrolled = n - n % 8
@@ -49,7 +50,6 @@ def value_scores(
 
     table: [R, Yp] float64; scores: [N, Yp], out, or in and out.
     """
-    table, scores = lent(table), lent(scores)
     values, rows, columns = features
     totals = np.empty((_SCORED, table.shape[1]))
     # Eight rows are added at a time, wherever W is cut.
@@ -77,7 +77,6 @@ def value_sums(first: int, last: int, features: Values, residual: Floats, sums: 
 
     residual: [N, Yp]; sums: [R, Yp] float64, added to.
     """
-    residual, sums = lent(residual), lent(sums)
     values, rows, columns = features
     x = np.empty(_SUMMED)
     for begin in range(first, last, _SUMMED):
@@ -113,7 +112,6 @@ def value_curvatures(
     See `expectations.unigram_curvature`. token_weight: [N]; residual: [N, Yp]; sums: [R, Yp]
     float64, added to.
     """
-    residual, sums = lent(residual), lent(sums)
     values, rows, columns = features
     variances = np.empty(residual.shape[1])
     for t in range(first, last):

@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import fill, inner, kernel
 from .layout import Flags, Floats, Ints, Scored, Search
+from .numba_support import inlined, kernel
+from .small import fill
 
 _UNKNOWN = -1  # the next best path has not been computed
 _NONE = -2  # there is none
 
 
-@inner
+@inlined
 def _advance_all(
     n_labels: int, previous: Floats, matrix: Floats, slack: Floats, best: Floats
 ) -> None:
@@ -35,7 +36,7 @@ def _advance_all(
                 best[y] = candidate if candidate > best[y] else best[y]
 
 
-@inner
+@inlined
 def _advance_groups(
     previous: Floats, matrix: Floats, slack: Floats, search: Search, best: Floats
 ) -> None:
@@ -55,7 +56,7 @@ def _advance_groups(
                     best[y] = candidate if candidate > best[y] else best[y]
 
 
-@inner
+@inlined
 def _add_rare(previous: Floats, matrix: Floats, search: Search, best: Floats) -> None:
     """Raise best[y] of rare labels y to the maximum over the rows of their lists."""
     rare_ptr, rare_rows = search.rare_ptr, search.rare_rows
@@ -66,7 +67,7 @@ def _add_rare(previous: Floats, matrix: Floats, search: Search, best: Floats) ->
             best[y] = candidate if candidate > best[y] else best[y]
 
 
-@inner
+@inlined
 def _before(n_labels: int, previous: Floats, matrix: Floats, y: int) -> int:
     """Return the lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
     label = 0
@@ -79,7 +80,7 @@ def _before(n_labels: int, previous: Floats, matrix: Floats, y: int) -> int:
     return label
 
 
-@inner
+@inlined
 def _lowest_best(n_labels: int, scores: Floats) -> int:
     """Return the lowest label with the highest score; numpy's argmax takes longer to load."""
     label = 0
@@ -89,7 +90,7 @@ def _lowest_best(n_labels: int, scores: Floats) -> int:
     return label
 
 
-@inner
+@inlined
 def best_path(
     begin: int, end: int, scored: Scored, slack: Floats, search: Search, best: Floats, labels: Ints
 ) -> None:
@@ -193,7 +194,7 @@ class Nodes(NamedTuple):
     counts: Ints
 
 
-@inner
+@inlined
 def _find_first(begin: int, end: int, scored: Scored, value: Floats, before: Ints) -> None:
     """Find the best path to each node: path v leads to node v. See `find_paths`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
@@ -220,7 +221,7 @@ def _find_first(begin: int, end: int, scored: Scored, value: Floats, before: Int
     before[first + n_labels] = chosen
 
 
-@inner
+@inlined
 def _descend(end_node: int, n_labels: int, paths: Paths, tail: Ints, stack: Ints) -> int:
     """List the nodes whose next best path is needed, from the end backwards.
 
@@ -240,7 +241,7 @@ def _descend(end_node: int, n_labels: int, paths: Paths, tail: Ints, stack: Ints
             return depth
 
 
-@inner
+@inlined
 def _choose(candidates: Ints, value: Floats, steps: Ints, y: int) -> tuple[int, float]:
     """Choose the best candidate of a node, a path to a previous node, negative for none.
 
@@ -258,7 +259,7 @@ def _choose(candidates: Ints, value: Floats, steps: Ints, y: int) -> tuple[int, 
     return chosen, best
 
 
-@inner
+@inlined
 def _extend(
     v: int, t: int, begin: int, end: int, scored: Scored, paths: Paths, nodes: Nodes
 ) -> None:

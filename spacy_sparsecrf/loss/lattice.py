@@ -127,7 +127,7 @@ class Shard:
     """Consecutive sequences whose forward and backward vectors are in memory at once.
 
     Sequences first:last, tokens begin:end; offsets: [last - first + 1] int64, counted from
-    `begin`, as are all tokens that `tokens_by` returns.
+    `begin`.
     """
 
     first: int
@@ -136,19 +136,6 @@ class Shard:
     end: int
     offsets: Longs
     begins: Mask
-
-    def tokens_by(self, key: Ints, n_keys: int) -> tuple[Csr, Csr]:
-        """List the tokens that continue, and those that begin, a sequence by a key [n]."""
-        tokens = np.arange(self.end - self.begin, dtype=np.int32)
-        inner, starts = tokens[~self.begins], tokens[self.begins]
-        return _by_key(key[inner], inner, n_keys), _by_key(key[starts], starts, n_keys)
-
-
-def _by_key(keys: Ints, members: Ints, n_keys: int) -> Csr:
-    """List the members of each key below n_keys, in order."""
-    order = np.argsort(keys, kind="stable")
-    indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
-    return Csr(indptr, members[order])
 
 
 @dataclass(frozen=True)
@@ -301,14 +288,8 @@ def _token_arrays(
         numbers = np.where(is_copy, set_numbers(gold[run], n_labels), 0)
         allowed[run] = allowed_labels(numbers, table, begins, ends, legal)
         store.release()
-    return {
-        "labels": labels,
-        "allowed": allowed,
-        "token_weight": token_weight,
-        "gold": gold,
-        "begins": all_begins,
-        "context": context,
-    }
+    arrays = {"labels": labels, "allowed": allowed, "token_weight": token_weight}
+    return {**arrays, "gold": gold, "begins": all_begins, "context": context}
 
 
 def _edges(offsets: Longs) -> tuple[Mask, Mask]:

@@ -15,20 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.numbering import distinct_rows
+from ..kernels import layout
 from ..kernels.indexing import count_places, list_places
-from ..kernels.layout import (
-    BatchOrder,
-    Bigrams,
-    Contexts,
-    ContextsOf,
-    MatrixSums,
-    Pairs,
-    Potentials,
-    Sequences,
-    Slopes,
-    TokensBy,
-    Vectors,
-)
 from ..kernels.pair_counts import (
     correction_sums,
     count_corrections,
@@ -67,7 +55,7 @@ class ContextLayout:
     active: Ints
     context: Ints
     matrix_blocks: Csr
-    arrays: Contexts
+    arrays: layout.Contexts
     correction_context: Ints
     correction_weights: Csr
     weight_corrections: Csr
@@ -97,7 +85,7 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
         costs.active,
         costs.context,
         matrix_blocks,
-        Contexts(matrix_of, constant, *entries),
+        layout.Contexts(matrix_of, constant, *entries),
         np.repeat(np.arange(len(table), dtype=np.int32), np.diff(corr_ptr)),
         weights,
         weights.transposed(int(rows.ptr[-1])),
@@ -270,13 +258,13 @@ class PairPotentials:
         self.potentials = self.arrays.potentials
         matrix_blocks, weights = self.contexts.matrix_blocks, self.contexts.correction_weights
         of_matrices = matrix_blocks.indptr, matrix_blocks.indices, rows.ptr, rows.places
-        self.bigrams = Bigrams(
+        self.bigrams = layout.Bigrams(
             space.lattice.n_previous, *of_matrices, weights.indptr, weights.indices, origin
         )
         self._correction_gold: Floats | None = None
         self._cut_chunks()
 
-    def new_arrays(self, dtype: DTypeLike = np.float64) -> Pairs:
+    def new_arrays(self, dtype: DTypeLike = np.float64) -> layout.Pairs:
         """Return potentials that are not evaluated, except matrices of ones and the mask."""
         n_matrices, n_labels = len(self.contexts.matrix_blocks), self.space.n_labels
         n_contexts, n_corrections = len(self.contexts.arrays.matrix_of), self.contexts.n_corrections
@@ -290,15 +278,15 @@ class PairPotentials:
         of_entries = np.zeros(n_corrections), np.zeros(n_corrections)
         rewritten = np.zeros(n_contexts, dtype=np.bool_)
         stamp = np.zeros(n_matrices + n_contexts, dtype=np.int64)
-        potentials = Potentials(psi, np.zeros(n_matrices), *of_entries, rewritten, stamp)
-        return Pairs(n_labels, self.contexts.arrays, potentials)
+        potentials = layout.Potentials(psi, np.zeros(n_matrices), *of_entries, rewritten, stamp)
+        return layout.Pairs(n_labels, self.contexts.arrays, potentials)
 
-    def new_slopes(self, dtype: DTypeLike) -> Slopes:
+    def new_slopes(self, dtype: DTypeLike) -> layout.Slopes:
         """Return slopes of these potentials that are not evaluated; those of the mask are zero."""
         potentials = self.potentials
         zeros = np.zeros_like(potentials.value), np.zeros_like(potentials.value)
         psi = np.zeros(potentials.psi.shape, dtype)
-        return Slopes(psi, *zeros, np.zeros_like(potentials.stamp))
+        return layout.Slopes(psi, *zeros, np.zeros_like(potentials.stamp))
 
     def _cut_chunks(self) -> None:
         """Cut matrices, contexts, corrections and blocks into chunks of about equal work."""
@@ -314,7 +302,7 @@ class PairPotentials:
         by_matrix = np.argsort(contexts.arrays.matrix_of, kind="stable").astype(np.int32)
         bounds = np.arange(len(self.potentials.shift) + 1)
         ctx_ptr = np.searchsorted(contexts.arrays.matrix_of[by_matrix], bounds)
-        self.matrix_contexts = ContextsOf(ctx_ptr, by_matrix)
+        self.matrix_contexts = layout.ContextsOf(ctx_ptr, by_matrix)
         per_matrix = np.add.reduceat(n_corrections[by_matrix], ctx_ptr[:-1])
         self.settle_chunks = cut(per_matrix, n_chunks)
 
@@ -328,7 +316,7 @@ class PairPotentials:
         ]
 
     @cached_property
-    def batch_orders(self) -> list[BatchOrder]:
+    def batch_orders(self) -> list[layout.BatchOrder]:
         """For each shard, the order of its tokens in inference."""
         contexts, space, found = self.contexts, self.space, []
         for shard, chunks in zip(space.shards, space.chunks, strict=True):
@@ -346,13 +334,6 @@ class PairPotentials:
         """[M, Y + 1, Yp], expected minus observed pair counts of a matrix."""
         return np.zeros(self.potentials.psi.shape)
 
-    def _count_corrections(self, sequences: Iterable[Sequences]) -> Floats:
-        """Return the weighted gold counts [E] of corrections."""
-        gold = np.zeros(self.contexts.n_corrections)
-        for own, tokens in zip(sequences, self.tokens, strict=True):
-            count_corrections(own, self.contexts.arrays, tokens.by_context, self.space.padded, gold)
-        return gold
-
     def fill(self, theta: Floats) -> None:
         """Evaluate the potentials of all matrices and corrections, once each.
 
@@ -366,7 +347,7 @@ class PairPotentials:
         """Clear the sums over shards."""
         self._correction_sums = np.zeros(self.contexts.n_corrections)
 
-    def add_shard(self, i: int, sequences: Sequences, vectors: Vectors) -> None:
+    def add_shard(self, i: int, sequences: layout.Sequences, vectors: layout.Vectors) -> None:
         """Add the pair counts of shard i, given its sequences and vectors."""
         tokens, residual = self.tokens[i], self._residual
         given = sequences, self.arrays, self.with_sums(i, tokens.by_matrix, vectors), vectors
@@ -377,24 +358,31 @@ class PairPotentials:
         self.space.workers.map(add, tokens.chunks)
         self.sum_corrections(tokens.by_context, vectors, self._correction_sums)
 
-    def with_sums(self, i: int, by_matrix: TokensBy, vectors: Vectors) -> MatrixSums:
+    def with_sums(
+        self, i: int, by_matrix: layout.TokensBy, vectors: layout.Vectors
+    ) -> layout.MatrixSums:
         """Return tokens of shard i by matrix, with the sums alpha_{t-1} (x) backward_t of spans."""
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
         given = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums
         chunks = [(span, span + 1) for span in range(len(tokens.spans))]
         self.space.workers.map(pair_sums, chunks, *given)
-        return MatrixSums(by_matrix, tokens.mat_spans, sums)
+        return layout.MatrixSums(by_matrix, tokens.mat_spans, sums)
 
-    def sum_corrections(self, tokens: TokensBy, vectors: Vectors, sums: Floats) -> None:
+    def sum_corrections(
+        self, tokens: layout.TokensBy, vectors: layout.Vectors, sums: Floats
+    ) -> None:
         """Add products alpha_{t-1}[y'] backward_t[y] of tokens of contexts to sums [E]."""
         given = self.contexts.arrays, self.contexts.correction_context, tokens, vectors, sums
         self.space.workers.map(correction_sums, self._correction_chunks, *given)
 
-    def finish(self, sequences: Iterable[Sequences], gradient: Floats) -> None:
+    def finish(self, sequences: Iterable[layout.Sequences], gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights from the sums; sequences: of each shard."""
         if self._correction_gold is None:
-            self._correction_gold = self._count_corrections(sequences)
+            self._correction_gold = gold = np.zeros(self.contexts.n_corrections)
+            contexts, padded = self.contexts.arrays, self.space.padded
+            for own, tokens in zip(sequences, self.tokens, strict=True):
+                count_corrections(own, contexts, tokens.by_context, padded, gold)
         given, sums = (self.arrays, self.matrix_contexts), (self._residual, self._correction_sums)
         workers = self.space.workers
         workers.map(settle_corrections, self.settle_chunks, *given, self._correction_gold, *sums)

@@ -77,14 +77,9 @@ class RatioLoss(WorkingLoss):
         self._n_gold = float(weight[(labels >= 0) & ratio.labels[labels]].sum())
         self._slope = 0.0
 
-    @property
-    def is_bounded(self) -> bool:
-        """See `WorkingLoss`."""
-        return self._slope == 0.0
-
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
-        self._slope = 0.0
+        self._slope, self.is_bounded = 0.0, True
         value, gradient = super().value_and_grad(theta)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return value, gradient
@@ -92,7 +87,8 @@ class RatioLoss(WorkingLoss):
         residual = space.residual[: self._n_own, :n_labels].sum(axis=0, dtype=np.float64)
         expected = float(residual[self._ratio.labels].sum()) + self._n_gold
         term, self._slope = self._ratio.evaluate(expected, self._n_tokens)
-        if self._slope != 0.0:
+        self.is_bounded = self._slope == 0.0
+        if not self.is_bounded:
             gradient += self._slope * self._covariance(theta)
         return value + term, gradient
 

@@ -161,11 +161,7 @@ class PairScreening:
         self._n_tokens: Longs = np.diff(ends)
 
     def screen(self, working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
-        """Find the weights whose loss gradient exceeds a threshold in magnitude.
-
-        working, theta: point of the gradient, after `WorkingLoss.marginals`. RETURNS: lists of
-        coordinates [n] int64, ascending, and gradients [n] float64.
-        """
+        """Find the bigram weights whose gradient exceeds a threshold; see `screen_unigrams`."""
         lattice = self._space.lattice
         contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
         chosen = self._choose(working, theta, threshold)

@@ -40,7 +40,7 @@ class Size:
         """Return a description."""
         observed = "" if self.n_observed is None else f" and {self.n_observed} observed"
         return (
-            f"{self.n_tests} tests, {self.n_potential} potential{observed} weights; "
+            f"{self.n_tests} features, {self.n_potential} potential{observed} weights; "
             f"training takes about {as_text(self.n_bytes)} more memory"
         )
 
@@ -58,17 +58,9 @@ def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> N
     """
     if available is None or size.n_bytes <= available:
         return
-    values = {
-        "n_tests": size.n_tests,
-        "n_labels": n_labels,
-        "n_potential": size.n_potential,
-        "n_observed": size.n_observed,
-        "needed": as_text(size.n_bytes),
-        "available": as_text(available),
-    }
-    if l1 == 0.0:
-        raise SparseCRFError(Errors.SC320.format(**values))
-    raise SparseCRFError(Errors.SC321.format(**values))
+    needs = {"needed": as_text(size.n_bytes), "available": as_text(available)}
+    values = {**vars(size), **needs, "n_labels": n_labels}
+    raise SparseCRFError((Errors.SC321 if l1 else Errors.SC320).format(**values))
 
 
 def as_text(n_bytes: int) -> str:
@@ -119,20 +111,10 @@ def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None
 
     proc, cgroups: file systems of Linux. RETURNS: None if unknown.
     """
-    found = [_of_machine(proc), *_of_groups(proc, cgroups)]
-    known = [n for n in found if n is not None]
-    return max(0, min(known)) if known else None
-
-
-def _of_machine(proc: Path) -> int | None:
-    """Return the available memory of the machine."""
-    values = _fields(proc / "meminfo")
-    return values["MemAvailable:"] * 1024 if "MemAvailable:" in values else None
-
-
-def _of_groups(proc: Path, cgroups: Path) -> list[int | None]:
-    """Return the available memory of the control groups of the process, of either version."""
-    left = []
+    left: list[int | None] = []
+    if "MemAvailable:" in (of_machine := _fields(proc / "meminfo")):
+        left.append(of_machine["MemAvailable:"] * 1024)
+    # Control groups of the process, of either version.
     for line in _lines(proc / "self" / "cgroup"):
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
@@ -143,7 +125,8 @@ def _of_groups(proc: Path, cgroups: Path) -> list[int | None]:
         group = root / path.lstrip("/")
         around = [parent for parent in group.parents if parent.is_relative_to(root)]
         left += [_left(directory, *names) for directory in (group, *around)]
-    return left
+    known = [n for n in left if n is not None]
+    return max(0, min(known)) if known else None
 
 
 def _left(group: Path, limit_name: str, usage_name: str) -> int | None:

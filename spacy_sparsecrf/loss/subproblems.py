@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MAX_LABELS, MISSING, NO_VALUES, EncodedCorpus
-from ..corpus.numbering import distinct_rows, find_keys
+from ..corpus.numbering import distinct_rows, find_keys, positions
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import sum_columns
-from .lattice import Csr, Floats, Ints, Longs, Mask
+from .lattice import Csr, Floats, Longs, Mask
 from .per_token import tokens_as_corpus
 
 
@@ -110,8 +110,7 @@ class OutcomePart(Part):
 
     def to_local(self, coordinates: Longs) -> Longs:
         """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
-        place = np.full(self.n_outcomes, -1, dtype=np.int64)
-        place[self.outcomes.ravel()] = np.arange(self.outcomes.size)
+        place = positions(self.outcomes.ravel(), self.n_outcomes).astype(np.int64)
         test, outcome = np.divmod(coordinates, self.n_outcomes)
         case, label = np.divmod(place[outcome], self.n_labels)
         number = find_keys(self.names, test * len(self.outcomes) + case)
@@ -182,8 +181,7 @@ def _part(
     names, number, counts = np.unique(name, return_inverse=True, return_counts=True)
     # The most frequent first, as in every corpus.
     order = np.argsort(-counts, kind="stable")
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank = positions(order, len(order))
     own = tokens_as_corpus(
         corpus,
         labels.astype(np.int32),
@@ -351,9 +349,9 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
     """
     split = np.searchsorted(kept, len(corpus.unigram_keys))
     unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
-    number = _numbers(unigram, len(corpus.unigram_keys))
+    number = positions(unigram, len(corpus.unigram_keys))
     tests = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number, corpus.store)
-    of_bigram = _numbers(bigram, len(corpus.bigram_keys))
+    of_bigram = positions(bigram, len(corpus.bigram_keys))
     of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
     values = number[corpus.value_tests]
     return replace(
@@ -394,10 +392,3 @@ def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
         ctx_indptr=kept.indptr,
         ctx_indices=kept.indices,
     )
-
-
-def _numbers(kept: Longs, n: int) -> Ints:
-    """Return the number [n] of each feature among those kept, -1 for others."""
-    number = np.full(n, -1, dtype=np.int32)
-    number[kept] = np.arange(len(kept), dtype=np.int32)
-    return number

@@ -50,29 +50,21 @@ def maximal_subtrees(first: int, last: int) -> list[tuple[int, int]]:
     return found
 
 
-class TreeSum:
+def sum_over_tree(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
     """Sum arrays of one shape over the tree as they arrive, holding few of them at once.
 
     Writable arrays are added in place; arrays of another process are not writable.
+
+    partials: the first leaf of a node and its sum, by ascending leaf.
+    RETURNS: the sum; None where there is nothing to sum.
     """
+    leaves: list[int] = []
+    sums: list[Floats] = []
 
-    def __init__(self) -> None:
-        self._leaves: list[int] = []
-        self._sums: list[Floats] = []
-
-    def add(self, leaf: int, partial: Floats) -> None:
-        """Add the sum of a node, given its first leaf; leaves must ascend."""
-        self._close(leaf)
-        self._leaves.append(leaf)
-        self._sums.append(partial)
-
-    def _close(self, leaf: int | None) -> None:
+    def close(leaf: int | None) -> None:
         """Sum the nodes that end before a leaf; None: all of them."""
-        leaves, sums = self._leaves, self._sums
-        while len(sums) > 1:
-            # The higher the bit in which two leaves differ, the higher their common node.
-            if leaf is not None and leaves[-2] ^ leaves[-1] > leaves[-1] ^ leaf:
-                return
+        # The higher the bit in which two leaves differ, the higher their common node.
+        while len(sums) > 1 and (leaf is None or leaves[-2] ^ leaves[-1] <= leaves[-1] ^ leaf):
             leaves.pop()
             added = sums.pop()
             if sums[-1].flags.writeable:
@@ -80,19 +72,9 @@ class TreeSum:
             else:
                 sums[-1] = sums[-1] + added
 
-    def total(self) -> Floats | None:
-        """Return the sum of all arrays; None if there were none."""
-        self._close(None)
-        return self._sums[0] if self._sums else None
-
-
-def sum_over_tree(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
-    """Sum arrays of one shape over the tree; see `TreeSum`.
-
-    partials: the first leaf of a node and its sum, by ascending leaf.
-    RETURNS: the sum; None where there is nothing to sum.
-    """
-    tree = TreeSum()
     for leaf, partial in partials:
-        tree.add(leaf, partial)
-    return tree.total()
+        close(leaf)
+        leaves.append(leaf)
+        sums.append(partial)
+    close(None)
+    return sums[0] if sums else None

@@ -5,12 +5,15 @@ W[v, y] is the sum over tokens of x_t[v] (p(y_t = y) - [gold]). A real-valued fe
 a unigram feature without tokens.
 """
 
+from collections.abc import Callable
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.arrays import MEMORY, Memory
+from ..corpus.numbering import positions
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
@@ -38,8 +41,7 @@ class FeatureBlocks:
         self.tests, first = np.unique(test.astype(np.int32), return_index=True)
         self.ptr = np.append(first, len(coordinates)).astype(np.int64)
         self.places = (previous * padded + label).astype(np.uint32)
-        self.number = np.full(n_tests, -1, dtype=np.int32)
-        self.number[self.tests] = np.arange(len(self.tests), dtype=np.int32)
+        self.number = positions(self.tests, n_tests)
 
     def __len__(self) -> int:
         return len(self.tests)
@@ -101,8 +103,7 @@ class OriginFeatures(FrequentFeatures):
         super().__init__(space, rows, np.zeros(len(rows), np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
         kept, own = np.unique(row[origin != 0.0], return_inverse=True)
-        number = np.full(lattice.n_tests, -1, dtype=np.int32)
-        number[rows.tests[kept]] = np.arange(len(kept), dtype=np.int32)
+        number = positions(rows.tests[kept], lattice.n_tests)
         self.tokens = lattice.tests.selected(number, lattice.store)
         self.table = np.zeros((len(kept), space.padded), space.dtype)
         self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]
@@ -169,20 +170,10 @@ class ValueWeights:
 
     def curvature(self, curvature: Floats) -> None:
         """Write the curvatures of the weights into those of all [K]; see `WorkingLoss`."""
-        if not len(self):
-            return
-        space, lattice = self._space, self._space.lattice
-
-        def add(first: int, last: int) -> Floats:
-            sums = np.zeros(self.table.shape)
-            features = Values(lattice.values, lattice.value_rows, self.columns)
-            given = features, lattice.token_weight, space.residual
-            value_curvatures(first, last, *given, sums)
-            return sums
-
-        of_chunks = space.workers.map(add, _chunks(space, self.table.size))
-        total = sum(of_chunks, np.zeros(self.table.shape))
-        curvature[self._weights] = total.reshape(-1)[self._places]
+        if len(self):
+            given = self._space.lattice.token_weight, self._space.residual
+            total = _sum_over_tokens(self._space, self.columns, value_curvatures, *given)
+            curvature[self._weights] = total.reshape(-1)[self._places]
 
 
 def sum_residuals(space: Workspace, columns: Longs) -> Floats:
@@ -190,15 +181,24 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
 
     columns: [R] int64, of the values.
     """
-    lattice, shape = space.lattice, (len(columns), space.padded)
+    return _sum_over_tokens(space, columns, value_sums, space.residual)
+
+
+def _sum_over_tokens(
+    space: Workspace, columns: Longs, kernel: Callable[..., None], *given: Any
+) -> Floats:
+    """Return sums [R, Yp] that a kernel adds to over chunks of tokens; columns: [R]."""
+    limits, shape = space.limits, (len(columns), space.padded)
+    features = Values(space.lattice.values, space.lattice.value_rows, columns)
 
     def add(first: int, last: int) -> Floats:
         sums = np.zeros(shape)
-        features = Values(lattice.values, lattice.value_rows, columns)
-        value_sums(first, last, features, space.residual, sums)
+        kernel(first, last, features, *given, sums)
         return sums
 
-    chunks = _chunks(space, len(columns) * space.padded)
+    size = max(1, len(columns) * space.padded)
+    n_chunks = min(limits.n_chunks, max(1, limits.sums_bytes // (8 * size)))
+    chunks = cut(np.ones(space.lattice.n_tokens, np.int64), n_chunks)
     return sum(space.workers.map(add, chunks), np.zeros(shape))
 
 
@@ -214,10 +214,3 @@ def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
     coordinates = tests[:, None] * n_labels + np.arange(n_labels)
     found = np.abs(sums) > threshold
     return coordinates[found], sums[found]
-
-
-def _chunks(space: Workspace, size: int) -> Chunks:
-    """Cut the tokens into chunks; size: of the sums of a chunk."""
-    limits = space.limits
-    n_chunks = min(limits.n_chunks, max(1, limits.sums_bytes // (8 * max(1, size))))
-    return cut(np.ones(space.lattice.n_tokens, np.int64), n_chunks)

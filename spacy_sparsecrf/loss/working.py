@@ -28,7 +28,7 @@ from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
 from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, ValueWeights
-from .workspace import Contents, Spares, Workspace, sequential_order
+from .workspace import BufferPool, Contents, Workspace, sequential_order
 
 DerivedT = TypeVar("DerivedT")
 
@@ -71,7 +71,9 @@ class WorkingLoss(OffsetLoss):
         self.coordinates, self._stochastic = coordinates, stochastic
         self.origin = np.empty(0) if origin is None else origin
         self._derived: dict[Any, Any] = {}
-        self._gradients = Spares(len(coordinates))
+        # Whether the gradient is bounded by expected and observed counts.
+        self.is_bounded = True
+        self._gradients = BufferPool(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
         self.unigram = FeatureBlocks(
@@ -205,6 +207,10 @@ class WorkingLoss(OffsetLoss):
             return np.inf, np.zeros_like(theta)
         return value, gradient
 
+    def give_back(self, gradient: Floats) -> None:
+        """Reuse a gradient [K] of `value_and_grad`, which its user no longer needs."""
+        self._gradients.give(gradient)
+
     def gradient_there(self, contents: Contents) -> Floats:
         """Return the gradient [K] at the point of another loss on a subset of these coordinates.
 
@@ -226,7 +232,7 @@ class WorkingLoss(OffsetLoss):
         """Compute marginals and potentials at theta [K], unless the workspace contains them."""
         contents = self.space.contents
         if contents is None or not contents.are_of(self, theta):
-            self.value_and_grad(theta)
+            self.give_back(self.value_and_grad(theta)[1])
             contents = self.space.contents = Contents(self, theta)
         return contents
 
@@ -242,7 +248,7 @@ class WorkingLoss(OffsetLoss):
         curvature, space = np.zeros(len(self.coordinates)), self.space
         sections: Iterable[int] = (0,)
         if space.by_shard and space.contents is not None:
-            sections = space.contents.visit()
+            sections = space.contents.owner.visit(space.contents.theta)
         sums = np.zeros(self.frequent.table.shape)
         for i in sections:
             section = self._section(i), self._columns(i), space.residual, curvature[: self.split]
@@ -304,11 +310,6 @@ class WorkingLoss(OffsetLoss):
         scratch = np.empty(psi.shape[1:], space.dtype)
         marginals = space.residual_of(shard)
         return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the gradient is bounded by expected and observed counts."""
-        return True
 
     def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
         """Iterate over the products alpha_{t-1} (x) backward_t of the pair gradients of shard i.

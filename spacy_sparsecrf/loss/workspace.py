@@ -4,8 +4,6 @@ Limits choose between algorithms and sizes: they change time and memory, and res
 rounding.
 """
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,11 +54,6 @@ class Limits(NamedTuple):
 
 LIMITS = Limits()
 
-# References to what only a list refers to, as they are counted here, and arrays that are kept.
-_ALONE = [np.empty(0)]
-_UNUSED = sys.getrefcount(_ALONE[0])
-_MOST_SPARE = 2
-
 # A larger matrix does not stay in a near cache: a whole chunk is then one interleaved batch.
 LARGE_BYTES = 1 << 16
 
@@ -102,35 +95,28 @@ class Contents:
     owner: Any
     theta: Floats | None
 
-    def visit(self) -> Iterator[int]:
-        """Iterate over the shards of a corpus in files; see `WorkingLoss.visit`."""
-        shards: Iterator[int] = self.owner.visit(self.theta)
-        return shards
-
     def are_of(self, owner: Any, theta: Floats) -> bool:
         """Return whether they belong to an owner at weights [K]."""
         return self.owner is owner and self.theta is not None and np.array_equal(theta, self.theta)
 
 
-class Spares:
-    """Arrays [n] float64 that are used again when nobody else refers to them any more.
+class BufferPool:
+    """Arrays [n] float64 that their users give back.
 
-    To get new memory and to clear it takes a tenth of an evaluation where all weights work.
+    To allocate and clear new memory takes a tenth of an evaluation if the working set is large.
     """
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._kept: list[Floats] = []
+        self._free: list[Floats] = []
 
     def take(self) -> Floats:
-        """An array with any numbers, whose user may keep it."""
-        for i in range(len(self._kept)):
-            if sys.getrefcount(self._kept[i]) <= _UNUSED:
-                return self._kept[i]
-        new = np.empty(self._n)
-        if len(self._kept) < _MOST_SPARE:
-            self._kept.append(new)
-        return new
+        """Return an array with arbitrary values. Its user may keep it."""
+        return self._free.pop() if self._free else np.empty(self._n)
+
+    def give(self, array: Floats) -> None:
+        """Give back an array that nobody uses any more; one array is kept."""
+        self._free = [array]
 
 
 class Workspace:
@@ -220,9 +206,17 @@ class MatrixTokens:
 
 
 def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
-    """Return the tokens of a shard by a key [n] below n_keys, kept by a store."""
-    inner, starts = shard.tokens_by(key, n_keys)
-    return TokensBy(*store.kept((inner.indptr, inner.indices, starts.indptr, starts.indices)))
+    """Return the tokens of a shard that continue, and that begin, a sequence by a key [n].
+
+    Tokens count from the first of the shard; n_keys: keys are below; store: keeps the arrays.
+    """
+    arrays: list[NDArray[Any]] = []
+    for members in (np.flatnonzero(~shard.begins), np.flatnonzero(shard.begins)):
+        keys = key[members]
+        order = np.argsort(keys, kind="stable")
+        indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
+        arrays += [indptr, members[order].astype(np.int32)]
+    return TokensBy(*store.kept(arrays))
 
 
 def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:

@@ -13,7 +13,7 @@ from .model import CRFModel, WeightTable, n_clusters
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Keys = NDArray[np.uint64]
-# Of weights [n]: hashes of their tests, labels before, labels, values.
+# Of weights [n]: hashes of their features, labels before, labels, values.
 _Weights = tuple[Keys, Longs, Longs, NDArray[np.floating]]
 
 
@@ -21,7 +21,7 @@ _Weights = tuple[Keys, Longs, Longs, NDArray[np.floating]]
 class WeightNames:
     """Names the weights of a problem: coordinates (see `loss.chain`) <-> hashes and labels.
 
-    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the tests, position = test id;
+    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the features, position = test id;
     labels: strings of the label ids; bounds: of clusters of labels, see `CRFModel`; start_label:
     whether pairs (start, y) exist; kind: of the model.
     """
@@ -53,7 +53,7 @@ class WeightNames:
 
         coordinates: [n] int64, ascending; theta: [n]; dtype, first: see `CRFModel`. Weights that
         underflow the dtype are dropped. rest: a model without clusters, from which weights are
-        taken of tests that have no names here; or None.
+        taken of features that have no names here; or None.
         """
         n, n_outcomes = len(self.labels), self._n_outcomes
         split = len(self.unigram_keys) * n_outcomes
@@ -74,7 +74,7 @@ class WeightNames:
     def _joined(
         self, weights: _Weights, keys: Keys, table: WeightTable, labels: Sequence[str]
     ) -> _Weights:
-        """Weights with those of a table whose tests are none of the keys; labels: of its ids."""
+        """Weights with those of a table whose features are none of the keys; labels: of its ids."""
         tests = np.repeat(table.keys, np.diff(table.indptr))
         new = find_keys(keys, tests) < 0
         relabel = np.array([*map(self.labels.index, labels), len(self.labels)], np.int64)
@@ -86,7 +86,7 @@ class WeightNames:
         return found
 
     def coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
-        """Coordinates and weights, [n] each, of a model's tests and labels that have names here."""
+        """Coordinates and weights, [n] each, of a model's features and labels with names here."""
         n = len(self.labels)
         here = {label: i for i, label in enumerate(self.labels)}
         relabel = np.array([here.get(label, -1) for label in model.labels], np.int64)

@@ -18,16 +18,8 @@ import numpy as np
 import srsly
 from numpy.typing import NDArray
 
+from .. import schema
 from ..errors import Errors, SparseCRFError
-from ..schema import (
-    MAX_JSON,
-    SchemaField,
-    check,
-    check_bounds,
-    check_distinct,
-    check_json,
-    parse,
-)
 
 FORMAT_VERSION = 1
 _MAGIC = b"SPCRF\0\0\0"
@@ -45,16 +37,16 @@ FIRST = "first."  # in front of the names of the tables of a first model
 # and clusters of labels.
 PACKED = ("keys", "counts", "previous", "labels", "values")
 _WEIGHTS = {
-    "unigram.keys": SchemaField("<u8", "O", rises=True),
-    "unigram.counts": SchemaField("<u2 <u4", "O", sums="K"),
-    "unigram.previous": SchemaField("<u2", "none"),
-    "unigram.labels": SchemaField("<u2", "K", below="outcomes"),
-    "unigram.values": SchemaField("", "K"),
-    "bigram.keys": SchemaField("<u8", "P", rises=True),
-    "bigram.counts": SchemaField("<u2 <u4", "P", sums="L"),
-    "bigram.previous": SchemaField("<u2", "L", below="Y+1"),
-    "bigram.labels": SchemaField("<u2", "L", below="Y"),
-    "bigram.values": SchemaField("", "L"),
+    "unigram.keys": schema.SchemaField("<u8", "O", rises=True),
+    "unigram.counts": schema.SchemaField("<u2 <u4", "O", sums="K"),
+    "unigram.previous": schema.SchemaField("<u2", "none"),
+    "unigram.labels": schema.SchemaField("<u2", "K", below="outcomes"),
+    "unigram.values": schema.SchemaField("", "K"),
+    "bigram.keys": schema.SchemaField("<u8", "P", rises=True),
+    "bigram.counts": schema.SchemaField("<u2 <u4", "P", sums="L"),
+    "bigram.previous": schema.SchemaField("<u2", "L", below="Y+1"),
+    "bigram.labels": schema.SchemaField("<u2", "L", below="Y"),
+    "bigram.values": schema.SchemaField("", "L"),
 }
 _VALUES = {"float32": "<f4", "float64": "<f8"}
 
@@ -83,8 +75,8 @@ def write(meta: dict[str, Any], arrays: Arrays) -> bytes:
         blobs.append(blob + bytes(_padding(len(blob))))
     header = srsly.json_dumps({"meta": meta, "arrays": listing}).encode("utf8")
     header += b" " * _padding(len(header))
-    if len(header) > MAX_JSON:
-        raise SparseCRFError(Errors.SC317.format(size=len(header), most=MAX_JSON))
+    if len(header) > schema.MAX_JSON:
+        raise SparseCRFError(Errors.SC317.format(size=len(header), most=schema.MAX_JSON))
     prefix = _PREFIX.pack(_MAGIC, FORMAT_VERSION, len(header))
     body = header + b"".join(blobs)
     data: bytes = prefix + _digest(prefix, body) + body
@@ -108,10 +100,10 @@ def read(data: bytes) -> tuple[dict[str, Any], Arrays]:
         raise ValueError("its digest does not fit its content")
     if version != FORMAT_VERSION:
         raise ValueError(f"there is no format {version}")
-    if header_size > min(len(body), MAX_JSON) or _padding(header_size):
+    if header_size > min(len(body), schema.MAX_JSON) or _padding(header_size):
         raise ValueError(f"its header cannot have {header_size} bytes")
-    header = parse(bytes(body[:header_size]))
-    check_json(header, _HEADER, "its header")
+    header = schema.parse(bytes(body[:header_size]))
+    schema.check_json(header, _HEADER, "its header")
     return header["meta"], _cut(header["arrays"], body, header_size)
 
 
@@ -154,10 +146,10 @@ def check_meta(meta: dict[str, Any]) -> None:
 
     RAISES: ValueError that says what is wrong.
     """
-    check_json(meta, _META, "it")
-    check_distinct(meta["labels"], "its labels")
+    schema.check_json(meta, _META, "it")
+    schema.check_distinct(meta["labels"], "its labels")
     if meta.get("bounds"):
-        check_bounds(meta["bounds"], len(meta["labels"]), "bounds of clusters")
+        schema.check_bounds(meta["bounds"], len(meta["labels"]), "bounds of clusters")
 
 
 def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
@@ -182,4 +174,4 @@ def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> 
         }
         # Those of a first model stand behind the others.
         part = listed if len(listed) <= n else listed[n:] if prefix else listed[:n]
-        check(dict(part), fields, sizes | {"none": 0})
+        schema.check(dict(part), fields, sizes | {"none": 0})

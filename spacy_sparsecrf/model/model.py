@@ -1,7 +1,8 @@
-"""The trained model: labels, hashed tests, and the active weights only."""
+"""The trained model: labels, hashed features, and the active weights only."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,19 +14,7 @@ from ..atomic_write import write_files
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
 from ..schema import told
-from .file import (
-    FIRST,
-    FORMAT_VERSION,
-    PACKED,
-    TABLES,
-    Arrays,
-    check_arrays,
-    check_meta,
-    prefixes_of,
-    read,
-    read_version,
-    write,
-)
+from . import file
 
 # A chain, and a graph with further edges, is normalised over all labels of a sequence; the others
 # at each token, without or with the label before.
@@ -34,9 +23,9 @@ KINDS = ("chain", "maxent", "memm", "graph")
 
 @dataclass(frozen=True)
 class WeightTable:
-    """Active weights of one kind, grouped by test.
+    """Active weights of one kind, grouped by feature.
 
-    keys: [O] uint64, sorted hashes of the tests; indptr: [O + 1] int64; previous, labels: [K]
+    keys: [O] uint64, sorted hashes of the features; indptr: [O + 1] int64; previous, labels: [K]
     uint16, label pair of a weight (`previous` is empty for unigram weights; the number of labels
     stands for the start label); values: [K] float32 or float64.
     """
@@ -66,9 +55,9 @@ class WeightTable:
         labels: NDArray[np.integer],
         values: NDArray[np.floating],
     ) -> WeightTable:
-        """Gather weights [K]: hashes of their tests, labels before or None, labels, values.
+        """Gather weights [K]: hashes of their features, labels before or None, labels, values.
 
-        Weights that are zero are left out; those of a test stay in their order.
+        Weights that are zero are left out; those of a feature stay in their order.
         """
         kept = np.flatnonzero(values)
         order = kept[np.argsort(keys[kept], kind="stable")]
@@ -84,15 +73,15 @@ class WeightTable:
         places = zip(keys, previous, self.labels.tolist(), strict=True)
         return zip(places, self.values, strict=True)
 
-    def packed(self) -> Arrays:
-        """The arrays to store: the number of weights a test takes the place of indptr."""
+    def packed(self) -> file.Arrays:
+        """The arrays to store: the number of weights a feature takes the place of indptr."""
         counts = np.diff(self.indptr)
         width = np.uint16 if counts.max(initial=0) <= np.iinfo(np.uint16).max else np.uint32
         stored = (self.keys, counts.astype(width), self.previous, self.labels, self.values)
-        return dict(zip(PACKED, stored, strict=True))
+        return dict(zip(file.PACKED, stored, strict=True))
 
     @classmethod
-    def unpacked(cls, arrays: Arrays) -> WeightTable:
+    def unpacked(cls, arrays: file.Arrays) -> WeightTable:
         """The table that `packed` stored."""
         indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
         return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
@@ -156,10 +145,6 @@ class CRFModel:
         self.unigram = WeightTable.empty(dtype) if unigram is None else unigram
         self.bigram = WeightTable.empty(dtype) if bigram is None else bigram
 
-    def _become(self, other: CRFModel) -> None:
-        """Take over all of another model, which has been checked."""
-        vars(self).update(vars(other))
-
     @property
     def content(self) -> tuple[object, ...]:
         """Labels and weights, which are replaced and never changed."""
@@ -167,19 +152,18 @@ class CRFModel:
 
     def is_made_of(self, content: tuple[object, ...]) -> bool:
         """Return whether labels and weights are still those that `content` was."""
-        labels, unigram, bigram = content
-        return labels is self.labels and unigram is self.unigram and bigram is self.bigram
+        return all(map(operator.is_, content, self.content))
 
     @property
     def tables(self) -> dict[str, WeightTable]:
         """The tables of weights by their names in files, those of the first model too."""
-        own = dict(zip(TABLES, (self.unigram, self.bigram), strict=True))
+        own = dict(zip(file.TABLES, (self.unigram, self.bigram), strict=True))
         before = {} if self.first is None else self.first.tables
-        return own | {FIRST + name: table for name, table in before.items()}
+        return own | {file.FIRST + name: table for name, table in before.items()}
 
     @property
     def keys(self) -> list[NDArray[np.uint64]]:
-        """Hashes of the tests that have weights, of each table."""
+        """Hashes of the features that have weights, of each table."""
         return [table.keys for table in self.tables.values()]
 
     @property
@@ -197,7 +181,7 @@ class CRFModel:
 
         RAISES: SparseCRFError where the label is there already.
         """
-        self._become(self.with_label(label))
+        vars(self).update(vars(self.with_label(label)))
 
     def with_label(self, label: str) -> CRFModel:
         """The same with one more label; see `add_label`."""
@@ -237,7 +221,7 @@ class CRFModel:
         }
         labels, bounds = list(self.labels), list(self.bounds)
         meta = {"labels": labels, "dtype": self.dtype, "kind": self.kind, "bounds": bounds}
-        return write(meta, arrays)
+        return file.write(meta, arrays)
 
     def from_bytes(self, data: bytes) -> CRFModel:
         """Replace this model by a serialised one.
@@ -245,26 +229,28 @@ class CRFModel:
         RAISES: SparseCRFError for data of a newer format, or with anything in it that is wrong, see
         `file`; the model then stays as it is.
         """
-        version = read_version(data)
+        version = file.read_version(data)
         if version is None:
             raise SparseCRFError(Errors.SC312)
-        if version > FORMAT_VERSION:
-            raise SparseCRFError(Errors.SC313.format(found=version, known=FORMAT_VERSION))
+        if version > file.FORMAT_VERSION:
+            raise SparseCRFError(Errors.SC313.format(found=version, known=file.FORMAT_VERSION))
         with told(Errors.SC314):
-            meta, arrays = read(data)
-            check_meta(meta)
+            meta, arrays = file.read(data)
+            file.check_meta(meta)
             labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
             kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
-            check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
+            file.check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
         first = None
-        for prefix in prefixes_of(arrays):
+        for prefix in file.prefixes_of(arrays):
             unigram, bigram = (
-                WeightTable.unpacked({name: arrays[f"{prefix}{table}.{name}"] for name in PACKED})
-                for table in TABLES
+                WeightTable.unpacked(
+                    {name: arrays[f"{prefix}{table}.{name}"] for name in file.PACKED}
+                )
+                for table in file.TABLES
             )
             first = CRFModel(labels, dtype, unigram, bigram, kind, bounds, first)
         assert first is not None  # There is always a last one.
-        self._become(first)
+        vars(self).update(vars(first))
         return self
 
     def to_disk(self, path: str | Path) -> None:

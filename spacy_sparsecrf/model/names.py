@@ -83,7 +83,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def write_name(parts: Iterable[Part]) -> str:
-    """Name a test. parts: its template's tests, and the values that they read."""
+    """Name a feature. parts: its template's tests, and the values that they read."""
     pairs = (f"{t.translate(_IN_NAMES)}={write_value(value, _has_texts(t))}" for t, value in parts)
     return "|".join(pairs) or ALWAYS
 
@@ -94,9 +94,9 @@ def _has_texts(test: str) -> bool:
 
 
 def write_value(value: Value, is_text: bool = False) -> str:
-    """Write a value as it stands in the names of tests of templates.
+    """Write a value as it stands in the names of features of templates.
 
-    is_text: whether the test reads texts only, so that digits are not taken for a number.
+    is_text: whether the feature reads texts only, so that digits are not taken for a number.
     """
     if isinstance(value, Outside):
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
@@ -108,7 +108,7 @@ def write_value(value: Value, is_text: bool = False) -> str:
 
 
 def read_name(name: str) -> list[Part]:
-    """Read the name of a test. RAISES: ValueError for what is none."""
+    """Read the name of a feature. RAISES: ValueError for what is none."""
     if name == ALWAYS:
         return []
     parts = []
@@ -188,7 +188,7 @@ class NamedTest(NamedTuple):
 
 
 def read_test(name: str) -> NamedTest:
-    """Read the name of a test of a template or pattern. RAISES: ValueError for what is none."""
+    """Read the name of a feature of a template or pattern. RAISES: ValueError for what is none."""
     try:
         parts = read_name(name)
     except ValueError:
@@ -209,7 +209,7 @@ def read_test_parts(name: str) -> list[Part]:
 
 
 def write_hash(key: int) -> str:
-    """Write the hash of a test that has no name."""
+    """Write the hash of a feature that has no name."""
     return f"0x{key:016x}"
 
 
@@ -219,7 +219,7 @@ def read_hash(text: str) -> int | None:
 
 
 class Names:
-    """Names of tests by their hash; a file of them is read when the first is wanted.
+    """Names of features by their hash; a file of them is read when the first is wanted.
 
     data: of `to_bytes`: text compressed by gzip, a hash and a name a line.
     """
@@ -236,19 +236,19 @@ class Names:
         return len(self.missing(np.array([key], np.uint64))) == 0
 
     def __getitem__(self, key: int) -> str:
-        """The name of a test, or else its hash."""
+        """The name of a feature, or else its hash."""
         (at,) = self._find(np.array([key], np.uint64))
         return str(self._texts[at]) if at >= 0 else write_hash(key)
 
     def add(self, names: Mapping[int, str]) -> None:
-        """Add names of tests, by hash."""
+        """Add names of features, by hash."""
         known, new = self._known(), np.fromiter(names, np.uint64, len(names))
         texts = np.fromiter(names.values(), object, len(names))
         self._keys, first = np.unique(np.concatenate((new, known)), return_index=True)
         self._texts = np.concatenate((texts, self._texts))[first]
 
     def by_hash(self) -> dict[int, str]:
-        """All names, by the hashes of their tests."""
+        """All names, by the hashes of their features."""
         return dict(zip(self._known().tolist(), self._texts.tolist(), strict=True))
 
     def missing(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -265,7 +265,7 @@ class Names:
         return at
 
     def to_bytes(self, *keys: NDArray[np.uint64]) -> bytes:
-        """Write the names of some tests, in the order of their hashes; b"" if none has one.
+        """Write the names of some features, in the order of their hashes; b"" if none has one.
 
         The same names give the same bytes.
         """
@@ -280,7 +280,7 @@ class Names:
         return gzip.compress(text.encode("utf8"), compresslevel=2, mtime=0)
 
     def _known(self) -> NDArray[np.uint64]:
-        """The hashes of tests that have names, ascending."""
+        """The hashes of features that have names, ascending."""
         data, self._data = self._data, b""
         if data:
             # Names are no part of the model: nothing is lost but them if they cannot be read.

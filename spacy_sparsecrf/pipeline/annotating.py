@@ -3,7 +3,7 @@
 Features read the annotation; boundaries cut Docs into sequences.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spacy.language import Language
@@ -94,11 +94,45 @@ def _n_starts(doc: Doc) -> int:
 # Attributes that features read
 
 
-def warn_of_missing(name: str, coverage: Coverage) -> None:
-    """Warn of each attribute that the features of component `name` read and no token has."""
+def warn_of_missing(name: str, coverage: Coverage, nlp: Language | None, pipe: object) -> None:
+    """Warn of attributes that features read, and that training Docs lack or get otherwise.
+
+    name: of the component `pipe`; nlp: its pipeline, or None.
+    """
+    idle = dict(_idle(nlp, pipe, coverage.counts))
     for attribute in coverage.missing:
-        values = {"name": name, "attribute": attribute, "n_tokens": coverage.n_tokens}
-        warn(Warnings.SCW205.format(**values))
+        if attribute not in idle:
+            values = {"name": name, "attribute": attribute, "n_tokens": coverage.n_tokens}
+            warn(Warnings.SCW205.format(**values))
+    for attribute, share in coverage.rare.items():
+        values = {"attribute": attribute, "n_tokens": coverage.n_tokens, "share": share}
+        warn(Warnings.SCW215.format(name=name, **values))
+    for attribute, upstream in idle.items():
+        warn(Warnings.SCW219.format(name=name, attribute=attribute, upstream=upstream))
+
+
+def _idle(
+    nlp: Language | None, pipe: object, attributes: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield attributes that pipes before `pipe` set in prediction, but not in training; the pipes.
+
+    Those that this run trains are left out: they have nothing to set yet. spaCy disables frozen and
+    sourced pipes during `initialize`.
+    """
+    if nlp is None:
+        return
+    config = nlp.config.interpolate()
+    named, off = config["training"]["annotating_components"], config["nlp"]["disabled"]
+    for name, proc in nlp.components:
+        if proc is pipe:
+            return
+        is_trained = getattr(proc, "is_trainable", False) and name in nlp.pipe_names
+        if name in (*named, *off) or is_trained:
+            continue
+        assigned = {assigned.split(".", 1)[-1] for assigned in nlp.get_pipe_meta(name).assigns}
+        for attribute in attributes:
+            if attribute in assigned:
+                yield attribute, name
 
 
 class Expected:

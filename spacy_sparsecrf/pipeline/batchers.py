@@ -22,18 +22,50 @@ def configure_one_step_per_epoch() -> Batcher:
     """Create a batcher that makes an epoch one update, hence one iteration of a batch solver.
 
     Only the first example of an epoch is passed on, as such a solver ignores it: nothing is
-    copied. Other pipes that train on batches need one of spaCy's batchers.
+    copied. Other pipes that train on batches need one of spaCy's batchers. Where [training]
+    max_epochs is set, training ends when the solver has converged: other epochs are empty.
     """
     return one_step_per_epoch
 
 
+# The ids of vocabs of pipelines that have nothing more to learn. spaCy's loop has no signal to
+# stop, and a batcher sees nothing of a pipeline but the vocab of its Docs.
+_finished: set[int] = set()
+
+
+def begin_run(name: str, nlp: Language | None) -> int | None:
+    """Return what `finish_run` needs to end a training run that begins, or None if it cannot.
+
+    It can if component `name` alone learns, and [training] max_epochs is set: without, spaCy's loop
+    would spin.
+    """
+    if nlp is None:
+        return None
+    _finished.discard(id(nlp.vocab))
+    block = _training_block(nlp)
+    learning = [
+        each
+        for each, pipe in nlp.components
+        if getattr(pipe, "is_trainable", False) and each not in block["frozen_components"]
+    ]
+    is_finite = block["max_epochs"] > 0 and batcher_of(nlp) == ONE_STEP
+    return id(nlp.vocab) if is_finite and learning == [name] else None
+
+
+def finish_run(run: int | None) -> None:
+    """Let the batcher end a run, see `begin_run`; None: one that cannot be ended."""
+    if run is not None:
+        _finished.add(run)
+
+
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield one batch of the first example.
+    """Yield one batch of the first example, and none after convergence; see `finish_run`.
 
     RAISES: SparseCRFError if there is none, as spaCy's loop would then spin for ever.
     """
     for example in examples:
-        yield [example]
+        if not _finished or id(example.predicted.vocab) not in _finished:
+            yield [example]
         return
     raise SparseCRFError(Errors.SC218)
 

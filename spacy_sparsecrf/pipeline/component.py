@@ -4,6 +4,7 @@ Creating a component does not import numba: helpers import it to train or predic
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
-from ..errors import Errors, SparseCRFError, renamed
+from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
 from ..model.model import CRFModel
@@ -28,7 +29,7 @@ from ..targets.base import add_extension
 from . import add_ons
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
-from .batchers import is_quiet
+from .batchers import begin_run, is_quiet
 from .encoding import (
     Job,
     check_strings,
@@ -41,11 +42,11 @@ from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .scorers import check_score_weights
+from .seen import Seen, check_evaluated
 from .settings import ComponentSettings, Setup
 from .stacking import read_first
 from .training_state import (
     InitialModels,
-    Seen,
     Session,
     resume_online,
     start_run,
@@ -133,29 +134,29 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
         check_score_weights(self.name, self.target, nlp)
-        block = f"initialize.components.{self.name}"
-        cache_dir = renamed(block, "corpus_dir", "cache_dir", corpus_dir, cache_dir, None)
-        store = open_store(setup, cache_dir, nlp)
+        given_dir = storage.cache_dir_of(self.name, cache_dir, corpus_dir)
+        store = open_store(setup, given_dir, nlp)
         record = NameRecord.of(self.features, store) if self.settings.needs_names else None
         read = with_template_tree(setup, record or self.features)
         if self.settings.model == "graph":
             read = linked = add_ons.graphs().record_links(read, self.settings.edges)
             names.add(linked.names)
-        seen = Seen()
-        examples = annotated(seen.watch(checked(self.name, get_examples)), nlp, self)
+        seen, given = Seen(), checked(self.name, get_examples)
+        examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
         with storage.renewed(self.features, nlp), counted(self.features) as coverage:
             job = Job(setup, read, label_ids, store, nlp, shards, coverage)
             compiled = self.engine.compile(examples, job)
             compiled.check(setup)
+            seen.check_labels(self.name, self.target, compiled.labels)
         if compiled.corpus is not None:
-            warn_of_missing(self.name, coverage)
+            warn_of_missing(self.name, coverage, nlp, self)
         self.model = start or prior or CRFModel((), self.settings.dtype, kind=self.settings.model)
         self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
-        storage.keep(self.cfg, features=storage.learnt_by(self.features), shares=coverage.shares)
+        storage.keep(self.cfg, self.features, coverage.shares)
         names.add(more.by_hash())
         self._names = names
-        namer = record and compiled.record_of(record)
-        self._session = Session(n_uncovered=compiled.n_tokens, record=namer, seen=seen)
+        namer, run_id = record and compiled.record_of(record), begin_run(self.name, nlp)
+        self._session = Session(n_uncovered=compiled.n_tokens, record=namer, seen=seen, run=run_id)
         earlier = InitialModels(start, prior, checkpoint)
         with progress.progress("Preparing training"):
             run = start_run(setup, read, record, compiled, earlier, nlp)
@@ -240,7 +241,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def _refresh(self) -> None:
         """Bring the model up to date with the training run and with labels added since."""
-        newer = self._session.take_model()
+        newer = self._session.take_model(self.name, self.settings.l1)
         if newer is not None:
             self.model = newer
         for label in self.label_data[len(self.model.labels) :]:
@@ -271,8 +272,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; during a training run, which evaluates, report progress."""
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
-        is_evaluation = self._session.training is not None or self._session.online is not None
-        return progress.track(docs, "Predicting", "docs") if is_evaluation else docs
+        is_training = self._session.is_training
+        return progress.track(docs, "Predicting", "docs") if is_training else docs
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
@@ -287,6 +288,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score Examples by the scorer, which also gets the target's settings."""
+        examples = list(examples)
+        if self._session.is_training and not self._session.evaluated:
+            self._session.evaluated = True
+            check_evaluated(self.name, self.target, examples)
         with progress.progress("Scoring"):
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
@@ -460,7 +465,21 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             storage.read_part(path, part, exclude) for part in (storage.CLUSTERS, storage.NAMES)
         )
         self._take_loaded(clusters, names, exclude)
+        if self.model.n_active:
+            self._load_kernels()
         return self
+
+    def _load_kernels(self) -> None:
+        """Load the kernels of prediction now, as the first Doc would wait for them.
+
+        `spacy evaluate` measures that time too.
+        """
+        session = self._session
+        session.expected, session.warned = Expected(self.name, {}), True
+        # What the features lack here, such as vectors, is an error of Docs.
+        with suppress(SparseCRFError):
+            self.predict([Doc(Vocab(), words=["a"])])
+        self._session = Session()
 
     def _take_loaded(self, clusters: bytes, names: bytes, exclude: Iterable[str]) -> None:
         self._session = Session()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
+from spacy.tokens import Span as DocSpan
 
 from ..decoding.chains import SpanEvents
 from ..errors import Errors, SparseCRFError
@@ -59,7 +60,10 @@ class Probabilities:
         """
         if isinstance(docs, Doc):
             return self.marginals([docs], forced=forced)[0]
-        docs, decoder, reader = list(docs), self._decoder(), self._reader()
+        docs = list(docs)
+        for doc in docs:
+            self._check_doc(doc)
+        decoder, reader = self._decoder(), self._reader()
         if not any(map(len, docs)):
             return [np.zeros((0, len(reader.labels))) for _ in docs]
         return by_doc(docs, [decoder.marginals(*each) for each in reader.sources(docs, forced)])
@@ -73,6 +77,7 @@ class Probabilities:
         """
         from ..decoding.decoder import check_n
 
+        self._check_doc(doc)
         check_n(n)
         decoder, reader = self._decoder(), self._reader()
         if not len(doc):
@@ -92,6 +97,7 @@ class Probabilities:
         labels: one for each token. RETURNS: -inf for labels that are not legal.
         RAISES: SparseCRFError for unknown labels, or another number of them.
         """
+        self._check_doc(doc)
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
         decoder, reader = self._decoder(), self._reader()
@@ -113,6 +119,7 @@ class Probabilities:
         RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
         labels or not within the Doc.
         """
+        self._check_doc(doc)
         decoder, reader = self._decoder(), self._reader()
         starts, runs, after = [], [], []
         for start, labels, *rest in spans:
@@ -131,21 +138,23 @@ class Probabilities:
         return decoder.span_probability(source, asked, permitted)
 
     def entity_probabilities(
-        self, doc: Doc, spans: Iterable[tuple[int, int, str]], *, forced: bool = False
+        self, doc: Doc, spans: Iterable[tuple[int, int, str] | DocSpan], *, forced: bool = False
     ) -> NDArray[np.float64]:
         """Compute the probabilities that spans are entities, or spans, of given types, exactly.
 
-        spans: (first token, the one after the last, type), as in (3, 5, "PER"); they may overlap.
+        spans: (first token, the one after the last, type), as in (3, 5, "PER"), or spans of spaCy,
+            as in doc.ents; they may overlap.
         RETURNS: [spans] float64; 0 where the component lacks a label that such a span would need.
         RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
             and where the component learns labels of tokens.
         """
+        self._check_doc(doc)
         reader = self._reader()
         target, known = reader.setup.target, reader.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
-        spans, runs, encoded = list(spans), [], []
-        for number, (start, end, name) in enumerate(spans):
+        given, runs, encoded = [*map(_as_tuple, spans)], [], []
+        for number, (start, end, name) in enumerate(given):
             if name not in target.names_of(known):
                 types = ", ".join(target.names_of(known))
                 raise SparseCRFError(Errors.SC409.format(name=self.name, label=name, known=types))
@@ -156,7 +165,7 @@ class Probabilities:
             if set(labels) <= set(known):
                 encoded.append(number)
                 runs.append((start, labels, target.labels_after(name, known)))
-        found = np.zeros(len(spans))
+        found = np.zeros(len(given))
         found[encoded] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
@@ -169,6 +178,7 @@ class Probabilities:
         RETURNS: a `DocExplanation`, which `render` shows as a page, as notebooks do.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
+        self._check_doc(doc)
         if not len(doc):
             return explanation().explain_doc((), None)
         tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))), forced=forced)
@@ -225,6 +235,11 @@ class Probabilities:
         probabilities = self.entity_probabilities(doc, spans, forced=forced).tolist()
         return [(*span, p) for span, p in zip(spans, probabilities, strict=True)]
 
+    def _check_doc(self, doc: object) -> None:
+        """Check an argument. RAISES: SparseCRFError for what is not a Doc."""
+        if not isinstance(doc, Doc):
+            raise SparseCRFError(Errors.SC430.format(name=self.name, found=repr(doc)[:60]))
+
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
         """The ids of labels."""
         ids = {label: i for i, label in enumerate(known)}
@@ -234,6 +249,12 @@ class Probabilities:
                 values = {"label": label, "known": ", ".join(known)}
                 raise SparseCRFError(Errors.SC409.format(name=self.name, **values))
         return [ids[label] for label in labels]
+
+
+def _as_tuple(span: "tuple[int, int, str] | DocSpan") -> tuple[int, int, str]:
+    if not isinstance(span, DocSpan):
+        return span
+    return span.start, span.end, span.label_
 
 
 def combine(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
@@ -11,7 +12,7 @@ from spacy import util
 from spacy.language import Language
 
 from ..atomic_write import write_files
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..errors import Errors, SparseCRFError, Warnings, renamed, warn
 from ..features import class_sources
 from ..features.classes import pack, unpack
 from ..features.featurizer import Featurizer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Parts: TypeAlias = Mapping[str, Callable[[], bytes]]
 
 FORMAT = 1  # of `cfg`; a model file has its own
-NAMES = "names"
+NAMES, TEMPLATES = "names", "templates"
 _SETTING = "the directory that the pipeline is saved to"
 INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
 PRIOR = "[components.{name}.learning] prior"
@@ -44,7 +45,8 @@ def check_loaded(
 
     clusters: what `clusters_to_bytes` wrote, or nothing.
     RAISES: SparseCRFError for a newer format, for a `cfg` and a model that are not of one kind, for
-        settings that do not fit the labels, and for damaged word classes.
+        settings that do not fit the labels, for other templates than those of training, and for
+        damaged word classes.
     """
     name, labels = setup.name, tuple(cfg["labels"])
     if cfg["format"] > FORMAT:
@@ -57,11 +59,29 @@ def check_loaded(
     if labels:
         setup.legal(labels)
     features: object = setup.features
+    if "cfg" not in exclude and cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
+        raise SparseCRFError(Errors.SC225.format(name=name))
     learnt = cfg.get("features", {})
     if clusters and isinstance(learnt, dict):
         learnt = {**learnt, CLUSTERS: unpack(clusters)}
     if isinstance(features, Learning) and learnt:
         features.restore(learnt)
+
+
+def digest_of(features: object) -> str:
+    """Return a digest of the templates of features, in any order; "" for features without."""
+    if not isinstance(features, Featurizer):
+        return ""
+    text = "\n".join(sorted(features.templates))
+    return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def cache_dir_of(name: str, given: str | Path | None, former: Any) -> str | Path | None:
+    """Return the setting cache_dir of component `name`. former: under its former name."""
+    found: str | Path | None = renamed(
+        f"initialize.components.{name}", "corpus_dir", "cache_dir", former, given, None
+    )
+    return found
 
 
 # Names of tests
@@ -194,13 +214,14 @@ def learnt_by(features: object) -> dict[str, Any]:
     return {key: found for key, found in learnt.items() if key != CLUSTERS}
 
 
-def keep(cfg: dict[str, Any], **learnt: Mapping[str, Any]) -> None:
-    """Store what was learnt, other than labels, in `cfg` under its name, if anything was.
+def keep(cfg: dict[str, Any], features: object, shares: Mapping[str, float]) -> None:
+    """Store what was learnt, other than labels, in `cfg`, if anything was.
 
-    features: see `learnt_by`; shares: which share of the training tokens had each attribute that
-    features read.
+    features: what they have learnt, and which templates they have; shares: which share of the
+    training tokens had each attribute that features read.
     """
-    for key, found in learnt.items():
+    learnt = {"features": learnt_by(features), "shares": dict(shares)}
+    for key, found in {**learnt, TEMPLATES: digest_of(features)}.items():
         cfg.pop(key, None)
         if found:
-            cfg[key] = dict(found)
+            cfg[key] = found

@@ -412,6 +412,14 @@ class ComponentSettings(SettingsBlock):
         return {"kind": self.model, **{name: getattr(self, name) for name in names}}
 
 
+_EXAMPLES = {
+    "features": "Templates",
+    "target": "TokenAttribute",
+    "solver": "OWLQN",
+    "engine": "Threads",
+}
+
+
 class Setup(NamedTuple):
     """The parts of a component, without what it has learnt.
 
@@ -437,7 +445,9 @@ class Setup(NamedTuple):
             ("engine", self.engine, callable(getattr(self.engine, "compile", None))),
         ):
             if not fits:
-                found = {"name": self.name, "key": key, "found": type(part).__name__}
+                found = {"name": self.name, "key": key, "found": repr(part)[:60]}
+                found["example"] = _EXAMPLES[key]
+                found["plural"] = key if key == "features" else f"{key}s"
                 raise SparseCRFError(Errors.SC662.format(**found))
         check_clusters(settings.model, settings.clusters)
         self._check_stack()

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 
@@ -29,13 +28,14 @@ from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..progress import progress
-from ..targets.base import string_ids
+from ..progress import report as report_line
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from ..training.checkpoint import EvaluationLog
 from .annotating import Expected
-from .batchers import is_endless, is_online, warn_of_rare_evaluations
+from .batchers import finish_run, is_endless, is_online, warn_of_rare_evaluations
 from .encoding import EncodedExamples, LabelIds, encode_corpus
+from .seen import Seen
 from .settings import Features, LearningSettings, Setup
 from .stacking import learn_first
 
@@ -52,8 +52,6 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 # The first step of a solver that resumes from given weights, where no other is set.
 RESUMED_STEP = 0.1
-# The words of the one Doc that spaCy makes up where `nlp.initialize` is given no examples.
-_MADE_UP = ("x", "y", "z")
 
 
 class InitialModels(NamedTuple):
@@ -176,7 +174,7 @@ def _kind_of_training(
     if isinstance(read, TemplateTreeRecord):
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.stages
-        return partial(StagedTraining, tree=read.kin(corpus), stages=stages, report=report)
+        return partial(StagedTraining, tree=read.tree(corpus), stages=stages, report=report)
     if setup.settings.model == "graph":
         return cast("LinkedFeatures", read).training(setup.settings.inference)
     if compiled.partition is not None:
@@ -255,46 +253,6 @@ def _start_online(
     return OnlineTrainer(stream, setup, label_ids, learning.weights_of(setup.name, labels))
 
 
-class Seen:
-    """The examples that `initialize` has read, from which alone a batch solver learns.
-
-    It keeps a hash of the words of each gold Doc.
-    """
-
-    def __init__(self) -> None:
-        self._hashes: set[int] = set()
-        self._n = 0
-        self._warned = False
-
-    def watch(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples, and remember them."""
-        for example in examples:
-            self._hashes.add(_hash_of(example.reference))
-            self._n += 1
-            yield example
-
-    @property
-    def made_up(self) -> bool:
-        """Whether the only example was the Doc that spaCy makes up if it gets none."""
-        return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
-
-    def warn_of_others(self, name: str, examples: Iterable[Example]) -> None:
-        """Warn, once, if the first of some examples is not one that was read.
-
-        name: of the component that is updated with them, and does not learn from them.
-        """
-        first = None if self._warned else next(iter(examples), None)
-        if first is None or not self._n or _hash_of(first.reference) in self._hashes:
-            return
-        self._warned = True
-        warn(Warnings.SCW207.format(name=name, n=self._n, text=first.reference.text[:60]))
-
-
-def _hash_of(doc: Doc) -> int:
-    """A hash of a Doc's words, the same for Docs of any vocab in this process."""
-    return hash(doc.to_array("ORTH").tobytes())
-
-
 @dataclass
 class OnlineTrainer:
     """Turns the Examples of a batch of spaCy's loop into steps of the solver.
@@ -347,9 +305,12 @@ class Session:
     record: of what the features of the corpus read, or None where they have no names.
     n_uncovered: tokens that the component was initialized with although none had gold; None
         where it was not initialized in this process.
+    run: of spaCy's loop, for `finish_run`, or None.
     stepped: whether the solver made its step since the last `finish_update`.
     stale: whether the solver made a step since the model was last taken from it.
     warned: whether a skew between training and prediction was warned of.
+    evaluated: whether the Docs of an evaluation were checked.
+    is_empty: whether a model without weights was warned of.
     expected: the attributes that Docs should have in prediction; None until the first one.
     """
 
@@ -362,9 +323,12 @@ class Session:
     seen: Seen = field(default_factory=Seen)
     record: NameRecord | None = None
     n_uncovered: int | None = None
+    run: int | None = None
     stepped: bool = False
     stale: bool = False
     warned: bool = False
+    evaluated: bool = False
+    is_empty: bool = False
     expected: Expected | None = None
 
     def __reduce__(self) -> tuple[type[Session], tuple[()]]:
@@ -375,6 +339,11 @@ class Session:
     def is_new(self) -> bool:
         """Whether no training has begun in this process."""
         return self.n_uncovered is None and self.online is None
+
+    @property
+    def is_training(self) -> bool:
+        """Whether there is a training run."""
+        return self.training is not None or self.online is not None
 
     def begin(
         self, name: str, run: Training | OnlineTrainer, checkpoint: str | Path | None
@@ -420,6 +389,8 @@ class Session:
             else:
                 self._step(name, training)
             self.stepped = self.stale = True
+        if training.converged and not self.rows.is_replayed:
+            finish_run(self.run)
         objective = self.rows.loss if self.rows.is_replayed else training.objective
         if not math.isfinite(objective):
             raise SparseCRFError(Errors.SC209.format(name=name, objective=objective))
@@ -435,7 +406,8 @@ class Session:
         values = name, report.objective, report.optimality, report.n_active
         logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
         if report.converged:
-            logger.info("%s: converged: objective %.6g, optimality %.3g, %d active", *values)
+            end = "" if self.run is None else ": training ends"
+            report_line(f"{name}: converged after {len(self.rows.losses)} iterations{end}")
 
     def training_run(self, name: str) -> Training:
         """The batch training run of component `name`. RAISES: SparseCRFError if there is none."""
@@ -445,10 +417,14 @@ class Session:
             raise SparseCRFError(Errors.SC202.format(name=name))
         if self.seen.made_up:
             raise SparseCRFError(Errors.SC222.format(name=name))
-        raise SparseCRFError(Errors.SC203.format(name=name, n_tokens=self.n_uncovered))
+        values = {"n_tokens": self.n_uncovered, "remedy": self.seen.remedy}
+        raise SparseCRFError(Errors.SC203.format(name=name, **values))
 
-    def take_model(self) -> CRFModel | None:
-        """Take the model from the training run, where it has a newer one."""
+    def take_model(self, name: str, l1: float) -> CRFModel | None:
+        """Take the model from the training run of component `name`, where it has a newer one.
+
+        l1: the penalty, for a warning if the model has no weights.
+        """
         run = self.training if self.online is None else self.online.stream
         if run is None or not self.stale:
             return None
@@ -457,6 +433,9 @@ class Session:
         if self.rows.is_replayed and self.rows.done:
             return self.rows.model()
         model = run.model()
+        if self.rows.done and not (model.n_active or len(model.labels) < 2 or self.is_empty):
+            self.is_empty = True
+            warn(Warnings.SCW218.format(name=name, l1=l1))
         if self.checkpoint is not None and self.rows.keep(model) and self.online is not None:
             self.online.stream.save(self.checkpoint, self.rows)
         return model

@@ -45,8 +45,6 @@ class AdaGrad(StreamSolver):
     eta0: step; 0 to find one on a sample of the corpus.
     delta: > 0, added to the root.
     batch: b.
-    The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = AdaGradState
@@ -71,37 +69,26 @@ class AdaGrad(StreamSolver):
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
         # States share arrays, so the pass writes to copies.
         state.theta, state.squares = state.theta.copy(), state.squares.copy()
-        descent = self._descent(loss, penalty, state.theta, state.squares)
+        weights = self.batch, ADAGRAD, state.theta, state.squares
+        descent = MinibatchDescent(loss, penalty, *weights, delta=self.delta)
         order, passes = self.begin_pass(descent, state)
         state.epoch += 1
         self._run(descent, order, state.eta)
         return self.end_pass(loss, penalty, state, passes)
-
-    def _descent(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        theta: Floats,
-        squares: Floats,
-        n_examples: int = 0,
-    ) -> MinibatchDescent:
-        weights = self.batch, ADAGRAD, theta, squares
-        return MinibatchDescent(loss, penalty, *weights, n_examples, self.delta)
 
     def _run(self, descent: MinibatchDescent, order: Longs, eta: float) -> float:
         return descent.run(order, np.full(len(descent.visited_before(order)), eta))
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
         """Return the step and the number of minibatches."""
-        self.check_streamable()
         return {"eta": self.eta0, "steps": 0}
 
     def descent(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> MinibatchDescent:
         """Return passes over the examples of a batch; see `StreamSolver.descent`."""
-        weights = columns["theta"], columns["squares"]
-        return self._descent(batch.loss, terms.penalty, *weights, terms.horizon)
+        weights = self.batch, ADAGRAD, columns["theta"], columns["squares"]
+        return MinibatchDescent(batch.loss, terms.penalty, *weights, terms.horizon, self.delta)
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
         """Apply the penalties of the minibatches since."""

@@ -9,7 +9,7 @@ the subdifferential of the penalty, or when an outer iteration lowers F by less 
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ class Function(Protocol):
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The value, and the gradient [K] float64, at theta [K] float64."""
+        ...
+
+
+@runtime_checkable
+class RecyclingFunction(Function, Protocol):
+    """A function that reuses the memory of its gradients."""
+
+    def give_back(self, gradient: Floats) -> None:
+        """Accept a gradient [K] that its user no longer needs."""
         ...
 
 
@@ -121,6 +130,8 @@ class SolverState:
 @dataclass(kw_only=True, eq=False)
 class BatchSolver:
     """A solver that uses the gradient over the whole corpus, and the settings that all have.
+
+    Subclasses describe their own settings only, and also raise where one is out of range.
 
     tolerance: stop when no coordinate of -gradient is farther than this from the
         subdifferential (unit: expected counts; compare l1).
@@ -286,7 +297,10 @@ def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float,
     value, gradient = loss.value_and_grad(theta)
     if not np.isfinite(gradient).all():
         value = np.inf
-    return value + penalty.value(theta), gradient + penalty.slope(theta)
+    total = gradient + penalty.slope(theta)
+    if isinstance(loss, RecyclingFunction):
+        loss.give_back(gradient)
+    return value + penalty.value(theta), total
 
 
 def smallest_subgradient(penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:

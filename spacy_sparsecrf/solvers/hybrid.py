@@ -47,7 +47,6 @@ class Hybrid(OWLQN):
     history, classic, max_line_search: see `OWLQN`.
     The other settings: see `BatchSolver`. One of the `inner_iterations` is iterations that
     visit as many examples as the corpus has, or one iteration on all of them.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = HybridState
@@ -74,20 +73,13 @@ class Hybrid(OWLQN):
         return _with_sample(super().start(loss, penalty, theta), 0)
 
     def remap(
-        self,
-        loss: Loss,
-        penalty: ElasticNet,
-        state: OwlqnState,
-        source: Longs,
-        gradient: Floats,
+        self, loss: Loss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> HybridState:
         """Carry weights and pairs over to another working set; the sample is evaluated again."""
-        assert isinstance(state, HybridState)
         return _with_sample(super().remap(loss, penalty, state, source, gradient), state.size)
 
-    def step(self, loss: Any, penalty: ElasticNet, state: OwlqnState) -> StepReport:
+    def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
         """Do iterations on samples for about a pass and evaluate, or one on all examples."""
-        assert isinstance(state, HybridState)
         n = loss.n_examples
         if loss.is_divided or state.size == n:
             return super().step(loss, penalty, state)

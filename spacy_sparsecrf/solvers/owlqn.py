@@ -94,8 +94,6 @@ class OWLQN(BatchSolver):
     warm_start_row: whether such a warm start is an outer iteration of its own.
     steep_start: whether, with l1, the initial inverse Hessian is h^(-3/4), not h^(-1/2), while
         there are fewer pairs than `history`.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type: ClassVar[type[Any]] = OwlqnState
@@ -211,9 +209,9 @@ class OWLQN(BatchSolver):
         """Move to a point and remember the last `history` pairs."""
         step, change = point.theta - state.theta, point.gradient - state.gradient
         if dot(step, change) > 0.0:
-            if len(state.steps) < self.history:
-                state.steps = _grown(state.steps, self.history)
-                state.changes = _grown(state.changes, self.history)
+            if (n_missing := self.history - len(state.steps)) > 0:
+                more = (0, n_missing), (0, 0)
+                state.steps, state.changes = np.pad(state.steps, more), np.pad(state.changes, more)
             row = state.n_pairs % self.history
             state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
@@ -328,13 +326,6 @@ def _interpolate(low: tuple[float, float, float], high: tuple[float, float, floa
     step = b - width * (db + d2 - d1) / slope
     inside = min(a, b) + 0.1 * abs(width) <= step <= max(a, b) - 0.1 * abs(width)
     return float(step) if inside else middle
-
-
-def _grown(rows: Floats, n: int) -> Floats:
-    """Append rows of zeros, up to n rows."""
-    grown = np.zeros((n, rows.shape[1]))
-    grown[: len(rows)] = rows
-    return grown
 
 
 def inverse_hessian_product(

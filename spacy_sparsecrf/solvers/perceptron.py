@@ -46,11 +46,8 @@ class AveragedPerceptron(StreamSolver):
     """The averaged structured perceptron (Collins 2002); its update: see the module.
 
     It has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are skipped. If a
-    corpus is divided, passes over its shards are mixed (see `parameter_mixing`).
-
-    The settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes. `window`, of
-    the loss, is 0 by default: it does not end the run before the loss rises.
-    RAISES: SparseCRFError where a setting is out of range.
+    corpus is divided, passes over its shards are mixed (see `parameter_mixing`). `window`, of the
+    loss, is 0 by default: it does not end the run before the loss rises.
     """
 
     state_type = PerceptronState
@@ -111,8 +108,7 @@ class AveragedPerceptron(StreamSolver):
 
     def _check_penalty(self, penalty: ElasticNet) -> None:
         if penalty.l2 > 0.0:
-            error = Errors.SC336.format(solver=type(self).__name__, l2=penalty.l2)
-            raise SparseCRFError(error)
+            raise SparseCRFError(Errors.SC336.format(solver=type(self).__name__, l2=penalty.l2))
 
     @property
     def stream_columns(self) -> dict[str, float]:
@@ -120,11 +116,7 @@ class AveragedPerceptron(StreamSolver):
         return {"theta": 0.0, "moves": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the number of visits.
-
-        RAISES: SparseCRFError where there is an l2 penalty, or for settings of passes.
-        """
-        self.check_streamable()
+        """Return the number of visits. RAISES: SparseCRFError where there is an l2 penalty."""
         self._check_penalty(penalty)
         return {"count": 0}
 

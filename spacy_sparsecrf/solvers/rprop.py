@@ -15,16 +15,8 @@ import numpy as np
 
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import (
-    BatchSolver,
-    Floats,
-    Loss,
-    SolverState,
-    StepReport,
-    evaluate,
-    requirements,
-    smallest_subgradient,
-)
+from . import base
+from .base import BatchSolver, Floats, SolverState, StepReport
 
 
 @dataclass
@@ -49,12 +41,10 @@ class RPROP(BatchSolver):
         moving on with the smaller width (RPROP-).
     first_width, least_width, largest_width: of the moves, in units of weights.
     grow, shrink: factors of the widths.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = RpropState
-    requires = requirements()
+    requires = base.requirements()
 
     backtracking: bool = True
     first_width: float = 0.1
@@ -75,9 +65,9 @@ class RPROP(BatchSolver):
         """Weights, widths and the last moves; new weights have the first width."""
         return {"theta": 0.0, "widths": self.first_width, "last": 0.0, "moves": 0.0}
 
-    def step(self, loss: Loss, penalty: ElasticNet, state: RpropState) -> StepReport:
+    def step(self, loss: base.Loss, penalty: ElasticNet, state: RpropState) -> StepReport:
         """Do one iteration; halve all widths instead if the objective is not finite."""
-        pseudo = smallest_subgradient(penalty, state.theta, state.gradient)
+        pseudo = base.smallest_subgradient(penalty, state.theta, state.gradient)
         same = np.sign(pseudo * state.last)
         widths = state.widths * np.where(same > 0, self.grow, np.where(same < 0, self.shrink, 1.0))
         state.widths = np.clip(widths, self.least_width, self.largest_width)
@@ -90,7 +80,7 @@ class RPROP(BatchSolver):
         theta = state.theta + moves
         if penalty.l1 > 0.0:
             theta[theta * state.theta < 0.0] = 0.0
-        value, gradient = evaluate(loss, penalty, theta)
+        value, gradient = base.evaluate(loss, penalty, theta)
         if np.isfinite(value):
             state.moves, state.last = theta - state.theta, followed
             state.theta, state.gradient, state.value = theta, gradient, value

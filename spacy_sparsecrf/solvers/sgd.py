@@ -67,8 +67,6 @@ class SGD(StreamSolver):
     batch: b.
     average_from: report the mean of the iterates of passes average_from, average_from + 1, ... (1
         is Schmidt's ASG), which are counted from 1; 0 for none.
-    The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = SgdState
@@ -147,7 +145,6 @@ class SGD(StreamSolver):
         n_averaged: number of summed iterates; shrinkage: sum of log(1 + eta_k l2 / n); averaged:
         sum of exp(-shrinkage) over the averaged iterates (see `kernels.minibatch.shrink_sgd`).
         """
-        self.check_streamable()
         counts = {"seen": 0, "eta": self.first_eta, "n_averaged": 0}
         return {**counts, "shrinkage": 0.0, "averaged": 0.0}
 

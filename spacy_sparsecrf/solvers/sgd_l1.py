@@ -12,6 +12,7 @@ as all solvers do (see `base`); it comes near the minimiser fast, but not to it.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,8 +51,6 @@ class SGDL1(StreamSolver):
 
     eta0: step of the first example; 0 to find one on a sample of the corpus.
     decay: of the step over one pass, 0 < decay <= 1 (Wapiti's .85).
-    The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = SgdL1State
@@ -71,12 +70,7 @@ class SGDL1(StreamSolver):
         return {"theta": 0.0, "received": 0.0}
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: SgdL1State,
-        source: Longs,
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> SgdL1State:
         """Carry a state over to another working set.
 
@@ -114,7 +108,6 @@ class SGDL1(StreamSolver):
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
         """Return the examples seen, the step, and the cumulated l1 and l2 rates."""
-        self.check_streamable()
         return {"seen": 0, "eta": self.eta0, "due": 0.0, "decayed": 0.0}
 
     def descent(

@@ -47,8 +47,6 @@ class SMD(StreamSolver):
 
     eta0: first gain of each weight; mu: meta-gain, 0 for constant gains; decay: lambda, at most 1;
     batch: b (all as the paper has them for chunking).
-    The other settings: see `BatchSolver` and `StreamSolver`; `inner_iterations` are passes.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = SmdState
@@ -95,7 +93,6 @@ class SMD(StreamSolver):
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
         """Return the number of minibatches."""
-        self.check_streamable()
         return {"steps": 0}
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:

@@ -72,8 +72,7 @@ class StreamSolver(BatchSolver):
     horizon: how many examples (sequences, or tokens with model = "maxent" or "memm") count as a
         pass then, for the shares of the penalty and for steps that shrink; 0: those that were read
         before training, where these are all, and 10,000 with max_epochs = -1.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
+    inner_iterations: passes.
 
     It keeps `stream_columns` for each weight, numbers whose names and first values these are. They
     are up to date for the weights of an example's features when the example is visited. It also
@@ -139,17 +138,11 @@ class StreamSolver(BatchSolver):
         raise SparseCRFError(Errors.SC338.format(solver=type(self).__name__))
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the running numbers before the first example.
-
-        RAISES: SparseCRFError where the solver cannot learn from batches.
-        """
+        """Return the running numbers before the first example."""
         raise NotImplementedError
 
     def check_streamable(self) -> None:
-        """Check that no setting asks for passes over a whole corpus.
-
-        RAISES: SparseCRFError.
-        """
+        """Check that no setting asks for passes over a whole corpus. RAISES: SparseCRFError."""
         wanted = {"inner_iterations": 1, "warm_start_epochs": 0, "polish_iterations": 0}
         for key, value in wanted.items():
             if getattr(self, key) != value:

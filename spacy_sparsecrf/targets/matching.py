@@ -79,10 +79,7 @@ class Pair(NamedTuple):
 
 
 class Matches:
-    """Counts how spans match, Doc by Doc.
-
-    pairs: numbers of pairs by gold and predicted label.
-    """
+    """Counts how spans match, Doc by Doc. pairs: numbers of pairs by gold and predicted label."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str]] = Counter()

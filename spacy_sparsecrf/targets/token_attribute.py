@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from spacy.attrs import IDS  # type: ignore[import-not-found]
@@ -25,8 +25,6 @@ from .base import (
     have_same_tokens,
     string_ids,
 )
-
-Place: TypeAlias = tuple[str, str, int, None]
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -207,17 +205,10 @@ class TokenExtension(TokenTarget):
                 if value:
                     continue
                 if setter is None:
-                    # The key is `_place`: to call it would take a fifth of the time of all this.
+                    # As `token._` does, in many times the time that labelling takes.
                     kept["._.", self.name, token.idx, None] = labels[i]
                 else:
                     token._.set(self.name, labels[i])
-
-    def _place(self, token: Token) -> Place:
-        """The key of `doc.user_data` under which `token._.NAME` is kept.
-
-        `token._` finds it too, in many times the time that labelling takes.
-        """
-        return "._.", self.name, token.idx, None
 
     def _present(self, doc: Doc) -> list[Any]:
         """The values that tokens have now."""
@@ -227,7 +218,7 @@ class TokenExtension(TokenTarget):
         if not doc.user_data:
             return [default] * len(doc)
         kept: dict[Any, Any] = doc.user_data
-        return [kept.get(self._place(token), default) for token in doc]
+        return [kept.get(("._.", self.name, token.idx, None), default) for token in doc]
 
     def _checked(self, token: Token, value: Any) -> str | None:
         if value is None or isinstance(value, str):

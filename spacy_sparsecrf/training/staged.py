@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..corpus.encoded import EncodedCorpus
+from ..corpus.encoded import EncodedCorpus, Mask
 from ..corpus.schedule import Stage, TemplateTree
 from ..errors import Errors, SparseCRFError
 from ..loss.subproblems import Part, ReducedPart, places_of, reduced, with_distinct_contexts
@@ -16,8 +15,6 @@ from ..schema import SchemaField
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from .checkpoint import digest, expect
 from .training import Training
-
-Mask = NDArray[np.bool_]
 
 # Saved values of a run in stages, in addition to those of the current stage.
 _SAVED: dict[str, SchemaField | type] = {
@@ -49,7 +46,7 @@ class StageReport:
         names = "potential", "admitted", "active"
         counts = self.potential, self.admitted, self.active
         shown = (
-            f"{n_weights} {name} weights of {n_tests} tests"
+            f"{n_weights} {name} weights of {n_tests} features"
             for name, (n_tests, n_weights) in zip(names, counts, strict=True)
         )
         return f"stage {self.number} of {self.of} {'ends' if self.ended else 'begins'}: " + (
@@ -58,14 +55,14 @@ class StageReport:
 
 
 class StagedTraining(Training):
-    """Trains in stages, each on the tests that are admitted so far (see `schedule`).
+    """Trains in stages, each on the features that are admitted so far (see `schedule`).
 
     corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; tests of
     `init` and `prior` that have weights are admitted from the start. tree: of the corpus; stages:
     of the schedule; report: called at each beginning and end of a stage.
 
-    The problem of a stage has no trace of the tests that are not admitted. A stage begins with the
-    step after the last one of the stage before, at its weights.
+    The problem of a stage has no trace of the features that are not admitted. A stage begins with
+    the step after the last one of the stage before, at its weights.
     """
 
     # Features that are not admitted are absent in any case.
@@ -99,7 +96,7 @@ class StagedTraining(Training):
         self.n_potential = self._count(everything)[1]
 
     def _divide(self, corpus: EncodedCorpus) -> list[Part]:
-        """The problem of the tests that are admitted."""
+        """The problem of the features that are admitted."""
         tests = np.flatnonzero(self._admitted)
         (part,) = super()._divide(with_distinct_contexts(reduced(corpus, tests)))
         return [ReducedPart(part.corpus, part.n_labels, self._whole, tests, self._with_labels)]
@@ -163,7 +160,7 @@ class StagedTraining(Training):
         return super()._joined(of_runs) if of_runs else self._last
 
     def _admit(self, coordinates: Longs) -> Mask:
-        """The tests [U + B] that the stage admits; coordinates: of weights that are not zero."""
+        """The features [U + B] that the stage admits; coordinates: of weights that are not zero."""
         stage, n_labels = self._stages[self._number], len(self._labels)
         tests = self._tests_of(coordinates)
         if stage.admit == "tests":
@@ -180,12 +177,12 @@ class StagedTraining(Training):
         return admitted
 
     def _tests_of(self, coordinates: Longs) -> Longs:
-        """The tests, from 0 to U + B, of weights [n]."""
+        """The features, from 0 to U + B, of weights [n]."""
         n_unigram = len(self._corpus.unigram_keys)
         return places_of(coordinates, n_unigram, self._whole.widths)[0]
 
     def _count(self, tests: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
-        """How many of some tests [U + B] may have weights, and how many weights these may have.
+        """How many of some features [U + B] may have weights, and how many weights these may have.
 
         with_labels: as in `TemplateTree.admitted_labels`; default: none.
         """

@@ -45,9 +45,9 @@ class Stream:
 
     The objective is l1 |w|_1 + l2 / 2 |w|_2^2 + the loss of as many examples as the horizon says.
     Weights exist from when they are needed, as if they had been there, zero, from the beginning:
-    with l1, those of pairs of a test and a label (or pair of labels) that a batch has had together,
-    and all of a test that has a quarter of its weights; without l1, all of the tests that batches
-    have had. The labels are fixed. Every visit of an example is one thread's.
+    with l1, those of pairs of a feature and a label (or pair of labels) that a batch has had
+    together, and all of a feature that has a quarter of its weights; without l1, all of the
+    features that batches have had. The labels are fixed. Every visit of an example is one thread's.
 
     sample: some first sequences, to find a step on; labels: strings of the label ids; solver: one
     that can learn from batches; whole: whether the sample is all there is, whose size is then the
@@ -88,6 +88,7 @@ class Stream:
         self._kind = kind
         self._start_label = sample.start_label
         self._workers = Workers(1)
+        solver.check_streamable()
         self._totals = solver.begin_stream(penalty)
         self._n_updates = 0
         self._stores = self._new_stores(init)
@@ -98,10 +99,11 @@ class Stream:
             # Weights that only the sample has are forgotten.
             view = self._view(self._new_stores(init), sample, loss)
             batch = Batch(view.working, self._rng(_CALIBRATION))
-            solver.calibrate_stream(batch, self._read(view), self._totals, self._terms)
+            columns = self._caught_up(*view.read())
+            solver.calibrate_stream(batch, columns, self._totals, self._terms)
 
     def _new_stores(self, init: CRFModel | None) -> Stores:
-        """Stores of the weights of unigram and bigram tests, with those of a model."""
+        """Stores of the weights of unigram and bigram features, with those of a model."""
         n, solver = len(self._labels), self._solver
         widths = n, n * (n + int(self._start_label))
         kinds = solver.stream_columns, solver.stream_marks
@@ -129,7 +131,7 @@ class Stream:
 
     @property
     def n_tests(self) -> int:
-        """Number of tests that there have been."""
+        """Number of features that there have been."""
         return sum(store.n_tests for store in self._stores)
 
     @property
@@ -140,7 +142,7 @@ class Stream:
     @property
     def progress(self) -> str:
         """Where the run stands, in words."""
-        return f"{self._n_updates} batches, {self.n_tests} tests, {self.n_weights} weights held"
+        return f"{self._n_updates} batches, {self.n_tests} features, {self.n_weights} weights held"
 
     def learn(self, corpus: EncodedCorpus) -> float:
         """Visit the examples of a batch once, in a random order.
@@ -153,7 +155,7 @@ class Stream:
         if not (seen.labels >= 0).any():
             return 0.0
         view = self._view(self._stores, corpus, self._loss(corpus))
-        columns, totals = self._read(view), dict(self._totals)
+        columns, totals = self._caught_up(*view.read()), dict(self._totals)
         batch = Batch(view.working, self._rng(self._n_updates))
         value = self._solver.learn(batch, columns, totals, self._terms)
         if not (np.isfinite(value) and np.isfinite(columns["theta"]).all()):
@@ -178,9 +180,8 @@ class Stream:
         keys = corpus.unigram_keys, corpus.bigram_keys[:n_bigram]
         return StreamView(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
 
-    def _read(self, view: "StreamView") -> Columns:
-        """The columns of a view's weights, up to date."""
-        columns, since = view.read()
+    def _caught_up(self, columns: Columns, since: Columns) -> Columns:
+        """Columns of weights as they are stored, with their marks, brought up to date."""
         self._solver.catch_up(columns, since, self._totals, self._terms)
         return columns
 
@@ -189,9 +190,7 @@ class Stream:
 
     def _settled(self, store: WeightStore) -> Columns:
         """Copies of the columns of all weights, up to date."""
-        columns, since = store.read(np.arange(store.n_weights))
-        self._solver.catch_up(columns, since, self._totals, self._terms)
-        return columns
+        return self._caught_up(*store.read(np.arange(store.n_weights)))
 
     def _settle(self) -> None:
         """Bring all weights up to date, so that running numbers can restart."""
@@ -205,7 +204,7 @@ class Stream:
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
 
-        Coordinates are those of a corpus that has the tests in the order of their arrival.
+        Coordinates are those of a corpus that has the features in the order of their arrival.
         """
         coordinates, values, base = [], [], 0
         for store in self._stores:
@@ -221,7 +220,7 @@ class Stream:
     def _with_prior(
         self, weights: tuple[Longs, Floats], stores: Stores, factor: float
     ) -> tuple[Longs, Floats]:
-        """Weights with those of the prior, times a factor, of the tests that there have been."""
+        """Weights with those of the prior, times a factor, of the features that there have been."""
         if self._prior is None:
             return weights
         names = self._names(stores[0].keys, stores[1].keys)
@@ -281,11 +280,11 @@ class Stream:
 
 
 class StreamView:
-    """The weights of the tests of a batch, as the loss numbers them and where they are stored.
+    """The weights of the features of a batch, as the loss numbers them and where they are stored.
 
-    stores: of unigram and of bigram tests; keys: [O] uint64, the tests of either kind, position =
-    the batch's number; loss: of the batch; dense: whether all potential weights are needed; marks:
-    of tests that are new.
+    stores: of unigram and of bigram features; keys: [O] uint64, the features of either kind,
+    position = the batch's number; loss: of the batch; dense: whether all potential weights are
+    needed; marks: of features that are new.
     working: the loss on the weights.
     """
 
@@ -320,7 +319,7 @@ class StreamView:
         ]
 
     def read(self) -> tuple[Columns, Columns]:
-        """Columns of the weights, and marks of their tests, [K] each, as they are stored."""
+        """Columns of the weights, and marks of their features, [K] each, as they are stored."""
         both = [store.read(slots) for store, _, slots, _ in self._kinds]
         columns, since = (
             {name: np.concatenate((a[name], b[name])) for name in a}
@@ -329,7 +328,7 @@ class StreamView:
         return columns, since
 
     def write(self, columns: Columns, marks: dict[str, float]) -> None:
-        """Store the columns of the weights, [K] each, and the marks of their tests."""
+        """Store the columns of the weights, [K] each, and the marks of their features."""
         for store, rows, slots, span in self._kinds:
             store.write(slots, {name: values[span] for name, values in columns.items()})
             store.mark(rows, marks)
@@ -338,7 +337,7 @@ class StreamView:
 def _placed(
     store: WeightStore, rows: Longs, coordinates: Longs, known: Longs, slots: Longs
 ) -> Longs:
-    """The slots of coordinates [n] of a batch's tests, of which some are known to have these."""
+    """The slots of coordinates [n] of a batch's features, of which some are known to have these."""
     placed: Longs = np.full(len(coordinates), -1)
     placed[np.searchsorted(coordinates, known)] = slots
     new = placed < 0

@@ -13,33 +13,18 @@ from numpy.typing import NDArray
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold, weighted
 from ..errors import Errors, SparseCRFError
+from ..loss import subproblems
 from ..loss.chain import ChainLoss
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.ratio import EntityRatio
 from ..loss.size import available_memory, check_fits, measure, total
-from ..loss.subproblems import (
-    Part,
-    chain_parts,
-    cluster_bounds,
-    cluster_parts,
-    without_idle_tests,
-)
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel, check_clusters, check_kind, n_clusters
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, check_supported, unsupported
-from .checkpoint import (
-    ROWS,
-    EvaluationLog,
-    digest,
-    identity_of,
-    loaded,
-    prefixed,
-    save,
-    without_prefix,
-)
+from . import checkpoint
 from .working_set import Run
 
 
@@ -83,12 +68,12 @@ class TrainingProblem:
         return {
             "precision": self.precision,
             "observed_only": self.observed_only,
-            "also": "" if also is None else digest(also),
+            "also": "" if also is None else checkpoint.digest(also),
             "kind": self.kind,
             "clusters": self.clusters,
             **({"chains": [own.tolist() for own in self.chains]} if self.chains else {}),
-            "label_weights": "" if label_weights is None else digest(label_weights),
-            "legal": "" if legal is None else digest(legal),
+            "label_weights": "" if label_weights is None else checkpoint.digest(label_weights),
+            "legal": "" if legal is None else checkpoint.digest(legal),
             "ratio": "" if self.ratio is None else self.ratio.identity,
         }
 
@@ -97,14 +82,14 @@ class Training:
     """Trains a linear-chain CRF, or a per-position model, on a corpus, an outer iteration a step.
 
     corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
-    the penalty; init: weights to continue from (those of tests and labels that this corpus does not
-    have, or the model cannot have, are dropped); first: of two stages the first model, see
-    `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 +
-    (l2 / 2) |w - w0|_2^2, w0 = 0 for tests and labels that it does not have; tests of it that this
-    corpus does not have keep their weights; options: the fields of `TrainingProblem`.
+    the penalty; init: weights to continue from (those of features and labels that this corpus does
+    not have, or the model cannot have, are dropped); first: of two stages the first model, see
+    `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 + (l2 / 2) |w -
+    w0|_2^2, w0 = 0 for features and labels that it does not have; features of it that this corpus
+    does not have keep their weights; options: the fields of `TrainingProblem`.
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
     real-valued features or a prior that the solver cannot minimise, gold labels that are not legal,
-    a corpus without gold labels or weight, or a prior that has no test in common with it.
+    a corpus without gold labels or weight, or a prior that has no feature in common with it.
     """
 
     # Whether features that cannot have weights are left out from the start.
@@ -128,7 +113,7 @@ class Training:
         self._corpus, self._first, self._prior = corpus, first, copy(prior)
         self._labels = tuple(labels)
         self._problem = problem
-        self._bounds = cluster_bounds(len(self._labels), problem.clusters)
+        self._bounds = subproblems.cluster_bounds(len(self._labels), problem.clusters)
         keys = corpus.unigram_keys, corpus.bigram_keys
         start, kind = corpus.start_label, problem.kind
         self._names = WeightNames(*keys, self._labels, self._bounds, start, kind)
@@ -174,7 +159,7 @@ class Training:
     def change_l1(self, l1: float) -> None:
         """Go on from the weights so far with another l1 > 0; before the first step only take it.
 
-        l1: not below the first, at which tests may have been left out.
+        l1: not below the first, at which features may have been left out.
         RAISES: SparseCRFError for a penalty that the solver cannot minimise.
         """
         self._penalty = self._with_l1(l1)
@@ -191,7 +176,7 @@ class Training:
     def largest_gradient(self) -> float:
         """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`.
 
-        Where it is not above the first l1, of the tests that are not left out.
+        Where it is not above the first l1, of the features that are not left out.
         """
         return max(run.loss.largest_gradient() for run in self._runs)
 
@@ -209,12 +194,13 @@ class Training:
             n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
             # The tokens of a feature do not bound its effect on the ratio.
             if l1 > 0.0 and self._leaves_out and problem.ratio is None:
-                parts = [without_idle_tests(part, l1, known) for part in parts]
+                parts = [subproblems.without_idle_tests(part, l1, known) for part in parts]
             if problem.chains:
-                parts = chain_parts(parts[0], problem.chains)
+                parts = subproblems.chain_parts(parts[0], problem.chains)
                 n_potential = sum(self._corpus.n_potential(len(own)) for own in problem.chains)
             for part in parts:
-                also = None if problem.also is None else _inner(part, problem.also)
+                also = None if problem.also is None else part.to_local(problem.also)
+                also = also if also is None else also[also >= 0]
                 origin = None if self._origin is None else part.local_weights(*self._origin)
                 loss = ChainLoss(
                     part.corpus,
@@ -234,16 +220,16 @@ class Training:
         check_fits(self.size, available_memory(), len(self._labels), l1)
         return runs
 
-    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
+    def _divide(self, corpus: EncodedCorpus) -> list[subproblems.Part]:
         """The problems that are to be solved, each with its corpus."""
         whole = corpus_of_kind(corpus, len(self._labels), self._problem.kind)
         if self._problem.label_weights is not None:
             whole = weighted(whole, self._problem.label_weights)
         if not whole.weights.any() and (whole.labels != MISSING).any():
             raise SparseCRFError(Errors.SC356)
-        parts = [Part(whole, len(self._labels))]
+        parts = [subproblems.Part(whole, len(self._labels))]
         if self._bounds:
-            parts = cluster_parts(whole, self._bounds)
+            parts = subproblems.cluster_parts(whole, self._bounds)
         return [part for part in parts if part.corpus.weights.any()] or parts
 
     @property
@@ -294,37 +280,39 @@ class Training:
             converged=self.converged,
         )
 
-    def save(self, path: Path, rows: EvaluationLog | None = None) -> None:
+    def save(self, path: Path, rows: checkpoint.EvaluationLog | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`.
 
         rows: the evaluation log so far.
         """
         values = self._values()
         if values:
-            save(path, self._identity(), values, rows)
+            checkpoint.save(path, self._identity(), values, rows)
 
-    def resume(self, path: Path) -> EvaluationLog:
+    def resume(self, path: Path) -> checkpoint.EvaluationLog:
         """Resume a saved run, with bit-identical results.
 
         path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
         RETURNS: the evaluation log of that run.
         RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
         """
-        with loaded(path, self._identity()) as values:
-            rows = EvaluationLog.of(without_prefix(ROWS, values), self._labels, path)
-            self._restore({k: v for k, v in values.items() if not k.startswith(ROWS)})
+        with checkpoint.loaded(path, self._identity()) as values:
+            rows = checkpoint.EvaluationLog.of(
+                checkpoint.without_prefix(checkpoint.ROWS, values), self._labels, path
+            )
+            self._restore({k: v for k, v in values.items() if not k.startswith(checkpoint.ROWS)})
         return rows
 
     def _values(self) -> dict[str, Any]:
         """Arrays and scalars by name, for `_restore`; none before the first step."""
         found: dict[str, Any] = {}
         for i, run in enumerate(self._runs):
-            found |= prefixed(f"{i}.", run.values())
+            found |= checkpoint.prefixed(f"{i}.", run.values())
         return found
 
     def _restore(self, values: dict[str, Any]) -> None:
         """Resume from another run's `_values`. RAISES: ValueError for other values."""
-        of_runs = [without_prefix(f"{i}.", values) for i in range(len(self._runs))]
+        of_runs = [checkpoint.without_prefix(f"{i}.", values) for i in range(len(self._runs))]
         if sum(map(len, of_runs)) != len(values):
             raise ValueError(f"it is not of {len(of_runs)} parts")
         for run, own in zip(self._runs, of_runs, strict=True):
@@ -335,16 +323,16 @@ class Training:
         return {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
-            **identity_of(self._solver, self._penalty),
+            **checkpoint.identity_of(self._solver, self._penalty),
             **self._problem.identity(),
-            "prior": "" if self._origin is None else digest(*self._origin),
+            "prior": "" if self._origin is None else checkpoint.digest(*self._origin),
             "weights kept": self._n_kept,
         }
 
     @cached_property
     def _corpus_digest(self) -> str:
         self._corpus.store.check()
-        return digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
+        return checkpoint.digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:
@@ -384,9 +372,3 @@ def origin_of(prior: CRFModel, names: WeightNames, solver: BatchSolver) -> tuple
     if prior.n_active and not len(found[0]):
         raise SparseCRFError(Errors.SC368)
     return found
-
-
-def _inner(part: Part, coordinates: Longs) -> Longs:
-    """Those of the coordinates [n] of the whole that the part has, as they are there."""
-    inner = part.to_local(coordinates)
-    return inner[inner >= 0]

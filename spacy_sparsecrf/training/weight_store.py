@@ -1,17 +1,14 @@
-"""Weights whose tests are not known ahead: found by hash, and more of them all the time."""
+"""Weights whose features are not known ahead: found by hash, and more of them all the time."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..kernels.hashing import build_table, insert, lookup
+from ..corpus.numbering import Hashes, RowIndex, grown
 from ..kernels.indexing import follow, link
 from ..schema import SchemaField
 from ..solvers.base import Floats, Longs
 from .checkpoint import expect, prefixed, without_prefix
-
-Keys = NDArray[np.uint64]
 
 _FIRST_CAPACITY = 1 << 10
 
@@ -19,20 +16,18 @@ _FIRST_CAPACITY = 1 << 10
 class WeightStore:
     """The weights of unigram or of bigram features, with the solver's values for each.
 
-    A test has a *row*, a number in the order of arrival, and a weight a *slot*. Only weights that
-    were added take memory; all others of a test are zero.
+    A feature has a *row*, a number in the order of arrival, and a weight a *slot*. Only weights
+    that were added take memory; all others of a feature are zero.
 
-    width: potential weights of a test (Y, or P Y pairs); columns: of each weight, a number and
-    its first value, by name; marks: of each test, a number, by name.
+    width: potential weights of a feature (Y, or P Y pairs); columns: of each weight, a number and
+    its first value, by name; marks: of each feature, a number, by name.
     """
 
     def __init__(self, width: int, columns: dict[str, float], marks: tuple[str, ...]) -> None:
         self.width = width
         self._first_values = columns
-        self.n_tests = 0
         self.n_weights = 0
-        self._keys: Keys = np.zeros(_FIRST_CAPACITY, dtype=np.uint64)
-        self._table = build_table(self._keys[:0], _FIRST_CAPACITY)
+        self._index = RowIndex(1)
         self._heads: Longs = np.full(_FIRST_CAPACITY, -1)
         self._sizes: Longs = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self._marks = {name: np.zeros(_FIRST_CAPACITY) for name in marks}
@@ -41,45 +36,38 @@ class WeightStore:
         self._columns = {name: np.full(_FIRST_CAPACITY, v) for name, v in columns.items()}
 
     @property
-    def keys(self) -> Keys:
-        """[O] uint64, hashes of the tests; position = row."""
-        return self._keys[: self.n_tests]
+    def n_tests(self) -> int:
+        """Number of features O."""
+        return len(self._index.counts)
+
+    @property
+    def keys(self) -> Hashes:
+        """[O] uint64, hashes of the features; position = row."""
+        return self._index.rows[:, 0]
 
     @property
     def coordinates(self) -> Longs:
         """[K] int64, row * width + place of each slot."""
         return self._coordinates[: self.n_weights]
 
-    def rows(self, keys: Keys, marks: dict[str, float]) -> Longs:
+    def rows(self, keys: Hashes, marks: dict[str, float]) -> Longs:
         """The rows of features, [n] int64; new features get one.
 
         keys: [n] uint64, distinct; marks: of the new.
         """
-        found = np.empty(len(keys), dtype=np.int32)
-        if lookup(self._table, self._keys, keys, found):
-            new = np.flatnonzero(found < 0)
-            found[new] = np.arange(self.n_tests, self.n_tests + len(new), dtype=np.int32)
-            self._add_tests(keys[new], marks)
+        first, found = self.n_tests, self._index.add(keys[:, None])
+        last = self.n_tests
+        self._heads = grown(self._heads, last, -1)
+        self._sizes = grown(self._sizes, last)
+        for name, value in marks.items():
+            self._marks[name] = grown(self._marks[name], last)
+            self._marks[name][first:last] = value
         return found.astype(np.int64)
 
-    def _add_tests(self, keys: Keys, marks: dict[str, float]) -> None:
-        first, last = self.n_tests, self.n_tests + len(keys)
-        self._keys = _grown(self._keys, last, 0)
-        self._heads = _grown(self._heads, last, -1)
-        self._sizes = _grown(self._sizes, last, 0)
-        self._keys[first:last] = keys
-        for name, value in marks.items():
-            self._marks[name] = _grown(self._marks[name], last, 0.0)
-            self._marks[name][first:last] = value
-        if 2 * last > len(self._table):
-            self._table = build_table(self._keys[:first], 2 * last)
-        insert(self._table, self._keys, first, last)
-        self.n_tests = last
-
     def slots(self, rows: Longs) -> tuple[Longs, Longs]:
-        """The weights of some tests.
+        """The weights of some features.
 
-        rows: [n] int64, distinct. RETURNS: of each weight, [m], the position of its test in
+        rows: [n] int64, distinct. RETURNS: of each weight, [m], the position of its feature in
         rows, and its slot.
         """
         sizes = self._sizes[rows]
@@ -93,10 +81,10 @@ class WeightStore:
         rows, places: [n] int64.
         """
         first, last = self.n_weights, self.n_weights + len(rows)
-        self._coordinates = _grown(self._coordinates, last, 0)
-        self._following = _grown(self._following, last, -1)
+        self._coordinates = grown(self._coordinates, last)
+        self._following = grown(self._following, last, -1)
         for name, value in self._first_values.items():
-            self._columns[name] = _grown(self._columns[name], last, value)
+            self._columns[name] = grown(self._columns[name], last, value)
         self._coordinates[first:last] = rows * self.width + places
         link(rows, first, self._heads, self._following)
         np.add.at(self._sizes, rows, 1)
@@ -104,7 +92,7 @@ class WeightStore:
         return np.arange(first, last)
 
     def read(self, slots: Longs) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Copies of the columns of weights, and of the marks of their tests, [n] each."""
+        """Copies of the columns of weights, and of the marks of their features, [n] each."""
         rows = self._coordinates[slots] // self.width
         columns = {name: column[slots] for name, column in self._columns.items()}
         return columns, {name: mark[rows] for name, mark in self._marks.items()}
@@ -115,7 +103,7 @@ class WeightStore:
             self._columns[name][slots] = values
 
     def mark(self, rows: Longs, marks: dict[str, float]) -> None:
-        """Set the marks of tests [n]."""
+        """Set the marks of features [n]."""
         for name, value in marks.items():
             self._marks[name][rows] = value
 
@@ -139,17 +127,8 @@ class WeightStore:
         for name in ("keys", "coordinates"):
             if len(np.unique(values[name])) < len(values[name]):
                 raise ValueError(f"{name} are not distinct")
-        self._add_tests(values["keys"], dict.fromkeys(self._marks, 0.0))
+        self.rows(values["keys"], dict.fromkeys(self._marks, 0.0))
         slots = self.add(*np.divmod(values["coordinates"], self.width))
         for name, mark in without_prefix("mark.", values).items():
             self._marks[name][: self.n_tests] = mark
         self.write(slots, without_prefix("column.", values))
-
-
-def _grown(array: NDArray[Any], n: int, value: float) -> NDArray[Any]:
-    """The array with room for n elements: itself, or one twice as long."""
-    if n <= len(array):
-        return array
-    longer = np.full(max(n, 2 * len(array)), value, dtype=array.dtype)
-    longer[: len(array)] = array
-    return longer

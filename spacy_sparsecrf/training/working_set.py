@@ -144,7 +144,7 @@ class Run:
         passes = 0.0
         if self._state is None:
             passes = float(self._warm_up())
-            if passes and self._is_row:
+            if passes and self._solver.average_warm_start and self._solver.warm_start_row:
                 return replace(self.reached, passes=passes)
         n_iterations = self._solver.inner_iterations
         with progress("Minimising", "iterations", n_iterations) as shown:
@@ -163,16 +163,6 @@ class Run:
         self.converged = self._optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
         return replace(self.reached, objective=report.objective, passes=passes)
 
-    @property
-    def _is_averaged(self) -> bool:
-        """Whether the warm start averages weights; solvers of other packages may lack the field."""
-        return bool(getattr(self._solver, "average_warm_start", False))
-
-    @property
-    def _is_row(self) -> bool:
-        """Whether the warm start is an outer iteration of its own."""
-        return self._is_averaged and bool(getattr(self._solver, "warm_start_row", True))
-
     def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
         """The weights of the warm start; given: see `warm_start`."""
         return warm_start(self.loss, *given)
@@ -181,7 +171,7 @@ class Run:
         """Start at the weights of a warm start; how many passes that took."""
         sparse = self._penalty.l1 > 0.0
         n_epochs = self._solver.warm_start_epochs if sparse else 0
-        settings = n_epochs, self._solver.seed, self._is_averaged
+        settings = n_epochs, self._solver.seed, self._solver.average_warm_start
         first = self._first_weights(self._penalty, *settings)
         if "examples" in self._solver.requires and n_epochs == 0 and sparse:
             coordinates = self.loss.descent_coordinates()
@@ -302,7 +292,7 @@ class _Unevaluated:
 def warm_start(
     loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int, averaged: bool = False
 ) -> tuple[Longs, Floats]:
-    """Learn first weights by SGD-L1 (Tsuruoka 2009), mostly of pairs of test and label that occur.
+    """Learn first weights by SGD-L1 (Tsuruoka 2009), mostly of observed features.
 
     Sequences with missing gold labels are left out. n_epochs: passes over the corpus, none for 0;
     seed: of the order of sequences; averaged: whether weights that end up non-zero are given as

@@ -1,10 +1,7 @@
 """Weights as text, and models that are edited by it."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
@@ -17,7 +14,7 @@ from spacy_sparsecrf.model.names import Names, write_hash
 
 from ..conftest import Corpus
 from ..golden import read_golden
-from ..toy import blank_with, examples_of, train
+from ..toy import examples_of, train
 
 LABELS = ("#", "*", "*0", "a\tb", "Case=Nom|X", "\\n", "\n")
 
@@ -161,23 +158,6 @@ def test_a_line_that_is_refused_is_named(line: str, message: str):
 # The component
 
 
-def test_a_component_is_patched(trained: Language, tmp_path: Path):
-    pipe = trained.get_pipe("sparse_crf")
-    before = pipe.to_bytes()
-    lines = [*pipe.dump()]
-    assert pipe.patch(lines) == pipe.model.n_active
-    assert pipe.to_bytes() == before
-    doc = trained("fentovtion")
-    (token,) = pipe.explain_doc(doc).tokens
-    assert token.label != "JJ"
-    assert pipe.patch(["u\tlower[0]=fentovtion\t#\tJJ\t50"]) == 1
-    trained.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert [token.tag_ for token in again("fentovtion")] == ["JJ"]
-    explained = again.get_pipe("sparse_crf").explain().labels[pipe.labels.index("JJ")]
-    assert explained.supporting[0].test == "lower[0]=fentovtion"
-
-
 def test_a_refused_patch_changes_nothing(trained: Language):
     pipe = trained.get_pipe("sparse_crf")
     before = pipe.to_bytes()
@@ -186,15 +166,6 @@ def test_a_refused_patch_changes_nothing(trained: Language):
     with pytest.raises(SparseCRFError, match="SC605"):
         pipe.patch(["u\tlower[7]=a\t#\tDT\t50"])
     assert pipe.to_bytes() == before
-
-
-def test_everything_goes_to_an_untrained_component(trained: Language):
-    pipe, other = trained.get_pipe("sparse_crf"), blank_with().get_pipe("sparse_crf")
-    for label in pipe.labels:
-        other.add_label(label)
-    other.patch(pipe.dump())
-    assert other.model.to_bytes() == pipe.model.to_bytes()
-    assert other.explain() == pipe.explain()
 
 
 def test_a_component_that_still_trains_is_dumped(nlp: Language, corpus: Corpus):

@@ -1,10 +1,7 @@
 """Explanations of models and of the labels of tokens."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -13,7 +10,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..conftest import Corpus
-from ..pipeline.test_doc_probabilities import PresetTags, with_decoding
+from ..pipeline.test_doc_probabilities import PresetTags
 from ..toy import blank_with, docs_of, examples_of, tags_of, train
 
 TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[-1]"]
@@ -64,19 +61,6 @@ def test_a_model_is_explained_by_its_strongest_weights():
     assert explain_model(model, names, {5}, 0).labels[0].supporting == ()
 
 
-def test_a_component_is_explained(trained: Language):
-    pipe = trained.get_pipe("sparse_crf")
-    found = pipe.explain(n=3)
-    assert [label.label for label in found.labels] == list(pipe.labels)
-    assert found.n_active == pipe.model.n_active
-    assert len(found.transitions) + sum(x.n_active for x in found.labels) == found.n_active
-    assert all(len(x.supporting) <= 3 and len(x.opposing) <= 3 for x in found.labels)
-    assert {"suffix(1)[0]=a", "lower[0]=a"} & {w.test for w in found.labels[0].supporting}
-    weights = [t.weight for t in found.transitions]
-    assert weights == sorted(weights, reverse=True)
-    assert ("DT", "NN") in {(t.previous, t.label) for t in found.transitions if t.weight > 0}
-
-
 def test_components_without_weights_are_explained():
     nlp = blank_with()
     pipe = nlp.get_pipe("sparse_crf")
@@ -123,21 +107,6 @@ def path_score(pipe, doc: Doc, labels: list[int]) -> float:
     return score
 
 
-def test_contributions_sum_to_the_gap_between_the_scores(paired: Language, corpus: Corpus):
-    pipe = paired.get_pipe("sparse_crf")
-    ids = {label: i for i, label in enumerate(pipe.labels)}
-    for doc in docs_of(paired, corpus.dev[:6]):
-        found = pipe.explain_doc(doc).tokens
-        labels = [ids[token.label] for token in found]
-        score = path_score(pipe, doc, labels)
-        for t, token in enumerate(found):
-            other = [*labels[:t], ids[token.runner_up], *labels[t + 1 :]]
-            gap = sum(c.difference for c in token.contributions)
-            assert gap == pytest.approx(score - path_score(pipe, doc, other), abs=1e-5)
-        total = sum(c.weight for x in found for c in x.contributions if c.kind != "out")
-        assert total == pytest.approx(score, abs=1e-5)
-
-
 def test_what_speaks_against_given_labels_sums_to_the_gap(paired: Language, corpus: Corpus):
     pipe = paired.get_pipe("sparse_crf")
     for doc in docs_of(paired, corpus.dev[:6]):
@@ -178,67 +147,7 @@ def test_labels_and_probabilities_are_those_of_the_component(trained: Language, 
         assert [token.label for token in found] == tags_of([doc])[0]
 
 
-def test_sentences_of_a_doc_are_explained_each_by_itself(trained: Language, corpus: Corpus):
-    pipe = trained.get_pipe("sparse_crf")
-    docs = docs_of(trained, corpus.dev[:3])
-    for doc in docs:
-        for token in doc:
-            token.is_sent_start = token.i == 0
-    joined = Doc.from_docs(docs)
-    found = pipe.explain_doc(joined).tokens
-    apart = [token for doc in docs for token in pipe.explain_doc(doc).tokens]
-    # What is glued to a next token is known inside Docs only.
-    for one, two in zip(found, apart, strict=True):
-        assert (one.text, one.label) == (two.text, two.label)
-        pairs = [[c for c in x.contributions if c.kind != "test"] for x in (one, two)]
-        assert pairs[0] == pairs[1]
-
-
-def test_a_saved_model_explains_the_same_and_docs_without_a_file_of_names(
-    trained: Language, tmp_path: Path
-):
-    pipe = trained.get_pipe("sparse_crf")
-    trained.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("sparse_crf").explain() == pipe.explain()
-    pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
-    found = pipe.explain_doc(Doc(trained.vocab, words=["the", "fentovtion"])).tokens
-    names = {c.test for token in found for c in token.contributions}
-    assert "lower[0]=the" in names
-    assert not [name for name in names if name.startswith("0x")]
-
-
-@pytest.mark.parametrize("settings", [{"clusters": 2}, {}], ids=["clusters", "plain"])
-def test_maxent_models_are_explained_without_pairs(corpus: Corpus, settings):
-    templates = ["u:", "u:suffix(2)[0]", "u:lower[0]", "u:shape[0]"]
-    nlp = blank_with(templates, model="maxent", **settings)
-    train(nlp, examples_of(nlp, corpus.train), 4)
-    pipe = nlp.get_pipe("sparse_crf")
-    (doc,) = docs_of(nlp, corpus.dev[:1])
-    found = pipe.explain_doc(doc).tokens
-    assert {c.kind for token in found for c in token.contributions} == {"test"}
-    assert [token.label for token in found] == tags_of([nlp(doc)])[0]
-    outcomes = {c.label for token in found for c in token.contributions}
-    assert bool(settings) == any(".." in label for label in outcomes)
-
-
 # Constraints
-
-
-def test_illegal_pairs_count_in_no_probability(trained: Language, corpus: Corpus, tmp_path: Path):
-    nlp = with_decoding(trained, tmp_path, forbidden=[["DT", "NN"], ["", "DT"]])
-    pipe, free = nlp.get_pipe("sparse_crf"), trained.get_pipe("sparse_crf")
-    changed = 0
-    for doc in docs_of(nlp, corpus.dev[:10]):
-        found = pipe.explain_doc(doc).tokens
-        [marginals] = pipe.marginals([doc])
-        assert [t.label for t in found] == tags_of([nlp(doc.copy())])[0]
-        assert [t.probability for t in found] == [
-            row[pipe.labels.index(t.label)] for row, t in zip(marginals, found, strict=True)
-        ]
-        assert "DT" not in (found[0].label, found[0].runner_up)
-        others = free.explain_doc(doc).tokens
-        changed += [t.label for t in found] != [t.label for t in others]
-    assert changed
 
 
 def test_what_is_set_has_no_runner_up(trained: Language):

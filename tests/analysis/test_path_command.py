@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import spacy
 from spacy.tokens import DocBin
-from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
 from spacy_sparsecrf.analysis.commands import path as path_report
@@ -108,34 +107,6 @@ def test_the_chosen_model_loads_and_scores_as_said(output: Path, hard: Corpus, t
     assert score == pytest.approx(chosen["score"])
 
 
-def test_points_are_those_of_cold_runs(tmp_path: Path, hard: Corpus):
-    precise = ["--components.sparse_crf.solver.window", "0"]
-    precise += ["--components.sparse_crf.solver.tolerance", "1e-6"]
-    succeed("--l1", "2,0.5", "--window", "0", "-o", tmp_path, *hard.arguments, *precise)
-    for point in record_in(tmp_path)["points"]:
-        config = load_config(SHIPPED_CONFIG, overrides=hard.overrides)
-        config["components"]["sparse_crf"]["l1"] = point["l1"]
-        config["components"]["sparse_crf"]["solver"].update(window=0.0, tolerance=1e-6)
-        nlp = init_nlp(config)
-        examples = list(spacy.training.Corpus(hard.train_path)(nlp))
-        for _ in range(50):
-            loss = nlp.update(examples[:1])["sparse_crf"]
-        assert point["objective"] == pytest.approx(loss, rel=1e-6)
-        assert point["optimality"] <= 1e-5
-        assert point["score"] == pytest.approx(accuracy(nlp, hard.dev))
-
-
-def test_an_automatic_path_ends_at_the_l1_of_the_config(tmp_path: Path, hard: Corpus):
-    l1 = ["--components.sparse_crf.l1", "0.75"]
-    succeed("--points", "3", "--output", tmp_path, *hard.arguments, *l1)
-    record = record_in(tmp_path)
-    values = [point["l1"] for point in record["points"]]
-    assert len(values) == 3
-    assert values[-1] == 0.75
-    assert record["l1_max"] / values[0] == pytest.approx(values[0] / values[1])
-    assert record["points"][0]["active_weights"] > 0
-
-
 def test_the_smallest_model_near_the_best(output: Path, tmp_path: Path, hard: Corpus):
     points = record_in(output)["points"]
     within = 100 * (max(point["score"] for point in points) - points[0]["score"]) + 0.01
@@ -215,18 +186,6 @@ def test_max_steps_hold_for_each_point(tmp_path: Path, hard: Corpus):
     assert points[0]["optimality"] is None and points[1]["optimality"] > 0.0
 
 
-def test_without_a_window_every_point_is_trained_to_the_end(
-    output: Path, tmp_path: Path, hard: Corpus
-):
-    succeed(*FEW, "--window", "0", "--output", tmp_path, *hard.arguments)
-    exact, record = record_in(tmp_path)["points"], record_in(output)
-    assert all(point["converged"] for point in exact)
-    for i, point in enumerate(record["points"]):
-        share = 1e-4 if i == record["chosen"] else 1e-2
-        assert point["objective"] == pytest.approx(exact[i]["objective"], rel=share)
-    assert sum(p["steps"] for p in record["points"]) < sum(p["steps"] for p in exact)
-
-
 # Pipelines
 
 
@@ -278,14 +237,6 @@ def test_a_corpus_without_gold_is_refused(tmp_path: Path, hard: Corpus):
     DocBin(docs=docs, attrs=["TAG"]).to_disk(tmp_path / "bare.spacy")
     bare = ["--paths.train", tmp_path / "bare.spacy", "--paths.dev", hard.dev_path]
     refuse("SC203", *FEW, "-o", tmp_path, *bare)
-
-
-def test_weights_can_be_given_to_begin_with(output: Path, tmp_path: Path, hard: Corpus):
-    start = {"init_weights": str(output / "model")}
-    config = changed(tmp_path, {"initialize": {"components": {"sparse_crf": start}}})
-    succeed("--points", "2", "-o", tmp_path, *hard.arguments, config=config)
-    first, last = record_in(tmp_path)["points"]
-    assert first["active_weights"] < last["active_weights"]
 
 
 # Options

@@ -219,10 +219,3 @@ def test_arrays_in_files_are_those_in_memory(tmp_path_factory, lengths, sizes):
     n = int(offsets[-1])
     assert [t for first, last in files.ranges(n) for t in range(first, last)] == list(range(n))
     assert os.listdir(files.directory) == []
-
-
-def test_arrays_are_kept_in_few_files(tmp_path: Path):
-    files = Files(tmp_path)
-    arrays_ = [files.kept([np.full(50, i)])[0] for i in range(200)]
-    assert len(files._maps) < 200 / 5
-    assert all((array == i).all() for i, array in enumerate(arrays_))

@@ -11,7 +11,6 @@ from spacy.training import Example
 from ..toy import Sentence, make_sentences
 
 SpanTriple = tuple[int, int, str]
-CLOSED = {"DT", "IN"}
 
 
 @st.composite

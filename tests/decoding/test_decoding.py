@@ -1,11 +1,16 @@
 """Decoders of trained models, and the search for the best paths, against their references."""
 
+import itertools
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.decoding.legal import Transitions
+from spacy_sparsecrf.decoding.legal import Transitions, legal_transitions
+from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.layout import Scored
 from spacy_sparsecrf.kernels.viterbi import viterbi
 from spacy_sparsecrf.model.model import CRFModel
@@ -23,29 +28,6 @@ from .decoding_reference import (
 )
 
 
-@pytest.mark.parametrize(
-    ("seed", "n_labels", "lengths", "kind"),
-    [
-        pytest.param(31, 3, [4, 1, 0, 5], "chain", id="start-label"),
-        pytest.param(32, 4, [4, 3], "no-start-label", id="no-start-label"),
-        pytest.param(33, 9, [3, 2], "chain", id="nine-labels"),
-        pytest.param(34, 3, [4, 2], "no-pairs", id="no-pairs"),
-        pytest.param(35, 1, [2, 2], "chain", id="one-label"),
-    ],
-)
-def test_viterbi_and_marginals_equal_enumeration(seed, n_labels, lengths, kind):
-    case = make_case(seed, kind, lengths, n_labels=n_labels)
-    decoder, problem = Decoder(case.model), case.problem
-    labels = decoder.viterbi(case.observations)
-    marginals = decoder.marginals(case.observations)
-    for tokens in filter(len, problem.sequences()):
-        part = slice(tokens.start, tokens.stop)
-        score = problem.score(tokens, tuple(labels[part].tolist()))
-        best = problem.score(tokens, problem.best_path(tokens))
-        assert score == pytest.approx(best, abs=1e-10)
-        np.testing.assert_allclose(marginals[part], problem.marginals(tokens), atol=1e-10)
-
-
 def test_ties_no_tokens_and_unknown_features():
     case = make_case(36, "chain", [4, 2])
     assert Decoder(CRFModel(["a", "b", "c"])).viterbi(case.observations).tolist() == [0] * 6
@@ -57,16 +39,6 @@ def test_ties_no_tokens_and_unknown_features():
     np.testing.assert_allclose(Decoder(case.model).marginals(unknown), 1 / 3, atol=1e-12)
 
 
-def test_long_sequences_decode_as_the_recursion_on_logarithms():
-    case = make_case(39, "chain", [3_000], n_labels=5)
-    problem, found = case.problem, tuple(Decoder(case.model).viterbi(case.observations).tolist())
-    best = np.array([problem.log_potential(0, 5, y) for y in range(5)])
-    for t in range(1, 3_000):
-        table = [[best[a] + problem.log_potential(t, a, y) for y in range(5)] for a in range(5)]
-        best = np.max(table, axis=0)
-    assert problem.score(range(3_000), found) == pytest.approx(best.max(), rel=1e-12)
-
-
 @needs(ORACLE / "oracle.json")
 def test_marginals_equal_the_independent_programs():
     training, observations = oracle_training("l2", n_steps=30), oracle_observations()
@@ -75,13 +47,6 @@ def test_marginals_equal_the_independent_programs():
     for figures in case["sentence_figures"]:
         first, last = observations.offsets[figures["sentence"] :][:2]
         np.testing.assert_allclose(marginals[first:last], figures["marginals"], atol=1e-6)
-
-
-def test_the_reference_agrees_with_itself():
-    problem, _ = random_problem(40, 3, [5], scale=0.5)
-    log_z, marginals = problem.log_space_marginals(range(5))
-    assert log_z == pytest.approx(problem.log_z(range(5)), abs=1e-12)
-    np.testing.assert_allclose(marginals, problem.marginals(range(5)), atol=1e-12)
 
 
 def masks(rng: np.random.Generator) -> list[np.ndarray]:
@@ -121,18 +86,6 @@ def test_the_search_equals_that_of_everything(prune, integers, n_contexts, n_lab
             np.testing.assert_array_equal(labels, expected)
 
 
-def test_few_transitions_are_looked_at_in_schemes():
-    for ends, n_types, n_groups in (("", 24, [0, 49]), ("LU", 12, [0, 25])):
-        mask = scheme_mask(scheme_labels(n_types, ends), ends)
-        search = Transitions.make(mask, 49, 56).search
-        assert len(search.group_ptr) == 2
-        assert ends == "" or search.group_ptr.tolist() == n_groups
-        assert (len(search.rare), len(search.rare_rows)) == (24, 48)
-    free = Transitions.make(None, 49, 56).search
-    assert free.group_ptr.tolist() == [0, 49]
-    assert len(free.rare) == 0
-
-
 def test_a_decoder_knows_when_its_model_has_changed():
     case = make_case(41, "chain", [4, 2])
     model = case.model
@@ -144,3 +97,84 @@ def test_a_decoder_knows_when_its_model_has_changed():
     model.add_label("new")
     assert not decoder.is_of(model)
     assert Decoder(model).marginals(case.observations).shape == (6, 4)
+
+
+# Valid transitions: masks and lists of them, and what is refused.
+
+LABELS = ["A", "B", "C"]
+
+
+def test_forbidden_pairs():
+    assert legal_transitions(LABELS) is None
+    assert legal_transitions(LABELS, scheme=np.ones((4, 4), dtype=bool)) is None
+    legal = legal_transitions(LABELS, forbidden=[["A", "B"], ["", "C"], ["B", ""]])
+    expected = np.ones((4, 4), dtype=bool)
+    expected[0, 1] = expected[3, 2] = expected[1, 3] = False
+    np.testing.assert_array_equal(legal, expected)
+
+
+def test_allowed_pairs_are_the_only_ones():
+    pairs = [("", "A"), ("A", "B"), ("A", "A"), ("B", ""), ("A", "")]
+    legal = legal_transitions(LABELS, allowed=pairs)
+    assert legal.sum() == len(pairs) + 1
+    assert all(legal[(*LABELS, "").index(a), (*LABELS, "").index(b)] for a, b in pairs)
+    with_both = legal_transitions(LABELS, forbidden=[["A", "B"]], allowed=pairs)
+    assert not with_both[0, 1]
+    assert with_both[0, 0]
+
+
+def test_a_scheme_and_lists_apply_both():
+    labels = scheme_labels(1, "LU")
+    legal = legal_transitions(labels, [["O", "U-0"]], scheme=scheme_mask(labels, "LU"))
+    assert not legal[labels.index("O"), labels.index("U-0")]
+    assert not legal[labels.index("O"), labels.index("L-0")]
+    assert legal[labels.index("B-0"), labels.index("L-0")]
+
+
+@pytest.mark.parametrize("key", ["forbidden", "allowed"])
+def test_unknown_labels(key):
+    with pytest.raises(SparseCRFError, match=rf"SC403.*{key} names 'X'.*A, B, C"):
+        legal_transitions(LABELS, **{key: [["A", "X"]]})
+
+
+@pytest.mark.parametrize(
+    ("lists", "problem"),
+    [
+        ({"forbidden": [["", y] for y in LABELS]}, "no label can begin a sequence"),
+        ({"forbidden": [[y, ""] for y in LABELS]}, "no label can end a sequence"),
+        ({"allowed": [["A", "B"], ["B", "A"]]}, "no label can begin a sequence"),
+        ({"allowed": [["", "A"], ["A", ""]]}, "no sequence of 2 tokens"),
+        ({"allowed": [["", "A"], ["A", ""], ["A", "B"], ["B", "A"]]}, "no sequence of 2 tokens"),
+        (
+            {"allowed": [["", "A"], ["A", "B"], ["B", "C"], ["C", "C"], ["C", ""], ["A", ""]]},
+            "of 2",
+        ),
+    ],
+)
+def test_masks_that_leave_no_path(lists, problem):
+    with pytest.raises(SparseCRFError, match=f"SC404.*{problem}"):
+        legal_transitions(LABELS, **lists)
+
+
+@pytest.mark.parametrize("mask", [np.ones((3, 3), bool), np.ones((4, 4)), None, [[True]]])
+def test_masks_of_another_shape_or_type(mask):
+    with pytest.raises(SparseCRFError, match=r"SC405.*\[4, 4\] of bool.*`legal`"):
+        legal_transitions(LABELS, scheme=mask if mask is not None else np.ones(4, bool))
+    if mask is not None:
+        with pytest.raises(SparseCRFError, match="SC405"):
+            Decoder(CRFModel(LABELS), mask)
+    with pytest.raises(SparseCRFError, match="SC404"):
+        Decoder(CRFModel(LABELS), np.zeros((4, 4), dtype=bool))
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), n_labels=st.integers(1, 6))
+def test_decoded_labels_are_legal(seed, n_labels):
+    rng = np.random.default_rng(seed)
+    legal = random_mask(rng, n_labels)
+    _, observations = random_problem(seed, n_labels, [4, 0, 1, 9])
+    labels = Decoder(CRFModel([str(y) for y in range(n_labels)]), legal).viterbi(observations)
+    for begin, end in itertools.pairwise(observations.offsets):
+        if end > begin:
+            steps = itertools.pairwise([n_labels, *labels[begin:end], n_labels])
+            assert all(legal[step] for step in steps)

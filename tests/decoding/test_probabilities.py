@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import logsumexp
 
 from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding.chains import SpanEvents
@@ -22,8 +21,6 @@ from .decoding_reference import (
     n_illegal,
     random_mask,
     random_permitted,
-    scheme_labels,
-    scheme_mask,
 )
 
 LENGTHS = [4, 1, 0, 3, 2]
@@ -100,8 +97,8 @@ def check_spans(case, decoder, legal, permitted) -> None:
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_everything_equals_enumeration(kind, constraint):
-    for seed in range(3):
-        case = make_case(seed, kind, LENGTHS)
+    for seed, scale in enumerate((1.0, 30.0, 400.0)):
+        case = make_case(seed, kind, LENGTHS, scale=scale)
         legal, permitted = constraints(constraint, seed, sum(LENGTHS), 3)
         decoder = Decoder(case.model, legal)
         source = case.observations
@@ -152,45 +149,6 @@ def test_nbest_of_more_labels_and_few_paths():
     assert labels[0].tolist() == [0, 0, 0]
     assert len({tuple(path) for path in labels.tolist()}) == 8
     np.testing.assert_allclose(log_p, -3 * np.log(2), atol=1e-12)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    kind=st.sampled_from(sorted(KINDS)),
-    constraint=st.sampled_from(CONSTRAINTS),
-    scale=st.sampled_from([0.1, 1.0, 30.0, 400.0]),
-)
-def test_probabilities_agree_with_each_other(seed, kind, constraint, scale):
-    case = make_case(seed, kind, [4, 6, 1], scale=scale)
-    source = case.observations
-    legal, permitted = constraints(constraint, seed, 11, 3)
-    decoder = Decoder(case.model, legal)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SparseCRFWarning)
-        marginals = decoder.marginals(source, permitted)
-        best = decoder.viterbi(source, permitted)
-        nbest = decoder.nbest(source, 10**4, permitted)
-        of_best = decoder.log_probability(source, best, permitted)
-        singles = SpanEvents.of(
-            np.repeat(np.arange(11), 3), [[y] for _ in range(11) for y in range(3)]
-        )
-        of_tokens = decoder.span_probability(source, singles, permitted).reshape(11, 3)
-        whole = SpanEvents.of(
-            source.offsets[:-1], [best[a:b] for a, b in itertools.pairwise(source.offsets)]
-        )
-        of_wholes = decoder.span_probability(source, whole, permitted)
-    np.testing.assert_allclose(marginals.sum(axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(of_tokens, marginals, atol=1e-9)
-    np.testing.assert_allclose(of_wholes, np.exp(of_best), atol=1e-9)
-    for s, (labels, log_p) in enumerate(nbest):
-        assert (np.diff(log_p) <= 0).all()
-        assert np.exp(log_p).sum() == pytest.approx(1.0, abs=1e-9)
-        assert log_p[0] == pytest.approx(of_best[s], abs=1e-9)
-        np.testing.assert_array_equal(labels[0], best[source.offsets[s] : source.offsets[s + 1]])
-    if permitted is not None:
-        assert permitted[np.arange(11), best].all()
-        assert (marginals[~permitted] == 0.0).all()
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
@@ -260,17 +218,6 @@ def test_spans_may_go_over_the_boundaries_of_sequences():
     spans = SpanEvents.of([1], [[2, 0, 1]])
     found = Decoder(case.model).span_probability(case.observations, spans)
     assert found[0] == pytest.approx(left * right, abs=1e-10)
-
-
-def test_an_entity_is_as_probable_as_its_labelings():
-    """P(B I then no I) of IOB2, by enumeration over the rest."""
-    labels = scheme_labels(1, "")
-    case, legal = make_case(20, "chain", [5]), scheme_mask(labels, "")
-    spans = SpanEvents.of([1], [[1, 2]], np.array([[label != "I-0" for label in labels]]))
-    found = Decoder(case.model, legal).span_probability(case.observations, spans)
-    table = case.table(range(5), legal)
-    expected = sum(np.exp(p) for y, p in table.items() if y[1:3] == (1, 2) and y[3] != 2)
-    assert found[0] == pytest.approx(expected, abs=1e-10)
 
 
 # What is permitted
@@ -351,9 +298,3 @@ def test_arguments_that_are_refused(method, arguments, message):
     case = make_case(23, "chain", [3])
     with pytest.raises(SparseCRFError, match=message):
         getattr(Decoder(case.model), method)(case.observations, *arguments)
-
-
-def test_the_reference_sums_to_one():
-    for kind in KINDS:
-        case = make_case(27, kind, [3])
-        assert logsumexp(list(case.table(range(3)).values())) == pytest.approx(0.0, abs=1e-12)

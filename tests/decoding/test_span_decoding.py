@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.cli.find_threshold import find_threshold
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.model import CRFModel
@@ -21,12 +18,9 @@ from spacy_sparsecrf.targets.scheme import LETTERS, OUTSIDE, Scheme
 from ..toy import blank_with
 from .span_cases import (
     add_spans,
-    held_out_sentences,
     scores_of,
-    span_examples,
     span_lists,
     spans_of,
-    training_sentences,
 )
 from .test_word_sums import table
 
@@ -146,30 +140,6 @@ def test_scores_are_the_probabilities_of_spans(
     likely = [s for s, p in zip(spans_of(plain, key), scores, strict=True) if p >= 0.4]
     assert spans_of(left, key) == likely
     assert scores_of(left, key) == [p for p in scores if p >= 0.4]
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_spacy_finds_a_threshold(name: str, tmp_path: Path):
-    key = FACTORIES[name]
-    # Few steps and a high penalty, so that the model is not sure of anything.
-    nlp = blank_with(None, name, l1=8.0)
-    examples = span_examples(nlp, training_sentences(), key)
-    nlp.initialize(lambda: examples)
-    nlp.update(examples[:1], sgd=None)
-    nlp.to_disk(tmp_path / "model")
-    docs = [example.reference for example in span_examples(nlp, held_out_sentences(), key)]
-    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "dev.spacy")
-    score = "ents_f" if key == "ents" else "spans_sc_f"
-    model, data = tmp_path / "model", tmp_path / "dev.spacy"
-    best, best_score, scores = find_threshold(
-        str(model), data, name, "threshold", score, n_trials=4, gold_preproc=True
-    )
-    assert list(scores) == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0])
-    assert scores[best] == best_score == max(scores.values())
-    assert len(set(scores.values())) > 1
-    at_one = spacy.load(model, config={"components": {name: {"threshold": 1.0}}})
-    annotated = at_one(Doc(at_one.vocab, words=held_out_sentences()[0][0]))
-    assert spans_of(annotated, key) == []
 
 
 @pytest.mark.parametrize("scheme", LETTERS)

@@ -1,7 +1,5 @@
 """Decoding from readings, with kept sums of words, against decoding from every hash."""
 
-import copy
-import pickle
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,21 +11,18 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.corpus.encoded import Observations
-from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding import rows as word_sums
-from spacy_sparsecrf.decoding.decoder import Decoder, best_labels
+from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.rows import ModelRows, WordScores
-from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 from ..features.feature_cases import EVERY_TEMPLATE
 from ..toy import vocab_of
-from .decoding_reference import random_mask
 
 WORDS = ["a", "an", "Ms.", "Straße", "sold", "12", "e-mails", "!", "NOUN", " ", "x1", "Two"]
-VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("fr")]
+VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("es")]
 
 
 def table(rng: np.random.Generator, hashes: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
@@ -132,51 +127,6 @@ def test_results_do_not_depend_on_what_is_kept(
         assert len(sums) <= 8 * 5  # one Doc must fit, with five distances, whatever the bound
 
 
-def test_equals_the_sum_of_the_weights_of_every_hash() -> None:
-    docs = random_docs(40, 6)
-    features = Featurizer()
-    observations = features(docs)
-    rows = ModelRows(random_model(observations, 5, 6).unigram, 8)
-    (readings,) = features.readings(docs)
-    np.testing.assert_allclose(
-        WordScores(rows, readings.templates, 8).score(readings),
-        rows.score(rows.find(observations.unigram_hashes), 8),
-        atol=1e-12,
-    )
-
-
-@pytest.mark.parametrize("start_label", [True, False])
-def test_one_call_equals_scores_and_then_the_best_paths(start_label: bool) -> None:
-    docs = [doc for doc in random_docs(40, 11) if len(doc)]
-    features = Featurizer(start_label=start_label)
-    (readings,) = features.readings(docs)
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        n = int(rng.integers(2, 12))
-        model = random_model(Featurizer()(docs), n, seed)
-        for legal in (None, random_mask(rng, n)):
-            decoder = Decoder(model, legal)
-            expected = np.empty(readings.n_tokens, np.int32)
-            best_labels(decoder.chains(readings), expected)
-            assert decoder.viterbi(readings).tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("chunk", [1, 7, 64])
-@pytest.mark.parametrize("templates", [DEFAULT_TEMPLATES, ["*:lower[0]", "b:lower[-1]|lower[0]"]])
-def test_results_do_not_depend_on_chunks(
-    monkeypatch: pytest.MonkeyPatch, chunk: int, templates: list[str]
-) -> None:
-    docs = random_docs(60, 7)
-    features = Featurizer(templates)
-    observations = features(docs)
-    decoder = Decoder(random_model(observations, 9, 7))
-    expected = decoder.viterbi(observations).tolist()
-    assert decode(decoder, features, docs) == expected
-    monkeypatch.setattr(decoding, "CHUNK", chunk)
-    assert decode(decoder, features, docs) == expected
-    assert decoder.viterbi(observations).tolist() == expected
-
-
 def test_several_threads_may_decode_at_once() -> None:
     words = [f"{word}{i}" for i in range(200) for word in WORDS]
     docs = [doc for doc in random_docs(300, 8, words=words) if len(doc)]
@@ -209,13 +159,3 @@ def test_interrupted_sums_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         decode(decoder, features, docs)
     assert decode(decoder, features, docs) == expected
-
-
-def test_copies_of_features_read_other_lexicons() -> None:
-    docs = random_docs(20, 10)
-    features = Featurizer()
-    decoder = Decoder(random_model(features(docs), 5, 10))
-    expected = decode(decoder, features, docs)
-    for other in (copy.deepcopy(features), pickle.loads(pickle.dumps(features))):  # noqa: S301
-        other.readings(docs[::-1])
-        assert decode(decoder, other, docs) == expected

@@ -110,11 +110,3 @@ def test_unknown_extension() -> None:
 def test_extension_of_another_type(value: Any, kind: str) -> None:
     with pytest.raises(SparseCRFError, match=rf"\[SC121\].*is a {kind} at the token 'b'"):
         Featurizer([TEMPLATE])([with_value(value)])
-
-
-def test_docs_are_not_changed() -> None:
-    doc = with_value("x")
-    doc.spans["a"] = [Span(doc, 0, 1, "X")]
-    as_bytes = doc.to_bytes()
-    Featurizer(["u:span(sc)[0]", "u:span(a)[0]", TEMPLATE])([doc])
-    assert doc.to_bytes() == as_bytes

@@ -4,6 +4,9 @@ import copy
 import gzip
 import json
 import pickle
+from collections import Counter
+from itertools import pairwise
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,13 @@ from spacy.tokens import Doc
 from spacy.util import registry
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.features import class_learning
+from spacy_sparsecrf.features.class_learning import (
+    BigramCounter,
+    BigramCounts,
+    exchange_classes,
+    vector_classes,
+)
 from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
 from spacy_sparsecrf.features.featurizer import Featurizer
 
@@ -52,13 +62,6 @@ def test_golden(tmp_path: Path, key: str) -> None:
     words = ["la", "LA", "Madrid", "MADRID", "Sold", "unknown"]
     expected = [hash_values(key, value) for value in GOLDEN[key]]
     assert hashes(words, key, brown(tmp_path)) == expected
-
-
-def test_numbers_in_a_conjunction(tmp_path: Path) -> None:
-    key = 'cluster("brown")[0]|lower[0]'
-    clusters = brown(tmp_path, NUMBERS, format="word2vec")
-    found = hashes(["Madrid", "madrid", "LA"], "lower[0] | cluster(brown)[0]", clusters)
-    assert found == [hash_values(key, "17", "madrid"), 0, hash_values(key, "0", "la")]
 
 
 @settings(deadline=None, max_examples=50)
@@ -184,22 +187,6 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
     assert hashes(["the"], key, sources) == [hash_values(key, PATH_OF["DT"])]
 
 
-def test_pruning_leaves_predictions(tmp_path: Path) -> None:
-    nlp = trained(tmp_path, prune=True)
-    words = [*TAGGED, *map(str.title, TAGGED), "never"]
-    component = nlp.get_pipe("sparse_crf")
-    own = component.features.learnt["clusters"]["brown"]
-    other = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("sparse_crf")
-    pruned = other.features.learnt["clusters"]["brown"]
-    assert 0 < len(pruned) < len(own)
-    assert ClassReader(pruned, 0)("never") == ""
-    docs = [Doc(nlp.vocab, words=words) for _ in "ab"]
-    component.set_annotations(docs[:1], component.predict(docs[:1]))
-    other.set_annotations(docs[1:], other.predict(docs[1:]))
-    assert [token.tag_ for token in docs[0]] == [token.tag_ for token in docs[1]]
-    assert other.to_bytes(exclude=["vocab"]) == component.to_bytes(exclude=["vocab"])
-
-
 def test_classes_of_features_without_names_are_saved_whole(tmp_path: Path) -> None:
     component = trained(tmp_path, prune=True).get_pipe("sparse_crf")
     component.to_disk(tmp_path / "saved")
@@ -209,39 +196,78 @@ def test_classes_of_features_without_names_are_saved_whole(tmp_path: Path) -> No
         component.to_disk(tmp_path / "again")
 
 
-DATA = pack({"brown": WordClasses.of({"a": "0", "b": "1", "C": "01", "D": "1"}, True)})
-HEAD, _, ARRAYS = DATA.partition(b"\n")
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        b"x",
-        b"[]\n",
-        b'{"format": 2, "lists": {}}\n',
-        b'{"format": 1, "lists": {"brown": 3}}\n',
-        DATA[:-1],
-        DATA + b"x",
-        HEAD + b"\n" + ARRAYS[8:16] + ARRAYS[:8] + ARRAYS[16:],
-        HEAD + b"\n" + ARRAYS[:-1] + b"\x09",
-        DATA.replace(b'"n_lower": 2', b'"n_lower": 9'),
-        DATA.replace(b'"n_words": 4', b'"n_words": 99999999999999999999'),
-        DATA.replace(b'"n_words": 4', b'"n_words": -4'),
-        DATA.replace(b'"code_bytes": 1', b'"code_bytes": 3'),
-        DATA.replace(b'"are_paths": true', b'"are_paths": 1'),
-        DATA.replace(b'"01"', b'"02"'),
-        DATA.replace(b'"01"', b'"1"'),
-        DATA.replace(b'"01"', b"3"),
-        DATA.replace(b'["", "0", "01", "1"]', b"[]"),
-    ],
-)
-def test_damaged_bytes(damaged: bytes) -> None:
-    assert damaged != DATA
-    with pytest.raises(SparseCRFError, match=r"\[SC148\].*is damaged"):
-        unpack(damaged)
-
-
 def test_classes_that_are_missing(tmp_path: Path) -> None:
     features = Featurizer(["u:cluster(brown)[0]"], clusters=brown(tmp_path))
     with pytest.raises(SparseCRFError, match=r"\[SC137\].*'brown' are missing"):
         features.restore({"clusters": unpack(pack({"others": WordClasses.of({"a": "1"}, True)}))})
+
+
+# Word classes from text and from vectors.
+
+LINES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), min_size=1, max_size=20)
+
+
+def counted(lines: list[list[str]], min_count: int = 1) -> BigramCounts:
+    counter = BigramCounter()
+    for line in lines:
+        counter.add(line)
+    return counter.bigrams(min_count)
+
+
+def likelihood(bigrams: BigramCounts, classes: np.ndarray) -> float:
+    """The sum that `kernels.exchange` has in its docstring, by counting."""
+    of_word = [-2, -1, *classes.tolist()]
+    pairs, sizes = Counter(), Counter()
+    for a, b, n in zip(bigrams.first, bigrams.second, bigrams.counts, strict=True):
+        pairs[of_word[a], of_word[b]] += int(n)
+        sizes[of_word[b]] += int(n)
+    return sum(n * log(n) for n in pairs.values()) - 2 * sum(n * log(n) for n in sizes.values())
+
+
+@given(LINES, st.integers(1, 3))
+def test_bigrams_are_counted(lines: list[list[str]], min_count: int) -> None:
+    counts = Counter(word for line in lines for word in line)
+    kept = sorted((w for w in counts if counts[w] >= min_count), key=lambda w: (-counts[w], w))
+    number = {word: i for i, word in enumerate(kept, start=2)}
+    text = [0, *(n for line in lines for n in [*(number.get(w, 1) for w in line), 0])]
+    expected = Counter(pairwise(text))
+    found = counted(lines, min_count)
+    assert found.words == kept
+    pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
+    assert dict(zip(pairs, found.counts.tolist(), strict=True)) == expected
+
+
+def test_text_is_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [list("abcab"), [], list("aacd"), list("b")] * 3
+    whole = counted(lines)
+    monkeypatch.setattr(class_learning, "_BUFFER", 4)
+    parts = counted(lines)
+    for name in ("first", "second", "counts"):
+        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+
+
+@given(LINES, st.integers(2, 4))
+def test_no_word_is_better_elsewhere(lines: list[list[str]], n: int) -> None:
+    bigrams = counted(lines)
+    found = exchange_classes(bigrams, n, 100)
+    most = likelihood(bigrams, found)
+    for word in range(len(bigrams.words)):
+        for k in range(n):
+            moved = found.copy()
+            moved[word] = k
+            assert likelihood(bigrams, moved) <= most + 1e-6
+
+
+def test_words_of_a_kind_come_together() -> None:
+    rng = np.random.default_rng(0)
+    kinds = [["the", "a"], ["cat", "dog", "cow"], ["eats", "sees", "runs"]]
+    lines = [[str(rng.choice(kind)) for kind in kinds] for _ in range(200)]
+    bigrams = counted(lines)
+    classes = dict(zip(bigrams.words, exchange_classes(bigrams, 3, 10).tolist(), strict=True))
+    assert [len({classes[word] for word in kind}) for kind in kinds] == [1, 1, 1]
+    assert len(set(classes.values())) == 3
+
+
+def test_no_class_is_lost_where_vectors_are_alike() -> None:
+    vectors = np.repeat(np.eye(3), [50, 1, 1], axis=0) + 1e-3
+    assert len(set(vector_classes(vectors, 3, 20, seed=0).tolist())) == 3

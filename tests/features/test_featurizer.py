@@ -1,9 +1,6 @@
 """Templates at the tokens of Docs: sequences, columns, vocabs, processes."""
 
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -49,14 +46,6 @@ def test_columns_by_kind(vocab: Vocab) -> None:
     np.testing.assert_array_equal(apart.hashes[:, 1], both.hashes[:, 2])
 
 
-def test_position_in_the_list_does_not_matter(vocab: Vocab) -> None:
-    docs = [Doc(vocab, words=SENTENCE)]
-    forwards = Featurizer(EVERY_TEMPLATE)(docs).hashes
-    backwards = Featurizer(EVERY_TEMPLATE[::-1])(docs).hashes
-    # Features of one template keep their order.
-    np.testing.assert_array_equal(np.sort(forwards, axis=1), np.sort(backwards, axis=1))
-
-
 def test_unknown_sequences(vocab: Vocab) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC105\].*sequences = 'words'.*sents, docs"):
         Featurizer()([Doc(vocab, words=["a"])], "words")
@@ -76,28 +65,6 @@ def test_difficult_tokens(vocab: Vocab, words: list[str]) -> None:
 
 
 # Sameness ------------------------------------------------------------------------------------
-
-SCRIPT = """
-import sys
-import spacy
-from spacy_sparsecrf.features.featurizer import Featurizer
-assert "numba" not in sys.modules
-features = Featurizer()
-assert "numba" not in sys.modules
-observations = features([spacy.blank("en")("Ms. Straße sold 12 e-mails! 😀")])
-print(observations.hashes.tolist())
-"""
-
-
-def test_same_in_every_process() -> None:
-    outputs = set()
-    for seed in ("0", "4242"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf8"}
-        command = [sys.executable, "-c", SCRIPT]
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        outputs.add(run.stdout)
-    doc = spacy.blank("en")("Ms. Straße sold 12 e-mails! 😀")
-    assert outputs == {f"{Featurizer()([doc]).hashes.tolist()}\n"}
 
 
 def test_several_vocabs_in_one_call() -> None:

@@ -7,18 +7,16 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
-from spacy_sparsecrf.decoding.decoder import Decoder
+from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import lexemes
 from spacy_sparsecrf.features.attributes import LONG_WORD, Ngrams
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 
-from ..decoding.test_word_sums import decode, marginals, random_docs, random_model
 from ..toy import ENGLISH
 from .feature_cases import SENTENCE
-from .reference_features import before, hash_docs, hash_values, ngrams
+from .reference_features import hash_docs, ngrams
 
 TEMPLATES = [
     "b:",
@@ -76,39 +74,6 @@ def test_hashes_equal_the_reference(sentences: list[list[str]], templates: list[
         for row in rows:
             present = row[row != 0]
             assert len(np.unique(present)) == len(present)  # a feature is at a token once
-
-
-def test_corpus_counts_distinct_features() -> None:
-    docs = [Doc(ENGLISH, words=["abab", "ba"]), Doc(ENGLISH, words=["ab"])]
-    builder = CorpusBuilder()
-    observations = Featurizer(["b:", "u:ngrams(2,2)[0]", "*:ngrams(2,2)[-1]"])(docs)
-    builder.add(observations, np.zeros(3, dtype=np.int32))
-    corpus = builder.build()
-    unigram = {hash_values("ngrams(2,2)[0]", gram) for gram in ("ab", "ba")}
-    pairs = {hash_values("ngrams(2,2)[-1]", value) for value in (before(1), "ab", "ba")}
-    assert set(corpus.unigram_keys.tolist()) == unigram | pairs
-    assert set(corpus.bigram_keys.tolist()) == pairs | {hash_values("")}
-    assert np.diff(corpus.uni_indptr).tolist() == [3, 3, 2]
-    assert corpus.n_potential(2) == 5 * 2 + 4 * 6
-
-
-@settings(deadline=None, max_examples=30)
-@given(
-    st.lists(st.sampled_from(TEMPLATES), min_size=1, unique=True),
-    st.integers(1, 6),
-    st.integers(0, 1000),
-)
-def test_decoding_equals_that_of_every_hash(templates: list[str], n_labels: int, seed: int) -> None:
-    docs = random_docs(5, seed)
-    features = Featurizer(templates)
-    observations = features(docs)
-    if not observations.n_tokens:
-        return
-    decoder = Decoder(random_model(observations, n_labels, seed))
-    assert decode(decoder, features, docs) == decoder.viterbi(observations).tolist()
-    np.testing.assert_allclose(
-        marginals(decoder, features, docs), decoder.marginals(observations), atol=1e-12
-    )
 
 
 def test_kinds_of_all_features_of_a_template() -> None:

@@ -1,8 +1,6 @@
 """Phrase lists: where they come from, and that a saved pipeline has them."""
 
 import copy
-import pickle
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,17 +128,6 @@ def test_files_that_no_template_reads_are_not_read(tmp_path: Path) -> None:
     assert features.learnt == {}
 
 
-def test_failure_leaves_the_phrases_as_they_were(tmp_path: Path) -> None:
-    path = tmp_path / "places.txt"
-    path.write_text("Paris")
-    features = places(str(path))
-    features.initialize()
-    path.unlink()
-    with pytest.raises(SparseCRFError, match=r"\[SC134\]"):
-        features.initialize()
-    assert signs(features, ["Paris"]) == ["U"]
-
-
 # Saved pipelines -----------------------------------------------------------------------------
 
 
@@ -171,18 +158,6 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
         assert (again / "sparse_crf" / file).read_bytes() == first
 
 
-def test_failed_initialization_leaves_the_trained_component(tmp_path: Path) -> None:
-    path = tmp_path / "places.txt"
-    nlp = trained(path)
-    component = nlp.get_pipe("sparse_crf")
-    weights, before_it = component.model.to_bytes(), component.features.learnt
-    path.write_text("others")
-    with pytest.raises(SparseCRFError, match=r"\[SC217\]"):
-        component.initialize(lambda: [], nlp=nlp)
-    assert component.features.learnt == before_it
-    assert component.model.to_bytes() == weights
-
-
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -201,19 +176,3 @@ def test_damaged_phrases(damaged: Any) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC137\] What was saved with the pipeline"):
         features.restore(damaged)
     assert signs(features, ["a"]) == ["U"]
-
-
-@pytest.mark.parametrize(
-    "copied",
-    [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))],  # noqa: S301
-    ids=["deepcopy", "copy", "pickle"],
-)
-def test_copies_have_the_phrases(
-    tmp_path: Path, copied: Callable[[Featurizer], Featurizer]
-) -> None:
-    path = tmp_path / "places.txt"
-    path.write_text("Paris")
-    features = places(str(path))
-    features.initialize()
-    path.unlink()
-    assert signs(copied(features), ["Paris"]) == ["U"]

@@ -214,7 +214,7 @@ def test_admission_is_that_of_the_reference(seed, start_label):
         found = record(docs[i : i + 3], "docs")
         builder.add(found, np.zeros(found.n_tokens, np.int32))
     corpus = builder.build()
-    kin = record.kin(corpus)
+    kin = record.tree(corpus)
     reference = Reference(features.parsed, lineage, sequences)
     n_unigram = len(corpus.unigram_keys)
     keys = [("u", key) for key in corpus.unigram_keys.tolist()]
@@ -247,7 +247,7 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
     builder = CorpusBuilder()
     builder.add(record([doc], "docs"), np.zeros(3, np.int32))
     corpus = builder.build()
-    kin = record.kin(corpus)
+    kin = record.tree(corpus)
     # a and b occur in two words, c in one; each of these five is conjoined with the word behind.
     n_parents = np.diff(kin.parent_ptr)
     assert (n_parents[kin.stage == 1] == 1).all() and (kin.stage == 1).sum() == 5
@@ -257,21 +257,3 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
     one = np.zeros(len(kin.stage), np.bool_)
     one[np.argmax(n_children)] = True
     assert kin.admitted(1, "all", one).sum() == 2
-
-
-def test_the_record_gives_the_observations_of_the_features_whatever_the_batches():
-    features = Featurizer(TEMPLATES)
-    lineage = Lineage.of(features.parsed, TEMPLATES, STAGES)
-    docs = [Doc(ENGLISH, words=list(text)) for text in ("abca", "bb", "cabac", "", "a")]
-    kins = []
-    for size in (1, 2, 5):
-        record = TemplateTreeRecord(features, features, lineage)
-        builder = CorpusBuilder()
-        for i in range(0, len(docs), size):
-            found = record(docs[i : i + size], "docs")
-            np.testing.assert_array_equal(found.hashes, features(docs[i : i + size]).hashes)
-            builder.add(found, np.zeros(found.n_tokens, np.int32))
-        kins.append(record.kin(builder.build()))
-    for kin in kins[1:]:
-        for name in ("stage", "parent_ptr", "parents", "counterpart"):
-            np.testing.assert_array_equal(getattr(kin, name), getattr(kins[0], name))

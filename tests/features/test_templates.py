@@ -119,6 +119,19 @@ def test_any_text_parses_or_is_refused_with_a_position(text: str) -> None:
         assert parse_template(str(template)) == template
 
 
+def test_a_place_twice_is_refused() -> None:
+    with pytest.raises(
+        SparseCRFError, match=r"character 13: expected a test other than lower\[@1\]"
+    ):
+        parse_template("u:lower[@1]|lower[@1]")
+
+
+@pytest.mark.parametrize("value", [-1, True])
+def test_boundaries_are_checked(value: object) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC150\] .*boundaries = .* from 0"):
+        Featurizer(boundaries=value)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -175,19 +188,6 @@ def test_example_of_the_paper() -> None:
     assert texts_of_windows("lemma", 1, 3, "-") == ["lem"]
     assert sorted(texts_of_windows("lemma", 1, 3, "+")) == ["", "e", "em", "le", "lem"]
     assert sorted(texts_of_windows("lemma", 1, 3, "++")) == ["", "e", "em", "l", "le", "lem", "m"]
-
-
-@pytest.mark.parametrize("n", [1, 3, 5, 7, 99])
-def test_sizes_of_families(n: int) -> None:
-    half = n // 2
-    assert len(windows(n)) == half + 2
-    assert len(windows(n, "-")) == 1
-    assert len(windows(n, "+")) == half + 2 + 2 * half
-    assert len(windows(n, "++")) == n * (n + 1) // 2 + 1
-    for variant in ("", "-", "+", "++"):
-        found = windows(n, variant)
-        assert len({*map(tuple, found)}) == len(found)
-        assert {offset for window in found for offset in window} == {*range(-half, half + 1)}
 
 
 def test_a_family_is_all_its_templates() -> None:

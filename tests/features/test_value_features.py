@@ -1,7 +1,6 @@
 """Real-valued features from templates to predictions: vectors, and numbers of tokens."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.naming import NameRecord, hash_names
+from spacy_sparsecrf.features.naming import hash_names
 from spacy_sparsecrf.model.model import CRFModel
 
 from ..decoding.decoding_reference import dense_table
@@ -179,23 +178,6 @@ def test_decoding_equals_enumeration(seed: int, n_labels: int, n_real: int, kind
         np.testing.assert_allclose(log_p, expected, atol=1e-10)
 
 
-def test_decoding_does_not_depend_on_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, observations = random_value_problem(21, 7, [5, 3, 9, 1] * 6, n_real=43)
-    unigram = dense_table(problem.corpus.unigram_keys, problem.mu[:, None], 7, pairs=False)
-    bigram = dense_table(problem.corpus.bigram_keys, problem.lam, 7, pairs=True)
-    decoder = Decoder(CRFModel([f"L{y}" for y in range(7)], "float64", unigram, bigram))
-    together = decoder.marginals(observations)
-    monkeypatch.setattr("spacy_sparsecrf.decoding.decoder.CHUNK", 10)
-    np.testing.assert_array_equal(decoder.marginals(observations), together)
-    some = replace(
-        observations,
-        hashes=observations.hashes[5:8],
-        values=observations.values[5:8],
-        offsets=np.array([0, 3]),
-    )
-    np.testing.assert_array_equal(decoder.marginals(some), together[5:8])
-
-
 # The component -----------------------------------------------------------------------------------
 
 
@@ -256,42 +238,6 @@ def test_component_learns_and_is_saved(tmp_path: Path) -> None:
         loaded("w1 w2")
 
 
-@pytest.mark.parametrize(
-    ("templates", "config"),
-    [
-        (["u:vector[0]"], {"model": "maxent"}),
-        (["u:vector[0]", "u:value(_.number)[1]", "b:"], {"model": "memm"}),
-        (["b:", "u:vector[0]"], {"learning": {"observed_only": True, "min_freq": 2}}),
-        (["u:vector[0]"], {"dtype": "float32", "l1": 0.0, "l2": 0.1}),
-        (["u:vector[0]", "u:lower[0]"], {"learning": {"label_weights": {"0+": 2.0}}}),
-    ],
-)
-def test_settings_of_the_component(templates: list[str], config: dict[str, Any]) -> None:
-    nlp = made_pipeline(templates, **config)
-    examples = made_examples(nlp)
-    losses = train(nlp, examples, 3)
-    assert losses[-1] < losses[0]
-    marginals = predicted(nlp, examples)[1]
-    assert np.concatenate(marginals).std() > 0.05
-    assert nlp("").text == ""
-    table = nlp.get_pipe("sparse_crf").model.unigram
-    assert np.isin(hash_names(["vector[0]=d0", "vector[0]=d1"]), table.keys).all()
-
-
-def test_init_weights_go_on(tmp_path: Path) -> None:
-    nlp = made_pipeline()
-    examples = made_examples(nlp)
-    train(nlp, examples, 12)
-    nlp.to_disk(tmp_path)
-    objective = nlp.get_pipe("sparse_crf")._session.training.objective
-    again = made_pipeline()
-    again.get_pipe("sparse_crf").initialize(lambda: examples, init_weights=tmp_path)
-    run = again.get_pipe("sparse_crf")._session.training
-    assert run.objective == pytest.approx(objective, rel=1e-9)
-    old = nlp.get_pipe("sparse_crf").model
-    np.testing.assert_array_equal(run.model().unigram.keys, old.unigram.keys)
-
-
 def test_names_explanations_and_patches() -> None:
     nlp = made_pipeline()
     examples = made_examples(nlp)
@@ -328,19 +274,3 @@ def test_names_explanations_and_patches() -> None:
     changed = [line.rsplit("\t", 1)[0] + "\t7.5" for line in lines if "vector[0]=d0\t" in line]
     assert pipe.patch(changed) == len(changed)
     assert sum(line.endswith("\t7.5") for line in pipe.dump()) == len(changed)
-
-
-def test_record_keeps_no_values() -> None:
-    record = NameRecord(Featurizer(["u:vector[0]"]))
-    observations = record([with_tensor([[1.0, 2.0]])])
-    names = record.names(observations.value_keys)
-    assert sorted(names.values()) == ["vector[0]=d0", "vector[0]=d1"]
-    assert all(kept.readings.values.size == 0 for kept in record._kept)
-
-
-def test_component_refuses_other_solvers() -> None:
-    solver = {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}
-    nlp = made_pipeline(solver=solver)
-    examples = made_examples(nlp, 5)
-    with pytest.raises(SparseCRFError, match=r"\[SC393\] Solver SAG cannot"):
-        nlp.initialize(lambda: examples)

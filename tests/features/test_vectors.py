@@ -1,10 +1,7 @@
 """Vectors in bins: several features of one template at a token."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -14,7 +11,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
 
-from ..toy import blank_with, examples_of, make_sentences, train, vocab_of
+from ..toy import vocab_of
 from .reference_features import hash_values
 
 # Three bins of equal probability under a normal distribution.
@@ -52,15 +49,6 @@ def test_equals_the_reference(matrix: np.ndarray, bins: int) -> None:
     assert found.tolist() == [[hash_values(key, value) for value in row] for row in expected]
 
 
-def test_all_bins_are_used_alike() -> None:
-    doc = with_tensor(np.random.default_rng(1).normal(size=(200, 50)).tolist())
-    features = Featurizer(["u:vector(4)[0]"])
-    (part,) = features.readings([doc])
-    counts = np.bincount((part.annotations[:, 2:].astype(int).ravel() - 1) % 4)
-    assert len(counts) == 4
-    np.testing.assert_allclose(counts / 10_000, 0.25, atol=0.02)
-
-
 def test_where_vectors_come_from() -> None:
     vocab = vocab_of("", {"a": [1.0, -1.0], "b": [-1.0, 1.0]})
     table = Doc(vocab, words=["b", "a", "b"])
@@ -70,16 +58,6 @@ def test_where_vectors_come_from() -> None:
         found = Featurizer(["u:vector(2)[0]"])(docs).hashes.tolist()
         expected = [bins_of(token.vector, 2) for doc in docs for token in doc]
         assert found == [[hash_values("vector(2)[0]", v) for v in row] for row in expected]
-
-
-def test_columns_follow_the_width() -> None:
-    features = Featurizer(["u:lower[0]", "*:vector(2)[0]", "b:"])
-    assert features([]).hashes.shape == (0, 2)
-    observations = features([Doc(vocab_of("", THREE), words=["a"])])
-    assert observations.hashes.shape == (1, 5)
-    assert observations.unigram_columns.tolist() == [0, 1, 2, 3]
-    assert observations.bigram_columns.tolist() == [1, 2, 3, 4]
-    assert features([]).hashes.shape == (0, 5)
 
 
 TEMPLATES = pytest.mark.parametrize("template", ["u:vector(2)[0]", "u:vector[0]"])
@@ -118,22 +96,3 @@ def test_vectors_that_are_not_finite(template: str, value: float) -> None:
 def test_too_many_dimensions() -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC130\].*is 2049 tests at each token"):
         Featurizer(["u:vector(2)[0]"])([with_tensor([[1.0] * 2049])])
-
-
-def test_saved_pipeline_knows_the_width(tmp_path: Path) -> None:
-    nlp = blank_with(["b:", "u:lower[0]", "u:vector(2)[0]"])
-    examples = examples_of(nlp, make_sentences(30, seed=1))
-    words = sorted({token.text for example in examples for token in example.predicted})
-    nlp.vocab.reset_vectors(width=3)
-    rng = np.random.default_rng(1)
-    for word in words:
-        nlp.vocab.set_vector(word, rng.normal(size=3).astype("f"))
-    train(nlp, examples, 2)
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    doc = Doc(loaded.vocab, words=words)
-    tags = [token.tag_ for token in nlp.get_pipe("sparse_crf")(Doc(nlp.vocab, words=words))]
-    assert [token.tag_ for token in loaded.get_pipe("sparse_crf")(doc)] == tags
-    loaded.vocab.reset_vectors(width=4)
-    with pytest.raises(SparseCRFError, match=r"\[SC126\].*3 dimensions in training"):
-        loaded(" ".join(words))

@@ -150,6 +150,9 @@ def test_files_that_are_no_text(tmp_path: Path):
         path.write_bytes(content)
         with pytest.raises(SparseCRFError, match="SC621.*a.tsv"):
             [*unpack(path, Vocab())]
+    path.write_bytes("a\tX\n".encode("utf-16"))
+    with pytest.raises(SparseCRFError, match="SC610.*line 1, .*iconv -f utf-16 -t utf-8"):
+        docs_of(path, Format.tsv)
 
 
 def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path):

@@ -19,14 +19,12 @@ from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
 from spacy_sparsecrf.interop.patterns.macros import parse_patterns
 
 from ..cli.commands import run
-from ..data import DATA, needs, read_columns
 from .sklearn.cases import make_xy
 
 PEERS = Path(__file__).parent / "peers"
 MODELS = ["crf.wapiti", "memm.wapiti", "maxent.wapiti", "crfpp.txt"]
 TESTS = {"bias": "always", "word": "orth[0]", "end": "suffix(3)[0]", "-1:end": "suffix(3)[-1]"}
 TESTS |= {"first": "orth[-1]=^1"}
-CONLL = DATA / "conll2000.train.tsv.gz"
 
 
 def read_peers() -> list[list[list[str]]]:
@@ -69,6 +67,11 @@ def crfsuite(X: Any, Y: Any, path: Path, **parameters: Any) -> Any:
     return tagger
 
 
+def without_short(token: dict[str, Any]) -> dict[str, Any]:
+    ends = ("end", "-1:end")
+    return {key: v for key, v in token.items() if key not in ends or len(v) == 3}
+
+
 @pytest.mark.parametrize("dumped", [False, True])
 def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
     X, Y = make_xy(40)
@@ -83,35 +86,6 @@ def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
     X = [[without_short(token) for token in tokens] for tokens in X]
     found = labels_of(tmp_path / "out", sentences, "tag")
     assert found == [tagger.tag(tokens) for tokens in X]
-
-
-def without_short(token: dict[str, Any]) -> dict[str, Any]:
-    ends = ("end", "-1:end")
-    return {key: v for key, v in token.items() if key not in ends or len(v) == 3}
-
-
-@needs(CONLL)
-def test_chunks_are_those_of_crfsuite(tmp_path: Path):
-    """On sentences that it has not learnt from, all of them."""
-
-    def items(rows: list[list[str]]) -> list[dict[str, str]]:
-        found = []
-        for i, (word, tag, *_) in enumerate(rows):
-            token = {"orth[0]": word, "tag[0]": tag, "lower[0]": word.lower()}
-            for offset in (-1, 1):
-                if 0 <= i + offset < len(rows):
-                    token[f"orth[{offset}]"], token[f"tag[{offset}]"] = rows[i + offset][:2]
-            found.append(token)
-        return found
-
-    sentences = read_columns(CONLL)[:1000]
-    train, test = sentences[:400], sentences[400:]
-    Y = [[row[2] for row in rows] for rows in train]
-    limits = {"max_iterations": 60, "feature.possible_transitions": True}
-    tagger = crfsuite([items(rows) for rows in train], Y, tmp_path / "model", **limits)
-    run("import", tmp_path / "model", tmp_path / "out", "--target", "_.chunk")
-    expected = [tagger.tag(items(rows)) for rows in test]
-    assert labels_of(tmp_path / "out", test, "_.chunk") == expected
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Features of pattern files, counted, against Wapiti's own counts."""
 
-import importlib
 import re
 import shutil
 import subprocess
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.interop.patterns.featurizer import WapitiPatterns
 
 from ..data import DATA, Sentence, needs, read_columns
@@ -130,23 +128,6 @@ def test_counts_equal_the_reference_and_what_wapiti_printed(case: Case) -> None:
 
 
 @pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
-@needs(LETTERS)
-@needs(CHUNKS)
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("nettalk-3grm", marks=pytest.mark.slow),
-        pytest.param("conll2000", marks=pytest.mark.slow),
-        "everything",
-    ],
-)
-def test_wapiti_prints_the_same_today(name: str, tmp_path: Path) -> None:
-    case = CASES[name]
-    sentences = read(case.path, case.columns, case.n_sentences)
-    assert ask_wapiti(case.text, sentences, tmp_path) == case.printed
-
-
-@pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
 def test_texts_equal_those_of_wapiti(tmp_path: Path) -> None:
     """The reference makes Wapiti's own texts, letter by letter."""
     sentences = [[[*row, "AB"[len(row[0]) % 2]] for row in rows] for rows in ASCII]
@@ -157,20 +138,3 @@ def test_texts_equal_those_of_wapiti(tmp_path: Path) -> None:
     tokens = [(rows, t) for rows in sentences for t in range(len(rows))]
     texts = {expand(line, rows, t) for rows, t in tokens for line in lines_of(EVERYTHING)}
     assert {line.split("\t")[0] for line in dumped if line} == texts
-
-
-@needs(LETTERS)
-@pytest.mark.parametrize("n", [3, 5])
-def test_features_of_the_benchmarks(n: int) -> None:
-    """The importer, the short form and the benchmarks' templates make the same features."""
-    data = importlib.import_module("measure.data")
-    docs = docs_of(read(LETTERS, ["orth"], 3000), ["orth"])
-    imported = WapitiPatterns(text=centred(n))(docs, "docs")
-    for templates in (data.centred_ngrams(n), [f"*:ngrm({n}, orth)"]):
-        made = Featurizer(templates, start_label=False)(docs, "docs")
-        for ours, theirs in (
-            (imported.unigram_hashes, made.unigram_hashes),
-            (imported.bigram_hashes, made.bigram_hashes),
-        ):
-            pairs = np.unique(np.stack([ours.ravel(), theirs.ravel()]), axis=1)
-            assert pairs.shape[1] == len(np.unique(ours)) == len(np.unique(theirs))

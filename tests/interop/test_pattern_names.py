@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.naming import templates_by_kind
 from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
@@ -67,12 +66,6 @@ def test_a_name_is_read_or_refused(text: str):
 def test_what_is_no_name_is_refused(name: str):
     with pytest.raises(ValueError):
         read_test(name)
-
-
-def test_names_are_written_with_braces():
-    assert write_pattern_name(["u01:", "/", ""], ["the", "cat"]) == "u01:{the}/{cat}"
-    assert write_pattern_name(["b"], []) == "b"
-    assert write_pattern_name(["u=", ""], ["{|}\\\n"]) == r"u\={\{\|\}\\\n}"
 
 
 # Naming
@@ -132,51 +125,6 @@ def trained(text: str, name: str = "WapitiPatterns") -> Language:
     nlp = blank_with(features=config, l1=0.0)
     train(nlp, examples_of(nlp, [(["a", "b", "a=", "c"], ["X", "Y", "X", "Z"])] * 5), 3)
     return nlp
-
-
-@pytest.mark.parametrize("name", ["WapitiPatterns", "CRFPPTemplates"])
-def test_a_component_has_names_of_patterns(name: str):
-    nlp = trained("U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\n", name)
-    pipe = nlp.get_pipe("sparse_crf")
-    lines = [*pipe.dump()]
-    names = {line.split("\t")[1] for line in lines}
-    assert {"u0:{a}", "u0:{a\\=}", "u1:{b}/{a\\=}", "b"} <= names
-    assert not [name for name in names if name.startswith("0x")]
-    before = pipe.to_bytes()
-    pipe.patch(lines, replace=True)
-    assert pipe.to_bytes() == before
-    loaded = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert loaded.get_pipe("sparse_crf").explain() == pipe.explain()
-
-
-def test_a_component_with_patterns_is_explained():
-    nlp = trained("u:%x[0,0]\nb\nb:again\n")
-    pipe = nlp.get_pipe("sparse_crf")
-    transitions = {(t.previous, t.label): t.weight for t in pipe.explain().transitions}
-    assert ("X", "Y") in transitions and transitions["X", "Y"] > 0
-    assert len(transitions) == len(pipe.explain().transitions)
-    weights = [line.split("\t") for line in pipe.dump()]
-    pairs = [float(w) for kind, _, x, y, w in weights if (kind, x, y) == ("b", "X", "Y")]
-    assert len(pairs) == 2
-    assert transitions["X", "Y"] == pytest.approx(sum(pairs))
-    pipe.from_bytes(pipe.to_bytes(exclude=["names"]))
-    found = pipe.explain_doc(nlp.make_doc("a b")).tokens
-    assert "u:{b}" in {c.test for c in found[1].contributions}
-
-
-def test_a_component_with_patterns_is_patched():
-    pipe = trained("u:%x[0,0]\nb\n").get_pipe("sparse_crf")
-    assert pipe.patch(["u\tu:{new}\t#\tZ\t50", "b\tb\tZ\tX\t1.5"]) == 2
-    assert pipe.explain().labels[2].supporting[0].test == "u:{new}"
-    for line, error in (
-        ("u\tv:{new}\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
-        ("u\tu:{new}{\t#\tZ\t50", r"SC603.*neither a test nor a hash"),
-        ("u\tu:{new}/{a}\t#\tZ\t50", r"SC605.*type u of the component is 'u:\{\}/\{\}'"),
-        ("u\tlower[0]=a\t#\tZ\t50", r"SC605"),
-        ("b\tu:{new}\tX\tZ\t50", r"SC605"),
-    ):
-        with pytest.raises(SparseCRFError, match=error):
-            pipe.patch([line])
 
 
 def test_commands_know_patterns(tmp_path: Path):

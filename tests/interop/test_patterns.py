@@ -1,7 +1,5 @@
 """Pattern files of Wapiti and CRF++ against the reference, and their trip with a component."""
 
-import copy
-import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -16,8 +14,6 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span, Token
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
-from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.patterns.featurizer import (
     CRFPPTemplates,
     PatternFeaturizer,
@@ -30,7 +26,6 @@ from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
-from ..decoding.test_word_sums import random_model
 from ..reference import Problem
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
 from .reference_patterns import Table, crfpp_outside, expand, lines_of, search
@@ -201,22 +196,12 @@ def test_annotations_that_are_missing_have_no_features() -> None:
 
 
 def test_texts_of_several_vocabs() -> None:
-    vocabs = [VOCAB, vocab_of("fr")]
+    vocabs = [VOCAB, vocab_of("es")]
     docs = [Doc(vocab, words=["Xyz"], tags=["Tagged"]) for vocab in vocabs]
     docs[1:1] = [Doc(vocabs[0]), Doc(vocabs[1])]
     features = WapitiPatterns(text='u:%M[0,1,"^..."]/%X[0,0]', columns=COLUMNS)
     hashes = features(docs).hashes
     assert len(hashes) == 2 and hashes[0] == hashes[1]
-
-
-def test_decoding_with_kept_sums_of_words() -> None:
-    docs = docs_of(SENTENCES * 2)
-    features = WapitiPatterns(text=EVERYTHING, columns=COLUMNS)
-    observations = features(docs)
-    decoder = Decoder(random_model(observations, 4, 1))
-    (part,) = features.readings(docs)
-    assert decoder.viterbi(part).tolist() == decoder.viterbi(observations).tolist()
-    np.testing.assert_allclose(decoder.marginals(part), decoder.marginals(observations), atol=1e-12)
 
 
 @pytest.mark.parametrize("solver", [OWLQN, BCD])
@@ -252,22 +237,6 @@ def write(path: Path, text: str = EVERYTHING) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    "copied",
-    [copy.deepcopy, copy.copy, lambda it: pickle.loads(pickle.dumps(it))],  # noqa: S301
-    ids=["deepcopy", "copy", "pickle"],
-)
-@pytest.mark.parametrize("used", [True, False])
-def test_copies(copied, used: bool, tmp_path: Path) -> None:
-    features = WapitiPatterns(write(tmp_path / "patterns"), columns=COLUMNS)
-    docs = docs_of(SENTENCES)
-    expected = WapitiPatterns(text=EVERYTHING, columns=COLUMNS)(docs).hashes
-    if used:
-        features(docs)
-        (tmp_path / "patterns").unlink()
-    np.testing.assert_array_equal(copied(features)(docs).hashes, expected)
-
-
 def tagger(path: str) -> spacy.Language:
     config = {"@crf_features": "spacy_sparsecrf.WapitiPatterns.v1", "path": path}
     return blank_with(features=config)
@@ -299,27 +268,3 @@ def test_saved_pipelines_need_no_pattern_file(by: str, instead: str | None, tmp_
     # And again from what was loaded.
     loaded.to_disk(tmp_path / "again")
     assert [token.tag_ for token in spacy.load(tmp_path / "again")("a b c a")] == tags
-
-
-def test_untrained_pipelines_are_saved_without_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "patterns"
-    nlp = tagger(str(path))
-    nlp.to_disk(tmp_path / "saved")
-    loaded = spacy.load(tmp_path / "saved")
-    write(path, PATTERNS)
-    assert trained(loaded)("a b")[1].tag_ == "Y"
-
-
-def test_initialize_reads_the_file_again(tmp_path: Path) -> None:
-    path = tmp_path / "patterns"
-    features = WapitiPatterns(write(path, "u:%x[0,0]"))
-    doc = Doc(VOCAB, words=["a", "b"])
-    first = features([doc]).hashes
-    write(path, "u:%x[0,0]\nu:%x[1,0]")
-    assert features([doc]).hashes.shape == (2, 1)
-    features.initialize()
-    assert features([doc]).hashes.shape == (2, 2)
-    write(path, "xbroken")
-    with pytest.raises(SparseCRFError, match=r"\[SC151\]"):
-        features.initialize()
-    np.testing.assert_array_equal(features([doc]).hashes[:, :1], first)

@@ -3,7 +3,6 @@
 import importlib
 import json
 import os
-import pkgutil
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import spacy_sparsecrf.kernels as room
+import spacy_sparsecrf
 
 # The types of a call's arguments, without and with the widths of floats; see `signatures`.
 Call = list[tuple[str, str]]
@@ -42,10 +41,14 @@ def compile_all(precision: str, cache: Path, **environment: str) -> Signatures:
 
 def all_kernels() -> Iterator[tuple[str, Any]]:
     """The name of each kernel with that of its module, and the kernel."""
-    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if hasattr(value, "signatures") and value.py_func.__module__ == module.name:
-                yield f"{module.name.rpartition('.')[2]}.{name}", value
+    package = Path(spacy_sparsecrf.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        if "numba_support import" in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(package.parent).with_suffix("").parts
+            module = importlib.import_module(".".join(parts))
+            for name, value in vars(module).items():
+                if hasattr(value, "signatures") and value.py_func.__module__ == module.__name__:
+                    yield f"{parts[-1]}.{name}", value
 
 
 def lend(cache: Path) -> None:

@@ -3,19 +3,16 @@
 from functools import cache
 from typing import Any
 
-from numba import njit
 from numba.core.registry import CPUDispatcher
 
-from spacy_sparsecrf.kernels.linking import KernelCompiler
+from spacy_sparsecrf.kernels.numba_support import kernel as compile_kernel
 
 
 @cache
 def compiled(kernel: Any) -> Any:
     """The compiled kernel, of one that only kernels call too."""
-    if isinstance(kernel, CPUDispatcher):
-        return kernel
-    # What it calls has no code but as a part of a kernel.
-    return njit(pipeline_class=KernelCompiler, error_model="numpy")(kernel)
+    # An inlined function has no code but as a part of a kernel.
+    return kernel if isinstance(kernel, CPUDispatcher) else compile_kernel(kernel)
 
 
 def function(kernel: Any, jit: bool) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import spacy_sparsecrf
-from spacy_sparsecrf.kernels import caching
+from spacy_sparsecrf.kernels.numba_support import caching
 
 # An audit hook refuses what a read-only disk refuses, to root as well.
 READ_ONLY = """
@@ -39,7 +39,7 @@ event.register("numba:compile", compiled)
 """
 TRANSPOSE = """
 import numpy as np
-from spacy_sparsecrf.kernels.compiled import is_compiled, is_kept
+from spacy_sparsecrf.kernels.numba_support import is_compiled, is_kept
 from spacy_sparsecrf.kernels.indexing import transpose
 def run():
     ptr, rows = np.empty(3, np.int64), np.empty(2, np.int32)

@@ -32,26 +32,6 @@ def accidents(first: Call, second: Call, *, widths: bool) -> set[int]:
     return found | set(differing) if mixed or not widths else found
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "in_float64", "in_float32"),
-    [
-        ([("array(float, 1d, C)", "float64")], [("array(float, 1d, C)", "float32")], {0}, set()),
-        ([("bool", "")], [("Literal[bool](True)", "")], {0}, {0}),
-        ([("array(int64, 1d, C)", "")], [("array(int64, 1d, A)", "")], {0}, {0}),
-        ([("a", "float64"), ("b", "float64")], [("a", "float32"), ("b", "float32")], {0, 1}, set()),
-        (
-            [("a", "float64"), ("b", "float32")],
-            [("a", "float32"), ("b", "float64")],
-            {0, 1},
-            {0, 1},
-        ),
-    ],
-)
-def test_what_is_an_accident(first, second, in_float64, in_float32):
-    assert accidents(first, second, widths=False) == in_float64
-    assert accidents(first, second, widths=True) == in_float32
-
-
 def differing(compiled: Signatures, *, widths: bool) -> dict[str, list[str]]:
     """The arguments of kernels for whose sake they were compiled twice by accident."""
     found = {}

@@ -39,23 +39,6 @@ def log_z(problem: Problem, tokens: range) -> float:
     return float(logsumexp(forward))
 
 
-@pytest.mark.parametrize("n_threads", [0, 1, 200])
-def test_any_number_of_threads_gives_the_same_model(n_threads):
-    problem, _ = random_problem(71, 3, [4, 2, 6])
-    expected = trained(problem, n_threads=2).model().to_bytes()
-    assert trained(problem, n_threads=n_threads).model().to_bytes() == expected
-
-
-@pytest.mark.parametrize("n_labels", [1, 2, 9])
-def test_a_corpus_of_one_token(n_labels):
-    problem, observations = random_problem(72, n_labels, [1])
-    training = trained(problem, l1=0.0)
-    assert np.isfinite(training.objective)
-    decoder = Decoder(training.model())
-    assert decoder.viterbi(observations).tolist() == problem.corpus.labels.tolist()
-    assert decoder.marginals(observations).sum() == pytest.approx(1.0)
-
-
 @in_every_layout
 def test_a_thousand_labels(limits):
     problem, _ = random_problem(73, 1000, [4, 1], n_bigram=1, n_unigram=1, n_values=1)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.kernels.exp import exp_shifted, exponentiate
-from spacy_sparsecrf.kernels.indexing import select, transpose
 
-from .kernel_functions import compiled, function
+from .kernel_functions import compiled
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.5, -100.0])
@@ -25,14 +24,6 @@ def test_exp_of_very_negative_numbers_is_tiny_but_not_zero():
     assert row[3] == 1.0
 
 
-@pytest.mark.parametrize("jit", [True, False])
-def test_exp_of_either_sign(jit):
-    x = np.concatenate((np.linspace(-690.0, 690.0, 500), [-1e-9, 0.0, 1e-9]))
-    row = x.copy()
-    function(exponentiate, jit)(row)
-    np.testing.assert_allclose(row, np.exp(x), rtol=1e-14)
-
-
 @pytest.mark.parametrize("far", [np.nan, np.inf, -np.inf, -800.0, 705.0, 710.0])
 def test_exp_beyond_the_range_of_numbers(far):
     row = np.array([1.0, far, -2.0])
@@ -40,22 +31,3 @@ def test_exp_beyond_the_range_of_numbers(far):
         wanted = np.exp(row)
     compiled(exponentiate)(row)
     np.testing.assert_allclose(row, wanted, rtol=1e-14)
-
-
-def test_transpose_and_select_equal_lists():
-    rng = np.random.default_rng(0)
-    rows = [rng.choice(6, size=rng.integers(0, 5), replace=False) for _ in range(20)]
-    indptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
-    indices = np.concatenate(rows).astype(np.int32)
-    col_ptr, col_rows = np.empty(7, np.int64), np.empty(len(indices), np.int32)
-    transpose(indptr, indices, col_ptr, col_rows)
-    for o in range(6):
-        expected = [r for r, row in enumerate(rows) if o in row]
-        assert col_rows[col_ptr[o] : col_ptr[o + 1]].tolist() == expected
-    number = np.array([-1, 0, -1, 1, 2, -1], np.int32)
-    new_indptr, new_indices = np.empty_like(indptr), np.empty_like(indices)
-    kept = select(indptr, indices, number, new_indptr, new_indices)
-    assert kept == sum(number[o] >= 0 for row in rows for o in row)
-    for r, row in enumerate(rows):
-        expected = [number[o] for o in row if number[o] >= 0]
-        assert new_indices[new_indptr[r] : new_indptr[r + 1]].tolist() == expected

@@ -1,26 +1,26 @@
 """Functions that only kernels call are part of kernels, and nothing by themselves."""
 
 import gc
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import pytest
 from numba.core.codegen import JITCodeLibrary
 
-from spacy_sparsecrf.kernels.compiled import inner, kernel
+from spacy_sparsecrf.kernels.numba_support import bind, inlined, kernel, linking
 
 
-@inner
+@inlined
 def double(x: float) -> float:
     return 2.0 * x
 
 
-@inner
+@inlined
 def increase(x: float) -> float:
     return double(x) + 1.0
 
 
-@inner
+@inlined
 def largest(row: np.ndarray) -> float:
     found = -np.inf
     for x in row:
@@ -28,48 +28,67 @@ def largest(row: np.ndarray) -> float:
     return found
 
 
-def test_a_kernel_holds_what_it_calls_at_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`double` is needed by two callers, of which one comes before the other's callee."""
-    made: list[str] = []
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, type]]:
+    """The names of functions that get machine code, and the classes of their libraries."""
+    found: list[tuple[str, type]] = []
     make = JITCodeLibrary._finalize_specific
     monkeypatch.setattr(
-        JITCodeLibrary, "_finalize_specific", lambda self: (made.append(self.name), make(self))
+        JITCodeLibrary,
+        "_finalize_specific",
+        lambda self: (found.append((self.name.split(".")[-1], type(self))), make(self)),
     )
+    return found
 
+
+def make_scale():
     @kernel
     def scale(row: np.ndarray) -> float:
         return largest(row) * double(row[0])
 
-    row = np.array([0.5, 3.0, -1.0])
-    assert scale(row) == 7.0 * 1.0
-    assert any(name.endswith("scale") for name in made)
-    assert not {"double", "increase", "largest"} & set(made)
+    return scale
+
+
+def test_a_kernel_holds_what_it_calls_at_any_depth(made) -> None:
+    """`double` is needed by two callers, of which one comes before the other's callee."""
+    assert make_scale()(np.array([0.5, 3.0, -1.0])) == 7.0 * 1.0
+    assert ("scale", linking.KernelLibrary) in made
+    assert not {"double", "increase", "largest"} & {name for name, _ in made}
     assert increase(3.0) == 7.0  # called from Python they are Python
 
 
-@pytest.mark.parametrize("version", ["0.60.0", "0.69.0", "1.0.0dev0"])
-def test_another_numba_compiles_in_its_own_way(version, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[type] = []
-    make = JITCodeLibrary._finalize_specific
-    monkeypatch.setattr(
-        JITCodeLibrary, "_finalize_specific", lambda self: (made.append(type(self)), make(self))
-    )
-    monkeypatch.setattr(numba, "__version__", version)
+class Part(NamedTuple):
+    weight: float
+    ids: np.ndarray
 
-    @inner
-    def triple(x: float) -> float:
-        return 3.0 * x
 
-    @kernel
-    def total(row: np.ndarray) -> float:
-        return triple(row[0]) + triple(row[1])
+@inlined
+def later(first: int, part: Part) -> Part:
+    return Part(2.0 * part.weight, part.ids[first:])
 
-    assert total(np.array([1.0, 2.0])) == 9.0
-    assert {*made} == {JITCodeLibrary}
+
+@kernel
+def use_parts(part: Part, out: np.ndarray) -> float:
+    total = 0.0
+    for first in range(len(part.ids)):
+        weight, ids = later(first, part)
+        out[first] = ids[0]
+        total += weight
+    return total
+
+
+def test_named_tuples_are_read_made_and_returned():
+    for call in (use_parts, use_parts.py_func, bind(use_parts, PART, np.zeros(4, np.int32))):
+        out = np.zeros(4, np.int32)
+        assert call(PART, out) == 3.0
+        assert out.tolist() == [7, 1, 5, 0]
+
+
+PART = Part(0.5, np.array([7, 1, 5], np.int32))
 
 
 def test_an_error_in_what_a_kernel_calls_reaches_python() -> None:
-    @inner
+    @inlined
     def check(x: float) -> float:
         if x < 0.0:
             raise ValueError("negative")

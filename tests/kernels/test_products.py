@@ -1,10 +1,15 @@
 """Products of rows and matrices are those of numpy, whatever the number of labels and the type."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.compiled import kernel
 from spacy_sparsecrf.kernels.layout import Floats, Ints
+from spacy_sparsecrf.kernels.numba_support import kernel
 from spacy_sparsecrf.kernels.products import (
     add_outer_products,
     add_weights,
@@ -16,6 +21,7 @@ from spacy_sparsecrf.kernels.products import (
 
 # Below, at and above the rows of a piece, and one to seven pieces of columns.
 LABELS = [1, 2, 3, 4, 5, 7, 8, 9, 14, 17, 22, 24, 31, 37, 49, 51]
+ROOT = Path(__file__).parents[2]
 # Behind what may be written.
 UNTOUCHED = -7.0
 
@@ -98,20 +104,16 @@ def test_weights_are_added_to_scores_wherever_they_begin(dtype):
             np.testing.assert_array_equal(scores[:n_labels], wanted)
 
 
-def test_what_runs_without_numba_is_the_same(monkeypatch):
-    from numba.core import config
+CALLS = """
+import numba
+from tests.kernels import test_products as tests
+assert numba.config.DISABLE_JIT and not hasattr(tests.multiply, "signatures")
+for kind in range(4):
+    tests.test_products_with_a_matrix(kind, "float64")
+tests.test_sums_of_outer_products(17, "float32")
+"""
 
-    from spacy_sparsecrf.kernels import products
 
-    monkeypatch.setattr(config, "DISABLE_JIT", True)
-    rng, out = np.random.default_rng(0), np.zeros(24)
-    matrix, rows = padded_rows(rng, 23, 22, "float64"), padded_rows(rng, 2, 22, "float64")
-    products._forward(1, 3)(rows[0], rows[0], matrix, 0, 22, out, out)
-    np.testing.assert_allclose(out, rows[0, :22] @ matrix[:22])
-    products._backward(1)(matrix, 4, rows[0], rows[0], out, out)
-    np.testing.assert_allclose(out[4:8], matrix[4:8] @ rows[0])
-    total = np.zeros((23, 24))
-    products._outer(2)(np.array([1]), rows, rows, 4, 8, total)
-    np.testing.assert_allclose(total[4:6, 8:16], np.outer(rows[0, 4:6], rows[1, 8:16]))
-    products._sum_of_row()(np.arange(20.0), 3, 8, out := np.ones(24))
-    np.testing.assert_array_equal(out[8:16], 12.0 + np.arange(8.0))
+def test_products_are_the_same_where_numba_is_disabled():
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-c", CALLS], check=True, env=environment, cwd=ROOT)

@@ -15,7 +15,6 @@ from ..solvers.cases import working_loss as everything
 from .layouts import in_every_layout
 
 # So large that zero weights stay zero.
-FROZEN = ElasticNet(1e6, 0.0)
 OPTIONS = [
     {},
     {"n_bigram": 3, "weighted": True},
@@ -123,33 +122,6 @@ def single_test(active: list[int], n_tokens: int) -> WorkingLoss:
     return loss.restrict(loss.all_coordinates(), stochastic=True)
 
 
-def test_only_tokens_up_to_the_last_and_down_to_the_first_active_one_are_visited():
-    working, first = single_test([3, 5], 10), np.array([0])
-    descent = sweep(working, FROZEN, np.zeros(3))
-    descent.descend(first)
-    assert descent.counts.tolist() == [1, 6, 7]
-    # Nothing moved: all vectors are still true.
-    descent.descend(first)
-    assert descent.counts.tolist() == [2, 6, 7]
-    descent = sweep(working, ElasticNet(0.0, 1.0), np.zeros(3))
-    descent.descend(first)
-    # The trial: forward over the tokens 3 to 5.
-    assert descent.counts.tolist() == [2, 9, 7]
-    descent.descend(first)
-    # The vectors before the first token and after the last one are kept.
-    assert descent.counts.tolist() == [4, 12, 9]
-
-
-def test_truncation_alone_takes_1_8_times_fewer_steps():
-    # Of Lavergne (2010), section 4.1: here for a test that occurs once, anywhere.
-    length, taken = 10, 0
-    for t in range(length):
-        descent = sweep(single_test([t], length), FROZEN, np.zeros(3))
-        descent.descend(np.array([0]))
-        taken += descent.counts[1:].sum()
-    assert 2 * length * length / taken == pytest.approx(1.8, abs=0.05)
-
-
 @pytest.mark.parametrize("common", [False, True])
 @pytest.mark.parametrize(("l1", "l2"), [(0.1, 0.3), (0.0, 0.3), (0.1, 0.0)])
 def test_update_equals_equations_10_and_11(l1, l2, common):
@@ -209,21 +181,3 @@ def test_a_test_with_weights_of_both_kinds_is_one_block(start_label):
         descent.descend(np.array([b]))
         own = weights_of(working, b)
         np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-12)
-
-
-def test_blocks_of_a_level_have_no_sequence_in_common():
-    problem, _ = random_problem(67, 3, [3, 2, 4] * 20, n_values=60)
-    layout = everything(problem).derived(BlockLayout)
-    assert 1 < len(layout.levels) < len(layout)
-    assert sorted(layout.by_level) == list(range(len(layout)))
-    last = np.full(60, -1)
-    for first, end in layout.levels:
-        seen: set[int] = set()
-        for b in layout.by_level[first:end]:
-            mine = layout.tokens.indices[layout.tokens.indptr[b] : layout.tokens.indptr[b + 1]]
-            sequences = set(layout.sequence_of[mine])
-            assert not seen & sequences
-            seen |= sequences
-            # Blocks with a common sequence keep their order.
-            assert (last[list(sequences)] < b).all()
-            last[list(sequences)] = b

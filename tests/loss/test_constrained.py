@@ -24,9 +24,6 @@ from ..solvers.test_solvers import (
     SOLVERS,
     dense_weights,
     precise,
-    skip_where_labels_are_missing,
-    skip_where_refused,
-    smooth_minimum,
     train,
 )
 from ..training.learning_cases import partial_problem
@@ -34,38 +31,18 @@ from ..training.learning_cases import partial_problem
 COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}
 
 
-@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.0, 1.0)])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_every_solver_reaches_the_minimum_over_legal_sequences(solver, l1, l2):
-    skip_where_refused(solver, l1)
-    problem = partial_problem(221, 3, [6, 4, 5, 3], n_values=2, **COMPLETE)
-    expected_value, expected = smooth_minimum(problem, l1, l2)
-    training = train(problem, l1, l2, precise(solver), legal=problem.legal)
-    assert training.objective == pytest.approx(expected_value, rel=1e-7)
-    problem.theta = dense_weights(training, len(expected))
-    _, gradient = problem.loss()
-    assert ElasticNet(l1, l2).distance(problem.theta, gradient) <= 1e-6
-    np.testing.assert_allclose(problem.theta, expected, atol=1e-3)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_every_solver_finds_a_stationary_point_of_ambiguous_labels(solver):
-    skip_where_labels_are_missing(solver, 0.2)
+def test_every_solver_finds_a_stationary_point_over_legal_sequences(solver):
     l1, l2 = (0.0, 1.0) if "no l1" in SOLVERS[solver]().requires else (0.5, 0.1)
-    problem = partial_problem(222, 3, [6, 4, 5, 3], n_values=2, constrained=True, weighted=True)
+    # The loss of missing labels has no dual.
+    options = COMPLETE if solver == "oeg" else {"constrained": True}
+    problem = partial_problem(222, 3, [6, 4, 5, 3], n_values=2, weighted=True, **options)
     training = train(problem, l1, l2, precise(solver), legal=problem.legal)
     problem.theta = dense_weights(training, len(problem.theta))
     value, gradient = problem.loss()
     penalty = ElasticNet(l1, l2)
     assert training.objective == pytest.approx(value + penalty.value(problem.theta), rel=1e-7)
     assert penalty.distance(problem.theta, gradient) <= 1e-6
-
-
-def test_the_minimum_is_lower_than_that_over_all_sequences():
-    problem = partial_problem(223, 3, [6, 4, 5, 3], n_values=2, **COMPLETE)
-    over_all = train(problem, 0.5, 0.1, precise())
-    over_legal = train(problem, 0.5, 0.1, precise(), legal=problem.legal)
-    assert over_legal.objective < over_all.objective - 0.1
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -115,48 +92,6 @@ def test_models_and_solvers_that_cannot_are_refused():
 
 
 # Resumed runs
-
-
-def make_run(**options) -> Training:
-    problem = partial_problem(226, 3, [6, 4, 5, 3] * 3, n_values=4, constrained=True)
-    options = {"legal": problem.legal, "label_weights": np.array([1.0, 0.5, 3.0])} | options
-    options |= {"l1": 0.3, "l2": 0.1, "n_threads": 1}
-    return Training(problem.corpus, "abc", OWLQN(inner_iterations=2), **options)
-
-
-def test_a_run_goes_on_to_the_same_weights(tmp_path):
-    whole, later = make_run(), make_run()
-    whole.step()
-    whole.save(tmp_path / "run")
-    later.resume(tmp_path / "run")
-    for _ in range(3):
-        assert later.step() == whole.step()
-    assert later.model().to_bytes() == whole.model().to_bytes()
-
-
-@pytest.mark.parametrize(
-    ("options", "differing"),
-    [
-        ({"legal": None}, "legal"),
-        ({"label_weights": np.array([1.0, 0.5, 2.0])}, "label_weights"),
-        ({"observed_only": True}, "observed_only"),
-    ],
-)
-def test_the_run_of_other_settings_is_refused(tmp_path, options, differing):
-    run = make_run()
-    run.step()
-    run.save(tmp_path / "run")
-    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
-        make_run(**options).resume(tmp_path / "run")
-
-
-def test_the_run_of_other_sets_is_refused(tmp_path):
-    run, other = make_run(), make_run()
-    run.step()
-    run.save(tmp_path / "run")
-    other._corpus.sets[0] = ~other._corpus.sets[0]
-    with pytest.raises(SparseCRFError, match="SC316.*run: corpus.* differ"):
-        other.resume(tmp_path / "run")
 
 
 # Pipelines

@@ -9,14 +9,14 @@ from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
-from .layouts import LAYOUTS, in_every_layout
+from .layouts import LAYOUTS
 
-OPTIONS = [
-    {"n_bigram": 3},
-    {"n_bigram": 3, "start_label": False},
-    {"n_bigram": 2, "missing": 0.3, "weighted": True},
-    {"n_bigram": 0},
-]
+LENGTHS = [5, 3, 1, 6, 4, 2, 5, 5]
+
+
+def in_waves_of(together: int, limits: Limits = LIMITS, n_chunks: int = 1) -> Limits:
+    """Have waves of so many sequences; of one, and there are none."""
+    return limits._replace(together=together, n_chunks=n_chunks)
 
 
 def sparse_problem(seed: int, n_labels: int, lengths: list[int], **options) -> Problem:
@@ -55,50 +55,17 @@ def test_layouts_are_what_their_names_say():
             assert contexts.n_corrections > 0
 
 
-@pytest.mark.parametrize("n_labels", range(1, 41))
-def test_sparse_and_dense_agree_at_every_padding(n_labels):
-    problem = sparse_problem(n_labels, n_labels, [30, 2, 17, 1], n_bigram=3, weighted=True)
-    value, gradient = evaluate(problem, limits=LAYOUTS["matrices"])
-    for layout in ("frequent", "entries"):
-        other, other_gradient = evaluate(problem, n_threads=2, limits=LAYOUTS[layout])
-        assert other == pytest.approx(value, rel=1e-12)
-        np.testing.assert_allclose(other_gradient, gradient, atol=1e-12 * len(problem.theta))
-
-
-@pytest.mark.parametrize("n_labels", range(1, 41))
-def test_float32_arrays_are_near_float64(n_labels):
-    problem = sparse_problem(n_labels, n_labels, [30, 2, 17, 1], n_bigram=3, weighted=True)
-    value, gradient = evaluate(problem)
-    for limits in LAYOUTS.values():
-        other, other_gradient = evaluate(problem, precision="float32", limits=limits)
-        assert other == pytest.approx(value, rel=1e-5, abs=1e-4)
-        np.testing.assert_allclose(other_gradient, gradient, atol=1e-4)
-
-
-@in_every_layout
+@pytest.mark.parametrize("together", [1, 99])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
-def test_extreme_entries_lose_no_digits(limits, scale):
-    problem = sparse_problem(63, 3, [6, 4], n_bigram=3)
+def test_extreme_entries_lose_no_digits(scale, layout, together):
+    problem = sparse_problem(63, 3, LENGTHS, n_bigram=3)
     # The last bigram test is always on; what it adds for one previous label is extreme.
     problem.lam[-1, 1] = scale
-    value, gradient = evaluate(problem, limits=LAYOUTS["matrices"])
-    other, other_gradient = evaluate(problem, limits=limits)
+    value, gradient = evaluate(problem, limits=in_waves_of(1, LAYOUTS["matrices"]))
+    other, other_gradient = evaluate(problem, limits=in_waves_of(together, LAYOUTS[layout]))
     assert other == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-11)
-
-
-def test_the_rule_takes_matrices_when_dense_and_entries_when_sparse():
-    problem, _ = random_problem(66, 30, [40] * 10, n_bigram=1, n_values=2)
-    n = len(problem.corpus.unigram_keys) * 30
-    dense = restricted(problem).pairs.contexts
-    assert dense.n_corrections == 0
-    assert not dense.arrays.constant.all()
-    # One pair of labels in a hundred.
-    pairs = np.arange(n, len(problem.theta))
-    problem.theta[np.setdiff1d(pairs, pairs[::100])] = 0.0
-    sparse = restricted(problem).pairs.contexts
-    assert sparse.arrays.constant.all()
-    assert sparse.n_corrections > 0
 
 
 def test_matrices_keep_to_their_memory():
@@ -108,3 +75,18 @@ def test_matrices_keep_to_their_memory():
     assert len(contexts.matrix_blocks) <= 2
     value, _ = evaluate(problem, limits=limits)
     assert value == pytest.approx(evaluate(problem)[0], rel=1e-12)
+
+
+# Every remainder of a division by 8, to which labels are padded.
+@pytest.mark.parametrize("n_labels", [*range(1, 18), 23, 24, 25, 31, 32, 33, 39, 40])
+@pytest.mark.parametrize(("precision", "atol"), [("float64", 1e-12), ("float32", 1e-4)])
+def test_neither_layouts_nor_waves_change_anything_at_every_padding(n_labels, precision, atol):
+    options = {"n_bigram": 3, "missing": 0.1, "weighted": True}
+    problem = sparse_problem(n_labels, n_labels, [*LENGTHS, 30, 17], **options)
+    value, gradient = evaluate(problem, limits=in_waves_of(1, LAYOUTS["matrices"]))
+    for limits in LAYOUTS.values():
+        for together in (1, 99):
+            waves = in_waves_of(together, limits)
+            other, other_gradient = evaluate(problem, precision=precision, limits=waves)
+            assert other == pytest.approx(value, rel=atol, abs=atol)
+            np.testing.assert_allclose(other_gradient, gradient, atol=atol * len(gradient))

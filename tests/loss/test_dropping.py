@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_tests
+from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
@@ -110,7 +113,7 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     dropping = train(corpus, 1.05, kind=kind)
     assert isinstance(dropping._runs[0]._part, ReducedPart)
     monkeypatch.setattr(
-        "spacy_sparsecrf.training.training.without_idle_tests", lambda part, *_: part
+        "spacy_sparsecrf.loss.subproblems.without_idle_tests", lambda part, *_: part
     )
     whole = train(corpus, 1.05, kind=kind)
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)
@@ -122,23 +125,44 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     np.testing.assert_array_equal(ours.unigram.keys, theirs.unigram.keys)
 
 
-def test_first_weights_keep_their_tests(tmp_path):
-    corpus = make_corpus(3)
-    solver = OWLQN(inner_iterations=20)
-    settings = {"l2": 0.1, "n_threads": 1}
-    first = Training(corpus, LABELS, solver, l1=0.1, **settings)
-    first.step()
-    model = first.model()
-    second = Training(corpus, LABELS, solver, l1=1.0, init=model, **settings)
-    np.testing.assert_array_equal(second.weights[0], first.weights[0])
-    np.testing.assert_allclose(second.weights[1], first.weights[1], rtol=1e-6)
-    # Whose checkpoint means nothing to a run that began without weights.
-    second.save(tmp_path / "checkpoint")
-    with pytest.raises(SparseCRFError, match="SC316"):
-        Training(corpus, LABELS, solver, l1=1.0, **settings).resume(tmp_path / "checkpoint")
-
-
 def test_a_penalty_that_no_weight_can_outgrow_trains_to_nothing():
     training = train(make_corpus(4), 1e6)
     assert training.converged
     assert len(training.weights[0]) == 0
+
+
+# Screening of bigram weights computes few pairs, and finds what computing all of them finds.
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.floats(0.01, 2.0), st.floats(0.0, 1.0))
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_no_violator_is_left_out(seed, n_labels, threshold, missing):
+    options = {"n_bigram": 2, "n_values": 5, "missing": missing, "weighted": True, "scale": 2.0}
+    problem, _ = random_problem(seed, n_labels, [3, 7, 1, 6], **options)
+    problem.corpus.labels[0] = 0
+    n = len(problem.theta)
+    chosen = np.flatnonzero(np.random.default_rng(0).random(n) < 0.3)
+    loss = ChainLoss(problem.corpus, n_labels, Workers(1))
+    found, gradients = loss.screen(loss.restrict(chosen), problem.theta[chosen], threshold, n)
+    whole = np.zeros(n)
+    whole[chosen] = problem.theta[chosen]
+    _, gradient = loss.restrict(np.arange(n)).value_and_grad(whole)
+    np.testing.assert_array_equal(found, np.flatnonzero(np.abs(gradient) > threshold))
+    np.testing.assert_allclose(gradients, gradient[found], atol=1e-12)
+
+
+def test_half_precision_leaves_no_violator_out():
+    problem, _ = random_problem(6, 8, [40] * 20, n_bigram=2, n_values=30, scale=3.0)
+    n = len(problem.theta)
+    for threshold in (0.5, 1.0):
+        results = []
+        for precision in ("float32", "float64"):
+            loss = ChainLoss(problem.corpus, 8, Workers(1), precision)
+            working = loss.restrict(np.arange(n))
+            results.append(loss.screen(working, problem.theta, threshold, n))
+        (found, gradients), (exact, values) = results
+        # But for those that are no violators by rounding.
+        near = np.abs(np.abs(values) - threshold) < 1e-4
+        assert np.isin(exact[~near], found).all()
+        both = np.isin(exact, found)
+        np.testing.assert_allclose(gradients[np.isin(found, exact)], values[both], atol=1e-4)

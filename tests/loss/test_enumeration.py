@@ -131,3 +131,4 @@ def test_examples_add_up(name: str, limits: Limits):
     descent.resume(theta, np.zeros_like(theta), 0.0)
     measured = descent.run(descent.sequences, 0.0, 1.0)
     assert measured == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    np.testing.assert_array_equal(descent.theta, theta)

@@ -142,7 +142,7 @@ def test_a_fixed_point_on_a_lattice_has_the_conditions_of_bethe(size, schedule):
 def test_mean_field_is_a_lower_bound_of_log_z():
     rng = np.random.default_rng(0)
     graphs = []
-    for _ in range(1000):
+    for _ in range(200):
         n = int(rng.integers(2, 6))
         edges = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.6] or [(0, 1)]
         graphs.append(random_graph(rng, n, edges, 3))
@@ -350,20 +350,6 @@ def test_a_node_with_very_many_neighbours(method):
         each = np.logaddexp([0.6, 0.1], [0.0, 0.5])
         log_z = np.logaddexp.reduce(np.array([0.1, 0.0]) + (n - 1) * each)
         assert loss.field.real.beliefs.log_z[0] == pytest.approx(log_z, rel=1e-10)
-
-
-def test_huge_weights_are_no_minimum_and_lose_nothing():
-    loss = lattices(2)
-    theta = np.random.default_rng(0).normal(size=loss.n_weights)
-    before = loss.value_and_grad(theta)[0]
-    with np.errstate(all="ignore"):
-        for size in (1e4, 1e200):
-            try:
-                value, gradient = loss.value_and_grad(size * theta)
-            except SparseCRFWarning:
-                continue
-            assert value > before and np.isfinite(gradient).all()
-    assert loss.value_and_grad(theta)[0] == before
 
 
 @pytest.mark.filterwarnings("ignore:.*SCW370")

@@ -1,12 +1,10 @@
 """Hessian-vector products against the enumerated Hessian and differences of the gradient."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.arrays import Files
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.working import WorkingLoss
@@ -96,17 +94,6 @@ def test_neither_storage_nor_blocks_change_a_product(n_tokens):
     np.testing.assert_allclose(products[0], reference, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("stored", [-1, 0, 5])
-def test_a_corpus_in_files_has_the_same_products(tmp_path, stored):
-    problem, _ = random_problem(73, 4, [9, 8, 10, 3] * 4, n_bigram=3, missing=0.05, weighted=True)
-    vector = np.random.default_rng(2).normal(size=len(problem.theta))
-    expected = prepared(problem, stored, limits=blocks_of(20)).product(vector)
-    problem.corpus = replace(problem.corpus, store=Files(tmp_path))
-    hessian = prepared(problem, stored, limits=blocks_of(20))
-    np.testing.assert_allclose(hessian.product(vector), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(hessian.product(vector), hessian.product(vector))
-
-
 @pytest.mark.parametrize("stored", [-1, 2])
 def test_a_product_is_of_the_prepared_point_whatever_was_evaluated_since(stored):
     problem, _ = random_problem(75, 4, [9, 8, 10], n_bigram=2)
@@ -120,34 +107,3 @@ def test_a_product_is_of_the_prepared_point_whatever_was_evaluated_since(stored)
     again = working.value_and_grad(2.0 * problem.theta)
     assert again[0] == value
     np.testing.assert_array_equal(again[1], gradient)
-
-
-def test_screening_after_a_product_sees_marginals_again():
-    problem, _ = random_problem(76, 4, [9, 8, 10], n_bigram=2)
-    loss = ChainLoss(problem.corpus, 4, Workers(1))
-    working = loss.restrict(loss.all_coordinates())
-    expected = loss.screen(working, problem.theta, 0.1, 10_000)
-    hessian = HessianProduct(working)
-    hessian.prepare(problem.theta)
-    hessian.product(problem.theta)
-    got = loss.screen(working, problem.theta, 0.1, 10_000)
-    np.testing.assert_array_equal(got[0], expected[0])
-    np.testing.assert_array_equal(got[1], expected[1])
-
-
-def test_long_sequences_keep_their_digits():
-    problem, _ = random_problem(77, 3, [3000], n_bigram=1)
-    working = working_loss(problem)
-    hessian = HessianProduct(working)
-    hessian.prepare(problem.theta)
-    vector = np.random.default_rng(5).normal(size=len(problem.theta))
-    product = hessian.product(vector)
-    single = HessianProduct(working_loss(problem, precision="float32"))
-    single.prepare(problem.theta)
-    np.testing.assert_allclose(single.product(vector), product, atol=1e-4 * np.abs(product).max())
-    step = 1e-5 * vector
-    difference = (
-        working.value_and_grad(problem.theta + step)[1]
-        - working.value_and_grad(problem.theta - step)[1]
-    ) / 2e-5
-    np.testing.assert_allclose(product, difference, atol=1e-6 * np.abs(product).max())

@@ -31,6 +31,7 @@ SIZES = {
     "no batches": {"together": 1},
     "large batches": {"together": 99, "n_chunks": 2},
     "no frequent features": {"table_bytes": 0},
+    "few frequent features": {"table_bytes": 3 * 8 * 8},
 }
 
 

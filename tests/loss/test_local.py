@@ -67,26 +67,6 @@ def test_loss_and_gradient_equal_enumeration(pairs, options):
     np.testing.assert_allclose(gradients, gradient[coordinates], atol=1e-10)
 
 
-def test_without_pairs_all_losses_are_one():
-    problem, _ = random_problem(62, 3, [5, 4], n_bigram=0)
-    loss = ChainLoss(problem.corpus, 3, Workers(1))
-    expected, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
-    for pairs in (False, True):
-        local = make_loss(problem, pairs)
-        value, found = local.restrict(local.all_coordinates()).value_and_grad(problem.theta)
-        assert value == pytest.approx(expected, rel=1e-12)
-        np.testing.assert_allclose(found, gradient, atol=1e-12)
-
-
-@pytest.mark.parametrize("start_label", [True, False])
-def test_coordinates_are_those_of_the_chain(start_label):
-    problem, _ = random_problem(63, 3, [5, 4, 6], n_bigram=3, start_label=start_label)
-    chain = ChainLoss(problem.corpus, 3, Workers(1))
-    local = make_loss(problem, pairs=True)
-    np.testing.assert_array_equal(local.observed_coordinates(), chain.observed_coordinates())
-    np.testing.assert_array_equal(local.all_coordinates(), chain.all_coordinates())
-
-
 def test_too_many_pair_tests_are_refused():
     problem, _ = random_problem(64, 3, [5])
     with pytest.raises(SparseCRFError, match="SC301"):
@@ -161,13 +141,6 @@ def test_decoding_equals_enumeration(kind, options):
         np.testing.assert_allclose(marginals[tokens.start : tokens.stop], expected, atol=1e-10)
 
 
-def test_an_memm_is_not_decoded_as_a_chain():
-    _, observations, model = trained(67, "memm")
-    tables = model.unigram, model.bigram
-    chain = Decoder(CRFModel(model.labels, "float64", *tables)).marginals(observations)
-    assert np.abs(Decoder(model).marginals(observations) - chain).max() > 1e-3
-
-
 def test_scores_far_apart_are_normalised():
     scores = np.array([[0.0] * 8, [900.0, -900.0, 3.0, *[0.0] * 5]])
     pairs = np.zeros((1, 4, 8))
@@ -189,41 +162,14 @@ def test_files_without_a_kind_are_of_chains():
     assert model.kind == "memm"
 
 
-@pytest.mark.parametrize("kind", ["maxent", "memm"])
-def test_training_continues_from_weights(kind):
-    problem, _ = random_problem(68, 3, [6, 5, 4], n_bigram=3)
-    with warnings_of(kind):
-        first = make_training(problem, kind)
-    while not first.step().converged:
-        pass
-    chain = make_training(problem, "chain")
-    chain.step()
-    for init in (first.model(), chain.model()):
-        with warnings_of(kind):
-            later = make_training(problem, kind, init=init)
-        if init.kind == kind:
-            assert later.objective == pytest.approx(first.objective, rel=1e-10)
-        while not later.step().converged:
-            pass
-        assert later.objective == pytest.approx(first.objective, rel=1e-5)
-
-
-def test_sequences_of_one_token_make_all_models_one():
-    """The MEMM of one-token sequences is the chain of them, warm start included."""
-    problem, _ = random_problem(69, 3, [1] * 30)
-    chain, memm = (make_training(problem, kind, l1=0.1) for kind in ("chain", "memm"))
-    for _ in range(8):
-        chain.step()
-        memm.step()
-    assert memm.objective == pytest.approx(chain.objective, rel=1e-3)
-
-
-@pytest.mark.parametrize("kind", ["maxent", "memm"])
-@pytest.mark.parametrize("solver", [OWLQN, SCGIS])
-def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, solver):
+@pytest.mark.parametrize(
+    ("kind", "solver", "clusters"), [("maxent", SCGIS, 0), ("memm", OWLQN, 0), ("maxent", OWLQN, 2)]
+)
+def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, solver, clusters):
     templates = ["u:suffix(4)[0]", "u:lower[0]"] + ["b:"] * (kind == "memm")
     config = {
         "model": kind,
+        "clusters": clusters,
         "n_threads": 1,
         "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates},
         "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver.__name__}.v1"},
@@ -237,6 +183,7 @@ def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, 
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     assert again.get_pipe("sparse_crf").model.kind == kind
+    assert again.get_pipe("sparse_crf").model.bounds == ((0, 2, 5) if clusters else ())
     assert again.config["components"]["sparse_crf"]["model"] == kind
     docs = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, again)]
     assert docs[0] == docs[1]

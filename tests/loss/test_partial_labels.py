@@ -48,25 +48,6 @@ def test_more_labels_than_a_word_has_bits(n_labels):
     assert ahead - behind == pytest.approx(2.0 * float(gradient @ step), rel=1e-5, abs=1e-9)
 
 
-def test_illegal_pairs_have_no_gradient_at_all():
-    problem = partial_problem(204, 4, [5, 4, 6], constrained=True, n_bigram=3)
-    _, gradient = everything(problem).value_and_grad(problem.theta)
-    found = Problem(problem.corpus, 4, gradient)
-    assert problem.legal is not None
-    illegal = ~np.vstack((problem.legal[:4, :4], problem.legal[4, :4]))
-    assert illegal.any() and (found.lam[:, illegal] == 0.0).all()
-    assert (found.lam[:, ~illegal] != 0.0).any()
-
-
-def test_single_precision_is_near():
-    problem = partial_problem(208, 5, [4, 5, 3], constrained=True)
-    expected, expected_gradient = problem.loss()
-    loss = loss_of(problem, precision="float32")
-    value, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
-    assert value == pytest.approx(expected, rel=1e-5)
-    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-4)
-
-
 def test_scores_of_labels_that_a_token_cannot_have_do_not_drown_the_others():
     problem = partial_problem(209, 3, [1, 1, 1], missing=0.0, n_bigram=0, n_values=1)
     problem.corpus.labels[:] = -2
@@ -78,15 +59,6 @@ def test_scores_of_labels_that_a_token_cannot_have_do_not_drown_the_others():
     assert expected > 700.0
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(gradient, expected_gradient, atol=1e-12)
-
-
-def test_all_sequences_legal_changes_nothing():
-    problem = partial_problem(211, 4, [5, 3, 4])
-    value, gradient = everything(problem).value_and_grad(problem.theta)
-    problem.legal = np.ones((5, 5), dtype=np.bool_)
-    other, other_gradient = everything(problem).value_and_grad(problem.theta)
-    assert other == pytest.approx(value, rel=1e-13)
-    np.testing.assert_allclose(other_gradient, gradient, atol=1e-12)
 
 
 @pytest.mark.parametrize("start_label", [True, False])

@@ -73,15 +73,6 @@ def test_screening_finds_exactly_the_violators(case, limits):
     np.testing.assert_allclose(values, gradient[found], atol=1e-11)
 
 
-def test_within_the_margin_the_loss_is_as_without():
-    problem = partial_problem(303, 4, LENGTHS)
-    loss, plain = loss_of(problem, ratio=ratio_of(4, 0.5, 0.5)), loss_of(problem)
-    value, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
-    expected = plain.restrict(plain.all_coordinates()).value_and_grad(problem.theta)
-    assert value == pytest.approx(expected[0], rel=1e-12)
-    np.testing.assert_allclose(gradient, expected[1], atol=1e-12)
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.sampled_from(["float64", "float32"]))
 @settings(max_examples=15, deadline=None, derandomize=True)
 def test_gradients_are_differences_for_any_threads(seed, n_labels, precision):

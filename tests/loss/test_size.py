@@ -8,7 +8,7 @@ import spacy
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.size import Size, as_text, available_memory, check_fits
+from spacy_sparsecrf.loss.size import as_text, available_memory
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
@@ -55,11 +55,6 @@ def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path, n
     assert available_memory(proc, cgroup) == expected
 
 
-def test_this_machine_is_understood():
-    found = available_memory()
-    assert found is None or found > 1 << 20
-
-
 @pytest.mark.parametrize(("l1", "code"), [(0.0, "SC320"), (0.5, "SC321")])
 def test_a_run_that_does_not_fit_is_refused(monkeypatch, l1, code):
     problem, _ = random_problem(0, 3, [5, 3, 8])
@@ -67,14 +62,6 @@ def test_a_run_that_does_not_fit_is_refused(monkeypatch, l1, code):
     with pytest.raises(SparseCRFError, match=code) as caught:
         Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
     assert str(problem.corpus.n_potential(3)) in str(caught.value)
-
-
-def test_what_fits_or_is_not_known_passes():
-    size = Size(1, 2, 2, 1000)
-    check_fits(size, None, 3, 0.5)
-    check_fits(size, 1000, 3, 0.5)
-    with pytest.raises(SparseCRFError, match="SC321"):
-        check_fits(size, 999, 3, 0.5)
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.5, 1.0])

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.sgd import Paid, penalise
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import SequenceDescent
-from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -14,94 +12,6 @@ from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import warm_start
 
 from ..reference import Problem, random_problem
-from .layouts import in_every_layout
-
-ONE_ROW = np.array([0, 1])
-
-
-def descent_on_everything(
-    problem: Problem, penalty: ElasticNet, **options: Limits
-) -> SequenceDescent:
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(1), **options)
-    return SequenceDescent(loss.restrict(loss.all_coordinates(), stochastic=True), penalty)
-
-
-OPTIONS = [
-    {},
-    {"start_label": False, "n_bigram": 3},
-    {"weighted": True},
-    {"n_bigram": 0},
-    {"n_unigram": 0},
-]
-
-
-@in_every_layout
-@pytest.mark.parametrize("options", OPTIONS)
-def test_one_step_is_the_gradient_of_one_sequence(options, limits):
-    problem, _ = random_problem(51, 3, [6], **options)
-    descent = descent_on_everything(problem, ElasticNet(0.0, 0.0), limits=limits)
-    descent.theta[:] = problem.theta
-    value, gradient = problem.loss()
-    loss = descent.run(np.array([0]), 0.1, 1.0)
-    assert loss == pytest.approx(value, rel=1e-10)
-    np.testing.assert_allclose(descent.theta, problem.theta - 0.1 * gradient, atol=1e-12)
-
-
-def test_measuring_changes_nothing():
-    problem, _ = random_problem(52, 3, [6, 4])
-    descent = descent_on_everything(problem, ElasticNet(0.5, 0.1))
-    descent.theta[:] = problem.theta
-    assert descent.run(np.array([0, 1]), 0.0, 1.0) == pytest.approx(problem.loss()[0], rel=1e-10)
-    np.testing.assert_array_equal(descent.theta, problem.theta)
-
-
-def slow_penalise(w: float, u: float, q: float) -> tuple[float, float]:
-    """Tsuruoka 2009, figure 2."""
-    z = w
-    if w > 0:
-        w = max(0.0, w - (u + q))
-    elif w < 0:
-        w = min(0.0, w + (u - q))
-    return w, q + w - z
-
-
-@pytest.mark.parametrize("weight", [-2.0, -0.3, 0.0, 0.2, 1.5])
-def test_cumulative_penalty_equals_the_paper(weight):
-    theta, received, shrunk = np.array([weight]), np.zeros(1), np.zeros(1)
-    expected, q = weight, 0.0
-    for due in (0.1, 0.25, 0.3):
-        before = theta[0]
-        penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([due, 0.0])))
-        expected, q = slow_penalise(expected, due, q)
-        assert theta[0] == pytest.approx(expected, abs=1e-15)
-        assert received[0] == pytest.approx(q, abs=1e-15)
-        assert theta[0] * before >= 0.0, "a weight crossed zero"
-        assert abs(received[0]) <= due + 1e-12
-        penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([due, 0.0])))
-        assert theta[0] == pytest.approx(expected, abs=1e-12), "a penalty was applied twice"
-
-
-@pytest.mark.parametrize("due", [1e-7, 1e-3, 2.0])
-def test_the_lazy_l2_penalty_is_an_exponential_decay(due):
-    theta, received, shrunk = np.array([1.5]), np.zeros(1), np.zeros(1)
-    penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([0.0, 0.4 * due])))
-    penalise(ONE_ROW, Paid(theta, received, shrunk, np.array([0.0, due])))
-    assert theta[0] == pytest.approx(1.5 * np.exp(-due), rel=1e-12)
-
-
-def test_observed_coordinates_are_the_pairs_that_occur():
-    for options in ({}, {"start_label": False, "n_bigram": 3}, {"missing": 0.3}):
-        problem, _ = random_problem(53, 3, [5, 4, 1], **options)
-        loss = ChainLoss(problem.corpus, 3, Workers(1))
-        occur = np.zeros(loss.n_potential)
-        labels = problem.corpus.labels
-        for tokens in problem.sequences():
-            if (labels[tokens.start : tokens.stop] >= 0).all():
-                occur += problem.counts(tokens, tuple(labels[tokens.start : tokens.stop]))
-        if "missing" not in options:
-            np.testing.assert_array_equal(loss.observed_coordinates(), np.flatnonzero(occur))
-        else:
-            assert set(np.flatnonzero(occur)) <= set(loss.observed_coordinates())
 
 
 def test_descent_completes_tests_with_many_labels():

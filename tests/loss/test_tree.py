@@ -3,19 +3,18 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.tree import (
-    LEAF_TOKENS,
-    count_leaves,
-    cut_leaves,
     maximal_subtrees,
     sum_over_tree,
 )
+from spacy_sparsecrf.parallel import Workers
 
-from ..reference import tree_sum
+from ..reference import random_problem, tree_sum
+from .layouts import LAYOUTS
 
 LEAVES = 16
 partials = st.dictionaries(
@@ -47,31 +46,20 @@ def test_machines_that_own_ranges_compute_the_same(
     assert summed(nodes) == summed(values)
 
 
-@given(st.integers(0, 64), st.integers(0, 64))
-def test_maximal_subtrees_are_aligned_and_cover_the_range(a: int, b: int) -> None:
-    first, last = sorted((a, b))
-    nodes = maximal_subtrees(first, last)
-    assert [leaf for node in nodes for leaf in range(*node)] == list(range(first, last))
-    for begin, end in nodes:
-        size = end - begin
-        assert size & (size - 1) == 0 and begin % size == 0
-        parent = begin // (2 * size) * 2 * size
-        assert parent < first or parent + 2 * size > last
+# Sums over leaves, and gradients at other weights than those that were evaluated.
 
 
-@given(st.lists(st.integers(0, 50), max_size=200))
-@settings(max_examples=50)
-def test_leaves_have_about_equal_costs(lengths: list[int]) -> None:
-    ptr = cut_leaves(np.array(lengths, np.int64), LEAVES)
-    assert ptr[0] == 0 and ptr[-1] == len(lengths) and (np.diff(ptr) >= 0).all()
-    costs = [sum(lengths[i:j]) + j - i for i, j in pairwise(ptr)]
-    mean = (sum(lengths) + len(lengths)) / LEAVES
-    assert max(costs) <= mean + max(lengths, default=0) + 1
-
-
-@pytest.mark.parametrize(
-    ("n_tokens", "expected"),
-    [(0, 8), (8 * LEAF_TOKENS, 8), (8 * LEAF_TOKENS + 1, 16), (10**9, 65536)],
-)
-def test_the_number_of_leaves(n_tokens: int, expected: int) -> None:
-    assert count_leaves(n_tokens) == expected
+def test_a_gradient_is_taken_at_weights_that_were_evaluated_before() -> None:
+    for layout in LAYOUTS.values():
+        problem, _ = random_problem(5, 4, [4, 3, 5, 2, 1, 6], n_unigram=9, n_bigram=4)
+        loss = ChainLoss(problem.corpus, 4, Workers(1), limits=layout)
+        every = loss.all_coordinates()
+        some = every[::3]
+        working, more = loss.restrict(some), loss.restrict(every)
+        theta = 0.2 * np.random.default_rng(1).standard_normal(len(some))
+        at = np.zeros(len(every))
+        at[::3] = theta
+        _, expected = more.value_and_grad(at)
+        contents = working.marginals(theta)
+        np.testing.assert_allclose(more.gradient_there(contents), expected, atol=1e-12)
+        assert loss.space.contents.are_of(working, theta)

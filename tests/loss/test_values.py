@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
@@ -31,16 +31,12 @@ from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.testing import check_loss
 from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
-from ..data import DATA, needs
 from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
-from ..solvers.in_use import SOLVERS_IN_USE
-from ..solvers.test_solvers import dense_weights, make_loss, smooth_minimum, train
-
-OCR = DATA / "ocr-letters.npz"
+from ..solvers.cases import SOLVERS_IN_USE
+from ..solvers.test_solvers import dense_weights, smooth_minimum, train
 
 # Real-valued features and nothing else but transitions, too few tokens to fit them all.
 SPARSE = (8, 3, [6, 4, 7, 3, 5], {"n_real": 20, "n_bigram": 1})
@@ -52,23 +48,6 @@ def restricted(problem: ValueProblem, n_threads: int = 1, **options: Any) -> Wor
 
 
 # The loss and its derivatives --------------------------------------------------------------------
-
-
-def test_gradient_equals_differences():
-    problem, _ = random_value_problem(11, 5, [30, 12, 1], n_real=40, missing=0.2, scale=0.5)
-    check_loss(restricted(problem), problem.theta)
-
-
-def test_curvature_is_the_variance():
-    problem, _ = random_value_problem(12, 3, [4, 3, 2], weighted=True, n_bigram=1)
-    working = restricted(problem)
-    curvature = working.curvature(working.value_and_grad(problem.theta)[1])
-    expected = np.zeros((3, 3))
-    for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
-        p = problem.marginals(tokens)
-        expected += weight * (problem.corpus.values[tokens].T.astype(float) ** 2) @ (p * (1 - p))
-    places = problem.corpus.value_tests[:, None] * 3 + np.arange(3)
-    np.testing.assert_allclose(curvature[places], expected, rtol=1e-12)
 
 
 def whole_numbers(seed: int, n_labels: int, n_real: int) -> ValueProblem:
@@ -111,22 +90,6 @@ def test_whole_numbers_count_repeated_tests(seed, n_labels, n_real, kind, precis
         np.testing.assert_allclose(found[0][5], found[1][5], atol=1e-11)
 
 
-@settings(deadline=None, max_examples=25)
-@given(st.integers(0, 10**6), st.integers(0, 14))
-def test_screening_finds_the_gradient_of_what_does_not_work(seed, n_working):
-    problem, _ = random_value_problem(seed, 3, [5, 4, 3], n_real=10, missing=0.1)
-    loss = make_loss(problem)
-    coordinates = np.sort(np.random.default_rng(seed).choice(loss.n_potential, n_working, False))
-    working = loss.restrict(coordinates)
-    theta = np.zeros(len(problem.theta))
-    theta[coordinates] = problem.theta[coordinates]
-    full = ValueProblem(problem.corpus, 3, theta)
-    _, gradient = restricted(full).value_and_grad(theta)
-    found, screened = loss.screen(working, theta[coordinates], 0.4, 10**6)
-    np.testing.assert_array_equal(found, np.flatnonzero(np.abs(gradient) > 0.4))
-    np.testing.assert_allclose(screened, gradient[found], atol=1e-12)
-
-
 # The corpus --------------------------------------------------------------------------------------
 
 
@@ -147,16 +110,6 @@ def test_batches_give_the_same_corpus():
     np.testing.assert_array_equal(corpus.value_tests, problem.corpus.value_tests)
     n = len(corpus.value_tests)
     np.testing.assert_array_equal(corpus.unigram_keys[-n:], observations.value_keys)
-
-
-def test_rare_tests_go_and_values_stay():
-    _, observations = random_value_problem(16, 3, [4, 3], n_real=2)
-    builder = CorpusBuilder()
-    builder.add(observations, np.zeros(7, np.int32))
-    corpus = builder.build(min_freq=100)
-    assert len(corpus.unigram_keys) == 2
-    assert corpus.value_tests.tolist() == [0, 1]
-    assert len(corpus.bigram_keys) == 0
 
 
 def test_observed_values_are_those_that_are_not_zero():
@@ -207,41 +160,6 @@ def test_per_position_models_reach_the_minimum(kind, n_bigram):
     assert training.objective == pytest.approx(objective, rel=1e-7)
 
 
-def test_warm_start_leaves_values_at_zero():
-    problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
-    training = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=3, tolerance=1e-6, window=0.0))
-    cold = train(problem, 0.1, 0.01, OWLQN(warm_start_epochs=0, tolerance=1e-6, window=0.0))
-    assert training.objective == pytest.approx(cold.objective, rel=1e-8)
-
-
-def test_training_goes_on_from_a_model_and_from_a_checkpoint(tmp_path):
-    problem, _ = random_value_problem(*SPARSE[:3], **SPARSE[3])
-    solver = OWLQN(tolerance=1e-6, window=0.0, inner_iterations=2)
-    names = ["L0", "L1", "L2"]
-
-    def started(**options) -> Training:
-        return Training(problem.corpus, names, solver, l1=0.2, l2=0.05, dtype="float64", **options)
-
-    whole = started()
-    while not whole.step().converged:
-        pass
-    again = started(init=whole.model())
-    assert again.objective == pytest.approx(whole.objective, rel=1e-12)
-    np.testing.assert_array_equal(again.weights[0], whole.weights[0])
-    cut = started()
-    cut.step()
-    cut.save(tmp_path / "state")
-    resumed = started()
-    resumed.resume(tmp_path / "state")
-    for run in (cut, resumed):
-        while not run.step().converged:
-            pass
-    np.testing.assert_array_equal(cut.weights[1], resumed.weights[1])
-    other = replace(problem.corpus, values=problem.corpus.values + np.float32(1))
-    with pytest.raises(SparseCRFError, match="another"):
-        Training(other, names, solver, l1=0.2, l2=0.05, dtype="float64").resume(tmp_path / "state")
-
-
 REFUSING = [AdaGrad, AveragedPerceptron, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD, SGDL1, SMD]
 
 
@@ -283,43 +201,3 @@ def test_clusters_refuse():
 
 
 # Real data ---------------------------------------------------------------------------------------
-
-
-def letters(n_words: int) -> tuple[EncodedCorpus, EncodedCorpus]:
-    """Words of hand-written letters (Taskar et al. 2003), pixels as tests and as values."""
-    with np.load(OCR) as stored:
-        kept = stored["word_id"] <= np.unique(stored["word_id"])[n_words - 1]
-        pixels, labels, words = (stored[key][kept] for key in ("pixels", "label", "word_id"))
-    offsets = np.flatnonzero(np.diff(words.astype(int), prepend=-1, append=-1)).astype(np.int64)
-    keys = np.arange(1, pixels.shape[1] + 1, dtype=np.uint64)
-    always = np.full((len(labels), 1), 10**6, np.uint64)
-    binary = np.concatenate((pixels * keys, always), axis=1)
-    n, last = np.int32(len(keys)), np.array([len(keys)], np.int32)
-    as_tests = Observations(binary, offsets, np.arange(n, dtype=np.int32), last, False)
-    none, first = np.empty(0, np.int32), np.zeros(1, np.int32)
-    as_values = Observations(
-        always, offsets, none, first, False, values=pixels.astype(np.float32), value_keys=keys
-    )
-    corpora = []
-    for observations in (as_tests, as_values):
-        builder = CorpusBuilder()
-        builder.add(observations, labels.astype(np.int32))
-        corpora.append(builder.build())
-    return corpora[0], corpora[1]
-
-
-@needs(OCR)
-def test_pixels_as_values_are_pixels_as_tests():
-    objectives, models = [], []
-    for corpus in letters(60):
-        names = [chr(97 + y) for y in range(26)]
-        solver = OWLQN(tolerance=1e-4, window=0.0, warm_start_epochs=0)
-        training = Training(corpus, names, solver, l1=0.5, l2=0.01, dtype="float64")
-        while not training.step().converged:
-            pass
-        objectives.append(training.objective)
-        models.append(training.model().unigram)
-    assert objectives[1] == pytest.approx(objectives[0], rel=1e-8)
-    assert (models[0].keys == models[1].keys).all()
-    assert (models[0].labels == models[1].labels).all()
-    np.testing.assert_allclose(models[1].values, models[0].values, atol=1e-4)

@@ -50,19 +50,6 @@ def test_empty_model_round_trips():
     assert model.n_active == 0
 
 
-def test_weights_take_few_bytes():
-    n = 10_000
-    table = WeightTable(
-        keys=np.arange(1, n + 1, dtype=np.uint64),
-        indptr=np.arange(0, 2 * n + 1, 2, dtype=np.int64),
-        previous=np.empty(0, np.uint16),
-        labels=np.tile(np.array([0, 1], np.uint16), n),
-        values=np.ones(2 * n, np.float32),
-    )
-    n_bytes = len(CRFModel(["a", "b"], "float32", table).to_bytes())
-    assert n_bytes < 1000 + n * (8 + 2) + 2 * n * (4 + 2)
-
-
 def test_features_with_very_many_weights_keep_their_counts():
     n = 70_000
     table = WeightTable(

@@ -64,6 +64,7 @@ def test_a_tokenizer_that_cuts_less_loses_labels_and_one_that_cuts_more_does_not
     assert counted(Example(cut, whole), TokenAttribute()).n_lost == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW220")
 @pytest.mark.parametrize(("n", "warns"), [(1, False), (60, True)])
 def test_training_warns_above_one_in_a_hundred(corpus: Corpus, n: int, warns: bool):
     nlp = blank_with()

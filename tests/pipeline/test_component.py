@@ -5,7 +5,6 @@ import os
 import pickle
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.solvers.base import StepReport
-from spacy_sparsecrf.training.training import Training
 
 from ..conftest import Corpus
 from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of, train
@@ -62,22 +59,6 @@ def test_given_labels_keep_their_order(nlp: Language, corpus: Corpus):
     assert accuracy(nlp, corpus.train) > 0.95
 
 
-def test_label_data_of_one_component_initializes_another(fitted: Language, corpus: Corpus):
-    data = fitted.get_pipe("sparse_crf").label_data
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf")
-    pipe.initialize(lambda: examples_of(nlp, corpus.train), nlp=nlp, labels=data)
-    assert pipe.labels == data
-
-
-def test_a_label_added_before_training_is_kept(nlp: Language, corpus: Corpus):
-    pipe = nlp.get_pipe("sparse_crf")
-    assert pipe.add_label("ZZ") == 1
-    assert pipe.add_label("ZZ") == 0
-    nlp.initialize(lambda: examples_of(nlp, corpus.train))
-    assert pipe.labels == ("DT", "IN", "JJ", "NN", "VB", "ZZ")
-
-
 def test_a_label_added_after_training_is_stored(trained: Language, tmp_path: Path):
     pipe = trained.get_pipe("sparse_crf")
     n_active = pipe.model.n_active
@@ -88,17 +69,6 @@ def test_a_label_added_after_training_is_stored(trained: Language, tmp_path: Pat
     trained("the fentovtion fentovizes")
     trained.to_disk(tmp_path / "resized")
     assert spacy.load(tmp_path / "resized").get_pipe("sparse_crf").labels[-1] == "ZZ"
-
-
-def test_a_label_added_during_training_survives_further_steps(nlp: Language, corpus: Corpus):
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    pipe = nlp.get_pipe("sparse_crf")
-    run_steps(nlp, examples, 1)
-    pipe.add_label("ZZ")
-    run_steps(nlp, examples, 1)
-    pipe.predict(docs_of(nlp, corpus.dev))
-    assert pipe.model.labels == pipe.labels == ("DT", "IN", "JJ", "NN", "VB", "ZZ")
 
 
 def test_set_output_accepts_the_number_of_labels_only(fitted: Language):
@@ -230,12 +200,6 @@ def assert_same(one: Language, other: Language, corpus: Corpus) -> None:
     assert predictions[0] == predictions[1]
 
 
-def test_to_bytes_and_back(fitted: Language, corpus: Corpus):
-    other = spacy.blank("en")
-    other.add_pipe("sparse_crf")
-    assert_same(fitted, other.from_bytes(fitted.to_bytes()), corpus)
-
-
 def test_to_disk_and_back(fitted: Language, corpus: Corpus, tmp_path: Path):
     fitted.to_disk(tmp_path / "copy")
     assert sorted(path.name for path in (tmp_path / "copy" / "sparse_crf").iterdir()) == [
@@ -255,10 +219,6 @@ def test_a_pipe_can_be_stored_by_itself(fitted: Language, corpus: Corpus, tmp_pa
 
 def pickled(item: Any) -> Any:
     return pickle.loads(pickle.dumps(item))  # noqa: S301
-
-
-def test_pickling_a_pipeline(fitted: Language, corpus: Corpus):
-    assert_same(fitted, pickled(fitted), corpus)
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
@@ -287,24 +247,6 @@ def test_saving_during_training_saves_the_current_weights(nlp: Language, corpus:
         run_steps(nlp, examples, 1)
         saved.append(pipe.to_bytes(exclude=["vocab"]))
     assert len(set(saved)) == 3
-
-
-def test_few_calls_lead_from_an_update_to_a_step(
-    nlp: Language, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-):
-    frames: list[str] = []
-    step = Training.step
-
-    def watched(training: Training) -> StepReport:
-        frames.extend(frame.name for frame in traceback.extract_stack())
-        return step(training)
-
-    monkeypatch.setattr(Training, "step", watched)
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    nlp.get_pipe("sparse_crf").update(examples)
-    first = frames.index("update")
-    assert len(frames) - 1 - first <= 3, frames[first:]
 
 
 def test_loading_ends_a_training_run(nlp: Language, corpus: Corpus):
@@ -336,15 +278,9 @@ def test_cfg_and_model_that_do_not_belong_together_are_refused(trained_dir: Path
         spacy.load(tmp_path / "mixed")
 
 
-def test_a_damaged_model_file_is_refused(trained_dir: Path, tmp_path: Path):
-    spacy.load(trained_dir).to_disk(tmp_path / "damaged")
-    path = tmp_path / "damaged" / "sparse_crf" / "model"
-    path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(SparseCRFError, match="SC3"):
-        spacy.load(tmp_path / "damaged")
-
-
 # Processes
+
+ROOT = Path(__file__).parents[2]
 
 IN_PROCESSES = """
 import multiprocessing, sys
@@ -364,24 +300,15 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Path):
     if method == "fork" and sys.platform in ("win32", "darwin"):
         pytest.skip("no safe fork on this platform")
     script = tmp_path / "in_processes.py"
     script.write_text(IN_PROCESSES, encoding="utf8")
-    done = subprocess.run(
-        [sys.executable, str(script), method],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment(),
-    )
+    # The tests can be imported in the script.
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    given = {"timeout": 300, "env": {**os.environ, "PYTHONPATH": path}}
+    command = [sys.executable, str(script), method]
+    done = subprocess.run(command, capture_output=True, text=True, **given)
     assert done.returncode == 0, done.stderr
-
-
-def environment() -> dict[str, str]:
-    """The environment, with the tests importable in a script."""
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path}

@@ -11,13 +11,15 @@ from thinc.api import Config
 from spacy_sparsecrf.cli.config import make_config, shipped_configs
 from spacy_sparsecrf.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 
-from ..conftest import SHIPPED_CONFIG, Corpus
+from ..cli.commands import run_spacy
+from ..conftest import CONFIGS as CONFIG_DIR
+from ..conftest import Corpus
 from ..decoding.span_cases import span_examples, training_sentences
-from ..solvers.in_use import SOLVERS_IN_USE
+from ..solvers.cases import SOLVERS_IN_USE
 from ..toy import accuracy
 from ..training.test_training_loop import run_training
 
-ALL = sorted(SHIPPED_CONFIG.parent.glob("*.cfg"))
+ALL = sorted(CONFIG_DIR.glob("*.cfg"))
 BASES = {TAGGER: "OWLQN", MAXENT: "GIS"}
 # Configs of taggers by the names of tests, one for each solver.
 CONFIGS = {name: name for name in BASES} | {
@@ -39,36 +41,24 @@ def config_of(name: str, overrides: dict[str, object] | None = None) -> Config:
 
 
 def test_every_solver_has_a_config():
-    blocks = [config_of(name)["components"]["sparse_crf"]["solver"] for name in CONFIGS]
+    blocks = [config_of(name)["components"]["crf"]["solver"] for name in CONFIGS]
     assert sorted(block["@crf_solvers"] for block in blocks) == sorted(SOLVERS_IN_USE)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_configs_train(name: str, corpus: Corpus):
-    overrides = {
-        "paths.train": str(corpus.train_path),
-        "paths.dev": str(corpus.dev_path),
-        "training.max_steps": 4,
-        "training.patience": 0,
-        "components.sparse_crf.n_threads": 1,
-    }
-    nlp, rows = run_training(config_of(name, overrides))
-    assert len(rows) >= 4
-    assert accuracy(nlp, corpus.dev) > 0.9
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_every_solver_stops_on_the_development_score(name: str, corpus: Corpus):
+def test_every_config_trains_and_stops_on_the_development_score(name: str, corpus: Corpus):
     overrides = {
         "paths.train": str(corpus.train_path),
         "paths.dev": str(corpus.dev_path),
         "training.patience": 2,
+        "training.max_epochs": 0,
         "training.max_steps": 60,
-        "components.sparse_crf.n_threads": 1,
+        "components.crf.n_threads": 1,
     }
-    _, rows = run_training(config_of(name, overrides))
+    nlp, rows = run_training(config_of(name, overrides))
     scores = [float(row[3]) for row in rows]
     assert len(rows) == scores.index(max(scores)) + 1 + 2 < 60
+    assert accuracy(nlp, corpus.dev) > 0.9
 
 
 # The toy spans have no tags, which the default templates of spans read.
@@ -80,7 +70,7 @@ def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path)
     nlp = spacy.blank("en")
     docs = [example.reference for example in span_examples(nlp, training_sentences(), key)]
     DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
-    component = f"components.sparse_crf_{name}"
+    component = f"components.{ {'spans': 'chunks'}.get(name, name) }"
     overrides = {
         "paths.train": str(tmp_path / "train.spacy"),
         "paths.dev": str(tmp_path / "train.spacy"),
@@ -88,7 +78,7 @@ def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path)
         "training.max_steps": 3,
         f"{component}.n_threads": 1,
     }
-    config = load_config(SHIPPED_CONFIG.parent / f"{name}.cfg", overrides=overrides)
+    config = load_config(CONFIG_DIR / f"{name}.cfg", overrides=overrides)
     trained, rows = run_training(config)
     assert len(rows) >= 3
     scores = trained.evaluate(span_examples(trained, training_sentences(), key))
@@ -97,14 +87,14 @@ def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["ner_documents", "ner_classes", "tagger_classes"])
 def test_configs_of_documents_and_classes_train(name: str, corpus: Corpus, tmp_path: Path):
-    config = load_config(SHIPPED_CONFIG.parent / f"{name}.cfg")
-    (component,) = config["nlp"]["pipeline"]
+    config = load_config(CONFIG_DIR / f"{name}.cfg")
+    _, component = config["nlp"]["pipeline"]
     block = config["components"][component]
     if "clusters" in block["features"]:
         (tmp_path / "paths").write_text("0110\tmir\t7\n", encoding="utf8")
         block["features"]["clusters"] = {"brown": {"path": str(tmp_path / "paths")}}
     train, dev = corpus.train_path, corpus.dev_path
-    if component == "sparse_crf_ner":
+    if component == "ner":
         nlp, train, dev = spacy.blank("en"), tmp_path / "train.spacy", tmp_path / "train.spacy"
         docs = [e.reference for e in span_examples(nlp, training_sentences(), "ents")]
         DocBin(docs=docs).to_disk(train)
@@ -113,7 +103,7 @@ def test_configs_of_documents_and_classes_train(name: str, corpus: Corpus, tmp_p
     block["n_threads"] = 1
     nlp, rows = run_training(config)
     assert len(rows) >= 2
-    assert (nlp.get_pipe(component).model.first is not None) == (component == "sparse_crf_ner")
+    assert (nlp.get_pipe(component).model.first is not None) == (component == "ner")
 
 
 def test_headers_name_their_configs():
@@ -127,7 +117,7 @@ def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
     base, own = (
         load_text(shipped_configs()[name]) for name in (variant.base, CONFIG_NAMES[solver])
     )
-    block = own["components"]["sparse_crf"]
+    block = own["components"]["crf"]
     assert block["solver"].pop("@crf_solvers") == f"spacy_sparsecrf.{solver}.v1"
     names = [line.split(" = ")[0] for line in variant.settings if not line.startswith("#")]
     assert [*block["solver"]] == names
@@ -135,7 +125,7 @@ def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
     assert own["training"]["patience"] == variant.patience
     for config in base, own:
         for key in "solver", "l1", "l2":
-            del config["components"]["sparse_crf"][key]
+            del config["components"]["crf"][key]
         del config["training"]["patience"]
     assert own == base
 
@@ -161,7 +151,7 @@ FORMER = {
 @pytest.mark.parametrize("name", FORMER)
 def test_former_names_of_configs_have_the_same_settings(name: str):
     config = load_text(make_config(name))
-    block = config["components"]["sparse_crf"]
+    block = config["components"]["crf"]
     solver, *numbers = FORMER[name]
     assert block["solver"]["@crf_solvers"] == f"spacy_sparsecrf.{solver}.v1"
     assert [block["l1"], block["l2"], config["training"]["patience"]] == numbers
@@ -170,9 +160,38 @@ def test_former_names_of_configs_have_the_same_settings(name: str):
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_what_initialize_takes_can_be_overridden_on_the_command_line(path: Path):
     config = load_config(path)
-    [name] = config["nlp"]["pipeline"]
+    _, name = config["nlp"]["pipeline"]
     keys = "init_weights", "checkpoint", "cache_dir"
     assert config["initialize"]["components"] == {name: dict.fromkeys(keys)}
     overrides = {f"initialize.components.{name}.{key}": f"a/{key}" for key in keys}
     block = load_config(path, overrides=overrides)["initialize"]["components"][name]
     assert block == {key: f"a/{key}" for key in keys}
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_configs_are_complete(path: Path, corpus: Corpus):
+    run_spacy("debug", "config", path, *corpus.arguments)
+
+
+def test_training_ends_when_the_solver_has_converged(corpus: Corpus):
+    overrides = {**corpus.overrides, "training.patience": 0, "components.crf.n_threads": 1}
+    config = load_config(CONFIG_DIR / "tagger.cfg", overrides=overrides)
+    nlp, rows = run_training(config)
+    assert nlp.get_pipe("crf").training_run().converged
+    assert len(rows) < 200 and rows[-1] != rows[-2]
+
+
+def test_texts_are_cut_into_sentences_in_training_and_prediction(corpus: Corpus):
+    overrides = {**corpus.overrides, "training.max_steps": 1, "components.crf.n_threads": 1}
+    nlp, _ = run_training(config_of(TAGGER, overrides))
+    assert nlp.get_pipe("crf").cfg["sequences"] == "sents"
+    assert len(list(nlp("The man walks. The plan works.").sents)) == 2
+    for name in shipped_configs():
+        base, _, solver = name.partition(" --solver ")
+        text = make_config(base, solver, sentencizer=False)
+        config, whole = load_text(text), load_text(make_config(base, solver))
+        assert "sentencizer" not in config.to_str()
+        del whole["components"]["sentencizer"]
+        whole["nlp"]["pipeline"].remove("sentencizer")
+        whole["training"]["annotating_components"] = []
+        assert config == whole

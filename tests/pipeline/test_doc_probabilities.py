@@ -2,26 +2,23 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.prediction import Predictions
-from spacy_sparsecrf.pipeline.probabilities import combine
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import Corpus
-from ..toy import docs_of, examples_of, tags_of, train
+from ..decoding.span_cases import span_examples, training_sentences
+from ..toy import docs_of, tags_of
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {
@@ -96,16 +93,6 @@ def test_probabilities_of_a_doc_agree(fitted: Language):
     assert pipe(doc) and [token.tag_ for token in doc] == ranked[0][0]
 
 
-def test_the_docs_are_not_changed(fitted: Language):
-    pipe = fitted.get_pipe("sparse_crf")
-    doc = two_sentences(fitted)
-    before = doc.to_bytes()
-    pipe.marginals([doc])
-    pipe.nbest(doc, 3)
-    pipe.span_probabilities(doc, [(0, ["DT"])])
-    assert doc.to_bytes() == before
-
-
 def test_docs_without_tokens(fitted: Language):
     pipe = fitted.get_pipe("sparse_crf")
     empty = Doc(fitted.vocab)
@@ -115,15 +102,6 @@ def test_docs_without_tokens(fitted: Language):
     assert [len(array) for array in pipe.marginals([empty, empty])] == [0, 0]
     mixed = pipe.marginals([empty, two_sentences(fitted), empty])
     assert [array.shape for array in mixed] == [(0, 5), (5, 5), (0, 5)]
-
-
-def test_docs_of_several_vocabs(fitted: Language):
-    pipe = fitted.get_pipe("sparse_crf")
-    other = spacy.blank("de")
-    docs = [two_sentences(nlp) for nlp in (fitted, other, fitted)]
-    together = pipe.marginals(docs)
-    for doc, array in zip(docs, together, strict=True):
-        np.testing.assert_allclose(array, pipe.marginals([doc])[0], atol=1e-12)
 
 
 def test_bad_arguments(fitted: Language):
@@ -153,20 +131,6 @@ def test_without_labels(nlp: Language):
     ):
         with pytest.raises(SparseCRFError, match="SC201"):
             ask()
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    st.lists(st.lists(st.floats(-50, 0), min_size=1, max_size=5), max_size=4), st.integers(1, 40)
-)
-def test_combinations_are_the_best_of_all(lists, n):
-    ranked = [np.sort(values)[::-1] for values in lists]
-    chosen, totals = combine(ranked, n)
-    every = sorted((sum(values) for values in itertools.product(*ranked)), reverse=True)
-    np.testing.assert_allclose(totals, every[:n], atol=1e-12)
-    assert len({tuple(ranks) for ranks in chosen.tolist()}) == len(totals)
-    for ranks, total in zip(chosen, totals, strict=True):
-        assert sum(v[k] for v, k in zip(ranked, ranks, strict=True)) == pytest.approx(total)
 
 
 # The block [components.NAME.decoding]
@@ -228,15 +192,6 @@ def test_labels_that_are_set_are_kept_and_others_follow(trained: Language, pipe:
     assert [token.tag_ for token in pipe(doc)] != ["JJ", "JJ"]
 
 
-def test_what_is_set_in_docs_of_several_vocabs(trained: Language, pipe: Any):
-    pipe.target = PresetTags()
-    vocabs = [trained.vocab, spacy.blank("de").vocab, trained.vocab]
-    docs = [Doc(vocab, words=["plan"] * 3, tags=["", "JJ", ""]) for vocab in vocabs]
-    docs[1] = Doc(vocabs[1], words=["plan"] * 2, tags=["DT", ""])
-    ids = pipe.predict(docs)
-    assert [pipe.labels[y] for y in (ids[0][1], ids[1][0], ids[2][1])] == ["JJ", "DT", "JJ"]
-
-
 # Stored scores
 
 
@@ -272,27 +227,6 @@ def test_scores_come_from_other_processes(fitted: Language, tmp_path: Path, corp
         np.testing.assert_allclose(scores_of(a), scores_of(b), rtol=1e-6)
 
 
-def test_plain_arrays_are_written_too(fitted: Language):
-    pipe = fitted.get_pipe("sparse_crf")
-    docs = [Doc(fitted.vocab, words=["a", "b"]), Doc(fitted.vocab)]
-    pipe.set_annotations(docs, [np.array([1, 0], dtype=np.int32), np.zeros(0, dtype=np.int32)])
-    assert tags_of(docs) == [["IN", "DT"], []]
-    assert not docs[0].user_data
-    found = pipe.predict(docs)
-    assert isinstance(found, Predictions)
-    assert found.scores is None
-
-
-def test_settings_and_training(corpus: Corpus):
-    """Scores and constraints are of no matter to training, and evaluation goes through them."""
-    nlp = spacy.blank("en")
-    decoding = {"scores": True, "method": "posterior", "forbidden": [["VB", "VB"]]}
-    nlp.add_pipe("sparse_crf", config={"decoding": decoding, "n_threads": 1})
-    examples = examples_of(nlp, corpus.train)
-    train(nlp, examples, 3)
-    assert nlp.evaluate(examples_of(nlp, corpus.dev))["tag_acc"] > 0.9
-
-
 def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):
     pipe = fitted.get_pipe("sparse_crf")
     for doc in (two_sentences(fitted), Doc(fitted.vocab)):
@@ -300,3 +234,49 @@ def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):
         found = pipe.marginals(doc)
         assert found.shape == (len(doc), len(pipe.label_data))
         np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_not_a_doc_is_refused(trained: Language):
+    pipe = trained.get_pipe("sparse_crf")
+    doc = trained.make_doc("the plan")
+    calls: list[Callable[[Any], Any]] = [
+        lambda given: pipe.marginals(given),
+        lambda given: pipe.nbest(given, 2),
+        lambda given: pipe.log_probability(given, []),
+        lambda given: pipe.span_probabilities(given, [(0, ["X"])]),
+        lambda given: pipe.explain_doc(given),
+    ]
+    for call in calls:
+        with pytest.raises(SparseCRFError, match=r"SC430\] '\w.* is not a Doc"):
+            call("the plan")
+    with pytest.raises(SparseCRFError, match=r"SC430\] \[the plan\] is not a Doc"):
+        pipe.nbest([doc], 2)
+
+
+def test_spans_of_spacy_have_probabilities():
+    nlp = spacy.blank("en")
+    pipe: Any = nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    examples = span_examples(nlp, training_sentences(), "ents")
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    doc = next(doc for doc in (example.reference for example in examples) if doc.ents)
+    tuples = [(span.start, span.end, span.label_) for span in doc.ents]
+    np.testing.assert_array_equal(
+        pipe.entity_probabilities(doc, doc.ents), pipe.entity_probabilities(doc, tuples)
+    )
+
+
+def test_a_component_with_other_templates_than_those_of_training_is_refused(
+    trained: Language, tmp_path: Path
+):
+    trained.to_disk(tmp_path)
+    block = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["u:lower[0]", "b:"]}
+    with pytest.raises(SparseCRFError, match=r"SC225.*'sparse_crf'.*other templates"):
+        spacy.load(tmp_path, config={"components": {"sparse_crf": {"features": block}}})
+
+
+@pytest.mark.parametrize("name", ["SGD", "sgd", "spacy_sparsecrf.SGD.v1"])
+def test_solvers_have_short_names(name: str):
+    nlp = spacy.blank("en")
+    pipe: Any = nlp.add_pipe("sparse_crf", config={"l1": 0.0, "solver": {"@crf_solvers": name}})
+    assert type(pipe.solver).__name__ == "SGD"

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -76,25 +74,6 @@ def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_p
     assert accuracy(spacy.load(tmp_path / "second"), NEW) == 1.0
 
 
-def test_a_batch_without_gold_labels_changes_nothing(trained: Language):
-    doc = Doc(trained.vocab, words=["the", "plan"])
-    before = trained.get_pipe("sparse_crf").model.to_bytes()
-    examples = [Example(doc, Doc(trained.vocab, words=["the", "plan"]))] * 2
-    assert trained.update(examples) == {"sparse_crf": 0.0}
-    assert trained.get_pipe("sparse_crf").model.to_bytes() == before
-
-
 def test_an_unknown_label_in_a_loaded_pipeline_is_refused(trained: Language):
     with pytest.raises(SparseCRFError, match="SC380.*'XX'.*add_label"):
         trained.update(examples_of(trained, NEW))
-
-
-def test_a_batch_that_agrees_with_the_weights_moves_them_little(trained: Language, corpus: Corpus):
-    pipe = trained.get_pipe("sparse_crf")
-    before = {key: float(x) for key, x in pipe.model.unigram.entries()}
-    trained.update(examples_of(trained, corpus.train))
-    pipe.to_bytes()
-    after = dict(pipe.model.unigram.entries())
-    assert before.keys() <= after.keys()
-    moves = [abs(after[key] - x) for key, x in before.items()]
-    assert 0.0 < np.mean(moves) < 0.05

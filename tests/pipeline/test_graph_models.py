@@ -20,8 +20,6 @@ from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.pipeline.graph_settings import Edge, Inference, parse_edges
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem
 from ..toy import examples_of, make_sentences
@@ -117,23 +115,6 @@ def test_neighbours_alone_are_a_chain(seed: int, missing: float, start_label: bo
     np.testing.assert_allclose(own, gradient[places], atol=1e-8)
 
 
-@pytest.mark.parametrize(("l1", "l2"), [(0.0, 1.0), (0.3, 0.1)])
-def test_neighbours_alone_have_the_minimum_of_the_chain(l1: float, l2: float) -> None:
-    problem, _ = random_problem(5, 3, [6, 4, 7, 1], n_values=2, missing=0.2)
-    solver = OWLQN(tolerance=1e-9, window=0.0, inner_iterations=60, warm_start_epochs=0)
-    of_graph = {"links": NO_LINKS, "inference": Inference(), "kind": "graph"}
-    runs = [
-        GraphTraining(problem.corpus, "abc", solver, l1=l1, l2=l2, **of_graph),
-        Training(problem.corpus, "abc", solver, l1=l1, l2=l2),
-    ]
-    for run in runs:
-        for _ in range(6):
-            run.step()
-    (mine, graph), (theirs, chain) = (run.weights for run in runs)
-    np.testing.assert_array_equal(mine, theirs)
-    np.testing.assert_allclose(graph, chain, atol=1e-6)
-
-
 def train(model: str, steps: int = 3, **config):
     nlp = spacy.blank("en")
     config = {"model": model, "n_threads": 1, "dtype": "float64", **config}
@@ -198,21 +179,8 @@ def test_entities_of_a_graph_are_legal() -> None:
     assert pipe.marginals(Doc(nlp.vocab, words=["x"])).shape == (1, len(pipe.label_data))
 
 
-def test_training_continues_from_weights() -> None:
+def test_solvers_that_need_chains_are_refused() -> None:
     problem, _ = random_problem(1, 3, [5, 6, 4])
-    links = Links(np.array([[0, 3], [6, 9]]), np.array([0, 0]), np.array([77], np.uint64))
-    options = {"l1": 0.1, "l2": 0.5, "links": links, "inference": Inference(), "kind": "graph"}
-
-    def training(**other) -> GraphTraining:
-        solver = OWLQN(inner_iterations=2, tolerance=1e-12)
-        return GraphTraining(problem.corpus, "abc", solver, **{**options, **other})
-
-    whole = training()
-    for _ in range(3):
-        whole.step()
-    assert whole.model().kind == "graph"
-    continued = training(init=whole.model())
-    assert continued.objective == pytest.approx(whole.objective, rel=1e-6)
-    assert whole.largest_gradient() > 0.1
+    options = {"l1": 0.0, "l2": 0.5, "links": NO_LINKS, "inference": Inference(), "kind": "graph"}
     with pytest.raises(SparseCRFError, match="SC376"):
-        GraphTraining(problem.corpus, "abc", NewtonCG(), **{**options, "l1": 0.0})
+        GraphTraining(problem.corpus, "abc", NewtonCG(), **options)

@@ -44,16 +44,7 @@ def test_a_blank_pipeline_knows_the_factories_and_imports_nothing_of_a_component
         "    assert f'spacy_sparsecrf.pipeline.{name}' not in found\n"
         "assert 'numba' not in sys.modules\n"
         "for name in ('sparse_crf', 'sparse_crf_ner', 'sparse_crf_spans'):\n"
-        "    assert nlp.has_factory(name)\n"
-    )
-
-
-def test_import_blank_and_add_pipe_import_no_numba():
-    run(
-        "import sys\n"
-        "import spacy_sparsecrf, spacy_sparsecrf.pipeline.factories, spacy\n"
-        "nlp = spacy.blank('en')\n"
-        "for name in ('sparse_crf', 'sparse_crf_ner', 'sparse_crf_spans'): nlp.add_pipe(name)\n"
+        "    nlp.add_pipe(name)\n"
         "nlp('')\n"
         "assert 'numba' not in sys.modules\n"
     )

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus, with_negatives
+from spacy_sparsecrf.pipeline.encoding import with_negatives
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
 
@@ -53,19 +53,6 @@ def test_a_share_of_what_is_open_is_outside():
     # With a higher rate those of a lower one stay.
     assert all(b == "O" for a, b in zip(found[0.1], found[0.5], strict=True) if a == "O")
     assert sampled(example, 0.5) == found[0.5] != sampled(example, 0.5, seed=1)
-
-
-def test_the_order_of_docs_does_not_matter():
-    nlp = pipeline(negative_rate=0.3)
-    examples = [partial(nlp), partial(nlp, WORDS[::-1])]
-    setup, found = nlp.get_pipe("names").setup, []
-    for chosen in (examples, examples[::-1]):
-        labels = LabelIds("names", ["O", "U-X", "B-X", "I-X", "L-X"], fixed=True)
-        compiled = encode_corpus(chosen, setup.features, setup, labels)
-        assert compiled.corpus is not None
-        found.append(compiled.corpus.labels.reshape(2, -1))
-    np.testing.assert_array_equal(found[0], found[1][::-1])
-    assert (found[0] == -1).any() and (found[0] == 0).any()
 
 
 def test_docs_that_are_annotated_throughout_or_not_at_all_are_left_alone():

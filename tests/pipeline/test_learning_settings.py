@@ -12,13 +12,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.corpus.gold import weighted
 from spacy_sparsecrf.corpus.numbering import without_rare
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
 
-from ..reference import random_observations
 from ..training.learning_cases import loss_of, partial_problem
 
 WEIGHT = "spacy_sparsecrf_test_weight"
@@ -134,49 +132,15 @@ def test_rare_tests_are_those_that_are_counted_below_the_limit(seed, min_freq):
     assert without_rare(hashes, min_freq).ravel().tolist() == expected
 
 
-@pytest.mark.parametrize("start_label", [True, False])
-@pytest.mark.parametrize("min_freq", [1, 2, 4])
-def test_a_corpus_without_rare_tests(min_freq, start_label):
-    rng = np.random.default_rng(3)
-    options = {"n_values": 6, "n_bigram": 3, "start_label": start_label}
-    observations = random_observations(rng, [5, 4, 1, 6], **options)
-    builder = CorpusBuilder()
-    builder.add(observations, np.zeros(16, dtype=np.int32))
-    corpus = builder.build(min_freq)
-    unigram, bigram = observations.unigram_hashes, observations.bigram_hashes
-    for keys, hashes in ((corpus.unigram_keys, unigram), (corpus.bigram_keys, bigram)):
-        values, counts = np.unique(hashes[hashes != 0], return_counts=True)
-        assert sorted(keys) == values[counts >= min_freq].tolist()
-    for t in range(16):
-        own = corpus.uni_indices[corpus.uni_indptr[t] : corpus.uni_indptr[t + 1]]
-        assert corpus.unigram_keys[own].tolist() == [
-            test for test in unigram[t] if test in corpus.unigram_keys
-        ]
-        c = corpus.context[t]
-        own = corpus.ctx_indices[corpus.ctx_indptr[c] : corpus.ctx_indptr[c + 1]]
-        assert corpus.bigram_keys[own].tolist() == [
-            test for test in bigram[t] if test in corpus.bigram_keys
-        ]
-
-
-def test_a_pipeline_without_rare_tests_has_fewer_weights():
+@pytest.mark.parametrize(("key", "values"), [("min_freq", (1, 2, 3)), ("observed_only", (0, 1))])
+def test_a_pipeline_without_rare_tests_or_unseen_pairs_has_fewer_weights(key, values):
     sizes = []
-    for min_freq in (1, 2, 3):
-        nlp = pipeline(min_freq=min_freq)
-        examples = examples_of(nlp)
-        nlp.initialize(lambda examples=examples: examples)
-        sizes.append(nlp.get_pipe("sparse_crf")._session.training.n_potential)
-    assert sizes[0] > sizes[1] > sizes[2]
-
-
-def test_only_observed_pairs_have_weights():
-    sizes = []
-    for observed_only in (False, True):
-        nlp = pipeline(observed_only=observed_only)
+    for value in values:
+        nlp = pipeline(**{key: type(DEFAULT_LEARNING[key])(value)})
         trained(nlp, examples_of(nlp))
         sizes.append(nlp.get_pipe("sparse_crf")._session.training.n_potential)
         assert [token.tag_ for token in nlp("the plan fails")] == ["DT", "NN", "VB"]
-    assert sizes[1] < sizes[0] / 2
+    assert sizes == sorted(set(sizes), reverse=True)
 
 
 # Weights

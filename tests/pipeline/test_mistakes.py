@@ -6,7 +6,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.analysis.error_analysis import Report, find_mistakes
-from spacy_sparsecrf.errors import SparseCRFError
 
 from ..conftest import Corpus
 from ..toy import Sentence, examples_of
@@ -78,9 +77,3 @@ def test_mistakes_are_chosen_by_label_and_word(
         wanted = [each for each in wanted if not word or word.lower() in each.words]
         assert (found.mistakes, found.n_mistakes) == (tuple(wanted[:1]), len(wanted))
         assert (found.scores, found.pairs) == (report.scores, report.pairs)
-
-
-def test_gold_labels_are_needed(trained: Language):
-    doc = trained.make_doc("the plan")
-    with pytest.raises(SparseCRFError, match="SC640"):
-        find_mistakes(trained.get_pipe("sparse_crf"), [Example(doc, doc.copy())])

@@ -1,7 +1,6 @@
 """Spans that may overlap: a chain for each group of types, in one component."""
 
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,10 @@ from spacy.training import Example
 
 from spacy_sparsecrf.analysis.calibration import calibrate
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
-from spacy_sparsecrf.corpus.encoded import MISSING
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.subproblems import Part, chain_parts
 from spacy_sparsecrf.model.model import CRFModel
 
 from ..decoding.span_cases import SpanTriple, add_spans, spans_of
-from ..reference import random_problem
 
 NAME = "sparse_crf_spans"
 TEMPLATES = ["b:", "b:lower[0]", "u:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
@@ -188,27 +184,6 @@ def test_gold_of_chains():
     bad = add_spans(doc.copy(), [(0, 3, "PER"), (2, 4, "ORG")], "sc")
     with pytest.raises(SparseCRFError, match=r"SC422.*'c d', of type 'ORG'"):
         target.gold(Example(doc, bad))
-
-
-def test_parts_of_chains():
-    """Gold labels, and coordinates there and back."""
-    problem, _ = random_problem(1, 5, [5, 3])
-    labels = np.array([0, 1, 2, 3, MISSING, -2, -3, -4], np.int32)
-    sets = np.array([[1, 0, 0, 1, 0], [1, 1, 1, 0, 0], [1, 0, 1, 0, 1]], np.bool_)
-    encoded = replace(problem.corpus, labels=labels, sets=sets)
-    part = Part(encoded, 5)
-    first, second = chain_parts(part, [np.array([2, 0, 4]), np.array([1, 3])])
-    # Labels 0 and 1; 2; outside of both; missing; {0, 3}, {0, 2, 1} and {0, 2, 4}.
-    assert first.corpus.labels.tolist() == [1, 2, 0, 2, MISSING, 1, -3, MISSING]
-    assert second.corpus.labels.tolist() == [1, 0, 1, 1, MISSING, 1, 0, 1]
-    assert len(second.corpus.sets) == 0
-    known = np.arange(encoded.n_potential(5))
-    seen = [own.to_local(known) for own in (first, second)]
-    assert not ((seen[0] >= 0) & (seen[1] >= 0)).any()
-    for own, inner in zip((first, second), seen, strict=True):
-        n = own.corpus.n_potential(own.n_labels)
-        assert sorted(inner[inner >= 0].tolist()) == list(range(n))
-        assert (own.to_global(inner[inner >= 0]) == known[inner >= 0]).all()
 
 
 def test_some_labels_of_a_model(trained: Language):

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-from spacy.attrs import LIKE_NUM
 from spacy.language import Language
 from spacy.strings import StringStore
 from spacy.tokens import Doc
@@ -50,16 +49,6 @@ def test_a_norm_that_changes_is_seen(normed: Language):
     normed.vocab["fentovizes"].norm_ = "the"
     doc = Doc(normed.vocab, words=words)
     assert predicted(normed, [doc]) == plain(normed, [doc]) != before
-
-
-def test_a_language_s_like_num_that_is_replaced_is_seen(normed: Language, corpus: Corpus):
-    docs = docs_of(normed, corpus.dev)
-    pipe = normed.get_pipe("sparse_crf")
-    features = pipe.features(docs).hashes
-    assert predicted(normed, docs) == plain(normed, docs)
-    normed.vocab.lex_attr_getters[LIKE_NUM] = lambda text: text.startswith("the")
-    assert (pipe.features(docs).hashes != features).any()
-    assert predicted(normed, docs) == plain(normed, docs)
 
 
 def test_a_model_that_is_replaced_in_place_is_seen(

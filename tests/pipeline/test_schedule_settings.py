@@ -2,7 +2,6 @@
 
 import logging
 
-import numpy as np
 import pytest
 import spacy
 from confection import Config
@@ -89,41 +88,3 @@ def number():
     Token.set_extension("num", getter=lambda token: len(token.text) / 4.0)
     yield
     Token.remove_extension("num")
-
-
-@pytest.mark.parametrize("first", [False, True], ids=["value last", "value first"])
-@pytest.mark.parametrize("admit", ["tests", "labels"])
-@pytest.mark.parametrize(
-    ("early", "parents", "enters"),
-    [
-        (["b:", "u:lower[0]"], {}, 1),
-        (["b:", "u:lower[0]"], {"u:value(_.num)[0]": "b:"}, 1),
-        (["b:", "u:value(_.num)[0]"], {}, 0),
-    ],
-)
-@pytest.mark.usefixtures("number")
-def test_real_values_enter_with_the_stage_of_their_template(first, admit, early, parents, enters):
-    templates = ["b:", "u:lower[0]", "u:lower[-1]|lower[0]", "u:value(_.num)[0]"]
-    if first:
-        templates = templates[::-1]
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    stages = [
-        {"templates": early, "steps": 2},
-        {"templates": "*", "admit": admit, "parents": parents},
-    ]
-    nlp = pipeline(stages, features=features)
-    sentences = make_sentences(60, 1)
-    examples = examples_of(nlp, sentences)
-    nlp.initialize(lambda: examples)
-    training = nlp.get_pipe("sparse_crf")._session.training
-    corpus, kin = training._corpus, training._tree
-    assert len(corpus.value_tests) == 1
-    assert kin.stage[corpus.value_tests].tolist() == [enters]
-    of_tests = np.delete(kin.stage[: len(corpus.unigram_keys)], corpus.value_tests)
-    n_words = len({token.lower for example in examples for token in example.predicted})
-    assert np.count_nonzero(of_tests == 0) == (n_words if "u:lower[0]" in early else 0)
-    run_steps(nlp, examples, 30)
-    assert training.converged
-    assert accuracy(nlp, sentences) > 0.8
-    values = corpus.unigram_keys[corpus.value_tests]
-    assert np.isin(values, nlp.get_pipe("sparse_crf").model.unigram.keys).all()

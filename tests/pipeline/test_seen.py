@@ -9,7 +9,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.pipeline.training_state import Seen
+from spacy_sparsecrf.pipeline.seen import Seen
 
 from ..conftest import Corpus
 from ..toy import examples_of

@@ -1,15 +1,12 @@
 """The factories for entities and spans: what users of spaCy expect of them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.cli.init_config import fill_config
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
@@ -24,7 +21,6 @@ from ..decoding.span_cases import (
     spans_of,
     training_sentences,
 )
-from .test_component import environment
 
 # Docs of these tests have no tags, which the default templates of spans read.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
@@ -149,35 +145,6 @@ def test_one_label_too_few_is_there_anyway():
     assert pipe.label_data == ("B-X", "L-X", "O")
 
 
-def test_bytes_round_trip(fitted: Language):
-    other = spacy.blank("en")
-    other.add_pipe(fitted.pipe_names[0])
-    other.from_bytes(fitted.to_bytes())
-    name = fitted.pipe_names[0]
-    assert other.get_pipe(name).to_bytes() == fitted.get_pipe(name).to_bytes()
-    assert predicted(other) == predicted(fitted)
-
-
-IN_PROCESSES = """
-import sys
-import spacy
-from tests.pipeline.test_span_pipes import predicted
-
-if __name__ == "__main__":
-    for path in sys.argv[1:]:
-        nlp = spacy.load(path)
-        assert predicted(nlp, n_process=2, batch_size=5) == predicted(nlp), path
-"""
-
-
-def test_two_processes(trained_dirs: dict[str, Path], tmp_path: Path):
-    script = tmp_path / "in_processes.py"
-    script.write_text(IN_PROCESSES, encoding="utf8")
-    command = [sys.executable, str(script), *map(str, trained_dirs.values())]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment())
-    assert done.returncode == 0, done.stderr
-
-
 def test_spans_that_are_set_are_kept(fitted: Language):
     words, tags = held_out_sentences()[0]
     preset = [(0, 1, "OTHER")]
@@ -185,54 +152,3 @@ def test_spans_that_are_set_are_kept(fitted: Language):
     found = spans_of(kept, key_of(fitted))
     assert found[0] == preset[0]
     assert found[-1] == chunks_of(tags)[-1]
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_initialize_without_data(name: str):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe(name)
-    nlp.initialize()
-    assert pipe.labels == ()
-    with pytest.raises(SparseCRFError, match="SC201"):
-        nlp("A text.")
-    pipe.add_label("X")
-    assert len(nlp("A text.")) == 3
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_what_the_factories_declare(name: str):
-    nlp = spacy.blank("en")
-    nlp.add_pipe(name)
-    meta = nlp.get_pipe_meta(name)
-    key = "spans_sc" if name == "sparse_crf_spans" else "ents"
-    assert meta.assigns[0] == ("doc.spans" if name == "sparse_crf_spans" else "doc.ents")
-    assert meta.default_score_weights[f"{key}_f"] == 1.0
-    assert nlp.analyze_pipes()["problems"] == {name: []}
-
-
-@pytest.mark.parametrize("name", FACTORIES)
-def test_fill_config_writes_templates_and_target(name: str, tmp_path: Path):
-    text = f'[nlp]\nlang = "en"\npipeline = ["{name}"]\n[components]\n'
-    text += f'[components.{name}]\nfactory = "{name}"\n'
-    (tmp_path / "base.cfg").write_text(text, encoding="utf8")
-    _, filled = fill_config(tmp_path / "filled.cfg", tmp_path / "base.cfg", silent=True)
-    block = filled["components"][name]
-    assert block["target"]["scheme"] == "BILUO"
-    assert block["threshold"] == 0.0
-    assert "b:" in block["features"]["templates"]
-    expected = {"sparse_crf_ner": "ents_f", "sparse_crf_spans": "spans_sc_f"}[name]
-    assert filled["training"]["score_weights"][expected] == 1.0
-
-
-def test_debug_data_runs(fitted: Language, tmp_path: Path):
-    name = fitted.pipe_names[0]
-    config = fitted.config.copy()
-    docs = [example.reference for example in held_out(fitted)]
-    DocBin(docs=docs).to_disk(tmp_path / "data.spacy")
-    for part in ("train", "dev"):
-        config["paths"][part] = str(tmp_path / "data.spacy")
-    config.to_disk(tmp_path / "config.cfg")
-    command = [sys.executable, "-m", "spacy", "debug", "data", str(tmp_path / "config.cfg")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert "Traceback" not in done.stderr, done.stderr
-    assert name in done.stdout

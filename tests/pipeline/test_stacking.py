@@ -95,20 +95,6 @@ def test_labels_of_a_fold_are_those_of_a_model_that_has_not_seen_it(monkeypatch)
             assert found[i].tolist() == np.array(pipe.label_data)[ids].tolist()
 
 
-def test_predictions_do_not_depend_on_batches_or_storage(trained, tmp_path):
-    trained.to_disk(tmp_path)
-    pipes = [trained.get_pipe(NAME), spacy.load(tmp_path).get_pipe(NAME)]
-    again = pipeline(BASE + READING, {"folds": 3, "steps": 3}).from_bytes(trained.to_bytes())
-    assert again.get_pipe(NAME).to_bytes() == pipes[0].to_bytes()
-    docs = [example.predicted for example in examples_of(trained, 6, seed=4)]
-    docs.insert(2, Doc(trained.vocab))
-    other = spacy.blank("en").vocab
-    docs.insert(4, Doc(other, words=["so", "Xyz", "!"], sent_starts=[True, False, False]))
-    expected = [ids.tolist() for doc in docs for ids in pipes[0].predict([doc])]
-    for pipe in (*pipes, again.get_pipe(NAME)):
-        assert [ids.tolist() for ids in pipe.predict(docs)] == expected
-
-
 def test_probabilities_and_explanations_are_of_the_second_model(trained):
     pipe = trained.get_pipe(NAME)
     (doc,) = [example.predicted for example in examples_of(trained, 1, seed=5)]
@@ -121,17 +107,6 @@ def test_probabilities_and_explanations_are_of_the_second_model(trained):
     tests = {each.test for token in page.tokens for each in token.contributions}
     assert any(test.startswith("doc_majority[0]=U-") for test in tests)
     assert any("first[0]=U-PER" in line for line in pipe.dump())
-
-
-def test_a_changed_model_keeps_its_first_one(trained):
-    nlp = pipeline(BASE + READING, {"folds": 3, "steps": 3}).from_bytes(trained.to_bytes())
-    pipe = nlp.get_pipe(NAME)
-    before = pipe.model.first.to_bytes()
-    pipe.patch(["u\tlower[0]=so\t#\tO\t9.5"])
-    assert pipe.model.first.to_bytes() == before
-    pipe.add_label("ORG")
-    assert pipe.model.first.labels == pipe.label_data
-    assert nlp.evaluate(examples_of(nlp, 5, seed=2))["ents_f"] == 1.0
 
 
 def test_what_cannot_be_combined_is_refused(trained):

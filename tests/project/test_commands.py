@@ -3,10 +3,14 @@
 import importlib
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import srsly
+from spacy.cli.debug_config import debug_config
+from spacy.cli.init_config import fill_config
 from typer import Typer
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -106,3 +110,25 @@ def test_commands_run_on_toy_data(name: str, place: Path, monkeypatch: pytest.Mo
         if own:
             run(words, made)
     assert not made or all((place / x).exists() for x in command["outputs"])
+
+
+@pytest.mark.parametrize("config", sorted(PROJECT.glob("configs/*.cfg")), ids=lambda p: p.stem)
+def test_config_fills_and_is_valid(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_config(tmp_path / "filled.cfg", config, silent=True)
+    debug_config(tmp_path / "filled.cfg", overrides={})
+    assert "Config is valid" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_demo_runs_from_end_to_end(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    ignored = shutil.ignore_patterns("metrics", "corpus", "training", "packages", "project.lock")
+    shutil.copytree(PROJECT, project, ignore=ignored)
+    run = [sys.executable, "-m", "spacy", "project", "run", "all", str(project)]
+    run += ["--vars.train_words", "1000"]
+    subprocess.run(run, check=True)
+    assert srsly.read_json(project / "metrics" / "pronunciations.json")["phoneme_acc"] > 0.5
+    again = subprocess.run(run, check=True, capture_output=True, text=True)
+    assert again.stdout.count("nothing changed") == 4

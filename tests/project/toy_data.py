@@ -8,15 +8,7 @@ import numpy as np
 from ..toy import make_sentences
 
 PROJECT = Path(__file__).resolve().parents[2] / "project"
-
-SENTENCES = [
-    [["the", "DT", "B"], ["cat", "NN", "I"], ["sat", "VB", "O"]],
-    [["dogs", "NN", "B"]],
-    [["the", "DT", "B"], ["The", "DT", "I"], ["dog", "NN", "I"], ["5", "CD", "O"]],
-]
-LETTERS = [[[letter, letter.upper()] for letter in word] for word in ("abba", "cab", "a", "bac")]
 # Tokens have different numbers of these features.
-FLAGS = "b:", "u:lower[0]", "u:is_title[0]", "u:is_digit[0]"
 WORDS = "cat", "tack", "act", "back", "cab", "tab", "bat", "kit", "tick", "bit"
 _SOUNDS = {"c": "k", "k": "-"}
 

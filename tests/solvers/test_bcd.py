@@ -3,20 +3,17 @@
 import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.bcd.block_loss import BlockLayout
 from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
 from ..loss.test_blocks import single_test
 from ..reference import random_problem
 from .cases import working_loss as everything
-from .test_solvers import dense_weights, train
 
 
 @settings(max_examples=40, deadline=None)
@@ -40,18 +37,6 @@ def test_no_sweep_ascends(seed, n_labels, lengths, missing, penalty, scale, kapp
         solver.step(working, net, state)
         assert state.value <= before + 1e-12 * max(1.0, abs(before))
         assert np.isfinite(state.theta).all()
-
-
-@in_every_layout
-def test_minimiser_with_missing_labels_is_stationary(limits):
-    problem, _ = random_problem(65, 3, [6, 4, 7, 5], n_values=2, missing=0.2, n_bigram=3)
-    solver = BCD(tolerance=1e-6, window=0.0)
-    training = train(problem, 0.5, 0.1, solver, n_threads=1, limits=limits)
-    problem.theta = dense_weights(training, len(problem.theta))
-    value, gradient = problem.loss()
-    assert ElasticNet(0.5, 0.1).distance(problem.theta, gradient) <= 2e-6
-    reached = value + ElasticNet(0.5, 0.1).value(problem.theta)
-    assert training.objective == pytest.approx(reached, rel=1e-10)
 
 
 def test_weights_without_curvature_still_move():
@@ -90,20 +75,3 @@ def test_sweeps_do_not_depend_on_threads(limits):
     for _ in range(4):
         assert len({run.step() for run in runs}) == 1
     assert len({run.model().to_bytes() for run in runs}) == 1
-
-
-def test_a_step_reports_visits_and_leaves_the_last_weights_alone():
-    problem, _ = random_problem(70, 3, [9, 8, 10], n_values=3)
-    working, penalty, solver = everything(problem), ElasticNet(1e6, 0.0), BCD()
-    first = np.zeros(len(problem.theta))
-    state = solver.start(working, penalty, first)
-    report = solver.step(working, penalty, state)
-    layout = working.derived(BlockLayout)
-    visits = sum(
-        len(set(layout.sequence_of[layout.tokens.indices[a:b]]))
-        for a, b in itertools.pairwise(layout.tokens.indptr)
-    )
-    assert report.passes == visits / 3
-    assert report.converged
-    assert report.n_active == 0
-    assert state.theta is not first

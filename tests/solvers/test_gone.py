@@ -10,8 +10,9 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.solvers.newton.orthant_newton import OrthantNewton
 from spacy_sparsecrf.training.training import Training
 
+from ..conftest import Corpus
 from ..reference import random_problem
-from ..toy import examples_of
+from ..toy import docs_of, examples_of, tags_of
 
 # As the config of a pipeline has it that was saved when the solver was there.
 SOLVER = {
@@ -30,45 +31,23 @@ SOLVER = {
 }
 
 
-SENTENCES = [
-    (["the", "plan", "fails"], ["DT", "NN", "VB"]),
-    (["plan", "the", "trip"], ["VB", "DT", "NN"]),
-    (["a", "trip"], ["DT", "NN"]),
-]
-
-
-@pytest.fixture
-def stored(tmp_path: Path) -> tuple[Path, list[str]]:
-    """A stored pipeline whose config names the solver, and what it predicted."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "l1": 0.1})
-    examples = examples_of(nlp, SENTENCES)
-    nlp.initialize(lambda: examples)
-    for _ in range(5):
-        nlp.update(examples)
-    nlp.to_disk(tmp_path / "saved")
-    path = tmp_path / "saved" / "config.cfg"
-    config = Config().from_disk(path, interpolate=False)
+def test_what_it_trained_predicts_and_is_not_trained_again(
+    trained_dir: Path, corpus: Corpus, tmp_path: Path
+):
+    plain = spacy.load(trained_dir)
+    expected = tags_of(list(plain.pipe(docs_of(plain, corpus.dev))))
+    plain.to_disk(tmp_path / "saved")
+    config = Config().from_disk(tmp_path / "saved" / "config.cfg", interpolate=False)
     config["components"]["sparse_crf"]["solver"] = SOLVER
-    config.to_disk(path)
-    return path.parent, [token.tag_ for token in nlp("the plan fails a trip")]
-
-
-def test_what_it_trained_is_loaded_and_predicts(stored, tmp_path: Path):
-    path, predicted = stored
-    nlp = spacy.load(path)
-    assert isinstance(nlp.get_pipe("sparse_crf").solver, OrthantNewton)
-    assert [token.tag_ for token in nlp("the plan fails a trip")] == predicted
-    nlp.to_disk(tmp_path / "again")
-    again = spacy.load(tmp_path / "again")
-    assert again.config["components"]["sparse_crf"]["solver"] == SOLVER
-    assert [token.tag_ for token in again("the plan fails a trip")] == predicted
-
-
-def test_what_it_trained_is_not_trained_again(stored):
-    nlp = spacy.load(stored[0])
+    config.to_disk(tmp_path / "saved" / "config.cfg")
+    for source, target in ("saved", "again"), ("again", "last"):
+        nlp = spacy.load(tmp_path / source)
+        assert isinstance(nlp.get_pipe("sparse_crf").solver, OrthantNewton)
+        assert nlp.config["components"]["sparse_crf"]["solver"] == SOLVER
+        assert tags_of(list(nlp.pipe(docs_of(nlp, corpus.dev)))) == expected
+        nlp.to_disk(tmp_path / target)
     with pytest.raises(SparseCRFError, match=r"SC396.*OrthantNewton.*OWLQN\.v1.*NewtonCG\.v1"):
-        nlp.initialize(lambda: examples_of(nlp, SENTENCES))
+        nlp.initialize(lambda: examples_of(nlp, corpus.train))
 
 
 @pytest.mark.parametrize("l1", [0.5, 0.0])

@@ -16,7 +16,6 @@ from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
@@ -171,24 +170,6 @@ def test_no_pass_lowers_the_dual_nor_exceeds_the_objective(
         assert (state.steps > 0.0).all() and (state.steps <= 1.0).all()
 
 
-@pytest.mark.parametrize("n_labels", [1, 2, 9])
-@pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [3000, 1]])
-def test_corpora_at_the_edges(n_labels, lengths):
-    problem, _ = random_problem(307, n_labels, lengths, n_values=3)
-    # A step can be long where l2 is large beside a sequence's features.
-    l2 = 10.0 * max(lengths)
-    working, penalty, solver = everything(problem.corpus, n_labels), ElasticNet(0.0, l2), OEG()
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    for _ in range(150):
-        report = solver.step(working, penalty, state)
-        if report.optimality <= 1e-6:
-            break
-    assert report.optimality <= 1e-6
-    assert report.objective == pytest.approx(state.dual, rel=1e-9, abs=1e-9)
-    if n_labels == 1:
-        assert report.objective == pytest.approx(0.0, abs=1e-9)
-
-
 def test_first_weights_give_the_first_distributions():
     problem, working, penalty = make("weighted", 1.0)
     best = smooth_minimum(problem, 0.0, 1.0)[1]
@@ -221,16 +202,6 @@ def test_the_working_set_does_not_change_the_distributions():
     assert again.n_passes == 0 and len(again.theta) == len(source)
     before = moved.dual
     assert solver.step(part, penalty, moved).objective >= moved.dual > before
-
-
-def test_other_solvers_may_use_the_same_loss():
-    problem, working, penalty = make("weighted", 1.0)
-    state = OEG().start(working, penalty, np.zeros_like(problem.theta))
-    other = SAG().start(working, penalty, np.zeros_like(problem.theta))
-    alone = SAG().start(make("weighted", 1.0)[1], penalty, np.zeros_like(problem.theta))
-    for _ in range(2):
-        OEG().step(working, penalty, state)
-        assert SAG().step(working, penalty, other) == SAG().step(working, penalty, alone)
 
 
 def test_steps_that_never_gain_leave_the_distribution():

@@ -1,26 +1,28 @@
 """SAG and SAGA: their way to the minimum, their state, their memory."""
 
 import copy
-import gc
-import weakref
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.solvers.sag.sag_updates import (
+    Pending,
+    Steps,
+    repeat_steps,
+)
 
-from ..data import DATA, needs
-from ..reference import random_problem
-from .cases import LENGTHS, everything
-
-OCR = DATA / "ocr-letters.npz"
+from ..kernels.kernel_functions import compiled
+from ..loss.layouts import in_every_layout
+from ..reference import Problem, random_problem
+from .cases import LENGTHS, METHODS, SAMPLINGS, everything
+from .test_sgd import example_loss
 
 
 def test_sums_of_stored_gradients_do_not_drift_and_follow_the_working_set():
@@ -99,57 +101,178 @@ def test_steps_that_are_too_long_are_shortened():
     assert report.objective < working.value_and_grad(np.zeros_like(problem.theta))[0]
 
 
-def test_memory_lasts_as_long_as_its_loss():
-    problem, _ = random_problem(90, 3, LENGTHS)
-    working, solver = everything(problem.corpus, 3), SAG()
-    solver.start(working, ElasticNet(0.0, 1.0), problem.theta)
-    memory = weakref.ref(working.derived(StoredGradients))
-    assert working.derived(StoredGradients) is memory()
-    del working
-    gc.collect()
-    assert memory() is None
+# The iterates of SAG and SAGA against a reference that stores whole gradients.
 
 
-def ocr_corpus(n_words: int) -> EncodedCorpus:
-    """The first words of the handwritten ones: pixels that are on, and the previous label."""
-    data = np.load(OCR)
-    used = data["word_id"] < n_words
-    pixels = data["pixels"][used].astype(np.uint64)
-    starts = np.flatnonzero(np.diff(data["word_id"][used], prepend=-1))
-    n_tokens, n_pixels = pixels.shape
-    hashes = pixels * np.arange(1, n_pixels + 1, dtype=np.uint64)
-    observations = Observations(
-        hashes=np.column_stack((hashes, np.full(n_tokens, n_pixels + 1, np.uint64))),
-        offsets=np.append(starts, n_tokens).astype(np.int64),
-        unigram_columns=np.arange(n_pixels, dtype=np.int32),
-        bigram_columns=np.array([n_pixels], dtype=np.int32),
-        start_label=False,
-    )
-    builder = CorpusBuilder()
-    builder.add(observations, data["label"][used].astype(np.int32))
-    return builder.build()
+@dataclass
+class Reference:
+    """Stores the whole gradient of each sequence, changes all weights at each draw."""
+
+    problem: Problem
+    # Sequences of the corpus, in the order in which the solver counts them.
+    sequences: list[int]
+    sampling: str
+    method: str
+    penalty: ElasticNet
+    revisit: float
+    theta: np.ndarray
+    common: float = 1.0
+    order: list[int] = field(init=False)
+    slopes: np.ndarray = field(init=False)
+    curvatures: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slopes = np.zeros((len(self.sequences), len(self.theta)))
+        self.curvatures = np.zeros(len(self.sequences))
+
+    def evaluate(self, s: int, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        weight = self.problem.corpus.weights[self.sequences[s]]
+        value, gradient = example_loss(self.problem, self.sequences[s], theta)
+        return weight * value, weight * gradient
+
+    def share(self) -> float:
+        """How likely the next draw is by curvature."""
+        n_seen = np.count_nonzero(self.curvatures)
+        shares = {"uniform": 0.0, "nus*": 0.5, "nus": 0.5 * n_seen / len(self.sequences)}
+        return shares[self.sampling] if n_seen else 0.0
+
+    def draw(self, numbers: np.ndarray) -> tuple[int, float]:
+        """A sequence, and its probability."""
+        n, share, seen = len(self.sequences), self.share(), self.curvatures > 0.0
+        by_curvature = share * self.curvatures / max(self.curvatures.sum(), 1e-300)
+        others = np.full(n, (1.0 - share) / n)
+        if self.sampling == "nus":
+            others = np.where(seen, share / max(seen.sum(), 1), 1.0 / n)
+        np.testing.assert_allclose((by_curvature + others).sum(), 1.0, rtol=1e-12)
+        if numbers[0] < share:
+            sums = np.cumsum(self.curvatures)
+            s = int(np.searchsorted(sums, numbers[1] * sums[-1], side="right"))
+        elif self.sampling != "nus":
+            s = int(numbers[1] * n)
+        elif numbers[0] < 2.0 * share:
+            s = self.order[int(numbers[1] * seen.sum())]
+        else:
+            place = int(seen.sum() + numbers[1] * (n - seen.sum()))
+            s, first = self.order[place], int(seen.sum())
+            self.order[place], self.order[first] = self.order[first], s
+        return s, float(by_curvature[s] + others[s])
+
+    def begin_pass(self) -> None:
+        """Sequences that were seen come first."""
+        self.order = sorted(range(len(self.sequences)), key=lambda s: self.curvatures[s] == 0.0)
+
+    def first_estimate(self, s: int) -> float:
+        if self.sampling == "uniform":
+            return self.common
+        if self.curvatures[s] > 0.0:
+            return self.revisit * self.curvatures[s]
+        if self.sampling == "nus*" and self.curvatures.any():
+            return 0.5 * self.curvatures[self.curvatures > 0.0].mean()
+        return 1.0
+
+    def search(self, s: int, gradient: np.ndarray) -> float:
+        curvature, norm = self.first_estimate(s), gradient @ gradient
+        value, _ = self.evaluate(s, self.theta)
+        while True:
+            trial, _ = self.evaluate(s, self.theta - gradient / curvature)
+            if trial < value - norm / (2.0 * curvature):
+                return curvature
+            curvature *= 2.0
+
+    def step(self, numbers: np.ndarray) -> None:
+        n, decay, share = len(self.sequences), self.penalty.l2 / len(self.sequences), self.share()
+        s, probability = self.draw(numbers)
+        (_, gradient), old = self.evaluate(s, self.theta), self.slopes[s].copy()
+        total = self.slopes.sum(axis=0)
+        self.curvatures[s] = self.search(s, gradient)
+        self.slopes[s] = gradient
+        largest = self.curvatures.max()
+        if self.sampling == "uniform":
+            largest = self.curvatures[s]
+            self.common = largest * 2.0 ** (-1.0 / n)
+        seen = self.curvatures[self.curvatures > 0.0]
+        alpha = (1.0 - share) / (largest + decay) + share / (seen.mean() + decay)
+        if self.method == "sag":
+            m, direction = len(seen), self.slopes.sum(axis=0) / len(seen)
+        else:
+            alpha = 1.0 / (4.0 / alpha + n * decay)
+            m, direction = n, (gradient - old) / (n * probability) + total / n
+        moved = (1.0 - alpha * decay) * self.theta - alpha * direction
+        least = alpha * self.penalty.l1 / m
+        self.theta = np.sign(moved) * np.maximum(np.abs(moved) - least, 0.0)
 
 
-def passes_to(corpus: EncodedCorpus, sampling: str, target: float, most: float) -> float:
-    """Passes of SAG until the objective is at most `target`, those of searches included."""
-    working, penalty, solver = everything(corpus, 26), ElasticNet(0.0, 1.0), SAG(sampling=sampling)
-    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
-    passes = 0.0
-    while state.value > target and passes < most:
-        passes += solver.step(working, penalty, state).passes
-    return passes
+def assert_equal_to_reference(
+    problem: Problem, sampling: str, method: str, penalty: ElasticNet, **options: Limits
+) -> None:
+    working = everything(problem.corpus, problem.n_labels, **options)
+    solver = SAG(sampling=sampling, method=method, seed=3)
+    state = solver.start(working, penalty, problem.theta)
+    n = len(state.curvatures)
+    # Sequences are told by their weights.
+    weights = working.space.lattice.weights[:n]
+    sequences = [int(np.flatnonzero(problem.corpus.weights == w)[0]) for w in weights]
+    theta = problem.theta.copy()
+    reference = Reference(problem, sequences, sampling, method, penalty, solver.revisit, theta)
+    for epoch in range(3):
+        report = solver.step(working, penalty, state)
+        reference.begin_pass()
+        for numbers in np.random.default_rng([3, epoch]).random((n, 2)):
+            reference.step(numbers)
+        np.testing.assert_allclose(state.curvatures, reference.curvatures, rtol=1e-9)
+        np.testing.assert_allclose(state.theta, reference.theta, atol=1e-10)
+        np.testing.assert_allclose(state.total, reference.slopes.sum(axis=0), atol=1e-10)
+        at = Problem(problem.corpus, problem.n_labels, state.theta)
+        value, gradient = at.loss()
+        assert report.objective == pytest.approx(value + penalty.value(state.theta), rel=1e-10)
+        np.testing.assert_allclose(state.gradient, gradient + penalty.l2 * state.theta, atol=1e-9)
+    assert state.caution == 1.0
 
 
-@needs(OCR)
-def test_non_uniform_sampling_needs_no_more_passes_on_letters():
-    # lambda = 1 / n, as in the paper: l2 = 1.
-    corpus = ocr_corpus(200)
-    best = Training(corpus, list(map(str, range(26))), OWLQN(window=0.0), l1=0.0, l2=1.0)
-    for _ in range(60):
-        if best.step().converged:
-            break
-    assert best.converged
-    target = best.objective * (1.0 + 1e-6)
-    uniform = passes_to(corpus, "uniform", target, 400.0)
-    assert uniform < 400.0
-    assert passes_to(corpus, "nus*", target, 400.0) <= uniform
+@pytest.mark.parametrize("l1", [0.0, 0.4])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method, l1):
+    problem, _ = random_problem(71, 3, LENGTHS, weighted=True, n_bigram=3, scale=0.3)
+    assert_equal_to_reference(problem, sampling, method, ElasticNet(l1, 0.5))
+
+
+@in_every_layout
+@pytest.mark.parametrize(
+    "options",
+    [{"missing": 0.3}, {"start_label": False, "n_bigram": 3}, {"n_bigram": 0}, {"n_unigram": 0}],
+)
+def test_iterates_of_all_kinds_of_problems(options, limits):
+    problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
+    assert_equal_to_reference(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
+
+
+# The parts of SAG: steps made up for, the forward recursion alone, draws in proportion.
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.3])
+@pytest.mark.parametrize("decay", [0.0, 0.2])
+def test_missed_steps_are_made_up_for(l1, decay):
+    rng = np.random.default_rng(73)
+    n_steps, n_weights = 40, 3000
+    alphas, counts = rng.uniform(0.05, 0.6, n_steps), rng.integers(1, 9, n_steps)
+    shrunk, moved = np.zeros(n_steps + 1), np.zeros(n_steps + 1)
+    for i, (alpha, m) in enumerate(zip(alphas, counts, strict=True)):
+        shrunk[i + 1] = shrunk[i] + np.log1p(-alpha * decay)
+        moved[i + 1] = (1.0 - alpha * decay) * moved[i] + alpha / m
+    theta = rng.normal(size=n_weights) * (rng.random(n_weights) < 0.8)
+    total = 0.8 * rng.normal(size=n_weights)
+    expected, first, last = theta.copy(), 7, 33
+    crossed = np.zeros(n_weights, dtype=bool)
+    for alpha, m in zip(alphas[first:last], counts[first:last], strict=True):
+        drawn = (1.0 - alpha * decay) * expected - alpha / m * total
+        before = expected
+        expected = np.sign(drawn) * np.maximum(np.abs(drawn) - alpha / m * l1, 0.0)
+        crossed |= expected * before <= 0.0
+    pending = Pending(theta, total, l1, Steps(np.array([first]), shrunk, moved))
+    compiled(repeat_steps)(0, n_weights, first, last, pending)
+    np.testing.assert_allclose(theta, expected, atol=1e-12)
+    assert crossed.any() and not crossed.all()
+    if l1 > 0.0:
+        np.testing.assert_array_equal(theta == 0.0, expected == 0.0)
+        assert 0 < np.count_nonzero(theta) < n_weights

@@ -171,25 +171,11 @@ def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, options, l
     problem.theta = theta
     _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
     assert ElasticNet(l1, l2).distance(theta, gradient) <= 1e-6
+    # But for ties, on the border of being active.
+    idle = np.abs(gradient) < l1 - 1e-3
+    assert not theta[idle].any() and idle.any() == (l1 > 0.0)
     if l2 >= 0.01:
         np.testing.assert_allclose(theta, expected, atol=1e-3)
-
-
-@pytest.mark.parametrize("solver", ALL_SOLVERS)
-def test_active_sets_agree_up_to_ties(solver):
-    l1, l2 = 0.5, 0.1
-    skip_where_refused(solver, l1)
-    problem, _ = random_problem(33, 3, [6, 4, 7, 5, 8], n_values=4)
-    kind = kind_of(solver)
-    problem.theta = best = smooth_minimum(problem, l1, l2, kind)[1]
-    _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
-    theta = dense_weights(train(problem, l1, l2, precise(solver), kind=kind), len(best))
-    # A tie: on the border of being active.
-    active, idle = np.abs(best) > 1e-3, np.abs(gradient) < l1 - 1e-3
-    assert active.sum() + idle.sum() > 0.9 * len(best)
-    assert active.any() and idle.any()
-    assert (np.sign(theta[active]) == np.sign(best[active])).all()
-    assert not theta[idle].any()
 
 
 @pytest.mark.parametrize(
@@ -218,20 +204,6 @@ def test_convergence_is_linear(solver):
     middle = len(logs) // 2
     if not is_dual:
         assert logs[-1] - logs[middle] < 0.6 * (logs[middle] - logs[0])
-
-
-@pytest.mark.parametrize(("precision", "width"), [("float64", 8), ("float32", 4)])
-@pytest.mark.parametrize(("n_bigram", "n_groups"), [(0, 0), (1, 12)])
-def test_memory_is_of_the_size_that_is_documented(n_bigram, n_groups, precision, width):
-    problem, _ = random_problem(87, 3, [6, 5, 4] * 4, n_bigram=n_bigram)
-    working = working_loss(problem, precision=precision)
-    start = working, ElasticNet(0.0, 1.0), np.zeros(len(working.coordinates))
-    sag, oeg = SAG().start(*start), OEG().start(*start)
-    # 60 tokens; 3 labels, which are padded to 8.
-    size = width * 8 * (60 + n_groups * 3)
-    assert sag.nodes.nbytes + sag.pairs.nbytes == size
-    points = oeg.node_theta, oeg.pair_theta, oeg.nodes, oeg.pairs
-    assert sum(array.nbytes for array in points) == 2 * size
 
 
 @pytest.mark.slow
@@ -278,20 +250,6 @@ def test_every_outer_iteration_lowers_the_objective(classic):
     values = [training.step().objective for _ in range(15)]
     assert all(b <= a for a, b in itertools.pairwise(values))
     assert values[-1] < values[0]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_training_continues_from_a_model_at_its_objective(dtype):
-    problem, _ = random_problem(27, 4, [9, 8, 10, 3] * 3, n_bigram=3, n_values=5)
-    names = list("abcd")
-    first = Training(problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype)
-    first.step()
-    second = Training(
-        problem.corpus, names, OWLQN(), l1=0.5, l2=0.1, dtype=dtype, init=first.model()
-    )
-    rel = 1e-13 if dtype == "float64" else 1e-6
-    assert second.objective == pytest.approx(first.objective, rel=rel)
-    assert second.model().to_bytes() == first.model().to_bytes()
 
 
 @pytest.mark.parametrize("n_pairs", [0, 3, 4, 11])
@@ -352,8 +310,6 @@ def test_rprop_survives_a_point_without_finite_objective():
         ("l2", 30, 1e-10),
         ("en", 60, 1e-8),
         ("l1", 25, 3e-5),
-        ("l1x", 25, 3e-5),
-        ("en5", 25, 3e-5),
     ],
 )
 def test_optimum_equals_the_independent_programs(case, n_steps, rel):

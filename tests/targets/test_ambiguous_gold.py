@@ -14,7 +14,6 @@ from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, local_log_probabilities, with_before
@@ -68,17 +67,6 @@ def test_several_gold_labels_are_refused(solver, settings, message):
 # Pipelines
 
 
-class Given(TokenAttribute):
-    """Gold labels as they are given, by the first word of a Doc."""
-
-    def __init__(self, gold):
-        super().__init__()
-        self.by_word = gold
-
-    def gold(self, example):
-        return self.by_word[example.predicted[0].text]
-
-
 def pipeline(**target: str) -> Language:
     kind = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", **target}
     return blank_with(l1=0.1, target=kind)
@@ -116,31 +104,8 @@ def test_without_a_separator_tags_are_as_they_are():
     assert nlp.get_pipe("sparse_crf").labels == ("DT", "NN|VB")
 
 
-def test_a_target_may_give_any_labels():
-    nlp = pipeline()
-    gold = {"a": ["X", ("Y", "Z"), None, ()], "b": [("Z", "Y", "Y"), ("X", ""), "", ("", None)]}
-    nlp.get_pipe("sparse_crf").target = Given(gold)
-    texts = [("a b c d", "A A A A"), ("b c d e", "A A A A")]
-    nlp.initialize(lambda: examples_with(nlp, *texts))
-    assert nlp.get_pipe("sparse_crf").labels == ("X", "Y", "Z")
-    assert corpus_of(nlp).labels.tolist() == [0, -2, -1, -1, -2, 0, -1, -1]
-    assert corpus_of(nlp).sets.tolist() == [[False, True, True]]
-
-
 def test_an_unknown_alternative_is_refused_where_labels_are_given():
     nlp = pipeline(alternatives="|")
     pipe = nlp.get_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match="SC206.*'VB'"):
         pipe.initialize(lambda: examples_with(nlp, ("a b", "DT NN|VB")), labels=["NN", "DT"])
-
-
-def test_labels_in_any_order_keep_their_sets():
-    nlp = pipeline(alternatives="|")
-    pipe = nlp.get_pipe("sparse_crf")
-    examples = examples_with(nlp, ("a b c", "DT NN|VB VB|DT"))
-    pipe.initialize(lambda: examples, labels=["VB", "NN", "X", "DT"])
-    assert corpus_of(nlp).labels.tolist() == [3, -2, -3]
-    assert corpus_of(nlp).sets.tolist() == [
-        [True, True, False, False],
-        [True, False, False, True],
-    ]

@@ -105,20 +105,6 @@ def test_given_morphology_gets_its_normal_form():
     assert TokenAttribute("tag").complete(["B=2,1|A=x"]) == ("B=2,1|A=x",)
 
 
-def test_a_pipeline_learns_morphology():
-    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "morph"}
-    nlp = blank_with(target=target, scorer={"@scorers": "spacy.morphologizer_scorer.v1"})
-    pipe = nlp.get_pipe("sparse_crf")
-    reference = Doc(nlp.vocab, words=WORDS, morphs=[NOUN, "_", "Tense=Past"])
-    examples = [Example(Doc(nlp.vocab, words=WORDS), reference)] * 10
-    train(nlp, examples)
-    assert pipe.labels == pipe.label_data == (NOUN, "Tense=Past", "_")
-    assert pipe.add_label("Number=Sing|Case=Nom") == 0
-    doc = nlp(Doc(nlp.vocab, words=WORDS))
-    assert [str(token.morph) for token in doc] == [NOUN, "", "Tense=Past"]
-    assert nlp.evaluate(examples)["morph_acc"] == 1.0
-
-
 # Extension attributes
 
 

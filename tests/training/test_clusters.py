@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import spacy
 from scipy.special import logsumexp
 
 from spacy_sparsecrf.decoding.decoder import Decoder
@@ -19,7 +18,6 @@ from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
 from ..solvers.test_solvers import ALL_SOLVERS, LOCAL_SOLVERS
-from ..toy import accuracy, docs_of, examples_of, tags_of, train
 
 N_LABELS = 7
 OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]
@@ -133,35 +131,6 @@ def test_parts_add_up_to_the_loss_of_the_whole(clusters, options):
     np.testing.assert_allclose(gradient, twin_gradient(problem, mu, bounds), atol=1e-7)
 
 
-@pytest.mark.parametrize("clusters", [1, 2, 3, 5, 7])
-def test_each_weight_is_in_one_part(clusters):
-    problem, mu = make_problem(n_values=9)
-    everything = np.arange(len(mu) * (N_LABELS + clusters))
-    owners = np.zeros(len(everything), int)
-    for part, loss in make_parts(problem, cluster_bounds(N_LABELS, clusters)):
-        inner = part.to_local(everything)
-        own = inner >= 0
-        owners += own
-        np.testing.assert_array_equal(part.to_global(inner[own]), everything[own])
-        np.testing.assert_array_equal(np.sort(inner[own]), loss.all_coordinates())
-        counts = np.bincount(part.corpus.uni_indices)
-        assert np.all(np.diff(counts) <= 0)
-    assert owners.max() == 1
-    # Not in any: a test in a cluster where it does not occur, or that has one label.
-    assert (0 < owners.sum() < len(owners)) == (clusters > 1)
-
-
-@pytest.mark.parametrize("clusters", [1, N_LABELS])
-def test_one_cluster_and_one_for_each_label_are_the_plain_model(clusters):
-    problem, _ = make_problem()
-    plain, found = (finished(make_training(problem, n, precise())) for n in (0, clusters))
-    assert found.objective == pytest.approx(plain.objective, rel=1e-9)
-    assert found.n_potential == plain.n_potential + (clusters == 1) * len(
-        problem.corpus.unigram_keys
-    )
-    np.testing.assert_allclose(found.weights[1], plain.weights[1], atol=1e-5)
-
-
 @pytest.mark.parametrize("solver", ["owlqn", "rprop+", *LOCAL_SOLVERS])
 @pytest.mark.parametrize(("l1", "l2"), [(0.3, 0.05), (0.0, 0.5)])
 def test_training_reaches_the_minimiser_of_the_whole(solver, l1, l2):
@@ -178,22 +147,6 @@ def test_training_reaches_the_minimiser_of_the_whole(solver, l1, l2):
     assert penalty.distance(mu.reshape(-1), gradient) <= 2e-5
     assert np.count_nonzero(mu[:, :N_LABELS]) > 0
     assert np.count_nonzero(mu[:, N_LABELS:]) > 0
-
-
-def test_reports_are_of_all_parts():
-    problem, _ = make_problem()
-    training = make_training(problem, 3)
-    assert training.objective == np.inf
-    assert training.model().n_active == 0
-    report = training.step()
-    # The epochs of the warm start.
-    assert report.passes == pytest.approx(4)
-    assert report.objective == training.objective
-    assert report.n_active == training.model().n_active
-    while not report.converged:
-        last, report = report, training.step()
-        assert report.objective <= last.objective
-    assert training.converged
 
 
 @pytest.mark.parametrize("clusters", [2, 3, 7])
@@ -233,32 +186,6 @@ def test_a_label_that_is_added_joins_the_last_cluster():
     assert np.all(after[:, 7] > 0.0)
 
 
-def test_labels_without_tokens_have_no_weights():
-    problem, _ = make_problem()
-    problem.corpus.labels[problem.corpus.labels < 4] = 4
-    training = finished(make_training(problem, 3))
-    mu = dense_weights(training, problem, 3)
-    assert np.count_nonzero(mu[:, :4]) == 0
-    assert np.count_nonzero(mu[:, 4:7]) > 0
-
-
-def test_training_continues_from_weights():
-    problem, _ = make_problem()
-    plain, first = (finished(make_training(problem, n, precise())) for n in (0, 3))
-    later = make_training(problem, 3, init=first.model())
-    assert later.objective == pytest.approx(first.objective, rel=1e-12)
-    assert later.model().to_bytes() == first.model().to_bytes()
-    # Weights of labels given their clusters are also those of labels, but not the other way round.
-    starts = [make_training(problem, n, init=m.model()) for n, m in ((3, plain), (0, first))]
-    for training, expected in zip(starts, (first, plain), strict=True):
-        assert training.model().n_active > 0
-        assert finished(training).objective == pytest.approx(expected.objective, rel=1e-4)
-    # Other clusters: their weights are left out.
-    other = make_training(problem, 2, init=first.model())
-    assert 0 < other.model().n_active < first.model().n_active
-    assert max(other.weights[0] % (N_LABELS + 2)) < N_LABELS
-
-
 def test_what_cannot_be_clustered_is_refused():
     problem, _ = random_problem(84, 3, [4, 3])
     for kind in ("chain", "memm"):
@@ -278,28 +205,3 @@ def test_unsound_clusters_are_refused_even_with_a_fitting_digest(bounds):
     meta, arrays = model_file.read(CRFModel(["a", "b"], kind="maxent", bounds=(0, 2)).to_bytes())
     with pytest.raises(SparseCRFError, match="SC314.*clusters"):
         CRFModel().from_bytes(model_file.write({**meta, "bounds": bounds}, arrays))
-
-
-@pytest.mark.parametrize("solver", ["OWLQN", "SCGIS"])
-def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, solver):
-    config = {
-        "model": "maxent",
-        "clusters": 2,
-        "n_threads": 1,
-        "features": {
-            "@crf_features": "spacy_sparsecrf.Templates.v1",
-            "templates": ["u:suffix(4)[0]", "u:lower[0]"],
-        },
-        "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"},
-    }
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config=config)
-    examples = examples_of(nlp, corpus.train)
-    losses = train(nlp, examples, 4)
-    assert losses[-1] < losses[0]
-    nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    assert again.get_pipe("sparse_crf").model.bounds == (0, 2, 5)
-    docs = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, again)]
-    assert docs[0] == docs[1]
-    assert accuracy(again, corpus.dev) > 0.9

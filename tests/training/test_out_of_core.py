@@ -2,7 +2,6 @@
 
 import copy
 import os
-import shutil
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,29 +11,20 @@ import numpy as np
 import pytest
 import spacy
 from spacy.training import Example
-from spacy.training.initialize import init_nlp
-from spacy.util import load_config
 
 import spacy_sparsecrf.corpus.arrays as arrays
 from spacy_sparsecrf.corpus.arrays import MEMORY, Files
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.corpus.files import read_corpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_tests
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training import training as training_module
 from spacy_sparsecrf.training.training import Training
 
-from ..conftest import SHIPPED_CONFIG, Corpus
 from ..corpus.file_cases import SMALL_PARTS, cut_small, full_disk, train
-from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
 from ..toy import blank_with, examples_of, make_sentences, run_steps
-from .learning_cases import admitted_alone, partial_problem
+from .learning_cases import partial_problem
 
 PROBLEMS = {
     "complete": lambda: random_problem(0, 5, [7, 0, 3, 1, 9, 4] * 12)[0],
@@ -94,18 +84,11 @@ def test_values_gradients_and_screening_are_the_same_bits(tmp_path: Path, case, 
         np.testing.assert_array_equal(a, b)
 
 
-def test_only_one_block_has_residuals(tmp_path: Path):
-    in_memory, in_files = (loss.space for loss in losses(PROBLEMS["complete"](), tmp_path))
-    n_tokens = in_memory.lattice.n_tokens
-    assert len(in_memory.residual) == n_tokens
-    assert len(in_files.residual) == len(in_files.alpha) < n_tokens / 3
-    np.testing.assert_array_equal(in_memory.test_counts, in_files.test_counts)
-
-
-@pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize(
-    ("solver", "l1"),
-    [(name, 0.3) for name in SOLVERS] + [(name, 0.0) for name in DENSE_SOLVERS],
+    ("solver", "l1", "n_threads"),
+    [(name, 0.3, 1) for name in SOLVERS]
+    + [(name, 0.0, 1) for name in DENSE_SOLVERS]
+    + [("OWLQN", 0.3, 3), ("SGD", 0.0, 3)],
 )
 def test_models_are_the_same_bytes(tmp_path: Path, solver: str, l1: float, n_threads: int):
     problem = PROBLEMS["complete"]()
@@ -174,7 +157,6 @@ TEMPLATES = {
     "@crf_features": "spacy_sparsecrf.Templates.v1",
     "templates": ["b:", "*:lower[0]", "*:lower[-1]|lower[0]", "u:suffix(2)[0]"],
 }
-LENGTHS = [5, 3, 0, 1, 8, 2] * 8
 TARGET = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "tag", "alternatives": "|"}
 CONFIGS = [
     {},
@@ -202,25 +184,6 @@ def test_a_component_learns_the_same(tmp_path: Path, monkeypatch, batch_size: in
     assert os.listdir(tmp_path / "a" / "b") == ["encoded"]
     if "label_weights" in config.get("learning", {}):
         assert in_memory[1] != train(examples, None, features=TEMPLATES)[1]
-
-
-def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path):
-    examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
-    models = []
-    for cache_dir in (None, tmp_path / "corpus", None):
-        nlp = spacy.blank("en")
-        pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-        path = tmp_path / "checkpoint"
-        pipe.initialize(lambda: examples, nlp=nlp, cache_dir=cache_dir, checkpoint=path)
-        # What was done before is told again, without being done.
-        run_steps(nlp, examples, 2 * len(models) + 2)
-        pipe.predict([examples[0].predicted])
-        models.append(pipe.model.to_bytes())
-    path.unlink()
-    pipe.initialize(lambda: examples, nlp=nlp)
-    run_steps(nlp, examples, 6)
-    pipe.predict([examples[0].predicted])
-    assert models[-1] == pipe.model.to_bytes()
 
 
 def test_settings_that_need_memory_are_refused_first(tmp_path: Path):
@@ -261,16 +224,6 @@ def test_a_failure_while_reading_leaves_nothing(tmp_path: Path):
     assert os.listdir(tmp_path) == []
 
 
-def test_the_config_names_the_directory(corpus: Corpus, tmp_path: Path):
-    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
-    config["initialize"]["components"] = {"sparse_crf": {"cache_dir": str(tmp_path / "corpus")}}
-    nlp = init_nlp(config)
-    assert nlp.get_pipe("sparse_crf")._session.training is not None
-    n_tokens = sum(len(words) for words, _ in corpus.train)
-    n_labels = len(nlp.get_pipe("sparse_crf").labels)
-    assert read_corpus(Files(tmp_path / "corpus"), n_labels).n_tokens == n_tokens
-
-
 def test_pickles_and_copies_have_no_files(tmp_path: Path):
     examples = examples_of(spacy.blank("en"), make_sentences(20, seed=1))
     nlp = blank_with()
@@ -286,98 +239,6 @@ def test_pickles_and_copies_have_no_files(tmp_path: Path):
 @pytest.fixture(scope="module")
 def examples():
     return examples_of(spacy.blank("en"), make_sentences(40, seed=1))
-
-
-def rare_problem(store: object = MEMORY, n_real: int = 0) -> EncodedCorpus:
-    """Most tests are rare, and weights are no sums without rounding; n_real: of real values."""
-    options = {"n_values": 40, "n_bigram": 3, "weighted": True, "missing": 0.3}
-    if n_real:
-        made = random_value_problem(0, 3, LENGTHS, n_real=n_real, **options)
-    else:
-        made = random_problem(0, 3, LENGTHS, **options)
-    return replace(made[0].corpus, store=store)
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 7])
-def test_the_number_of_threads_does_not_matter(tmp_path: Path, examples, n_threads: int):
-    in_memory = train(examples, None, features=TEMPLATES)
-    in_files = train(examples, tmp_path, features=TEMPLATES, n_threads=n_threads)
-    assert in_files[1] == in_memory[1]
-    models = []
-    for cache_dir, n in ((None, 1), (tmp_path, n_threads)):
-        pipe = spacy.blank("en").add_pipe("sparse_crf", config={"n_threads": n})
-        pipe.initialize(lambda: examples, cache_dir=cache_dir)
-        pipe.update([])
-        pipe.predict([examples[0].predicted])
-        models.append(pipe.model.to_bytes())
-    assert models[0] == models[1]
-
-
-@pytest.mark.parametrize("l1", [0.6, 1.5, 3.0])
-def test_the_same_tests_are_left_out(tmp_path: Path, l1: float):
-    parts = []
-    for store in (MEMORY, Files(tmp_path)):
-        parts.append(without_idle_tests(Part(rare_problem(store), 3), l1))
-        assert isinstance(parts[-1], ReducedPart)
-        assert parts[-1].corpus.store is store
-    for name, array in parts[0].corpus.arrays.items():
-        np.testing.assert_array_equal(array, parts[1].corpus.arrays[name], name)
-    assert len(parts[0].corpus.unigram_keys) < len(rare_problem().unigram_keys)
-
-
-@pytest.mark.parametrize("n_real", [0, 6])
-def test_the_same_tests_are_admitted(tmp_path: Path, n_real: int):
-    corpus = rare_problem(n_real=n_real)
-    n = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-    admitted = np.random.default_rng(0).random(n) < 0.5
-    stores = MEMORY, Files(tmp_path)
-    found = [admitted_alone(rare_problem(store, n_real), admitted) for store in stores]
-    assert 0 < len(found[0].value_tests) < n_real or not n_real
-    for name, array in found[0].arrays.items():
-        np.testing.assert_array_equal(array, found[1].arrays[name], name)
-
-
-def size_of(store: object, times: int) -> int:
-    problem, _ = random_problem(0, 3, LENGTHS, n_values=4)
-    one = problem.corpus
-    tokens, tests = np.arange(one.n_tokens * times), np.arange(len(one.uni_indices) * times)
-    ends = one.uni_indptr[1:] + len(one.uni_indices) * np.arange(times)[:, None]
-    corpus = replace(
-        one,
-        offsets=np.concatenate(([0], np.cumsum(np.tile(np.diff(one.offsets), times)))),
-        labels=one.labels[tokens % one.n_tokens],
-        weights=np.tile(one.weights, times),
-        uni_indptr=np.concatenate(([0], ends.ravel())),
-        uni_indices=one.uni_indices[tests % len(one.uni_indices)],
-        context=one.context[tokens % one.n_tokens],
-        store=store,
-    )
-    return Training(corpus, list("abc"), OWLQN(), l1=0.3, l2=0.1, n_threads=1).size.n_bytes
-
-
-def test_the_estimate_knows_of_files(tmp_path: Path):
-    in_files, in_memory = (
-        [size_of(store, n) for n in (5, 50)] for store in (Files(tmp_path), MEMORY)
-    )
-    n_more = 45 * sum(LENGTHS)
-    # Of sequences a little stays in memory.
-    assert in_files[1] - in_files[0] < 64 * 45 * len(LENGTHS) + 1
-    assert in_memory[1] - in_memory[0] > 100 * n_more
-
-
-def test_what_does_not_fit_in_memory_may_fit_in_files(tmp_path: Path, monkeypatch):
-    examples = examples_of(spacy.blank("en"), make_sentences(200, seed=1))
-    sizes = []
-    for cache_dir in (None, tmp_path):
-        pipe = spacy.blank("en").add_pipe("sparse_crf", config={"n_threads": 1})
-        pipe.initialize(lambda: examples, cache_dir=cache_dir)
-        sizes.append(pipe._session.training.size.n_bytes)
-    between = sum(sizes) // 2
-    assert sizes[1] < between < sizes[0]
-    monkeypatch.setattr(training_module, "available_memory", lambda: between)
-    pipe.initialize(lambda: examples, cache_dir=tmp_path)
-    with pytest.raises(SparseCRFError, match=r"SC321.*memory"):
-        pipe.initialize(lambda: examples)
 
 
 def test_real_values_are_refused(tmp_path: Path):
@@ -410,31 +271,6 @@ def test_what_is_no_corpus_is_not_replaced(tmp_path: Path, examples, kind: str):
     with pytest.raises(SparseCRFError, match="SC349.*encoded is there"):
         pipe.initialize(lambda: examples, cache_dir=tmp_path)
     assert sorted(map(str, tmp_path.rglob("*"))) == before
-
-
-def test_a_directory_that_cannot_be_read_is_said(tmp_path: Path, examples, monkeypatch):
-    def denied(path: Path) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "iterdir", denied)
-    pipe = spacy.blank("en").add_pipe("sparse_crf")
-    with pytest.raises(SparseCRFError, match="SC345.*Permission denied"):
-        pipe.initialize(lambda: examples, cache_dir=tmp_path)
-
-
-def test_a_directory_that_is_gone_loses_no_model(tmp_path: Path, examples):
-    nlp = blank_with()
-    pipe = nlp.get_pipe("sparse_crf")
-    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path / "corpus")
-    run_steps(nlp, examples, 1)
-    pipe.predict([examples[0].predicted])
-    before = pipe.model.to_bytes()
-    shutil.rmtree(tmp_path / "corpus")
-    with pytest.raises(SparseCRFError, match="SC345.*No such file"):
-        run_steps(nlp, examples, 5)
-    pipe.predict([examples[0].predicted])
-    assert len(pipe.model.to_bytes()) > len(before) / 2
-    assert spacy.blank("en").add_pipe("sparse_crf").from_bytes(pipe.to_bytes()).labels
 
 
 @pytest.mark.parametrize("learning", [{}, {"schedule": SCHEDULE}])

@@ -18,7 +18,7 @@ from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import polish
 
 from ..reference import Problem, random_problem
-from ..solvers.in_use import SOLVERS_IN_USE
+from ..solvers.cases import SOLVERS_IN_USE
 
 NAMES = list("abcd")
 
@@ -48,15 +48,6 @@ def test_polishing_keeps_the_active_set_and_lowers_the_loss():
     assert after < 0.95 * before
 
 
-def test_a_large_l2_holds_the_weights_back():
-    loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
-    weights = trained(OWLQN()).weights
-    sizes = [
-        np.abs(polish(loss, weights, 30, ElasticNet(0.0, l2))[1]).sum() for l2 in (1e-5, 1.0, 100.0)
-    ]
-    assert sizes[0] > sizes[1] > sizes[2]
-
-
 def test_enough_iterations_reach_the_minimum_on_the_active_set():
     loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
     coordinates, theta = polish(loss, trained(OWLQN()).weights, 500, ElasticNet(0.0, 0.1))
@@ -71,17 +62,6 @@ def test_nothing_to_polish(n_iterations):
     assert polish(loss, nothing, n_iterations, ElasticNet(0.0, 0.1)) is nothing
     weights = trained(OWLQN()).weights
     assert polish(loss, weights, 0, ElasticNet(0.0, 0.1)) is weights
-
-
-@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
-def test_a_polished_model_has_the_weights_of_the_plain_one(solver):
-    plain = trained(solver(), dtype="float64").model()
-    polished = trained(solver(polish_iterations=5), dtype="float64").model()
-    for a, b in ((plain.unigram, polished.unigram), (plain.bigram, polished.bigram)):
-        np.testing.assert_array_equal(a.keys, b.keys)
-        np.testing.assert_array_equal(a.labels, b.labels)
-        np.testing.assert_array_equal(a.previous, b.previous)
-        assert np.abs(b.values).sum() > np.abs(a.values).sum()
 
 
 @pytest.mark.parametrize("name", sorted(SOLVERS_IN_USE))
@@ -104,16 +84,6 @@ def test_models_of_every_solver_are_polished(name):
     np.testing.assert_array_equal(after.weights[0], coordinates)
     before, polished = (working.value_and_grad(w)[0] for w in (theta, after.weights[1]))
     assert polished < before
-
-
-@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
-def test_training_goes_on_as_if_no_model_had_been_polished(solver):
-    plain, polished = trained(solver()), trained(solver(polish_iterations=5))
-    for _ in range(3):
-        polished.model()
-        assert polished.step() == plain.step()
-    for a, b in zip(polished.weights, plain.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 @pytest.fixture
@@ -139,18 +109,6 @@ def test_the_component_polishes_once_a_step(calls):
     second = session.take_model()
     assert second.to_bytes() != first.to_bytes()
     assert calls == [(3, 0.5)] * 2
-
-
-def test_nothing_is_evaluated_where_models_are_not_polished(monkeypatch):
-    training = trained(OWLQN())
-    monkeypatch.setattr(ChainLoss, "restrict", None)
-    assert training.model().n_active == len(training.weights[0])
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 7])
-def test_polishing_does_not_depend_on_threads(n_threads):
-    expected = trained(OWLQN(polish_iterations=5), n_threads=1).model().to_bytes()
-    assert trained(OWLQN(polish_iterations=5), n_threads=n_threads).model().to_bytes() == expected
 
 
 @pytest.mark.parametrize("key", ["polish_iterations", "polish_l2"])

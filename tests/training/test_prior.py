@@ -64,8 +64,10 @@ def prior_of(
     return model, dense
 
 
-@pytest.mark.parametrize(("l1", "l2"), [(0.5, 0.1), (0.0, 1.0)])
-@pytest.mark.parametrize("options", [{}, {"missing": 0.1, "weighted": True, "n_bigram": 3}])
+@pytest.mark.parametrize(
+    ("l1", "l2", "options"),
+    [(0.5, 0.1, {}), (0.0, 1.0, {"missing": 0.1, "weighted": True, "n_bigram": 3})],
+)
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "oeg"])
 def test_minimiser_equals_scipy_on_the_shifted_problem(solver, l1, l2, options):
     skip_where_refused(solver, l1)
@@ -81,22 +83,6 @@ def test_minimiser_equals_scipy_on_the_shifted_problem(solver, l1, l2, options):
         again = np.zeros(len(expected))
         again[kept[0]] = kept[1]
         np.testing.assert_allclose(again, got, atol=1e-12)
-
-
-@pytest.mark.parametrize("make", [SGDL1, AdaGrad, SGD, SMD])
-def test_stochastic_solvers_come_near(make):
-    problem, _ = random_problem(402, 3, LENGTHS * 4, n_bigram=3)
-    prior, origin = prior_of(problem)
-    l1 = 0.0 if "no l1" in make().requires else 0.3
-    value, _ = smooth_minimum(problem, l1, 1.0, origin=origin)
-    training = Training(problem.corpus, labels_of(3), make(), l1=l1, l2=1.0, prior=prior)
-    reached = [training.step().objective for _ in range(40)]
-    assert min(reached) < 1.02 * value
-    dense = dense_weights(training, len(origin))
-    working = loss_of(problem).restrict(np.arange(len(origin)))
-    moved = dense - origin
-    own = working.value_and_grad(dense)[0] + l1 * np.abs(moved).sum() + 0.5 * (moved @ moved)
-    assert own == pytest.approx(training.objective, rel=1e-9)
 
 
 @in_every_layout
@@ -158,15 +144,6 @@ def test_without_anything_to_learn_the_weights_are_the_prior():
     training = train(problem, 1e6, 1.0, OWLQN(), prior=prior, dtype="float64")
     np.testing.assert_array_equal(dense_weights(training, len(origin)), origin)
     assert training.model().to_bytes() == prior.to_bytes()
-
-
-def test_training_continues_from_weights_around_a_prior():
-    problem, _ = random_problem(407, 3, LENGTHS)
-    prior, _ = prior_of(problem)
-    settings = {"l1": 0.3, "l2": 0.5, "prior": prior, "dtype": "float64"}
-    first = train(problem, 0.3, 0.5, precise(), prior=prior, dtype="float64")
-    again = Training(problem.corpus, labels_of(3), precise(), init=first.model(), **settings)
-    assert again.objective == pytest.approx(first.objective, rel=1e-12)
 
 
 @pytest.mark.parametrize("make", [SGDL1, AdaGrad, SGD, SMD])

@@ -19,9 +19,11 @@ from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.training.training import Training
 
+from ..features.reference_values import random_value_problem
 from ..reference import random_problem
 from ..solvers.test_solvers import ALL_SOLVERS
 from . import test_clusters, test_staged
+from .learning_cases import partial_problem
 from .streaming_cases import LABELS, NONE, SOLVERS, make_case, make_stream
 from .test_prior import labels_of, prior_of
 
@@ -81,8 +83,16 @@ class ResumeCase:
         return run.step()
 
 
+def valid(**options: Any) -> Any:
+    problem = partial_problem(226, 4, [6, 4, 5, 3] * 3, n_values=4, constrained=True)
+    weights = np.array([1.0, 0.5, 3.0, 1.0])
+    return plain(problem, **{"legal": problem.legal, "label_weights": weights, **options})
+
+
 CASES = {
     "plain": ResumeCase(plain),
+    "valid": ResumeCase(valid),
+    "real values": ResumeCase(partial(plain, random_value_problem(8, 4, [6, 4, 7, 3] * 3)[0])),
     "graph": ResumeCase(graph, (1,)),
     "prior": ResumeCase(around),
     **{
@@ -142,6 +152,9 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
         ("plain", {"kind": "memm"}, "kind"),
         ("plain", {"solver": OWLQN(history=3)}, "solver"),
         ("plain", {"problem": STRANGE}, "corpus"),
+        ("valid", {"legal": None}, "legal"),
+        ("valid", {"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}, "label_weights"),
+        ("valid", {"observed_only": True}, "observed_only"),
         ("graph", {"links": replace(LINKS, ends=LINKS.ends[:, ::-1])}, ""),
         ("prior", {"with_prior": False}, "prior"),
         ("clusters, owlqn, 0.1", {"clusters": 2}, "clusters, weights kept"),

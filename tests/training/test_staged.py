@@ -1,18 +1,14 @@
 """Training in stages: the problems of stages, their certificates, and going on."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.subproblems import Part, ReducedPart
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import optimality
@@ -87,33 +83,6 @@ def with_weights(run: Training, corpus) -> np.ndarray:
 # The problem of some tests
 
 
-@pytest.mark.parametrize("start_label", [True, False])
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_a_reduced_corpus_is_that_of_hashes_without_the_tests(share, start_label):
-    problem, observations = make_problem(51, start_label=start_label)
-    corpus, rng = problem.corpus, np.random.default_rng(5)
-    keys = np.concatenate((corpus.unigram_keys, corpus.bigram_keys))
-    admitted = rng.random(len(keys)) < share
-    hashes = np.where(np.isin(observations.hashes, keys[admitted]), observations.hashes, 0)
-    builder = CorpusBuilder()
-    builder.add(replace(observations, hashes=hashes), corpus.labels)
-    expected, found = builder.build(), admitted_alone(corpus, admitted)
-    # Numbers and contexts may be in another order.
-    assert (np.diff(found.uni_indptr) == np.diff(expected.uni_indptr)).all()
-    np.testing.assert_array_equal(
-        found.unigram_keys[found.uni_indices], expected.unigram_keys[expected.uni_indices]
-    )
-    assert len(found.ctx_indptr) == len(expected.ctx_indptr)
-    assert len(found.bigram_keys) == len(expected.bigram_keys)
-    for t in range(corpus.n_tokens):
-        of_token = []
-        for one in (found, expected):
-            c = one.context[t]
-            tests = one.ctx_indices[one.ctx_indptr[c] : one.ctx_indptr[c + 1]]
-            of_token.append(one.bigram_keys[tests].tolist())
-        assert of_token[0] == of_token[1]
-
-
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_the_loss_of_some_tests_is_that_of_the_whole_without_the_others(share):
     problem, _ = random_value_problem(53, 3, LENGTHS, n_real=4, n_bigram=3, n_values=5)
@@ -141,38 +110,12 @@ def test_the_loss_of_some_tests_is_that_of_the_whole_without_the_others(share):
     np.testing.assert_allclose(values[1][1], values[0][1][places], atol=1e-12)
 
 
-@given(
-    st.lists(st.booleans(), min_size=1, max_size=12),
-    st.integers(0, 12),
-    st.integers(1, 4),
-    st.booleans(),
-)
-@settings(max_examples=60, deadline=None)
-def test_coordinates_of_a_part_are_those_of_the_whole_that_it_has(mask, n_unigram, n, start):
-    n_unigram, admitted = min(n_unigram, len(mask)), np.array(mask)
-    n_pairs = n * (n + start)
-    widths = np.where(np.arange(len(mask)) < n_unigram, n, n_pairs)
-    expected = np.flatnonzero(np.repeat(admitted, widths))
-    keys = np.arange(len(mask), dtype=np.uint64)
-    corpus = replace(
-        make_problem()[0].corpus,
-        unigram_keys=keys[:n_unigram],
-        bigram_keys=keys[n_unigram:],
-        start_label=start,
-    )
-    part = ReducedPart(corpus, n, Part(corpus, n), np.flatnonzero(admitted))
-    assert part.permits is None
-    np.testing.assert_array_equal(part.to_global(np.arange(len(expected))), expected)
-    inner = part.to_local(np.arange(widths.sum()))
-    np.testing.assert_array_equal(inner[expected], np.arange(len(expected)))
-    assert (np.delete(inner, expected) == -1).all()
-
-
 # Stages
 
 
-@pytest.mark.parametrize("solver", [OWLQN, BCD])
-@pytest.mark.parametrize("kind", ["chain", "memm", "maxent"])
+@pytest.mark.parametrize(
+    ("solver", "kind"), [(OWLQN, "chain"), (BCD, "chain"), (BCD, "memm"), (OWLQN, "maxent")]
+)
 @pytest.mark.filterwarnings("ignore:.*SCW340")
 def test_with_everything_admitted_the_end_is_the_minimiser_of_the_full_problem(solver, kind):
     problem, _ = made = make_problem()
@@ -259,22 +202,6 @@ def test_steps_end_a_stage_and_the_last_stage_ends_the_run():
     assert run.progress.startswith("stage 3 of 3, objective ")
 
 
-def test_the_objective_goes_on_from_stage_to_stage():
-    run, _, reports = make_run("any", (3, 3, 3))
-    objectives = [run.step().objective for _ in range(9)]
-    assert all(a >= b for a, b in itertools.pairwise(objectives))
-    assert len(reports) == 6
-
-
-def test_a_stage_that_admits_nothing_changes_nothing():
-    run, kin, reports = make_run("all", (0, 0, 0), l1=60.0)
-    while not run.step().converged:
-        pass
-    assert reports[-1].number == 3
-    assert reports[-1].admitted[0] < reports[-1].potential[0]
-    assert reports[-1].active[1] < 10 and (kin.stage > 0).any()
-
-
 def test_tests_of_initial_weights_are_admitted_from_the_start():
     problem, _ = made = make_problem()
     full = finish(Training(problem.corpus, LABELS, OWLQN(), **PENALTY))
@@ -311,30 +238,6 @@ def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[i
         enough = {"all": all, "any": any}[require]
         found |= {(test, y) for y in range(3) if enough((p, y) in blocks for p in parents)}
     return found
-
-
-@pytest.mark.parametrize("require", ["all", "any", "none"])
-@pytest.mark.parametrize("seed", range(5))
-def test_labels_are_those_of_a_slow_twin(require, seed):
-    problem, observations = make_problem(60 + seed, n_values=8)
-    # Kinds that test the same: the last of the unigram tests are bigram tests, too.
-    columns = np.array([2, 3, 4, 5], np.int32)
-    builder = CorpusBuilder()
-    builder.add(replace(observations, bigram_columns=columns), problem.corpus.labels)
-    corpus = builder.build()
-    kin, rng = make_kin(observations, corpus), np.random.default_rng(seed)
-    assert (kin.counterpart < len(kin.stage)).any()
-    chosen = np.flatnonzero(rng.random(3 * len(kin.stage)) < 0.3)
-    active = set(zip((chosen // 3).tolist(), (chosen % 3).tolist(), strict=True))
-    n_found = 0
-    for stage in range(3):
-        whole, found = kin.admitted_labels(stage, require, chosen, 3)
-        pairs = {(code // 3, code % 3) for code in found.tolist()}
-        everything = {(test, None) for test in np.flatnonzero(whole).tolist()}
-        assert pairs | everything == slow_labels(kin, stage, require, active)
-        assert (np.diff(found) > 0).all()
-        n_found += len(found)
-    assert (n_found > 0) == (require != "none")
 
 
 def coordinates_of(pairs: set, corpus) -> np.ndarray:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import count, pairwise
+from itertools import count
 
 import numpy as np
 import pytest
+import spacy
+import srsly
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config, minibatch
 
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import corpus_of_kind
 from spacy_sparsecrf.model.coordinates import WeightNames
@@ -18,12 +23,12 @@ from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.streaming import DEFAULT_HORIZON, Stream
 
-from ..reference import Problem
+from ..conftest import SHIPPED_CONFIG, Corpus
+from ..solvers.cases import SOLVERS_IN_USE
 from ..solvers.test_sgd import clip, example_loss
-from ..solvers.test_smd import complex_step
+from ..toy import accuracy, examples_of, make_sentences
 from .streaming_cases import (
     LABELS,
     NONE,
@@ -34,6 +39,7 @@ from .streaming_cases import (
     make_case,
     make_stream,
 )
+from .test_training_loop import run_training
 
 HORIZON = 7
 
@@ -103,10 +109,10 @@ def minibatches(order: np.ndarray, size: int) -> list[np.ndarray]:
     return [order[i : i + size] for i in range(0, len(order), size)]
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("average_from", [0, 1, 2])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("l2", [0.7, 20.0])
+@pytest.mark.parametrize(("batch", "average_from"), [(1, 0), (1, 2), (2, 1)])
+@pytest.mark.parametrize(
+    ("schedule", "l2"), [*((name, 0.7) for name in SCHEDULES), ("pegasos", 20)]
+)
 def test_sgd_equals_a_slow_twin(schedule, average_from, batch, l2):
     case, eta = make_case(), 0.1
     solver = SGD(
@@ -164,48 +170,6 @@ def test_adagrad_equals_a_slow_twin(penalty, batch):
     assert np.count_nonzero(theta) > 0
 
 
-@pytest.mark.parametrize("decay", [1.0, 0.7])
-@pytest.mark.parametrize("l2", [0.0, 0.4])
-def test_smd_equals_a_slow_twin(l2, decay):
-    case = make_case()
-    solver = SMD(eta0=0.2, mu=0.8, decay=decay, batch=2, seed=4, horizon=HORIZON)
-    stream = make_stream(case, solver, ElasticNet(0.0, l2))
-    theta, v = np.zeros_like(case.problem.theta), np.zeros_like(case.problem.theta)
-    gains, share = np.full_like(theta, 0.2), l2 / 4
-    for encoded, order in zip(case.batches, case.orders(4), strict=True):
-        for members in minibatches(order, 2):
-            parts = [complex_step(case.problem, i, theta, v) for i in members]
-            g = sum(part[0] for part in parts) + share * theta
-            curved = sum(part[1] for part in parts) + share * v
-            gains *= np.maximum(0.5, 1 - 0.8 * g * v)
-            theta = theta - gains * g
-            v = decay * v - gains * (g + decay * curved)
-        stream.learn(encoded)
-        assert_same(stream.model(), case.model_of(theta), atol=1e-10)
-
-
-def test_the_perceptron_equals_a_slow_twin():
-    # Start weights without ties; another order of sums would break ties otherwise.
-    case = make_case(seed=6)
-    start = 0.1 * case.problem.theta
-    stream = make_stream(case, AveragedPerceptron(seed=4), NONE, init=case.model_of(start))
-    theta, iterates = start.copy(), []
-    for encoded, order in zip(case.batches, case.orders(4), strict=True):
-        wrong = 0
-        for i in order:
-            there = Problem(case.problem.corpus, N, theta)
-            tokens = there.sequences()[i]
-            gold = tuple(there.corpus.labels[tokens.start : tokens.stop])
-            best = there.best_path(tokens)
-            change = there.counts(tokens, gold) - there.counts(tokens, best)
-            theta = theta + there.corpus.weights[i] * change
-            wrong += sum(a != b for a, b in zip(gold, best, strict=True))
-            iterates.append(theta)
-        assert stream.learn(encoded) == wrong
-        assert_same(stream.model(), case.model_of(np.mean(iterates, axis=0)))
-    assert wrong > 0
-
-
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
 @pytest.mark.parametrize("name", ["sgd-l1", "asg", "adagrad", "smd", "perceptron"])
 @pytest.mark.filterwarnings("ignore:.*SCW340")
@@ -229,52 +193,6 @@ def test_a_batch_of_the_whole_corpus_is_a_pass_of_the_solver(name, kind):
     assert_same(stream.model(), expected, atol=1e-14)
 
 
-@pytest.mark.parametrize("kind", ["maxent", "memm"])
-@pytest.mark.filterwarnings("ignore:.*SCW340")
-def test_per_position_models_learn_from_batches(kind):
-    """Of one minibatch each, whose order does not matter."""
-    case, l2 = make_case(missing=0.1), 0.5
-    solver = SGD(schedule="constant", eta0=0.1, batch=1000, horizon=1000)
-    stream = make_stream(case, solver, ElasticNet(0.0, l2), kind=kind)
-    corpus = corpus_of_kind(case.problem.corpus, N, kind)
-    theta = np.zeros(corpus.n_potential(N))
-    tokens = np.arange(corpus.n_tokens)
-    usable = case.problem.corpus.labels >= 0
-    if kind == "memm":
-        previous = np.roll(case.problem.corpus.labels, 1)
-        previous[case.problem.corpus.offsets[:-1]] = 0
-        usable &= previous >= 0
-    origin = np.flatnonzero(usable)
-    for batch, (first, last) in zip(case.batches, pairwise(case.bounds), strict=True):
-        begin, end = case.problem.corpus.offsets[[first, last]]
-        members = tokens[(origin >= begin) & (origin < end)]
-        there = Problem(corpus, N, theta)
-        gradient = sum(corpus.weights[i] * example_loss(there, i, theta)[1] for i in members)
-        theta = (theta - 0.1 * gradient) / (1 + 0.1 * l2)
-        stream.learn(batch)
-    assert_same(stream.model(), dataclass_model(case, theta, kind))
-
-
-def dataclass_model(case: Case, theta: np.ndarray, kind: str) -> CRFModel:
-    corpus = case.problem.corpus
-    keys = corpus.unigram_keys, corpus.bigram_keys
-    names = WeightNames(*keys, tuple(LABELS), (), corpus.start_label, kind)
-    return names.model(np.arange(len(theta)), theta, "float64")
-
-
-@pytest.mark.parametrize("l1", [0.2, 0.0])
-def test_weights_to_start_from(l1):
-    case = make_case()
-    first = make_stream(case, AdaGrad(eta0=0.3), ElasticNet(l1, 0.1))
-    for batch in case.batches:
-        first.learn(batch)
-    start = first.model()
-    stream = make_stream(case, AdaGrad(eta0=0.3), ElasticNet(l1, 0.1), init=start)
-    assert stream.model().to_bytes() == start.to_bytes()
-    loss = stream.learn(case.batches[0])
-    assert 0.0 < loss < 0.9 * make_stream(case, AdaGrad(eta0=0.3), NONE).learn(case.batches[0])
-
-
 def test_the_horizon_is_the_setting_or_what_is_known():
     case = make_case(missing=0.1)
     complete = make_case()
@@ -286,16 +204,6 @@ def test_the_horizon_is_the_setting_or_what_is_known():
         make_stream(complete, SGDL1(), NONE, whole=True, kind="memm")._terms.horizon,
     ]
     assert found == [3, DEFAULT_HORIZON, 3, 3, 12]
-
-
-def test_a_batch_without_gold_labels_changes_nothing():
-    case = make_case()
-    stream = make_stream(case, SGDL1(), ElasticNet(0.1, 0.0))
-    stream.learn(case.batches[0])
-    before = stream.model().to_bytes()
-    case.batches[1].labels[:] = -1
-    assert stream.learn(case.batches[1]) == 0.0
-    assert stream.model().to_bytes() == before
 
 
 def test_weights_without_bounds_are_refused_and_not_kept():
@@ -333,10 +241,143 @@ def test_what_cannot_be_learnt_from_batches_is_refused():
         SGDL1(horizon=-1)
 
 
-def test_pairs_are_left_out_of_a_maxent_model_with_one_warning():
-    case = make_case()
-    with pytest.warns(SparseCRFWarning, match="SCW340") as found:
-        stream = make_stream(case, SGDL1(), NONE, kind="maxent")
-    assert len(found) == 1
-    stream.learn(case.batches[0])
-    assert stream.model().bigram.n_active == 0
+# Training on the batches of spaCy's loop.
+
+NAMES = {"SGDL1": 0.1, "SGD": 0.0, "AdaGrad": 0.1, "SMD": 0.0, "Perceptron": 0.0}
+
+
+def config_for(corpus: Corpus, solver: str = "SGDL1", **options):
+    """The shipped config with another solver, on batches of words."""
+    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", **options}
+    l1 = NAMES.get(solver, 0.1)
+    config["components"]["sparse_crf"].update(l1=l1, l2=0.0, n_threads=1, solver=settings)
+    config["training"].update(max_epochs=-1, max_steps=30, patience=0, eval_frequency=10)
+    config["training"]["batcher"] = {
+        "@batchers": "spacy.batch_by_sequence.v1",
+        "size": 16,
+        "get_length": None,
+    }
+    return config
+
+
+@pytest.mark.parametrize("solver", NAMES)
+def test_spacy_train_streams_the_corpus(corpus: Corpus, solver):
+    nlp, rows = run_training(config_for(corpus, solver))
+    assert len(rows) >= 3
+    assert accuracy(nlp, corpus.dev) > 0.9
+
+
+def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpus):
+    config = config_for(corpus, online=True)
+    config["training"]["max_epochs"] = 4
+    nlp, rows = run_training(config)
+    assert accuracy(nlp, corpus.dev) > 0.9
+    # Each row has the loss of the batches since the row before.
+    losses = [float(row[2]) for row in rows]
+    assert losses[0] > 0.0
+    assert losses[-1] < losses[1]
+    stream = nlp.get_pipe("sparse_crf")._session.online.stream
+    assert stream._terms.horizon == len(corpus.train)
+
+
+PASSES = sorted(
+    name.removeprefix("spacy_sparsecrf.").removesuffix(".v1")
+    for name, make in SOLVERS_IN_USE.items()
+    if not make.streaming
+)
+
+
+@pytest.mark.parametrize("solver", PASSES)
+def test_solvers_that_need_the_whole_corpus_refuse_a_stream(corpus: Corpus, solver):
+    with pytest.raises(SparseCRFError, match=r"SC204.*max_epochs = 0.*SGDL1"):
+        init_nlp(config_for(corpus, solver))
+
+
+def test_the_batcher_of_batch_solvers_is_refused(corpus: Corpus):
+    config = config_for(corpus)
+    config["training"]["batcher"] = {"@batchers": "spacy_sparsecrf.one_step_per_epoch.v1"}
+    with pytest.raises(SparseCRFError, match=r"SC381.*'sparse_crf'.*batch_by_words"):
+        init_nlp(config)
+    config["training"]["max_epochs"] = 0
+    config["components"]["sparse_crf"]["solver"]["online"] = True
+    with pytest.raises(SparseCRFError, match="SC381"):
+        init_nlp(config)
+
+
+def begin(solver: str = "SGDL1", examples=None, initialize=None, component=None, **options):
+    """A pipeline that learns from batches in a user's own loop, and its examples."""
+    nlp = spacy.blank("en")
+    settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", "online": True, **options}
+    config = {"solver": settings, "l1": NAMES[solver], "l2": 0.0, "dtype": "float64"}
+    config |= component or {}
+    nlp.add_pipe("sparse_crf", config=config)
+    if initialize:
+        nlp.config["initialize"]["components"] = {"sparse_crf": initialize}
+    found = examples_of(nlp, make_sentences(60, seed=1) if examples is None else examples)
+    nlp.initialize(lambda: found)
+    return nlp, found
+
+
+def weights_of(nlp) -> bytes:
+    nlp.get_pipe("sparse_crf").to_bytes()
+    return nlp.get_pipe("sparse_crf").model.to_bytes()
+
+
+def test_losses_add_up():
+    nlp, examples = begin(eta0=0.05)
+    losses = {"sparse_crf": 100.0}
+    nlp.update(examples[:8], losses=losses)
+    first = losses["sparse_crf"] - 100.0
+    assert first > 0.0
+    nlp.update(examples[8:16], losses=losses)
+    second = losses["sparse_crf"] - 100.0 - first
+    assert 0.0 < second < first * 2
+    # Without gold labels there is nothing to add.
+    blank = [Example(nlp.make_doc("of the"), nlp.make_doc("of the"))]
+    total, before = losses["sparse_crf"], weights_of(nlp)
+    nlp.update(blank, losses=losses)
+    assert losses["sparse_crf"] == total
+    assert weights_of(nlp) == before
+
+
+def test_an_unknown_label_is_refused_and_leaves_the_weights():
+    nlp, examples = begin()
+    nlp.update(examples)
+    before = weights_of(nlp)
+    strange = examples_of(nlp, [(["of", "the"], ["IN", "XX"])])
+    with pytest.raises(SparseCRFError, match=r"SC380.*'XX'.*spacy init labels.*'of the '"):
+        nlp.update([*examples[:3], *strange])
+    assert weights_of(nlp) == before
+    nlp.update(examples)
+    assert weights_of(nlp) != before
+
+
+def test_labels_come_from_a_file(corpus: Corpus, tmp_path):
+    srsly.write_json(tmp_path / "labels.json", ["DT", "IN", "JJ", "NN", "VB", "XX"])
+    config = config_for(corpus)
+    labels = {"@readers": "spacy.read_labels.v1", "path": str(tmp_path / "labels.json")}
+    config["initialize"]["components"] = {"sparse_crf": {"labels": labels}}
+    nlp = init_nlp(config)
+    nlp.update(examples_of(nlp, [(["of", "the"], ["IN", "XX"])]))
+    assert nlp.get_pipe("sparse_crf").labels[-1] == "XX"
+
+
+def test_training_continues_from_saved_weights(tmp_path):
+    nlp, examples = begin()
+    for batch in minibatch(examples, 10):
+        nlp.update(batch)
+    nlp.to_disk(tmp_path / "saved")
+    later, _ = begin(initialize={"init_weights": str(tmp_path / "saved")}, eta0=0.05)
+    assert weights_of(later) == weights_of(nlp)
+    fresh, _ = begin(eta0=0.05)
+    losses = [pipeline.update(examples[:10])["sparse_crf"] for pipeline in (later, fresh)]
+    assert losses[0] < 0.5 * losses[1]
+
+
+def test_weights_of_docs_and_labels_reach_the_stream():
+    plain, examples = begin()
+    plain.update(examples[:5])
+    heavy, _ = begin(component={"learning": {"label_weights": {"NN": 3.0}}})
+    heavy.update(examples[:5])
+    assert weights_of(heavy) != weights_of(plain)

@@ -13,10 +13,9 @@ from spacy.training.loop import train
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.pipeline.batchers import configure_one_step_per_epoch
 
 from ..conftest import SHIPPED_CONFIG, Corpus
-from ..toy import accuracy, blank_with, docs_of, examples_of, run_steps, tags_of
+from ..toy import accuracy, blank_with, examples_of, run_steps
 
 SMALL_TAGGER = {
     "@architectures": "spacy.Tagger.v2",
@@ -159,13 +158,6 @@ def test_a_sourced_component_that_sees_one_example_an_epoch_is_told(
         run_training(config)
 
 
-def test_a_component_sourced_in_code_predicts_alike(trained: Language, corpus: Corpus):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", source=trained)
-    predicted = [tags_of(list(each.pipe(docs_of(each, corpus.dev)))) for each in (nlp, trained)]
-    assert predicted[0] == predicted[1]
-
-
 # Annotating components
 
 
@@ -180,17 +172,6 @@ def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained
     nlp.disable_pipe("first")
     with pytest.warns(SparseCRFWarning, match=r"SCW206.* read tag"):
         assert accuracy(nlp, corpus.dev) < 0.6
-
-
-def test_the_examples_given_to_initialize_are_not_annotated(corpus: Corpus, trained: Language):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", name="first", source=trained)
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-    nlp.config["training"]["annotating_components"] = ["first"]
-    examples = examples_of(nlp, corpus.train)
-    with nlp.select_pipes(disable=["first"]):
-        nlp.initialize(lambda: examples)
-    assert not any(example.predicted.has_annotation("TAG") for example in examples)
 
 
 def test_sentence_boundaries_of_an_annotating_component_cut_sequences(corpus: Corpus):
@@ -212,14 +193,6 @@ def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Co
 # Continuing
 
 
-def converged(nlp: Language, corpus: Corpus) -> list[float]:
-    examples = examples_of(nlp, corpus.train)
-    get_crf(nlp).initialize(lambda: examples, nlp=nlp)
-    losses = run_steps(nlp, examples, 30)
-    assert losses[-1] == losses[-2]
-    return losses
-
-
 @pytest.mark.parametrize(("dtype", "precision"), [("float64", 1e-12), ("float32", 1e-6)])
 def test_init_weights_continues_at_the_saved_objective(
     corpus: Corpus, tmp_path: Path, dtype: str, precision: float
@@ -239,16 +212,6 @@ def test_init_weights_continues_at_the_saved_objective(
         assert pipe.model.to_bytes() == get_crf(spacy.load(tmp_path / "saved")).model.to_bytes()
         assert pipe._session.training.objective == pytest.approx(saved, rel=precision)
     assert run_steps(other, examples, 30)[-1] == pytest.approx(final, rel=1e-4)
-
-
-def test_init_weights_works_from_the_config(corpus: Corpus, trained_dir: Path):
-    config = config_for(corpus, patience=0, max_steps=1)
-    config["initialize"]["components"] = {"sparse_crf": {"init_weights": str(trained_dir)}}
-    _, rows = run_training(config)
-    nlp = blank_with()
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    assert float(rows[0][2]) < run_steps(nlp, examples, 1)[0]
 
 
 def test_init_weights_without_a_corpus_are_the_model(trained_dir: Path, corpus: Corpus):
@@ -278,13 +241,6 @@ def test_labels_of_init_weights_are_united_with_those_of_the_corpus(
 # A user's own loop
 
 
-def test_updates_lower_the_objective_until_they_are_free(nlp: Language, corpus: Corpus):
-    losses = converged(nlp, corpus)
-    assert losses == sorted(losses, reverse=True)
-    assert losses[0] > losses[-1]
-    assert accuracy(nlp, corpus.train) > 0.99
-
-
 def test_one_step_until_finish_update(nlp: Language, corpus: Corpus):
     examples = examples_of(nlp, corpus.train)
     nlp.initialize(lambda: examples)
@@ -295,17 +251,6 @@ def test_one_step_until_finish_update(nlp: Language, corpus: Corpus):
     assert losses == {"sparse_crf": first}
     pipe.finish_update(None)
     assert pipe.update(examples[:5])["sparse_crf"] < first
-
-
-def test_half_the_precision_trains_nearly_the_same_model(corpus: Corpus):
-    losses = {}
-    for precision in ("float64", "float32"):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("sparse_crf", config={"precision": precision})
-        examples = examples_of(nlp, corpus.train)
-        nlp.initialize(lambda found=examples: found)
-        losses[precision] = run_steps(nlp, examples, 5)[-1]
-    assert losses["float32"] == pytest.approx(losses["float64"], rel=1e-3)
 
 
 def test_the_batch_does_not_matter(corpus: Corpus):
@@ -337,19 +282,6 @@ def test_initialize_reads_the_examples_once(nlp: Language, corpus: Corpus):
 
     get_crf(nlp).initialize(get_examples, nlp=nlp)
     assert reads == [1]
-
-
-def test_initialize_reads_generators(nlp: Language, corpus: Corpus):
-    examples = examples_of(nlp, corpus.train)
-    get_crf(nlp).initialize(lambda: iter(examples), nlp=nlp)
-    assert run_steps(nlp, examples, 1)[0] > 0
-
-
-def test_the_batcher_makes_an_epoch_a_step():
-    batcher = configure_one_step_per_epoch()
-    assert list(batcher(["a", "b", "c"])) == [["a"]]
-    with pytest.raises(SparseCRFError, match="SC218"):
-        list(batcher([]))
 
 
 def test_a_non_finite_objective_never_reaches_the_losses(

@@ -50,25 +50,3 @@ def test_a_store_is_a_dictionary(batches: list[Batch], factor: int):
         store.mark(rows[::2], {"when": -1.0})
         marks |= dict.fromkeys(tests[::2], -1.0)
     assert (store.n_tests, store.n_weights) == (len(marks), len(expected))
-
-
-def test_a_store_grows_and_comes_back():
-    rng = np.random.default_rng(3)
-    keys = rng.choice(2**62, 5000, replace=False).astype(np.uint64)
-    store = WeightStore(WIDTH, {"theta": 0.0, "gain": 0.25}, ("when",))
-    for first in range(0, 5000, 700):
-        rows = store.rows(keys[first : first + 700], {"when": float(first)})
-        slots = store.add(rows, (rows * 7) % WIDTH)
-        store.write(slots, {"theta": rows + 0.5})
-    found = store.rows(keys[::-1].copy(), {"when": 0.0})
-    np.testing.assert_array_equal(found, np.arange(5000)[::-1])
-    again = WeightStore(WIDTH, {"theta": 0.0, "gain": 0.25}, ("when",))
-    again.restore(store.values())
-    for each in (store, again):
-        owner, slots = each.slots(found)
-        np.testing.assert_array_equal(owner, np.arange(5000))
-        columns, since = each.read(slots)
-        np.testing.assert_array_equal(columns["theta"], found + 0.5)
-        np.testing.assert_array_equal(columns["gain"], 0.25)
-        np.testing.assert_array_equal(since["when"], found // 700 * 700)
-        np.testing.assert_array_equal(each.coordinates[slots], found * WIDTH + found * 7 % WIDTH)

@@ -7,6 +7,7 @@ import typer
 from wasabi import msg
 
 from ...cli.common import Component, Model, load, print_table, reported, up_to
+from ...errors import Errors, SparseCRFError
 from ...model.names import escape
 from ...pages.rendering import N_SHOWN, render
 from ..explanation import DocExplanation, ModelExplanation
@@ -15,7 +16,9 @@ from .tables import before, contribution_row, signed, strongest_pairs
 
 def explain(
     model: Model,
-    text: Annotated[str, typer.Option(help="Explain the labels of this text instead")] = "",
+    text: Annotated[
+        str | None, typer.Option(help="Explain the labels of this text instead", show_default=False)
+    ] = None,
     component: Component = "",
     n: Annotated[
         int,
@@ -34,9 +37,11 @@ def explain(
     difference of the two scores.
     """
     with reported():
+        if text is not None and not text.strip():
+            raise SparseCRFError(Errors.SC646.format(text=text))
         nlp, pipe = load(model, component)
         shown: DocExplanation | ModelExplanation
-        if text:
+        if text is not None:
             [doc] = up_to(nlp, pipe.name, [nlp.make_doc(text)])
             shown, title = pipe.explain_doc(doc, forced=True), pipe.name
         else:

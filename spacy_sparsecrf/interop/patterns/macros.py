@@ -59,7 +59,7 @@ class ColumnView(NamedTuple):
 
         RAISES: ImportError if it needs the package `regex`, and that is missing.
         """
-        see = _SEE[self.command](self.expression)
+        see = _view(self.command, self.expression)
         return (lambda text: see(text).lower()) if self.lowered else see
 
 
@@ -92,17 +92,13 @@ def _piece(char: str, repeated: str) -> str:
     return one + {"": "", "?": "?", "*": "*?"}[repeated]
 
 
-def _show(expression: str) -> Callable[[str], str]:
-    return str
-
-
-def _test(expression: str) -> Callable[[str], str]:
+def _view(command: str, expression: str) -> Callable[[str], str]:
+    """The function of a text that a command is; see `ColumnView`."""
+    if command == "x":
+        return str
     search = _search(expression)
-    return lambda text: "false" if search(text) is None else "true"
-
-
-def _match(expression: str) -> Callable[[str], str]:
-    search = _search(expression)
+    if command == "t":
+        return lambda text: "false" if search(text) is None else "true"
     return lambda text: search(text) or ""
 
 
@@ -121,9 +117,6 @@ def _search(expression: str) -> Callable[[str], str | None]:
         return None if found is None else str(found.group())
 
     return find
-
-
-_SEE: dict[str, Callable[[str], Callable[[str], str]]] = {"x": _show, "t": _test, "m": _match}
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,6 @@ class BCD(BatchSolver):
     kappa: least factor of the Hessian; a step moves a weight by 1 / kappa at most.
     common: whether all weights of a feature are damped like the one that moves farthest (as in
         Wapiti), instead of each by itself.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = BcdState

@@ -34,7 +34,10 @@ class BlockLayout:
         starts = lattice.n_previous > working.space.n_labels
         unigram = lattice.test_tokens.take(working.unigram.tests.astype(np.int64))
         bigram = _bigram_tokens(lattice, working.bigram, starts)
-        inner = unigram if starts else _without(unigram, lattice.begins)
+        inner = unigram
+        if not starts:
+            number = np.where(lattice.begins, -1, np.arange(lattice.n_tokens)).astype(np.int32)
+            inner = unigram.selected(number)
         partner = _partners(inner, bigram, lattice.n_tokens)
         alone = np.setdiff1d(np.arange(len(bigram)), partner)
         tokens = _joined(unigram, bigram.take(alone))
@@ -190,13 +193,6 @@ def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
     row = np.repeat(row, np.diff(indptr)[contexts.indices])
     bounds = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
     return Csr(bounds, found.indices[np.lexsort((found.indices, row))])
-
-
-def _without(table: Csr, dropped: NDArray[np.bool_]) -> Csr:
-    """Return a ragged table of tokens without some tokens [N]."""
-    kept = ~dropped[table.indices]
-    indptr = np.concatenate(([0], np.cumsum(kept)))[table.indptr].astype(np.int64)
-    return Csr(indptr, table.indices[kept])
 
 
 def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:

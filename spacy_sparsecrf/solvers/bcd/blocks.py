@@ -18,11 +18,11 @@ from ...kernels.chain import (
     settle,
     start_vector,
 )
-from ...kernels.compiled import fill, inner, kernel
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
+from ...kernels.numba_support import inlined, kernel
 from ...kernels.pairs import build_corrections, build_matrices
 from ...kernels.scores import evidence_of, score_token
-from ...kernels.small import normalise
+from ...kernels.small import fill, normalise
 
 
 class Blocks(NamedTuple):
@@ -123,7 +123,7 @@ def weigh_tokens(
         scales[t] = evidence_of(row, sequences.n_labels, sequences.allowed[t])
 
 
-@inner
+@inlined
 def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
     """Evaluate again the evidence and the potentials that depend on the weights of block b.
 
@@ -146,7 +146,7 @@ def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
         build_corrections(c, c + 1, pairs, tables.bigrams, pair_theta)
 
 
-@inner
+@inlined
 def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
     """Compute forward vectors of the tokens first:last of sequence s."""
     _, tables, pairs, kept, space = sweep
@@ -165,7 +165,7 @@ def _extend_forward(s: int, first: int, last: int, sweep: Sweep) -> None:
     kept.alpha_end[s] = last
 
 
-@inner
+@inlined
 def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
     """Compute beta_t ~ Psi_{t+1} (E_{t+1} * beta_{t+1}), of sum 1, down to t = `first`.
 
@@ -185,7 +185,7 @@ def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
     kept.beta_begin[s] = first
 
 
-@inner
+@inlined
 def _overlap(alpha: Floats, beta: Floats) -> float:
     """Sum alpha_t(y) beta_t(y), in order: Z, up to the factors taken out, from any token t.
 
@@ -198,7 +198,7 @@ def _overlap(alpha: Floats, beta: Floats) -> float:
     return total
 
 
-@inner
+@inlined
 def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
     """The part of log Z that depends on the potentials of the tokens first..last, both included.
 
@@ -210,7 +210,7 @@ def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
     return rest + float(np.log(_overlap(vectors.alpha[last], vectors.marginals[last])))
 
 
-@inner
+@inlined
 def _count_labels(
     first: int,
     labels: Ints,
@@ -235,7 +235,7 @@ def _count_labels(
 
 
 # Arrays, not named tuples: a call for each token would pass all arrays of each.
-@inner
+@inlined
 def _count_pairs(
     first: int,
     places: Ints,
@@ -269,7 +269,7 @@ def _count_pairs(
             curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)
 
 
-@inner
+@inlined
 def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
     """Count the weights of a block at a run of its tokens, `own`, in sequence s."""
     contexts, potentials, space = sweep.pairs.contexts, sweep.pairs.potentials, sweep.space
@@ -301,7 +301,7 @@ def _count_run(own: Ints, s: int, block: Block, sweep: Sweep) -> None:
             )
 
 
-@inner
+@inlined
 def _run_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
     """Return the run that begins at tokens[j]: its sequence, first and last token, and its end."""
     # The type that other kernels are called with elsewhere.
@@ -314,7 +314,7 @@ def _run_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
     return s, first, last, j
 
 
-@inner
+@inlined
 def evaluate_block(block: Block, sweep: Sweep) -> None:
     """Add the expected counts of a block's weights, and the diagonal of their Hessian.
 
@@ -334,7 +334,7 @@ def evaluate_block(block: Block, sweep: Sweep) -> None:
         j = stop
 
 
-@inner
+@inlined
 def measure_block(block: Block, sweep: Sweep) -> tuple[float, float]:
     """Change of the weighted log Z since `evaluate_block`, after `refresh_block`.
 

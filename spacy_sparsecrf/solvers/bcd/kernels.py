@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.compiled import fill, inner, kernel, position
 from ...kernels.layout import Floats, Ints
+from ...kernels.numba_support import inlined, kernel
+from ...kernels.small import fill, position
 from .blocks import Block, BlockSpace, Sweep, evaluate_block, measure_block, refresh_block
 
 # A step must achieve this share of the decrease predicted by the gradient (Tseng & Yun 2009).
@@ -55,7 +56,7 @@ def order_levels(
             last_level[sequence_of[block_tokens[j]]] = highest + 1
 
 
-@inner
+@inlined
 def _slope(weight: float, smooth: float, l1: float) -> float:
     """Magnitude of the pseudo-gradient; smooth: gradient of loss + l2."""
     if weight == 0.0:
@@ -63,7 +64,7 @@ def _slope(weight: float, smooth: float, l1: float) -> float:
     return abs(smooth + (l1 if weight > 0.0 else -l1))
 
 
-@inner
+@inlined
 def _propose(
     part: Ints, kappa: float, settings: BcdSettings, theta: Floats, space: BlockSpace
 ) -> tuple[bool, float]:
@@ -95,14 +96,14 @@ def _propose(
     return moved, predicted
 
 
-@inner
+@inlined
 def _rise(old: float, new: float, settings: BcdSettings) -> float:
     """Change of the penalty of one weight."""
     linear = settings.l1 * (abs(new) - abs(old))
     return linear + 0.5 * settings.l2 * (new - old) * (new + old)
 
 
-@inner
+@inlined
 def _change_of_rest(part: Ints, settings: BcdSettings, weights: BlockWeights, old: Floats) -> float:
     """Change of the objective without log Z: penalties, less the scores of gold labels."""
     total, theta = 0.0, weights.theta
@@ -111,7 +112,7 @@ def _change_of_rest(part: Ints, settings: BcdSettings, weights: BlockWeights, ol
     return total
 
 
-@inner
+@inlined
 def _begin_part(
     i: int,
     row: int,
@@ -138,7 +139,7 @@ def _begin_part(
     return largest
 
 
-@inner
+@inlined
 def _block(b: int, sweep: Sweep) -> Block:
     """Block b, whose weights are the parts in the sweep's space."""
     blocks, tables, parts = sweep.blocks, sweep.tables, sweep.space.parts
@@ -150,7 +151,7 @@ def _block(b: int, sweep: Sweep) -> Block:
     return Block(tokens, parts[0, 0], labels, parts[1, 0], places[:middle], places[middle:])
 
 
-@inner
+@inlined
 def _descend_block(
     b: int, block: Block, settings: BcdSettings, weights: BlockWeights, sweep: Sweep
 ) -> None:

@@ -11,25 +11,23 @@ weights; with penalties see `kernels.scaled_weight`. F never rises. Stops as all
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start
+from ..base import Floats, Longs, SolverState, StepReport, evaluate
 from .kernels import largest_sum, scale_weights
 from .scgis import IterativeScaling
 
 
 @dataclass
 class GisState(SolverState):
-    """The state of GIS.
+    """The state of GIS. slowing: f#, of the working weights."""
 
-    slowing: f#, of the working weights.
-    """
-
-    slowing: float
+    slowing: float = 1.0
 
 
 @crf_solvers("spacy_sparsecrf.GIS.v1")
@@ -38,27 +36,16 @@ class GIS(IterativeScaling):
     """Generalised iterative scaling of per-position models; its update: see the module.
 
     The settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = GisState
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> GisState:
-        """Evaluate the first point; see `BatchSolver.start`.
-
-        RAISES: SparseCRFError also as `check`.
-        """
-        self.check(loss, penalty)
-        value, gradient = evaluate_start(loss, penalty, theta)
-        return GisState(theta, gradient, value, _slowing(loss))
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
+        """Evaluate the first point; see `IterativeScaling.start`."""
+        return replace(super().start(loss, penalty, theta), slowing=_slowing(loss))
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: GisState,
-        source: Longs,
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> GisState:
         """Carry a state over to another working set, with its f#; see `BatchSolver.remap`."""
         carried: GisState = super().remap(loss, penalty, state, source, gradient)

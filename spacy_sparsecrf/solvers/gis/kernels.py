@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.compiled import fill, inner, kernel
 from ...kernels.exp import exp_relative, largest
 from ...kernels.layout import Floats, Ints, Unigrams
+from ...kernels.numba_support import inlined, kernel
 from ...kernels.scores import score_token
-from ...kernels.small import normalise
+from ...kernels.small import fill, normalise
 
 # Stands for an expectation that has underflowed to zero.
 _TINY = 1e-300
@@ -39,7 +39,7 @@ class SweepTables(NamedTuple):
     observed: Floats
 
 
-@inner
+@inlined
 def _solve(expected: float, slope: float, target: float) -> float:
     """Return the root t of expected exp(t) + slope t = target, expected > 0, slope >= 0.
 
@@ -60,7 +60,7 @@ def _solve(expected: float, slope: float, target: float) -> float:
     return float(t)
 
 
-@inner
+@inlined
 def scaled_weight(
     weight: float, observed: float, expected: float, slowing: float, l1: float, l2: float
 ) -> float:
@@ -157,7 +157,7 @@ def token_masses(
         normalise(padded, row)
 
 
-@inner
+@inlined
 def _expect(
     tokens: Ints, places: Ints, token_weight: Floats, mass: Floats, total: Floats, expected: Floats
 ) -> None:
@@ -169,7 +169,7 @@ def _expect(
             expected[k] += scale * mass[t, places[k]]
 
 
-@inner
+@inlined
 def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: Floats) -> None:
     """Multiply the masses at some places of tokens, and update their totals."""
     for t in tokens:

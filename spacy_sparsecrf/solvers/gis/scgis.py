@@ -12,6 +12,7 @@ Stops as all solvers do (see `base`).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,14 @@ class IterativeScaling(BatchSolver):
     """Requirements and checks of iterative scaling (Goodman 2002); see `BatchSolver`."""
 
     requires = requirements("single tokens", "indicators", "memory", "no prior")
+
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
+        """Evaluate the first point; see `BatchSolver.start`.
+
+        RAISES: SparseCRFError also as `check`.
+        """
+        self.check(loss, penalty)
+        return super().start(loss, penalty, theta)
 
     def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
         """Check that iterative scaling can minimise the objective.
@@ -58,20 +67,9 @@ class SCGIS(IterativeScaling):
 
     by_test: whether the weights of a feature move at once instead of one after the other. No two of
         them are on at the same label, so the step is that of one alone.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     by_test: bool = False
-
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SolverState:
-        """Evaluate the first point; see `BatchSolver.start`.
-
-        RAISES: SparseCRFError also as `check`.
-        """
-        self.check(loss, penalty)
-        state: SolverState = super().start(loss, penalty, theta)
-        return state
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one sweep."""

@@ -18,6 +18,7 @@ after the passes that suffice for 1e-6 without it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,17 +27,8 @@ from ...loss.working import WorkingLoss
 from ...parallel import dot
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import (
-    BatchSolver,
-    EvaluatedPoint,
-    Floats,
-    Function,
-    Longs,
-    SolverState,
-    StepReport,
-    evaluate,
-    requirements,
-)
+from .. import base
+from ..base import BatchSolver, Floats, Longs, SolverState, StepReport
 
 # A step is accepted above the first ratio of actual to predicted reduction (Lin, Weng & Keerthi
 # 2008, section 4); the others, and the factors of the radius, belong to their equation 9.
@@ -68,12 +60,10 @@ class NewtonCG(BatchSolver):
     xi: tolerance of the conjugate gradients (Tsuboi 2011 leave it open; 0.1: Lin, Weng & Keerthi
         2008).
     max_cg: maximum number of products in one step.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = NewtonCGState
-    requires = requirements("no l1", "memory", "products")
+    requires = base.requirements("no l1", "memory", "products")
 
     stored: int = -1
     xi: float = 0.1
@@ -89,12 +79,7 @@ class NewtonCG(BatchSolver):
         self.require(1, "max_cg")
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: NewtonCGState,
-        source: Longs,
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> NewtonCGState:
         """Carry the weights and the radius over; see `BatchSolver.remap`."""
         carried: NewtonCGState = super().remap(loss, penalty, state, source, gradient)
@@ -149,12 +134,12 @@ class NewtonCG(BatchSolver):
         return accepted
 
 
-def point_at(loss: Function, penalty: ElasticNet, theta: Floats) -> EvaluatedPoint:
+def point_at(loss: base.Function, penalty: ElasticNet, theta: Floats) -> base.EvaluatedPoint:
     """Evaluate a point, theta [K]; the objective is infinite where the gradient is not finite."""
-    value, gradient = evaluate(loss, penalty, theta)
+    value, gradient = base.evaluate(loss, penalty, theta)
     if not np.isfinite(gradient).all():
         value, gradient = np.inf, np.zeros_like(theta)
-    return EvaluatedPoint(theta, value, gradient)
+    return base.EvaluatedPoint(theta, value, gradient)
 
 
 def noise(value: float) -> float:

@@ -12,7 +12,6 @@ class OrthantNewton(BatchSolver):
     """Stands for a removed solver: a pipeline loads and predicts, but is not trained.
 
     Its settings are those in configs of saved pipelines.
-    RAISES: SparseCRFError if a setting that all solvers have is out of range.
     """
 
     removed = True

@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.chain import infer
-from ...kernels.compiled import fill, inner
 from ...kernels.exp import exp_shifted
 from ...kernels.layout import Factors, Floats, Grouped, Groups, Ints, SequenceWorkspace
+from ...kernels.numba_support import inlined
 from ...kernels.pairs import score_pairs
 from ...kernels.scores import evidence_of, score_token
 from ...kernels.sequence import leave_factors
 from ...kernels.small import dot as dot_rows
+from ...kernels.small import fill
 
 # By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
 # of two, are then normal numbers.
@@ -49,7 +50,7 @@ class Moves(NamedTuple):
     fresh: Factors
 
 
-@inner
+@inlined
 def factors_of(s: int, grouped: Grouped, factors: Factors) -> Factors:
     """Return the factors of sequence s, from those of all sequences."""
     offsets, seq_ptr = grouped.tables.sequences.offsets, grouped.groups.seq_ptr
@@ -57,33 +58,33 @@ def factors_of(s: int, grouped: Grouped, factors: Factors) -> Factors:
     return Factors(nodes, factors.pairs[seq_ptr[s] : seq_ptr[s + 1]])
 
 
-@inner
+@inlined
 def first_factors(like: Factors, factors: Factors) -> Factors:
     """Return the first factors of a workspace, as many as `like` has."""
     return Factors(factors.nodes[: len(like.nodes)], factors.pairs[: len(like.pairs)])
 
 
-@inner
+@inlined
 def _axpy(factor: float, way: Floats, base: Floats, out: Floats) -> None:
     for i in range(len(out)):
         out[i] = base[i] + factor * way[i]
 
 
-@inner
+@inlined
 def axpy(factor: float, way: Factors, base: Factors, out: Factors) -> None:
     """Set out = base + factor way, all of the same sequence."""
     _axpy(factor, way.nodes.reshape(-1), base.nodes.reshape(-1), out.nodes.reshape(-1))
     _axpy(factor, way.pairs.reshape(-1), base.pairs.reshape(-1), out.pairs.reshape(-1))
 
 
-@inner
+@inlined
 def dot(one: Factors, other: Factors) -> float:
     """Inner product of factors of the same sequence."""
     nodes = dot_rows(one.nodes.reshape(-1), other.nodes.reshape(-1))
     return nodes + dot_rows(one.pairs.reshape(-1), other.pairs.reshape(-1))
 
 
-@inner
+@inlined
 def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
     """Return whether a number is more than WIDEST below the largest of block[:, :n_labels].
 
@@ -102,7 +103,7 @@ def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
     return found
 
 
-@inner
+@inlined
 def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
     """Return whether log-potentials are out of range within their token, or their group.
 
@@ -116,7 +117,7 @@ def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
     return found
 
 
-@inner
+@inlined
 def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores: Factors) -> None:
     """Compute the log-potentials of sequence s at weights theta [K].
 
@@ -143,7 +144,7 @@ def score_chain(s: int, grouped: Grouped, theta: Floats, matrix: Floats, scores:
                 scores.pairs[g, i, y] = matrix[i, y]
 
 
-@inner
+@inlined
 def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
     """psi[g + 1] = exp(pairs[g] - shift[g + 1]) where the mask is 1, else 0."""
     mask, potentials = space.mask, space.work.pairs.potentials
@@ -165,7 +166,7 @@ def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
                 row[y] *= mask[i, y]
 
 
-@inner
+@inlined
 def _place(s: int, groups: Groups, context: Ints) -> None:
     """Find the matrix of each token [T] of a sequence: 1 + its group, 0 = it has none."""
     first = groups.seq_ptr[s]
@@ -176,7 +177,7 @@ def _place(s: int, groups: Groups, context: Ints) -> None:
             context[t] = g - first + 1
 
 
-@inner
+@inlined
 def infer_chain(
     s: int, grouped: Grouped, theta: Factors, space: ChainSpace, residuals: Factors
 ) -> float:
@@ -199,7 +200,7 @@ def infer_chain(
     return log_z
 
 
-@inner
+@inlined
 def gold_sum(s: int, grouped: Grouped, factors: Factors) -> float:
     """Sum of the factors of sequence s along its gold labels."""
     sequences, groups = grouped.tables.sequences, grouped.groups

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from ...kernels.compiled import inner, kernel
 from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks
+from ...kernels.numba_support import inlined, kernel
 from ...kernels.sequence import scatter, square_norm
 from .dual import (
     ChainSpace,
@@ -36,7 +36,7 @@ class DualArrays(NamedTuple):
     steps: Floats
 
 
-@inner
+@inlined
 def _begin_chain(
     s: int, grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
 ) -> float:
@@ -69,7 +69,7 @@ def begin_chains(
     return total
 
 
-@inner
+@inlined
 def _divergence(step: float, slope: float, fall: float, small: float) -> float:
     """KL(new || old) of a sequence whose log-potentials have moved by `step` times a direction d.
 
@@ -86,7 +86,7 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
     return both if fall > both else fall
 
 
-@inner
+@inlined
 def _move(
     s: int, sequence_blocks: SequenceBlocks, factor: float, theta: Floats, change: Floats
 ) -> None:
@@ -100,7 +100,7 @@ def _move(
             change[k] = 0.0
 
 
-@inner
+@inlined
 def _gain_of(
     s: int,
     step: float,
@@ -138,7 +138,7 @@ def _gain_of(
     return gain, reached
 
 
-@inner
+@inlined
 def _begin_moves(
     s: int, grouped: Grouped, theta: Floats, own: Factors, moves: Moves, space: ChainSpace
 ) -> Moves:

@@ -14,6 +14,7 @@ baseline of Schmidt et al. (2015, section 6), slow if l2 is small. Stops as all 
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,17 +22,8 @@ from ...errors import Errors, SparseCRFError
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import (
-    BatchSolver,
-    Floats,
-    Longs,
-    SolverState,
-    StepReport,
-    evaluate,
-    evaluate_start,
-    requirements,
-    take,
-)
+from .. import base
+from ..base import BatchSolver, Floats, Longs, SolverState, StepReport
 from .dual_problem import DualPoint, DualProblem
 
 
@@ -64,12 +56,10 @@ class OEG(BatchSolver):
     gold: added to the log-potentials of gold labels at first, where the first weights are zero.
     inner_iterations: passes in an outer iteration.
     seed: of the orders, >= 0.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range.
     """
 
     state_type = OegState
-    requires = requirements("no l1", "l2", "indicators", "memory", "examples", "no prior")
+    requires = base.requirements("no l1", "l2", "indicators", "memory", "examples", "no prior")
 
     first_step: float = 0.5
     grow: float = 1.05
@@ -87,7 +77,7 @@ class OEG(BatchSolver):
 
         RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
         """
-        value, gradient = evaluate_start(loss, penalty, theta)
+        value, gradient = base.evaluate_start(loss, penalty, theta)
         n_partial = int(np.count_nonzero(loss.space.lattice.copies >= 0))
         if n_partial:
             raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
@@ -97,15 +87,10 @@ class OEG(BatchSolver):
         return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: OegState,
-        source: Longs,
-        gradient: Floats,
-    ) -> OegState:
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
+    ) -> Any:
         """Carry weights and distributions over; see `BatchSolver.remap`."""
-        theta = take(state.theta, source)
+        theta = base.take(state.theta, source)
         if state.n_passes == 0:
             return self.start(loss, penalty, theta)
         lost = penalty.value(state.theta) - penalty.value(theta)
@@ -120,5 +105,5 @@ class OEG(BatchSolver):
         state.theta = dual.weights(loss, penalty.l2, state)
         gain, n_evaluations = dual.ascend(order, self.grow, penalty.l2, state.theta, state)
         state.dual += gain
-        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        state.value, state.gradient = base.evaluate(loss, penalty, state.theta)
         return self.report(penalty, state, n_evaluations / dual.n_sequences)

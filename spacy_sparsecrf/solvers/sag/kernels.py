@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.compiled import inner, kernel
 from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks, SequenceWorkspace
 from ...kernels.lazy import advance
+from ...kernels.numba_support import inlined, kernel
 from ...kernels.sequence import example_loss, infer_example, leave_factors, scatter, square_norm
 from ...kernels.sgd import forget
 from .sag_updates import (
@@ -72,7 +72,7 @@ class GradientExchange(NamedTuple):
     work: SequenceWorkspace
 
 
-@inner
+@inlined
 def _exchange(fresh: Floats, stored: Floats) -> None:
     """Store what is fresh and leave the differences to what was stored; both: [n], flat."""
     for i in range(len(stored)):
@@ -82,7 +82,7 @@ def _exchange(fresh: Floats, stored: Floats) -> None:
         fresh[i] = stored[i] - old
 
 
-@inner
+@inlined
 def _refresh(
     s: int, number: int, grouped: Grouped, average: Average, exchange: GradientExchange
 ) -> float:
@@ -104,7 +104,7 @@ def _refresh(
     return float(sequences.weights[s] * loss)
 
 
-@inner
+@inlined
 def _find_curvature(
     s: int,
     number: int,
@@ -151,7 +151,7 @@ def _find_curvature(
     return curvature, n_trials
 
 
-@inner
+@inlined
 def _apply_change(
     s: int,
     sequence_blocks: SequenceBlocks,
@@ -169,7 +169,7 @@ def _apply_change(
             exchange.change[k] = 0.0
 
 
-@inner
+@inlined
 def _count_step(
     i: int,
     share: float,

@@ -24,16 +24,8 @@ from ...kernels.layout import Factors
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import (
-    BatchSolver,
-    Floats,
-    Longs,
-    SolverState,
-    StepReport,
-    evaluate,
-    evaluate_start,
-    requirements,
-)
+from .. import base
+from ..base import BatchSolver, Floats, Longs, SolverState, StepReport
 from .kernels import Average
 from .memory import StoredGradients
 from .sag_updates import BALANCED, GROWING, UNIFORM, Rules
@@ -98,12 +90,10 @@ class SAG(BatchSolver):
     least_norm: |g|^2 up to which no search takes place.
     inner_iterations: passes in an outer iteration.
     seed: of the draws, >= 0.
-    The other settings: see `BatchSolver`.
-    RAISES: SparseCRFError where a setting is out of range or not known.
     """
 
     state_type = SagState
-    requires = requirements("indicators", "memory", "examples")
+    requires = base.requirements("indicators", "memory", "examples")
 
     sampling: str = "nus*"
     method: str = "sag"
@@ -127,7 +117,7 @@ class SAG(BatchSolver):
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
-        value, gradient = evaluate_start(loss, penalty, theta)
+        value, gradient = base.evaluate_start(loss, penalty, theta)
         memory = loss.derived(StoredGradients)
         nodes, pairs = memory.empty(loss)
         stored = np.zeros_like(theta), nodes, pairs
@@ -135,12 +125,7 @@ class SAG(BatchSolver):
         return SagState(theta.copy(), gradient, value, *stored, curvatures, common)
 
     def remap(
-        self,
-        loss: WorkingLoss,
-        penalty: ElasticNet,
-        state: SagState,
-        source: Longs,
-        gradient: Floats,
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> SagState:
         """Carry weights and memory over, and sum d again; see `BatchSolver.remap`.
 
@@ -160,7 +145,7 @@ class SAG(BatchSolver):
         was_complete = bool(state.curvatures.min() > 0.0)
         before = state.theta.copy()
         n_forward = self._pass(loss, penalty, state)
-        value, gradient = evaluate(loss, penalty, state.theta)
+        value, gradient = base.evaluate(loss, penalty, state.theta)
         rose = was_complete and value > state.value + _RISE * abs(state.value)
         if np.isfinite(value):
             state.value, state.gradient = value, gradient

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.compiled import inner, kernel
 from ...kernels.layout import Floats, Ints
+from ...kernels.numba_support import inlined
 
 # How sequences are drawn: uniformly; sequences not seen yet first; half of them by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
@@ -72,7 +72,7 @@ class Pending(NamedTuple):
     steps: Steps
 
 
-@inner
+@inlined
 def curvature_share(mode: int, n_seen: int, n: int) -> float:
     """The probability that a draw is by curvature, n_seen of n sequences having one."""
     if mode == UNIFORM or n_seen == 0:
@@ -80,7 +80,7 @@ def curvature_share(mode: int, n_seen: int, n: int) -> float:
     return 0.5 * n_seen / n if mode == GROWING else 0.5
 
 
-@inner
+@inlined
 def seen_first(curvatures: Floats, order: Ints) -> int:
     """List the sequences with a curvature, then the others, and count the former.
 
@@ -100,7 +100,7 @@ def seen_first(curvatures: Floats, order: Ints) -> int:
     return n_seen
 
 
-@inner
+@inlined
 def set_leaf(sums: Floats, tops: Floats, leaf: int, value: float) -> None:
     """Change the number of a leaf, and the sums and maxima above it.
 
@@ -117,20 +117,18 @@ def set_leaf(sums: Floats, tops: Floats, leaf: int, value: float) -> None:
         node //= 2
 
 
-@kernel
 def set_leaves(sums: Floats, tops: Floats, values: Floats) -> None:
     """Fill an empty tree with the numbers of its first leaves, [<= P]."""
-    n_leaves = len(sums) // 2
-    for i in range(n_leaves):
-        value = values[i] if i < len(values) else 0.0
-        sums[n_leaves + i] = value
-        tops[n_leaves + i] = value
-    for node in range(n_leaves - 1, 0, -1):
-        sums[node] = sums[2 * node] + sums[2 * node + 1]
-        tops[node] = max(tops[2 * node], tops[2 * node + 1])
+    end = len(sums) // 2
+    sums[end : end + len(values)] = tops[end : end + len(values)] = values
+    while end > 1:
+        begin = end // 2
+        sums[begin:end] = sums[end : 2 * end].reshape(-1, 2).sum(axis=1)
+        tops[begin:end] = tops[end : 2 * end].reshape(-1, 2).max(axis=1)
+        end = begin
 
 
-@inner
+@inlined
 def draw_leaf(sums: Floats, uniform: float) -> int:
     """Choose a leaf with a probability in proportion to its number.
 
@@ -148,7 +146,7 @@ def draw_leaf(sums: Floats, uniform: float) -> int:
     return node - len(sums) // 2
 
 
-@inner
+@inlined
 def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> tuple[int, float]:
     """Choose a sequence, by its curvature in a share of the draws (see `curvature_share`).
 
@@ -176,7 +174,7 @@ def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> 
     return s, others + by_curvature
 
 
-@inner
+@inlined
 def first_estimate(
     old: float, mean: float, by_mean: bool, initial: float, fresh: float, decay: float
 ) -> float:
@@ -193,7 +191,7 @@ def first_estimate(
     return initial
 
 
-@inner
+@inlined
 def step_size(share: float, largest: float, mean: float, decay: float, saga: bool, n: int) -> float:
     """The step alpha for a share of draws by curvature, in units of the mean loss.
 
@@ -206,7 +204,7 @@ def step_size(share: float, largest: float, mean: float, decay: float, saga: boo
     return alpha / (4.0 + n * decay * alpha) if saga else alpha
 
 
-@inner
+@inlined
 def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -> float:
     """The steps first:last of a weight w that is zero, or has changed its sign, after them."""
     sign, shrunk, moved = np.sign(w), steps.shrunk, steps.moved
@@ -229,7 +227,7 @@ def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -
     return float(sign * size)
 
 
-@inner
+@inlined
 def repeat_steps(begin: int, end: int, past: int, now: int, pending: Pending) -> None:
     """Do the steps past:now of the weights begin:end; see `kernels.lazy.advance`."""
     if past == now:

@@ -1,0 +1,134 @@
+"""Train, predict and check the model in fresh environments with several versions of numba.
+
+    python -m reliability.numba_versions 0.60 0.62 newest
+
+prints a table, and fails if labels or objectives of versions differ. Processor seconds include the
+start of Python and all imports; each version begins with an empty kernel cache.
+"""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import srsly
+import typer
+from measure import PROJECT
+from measure.processes import run
+from measure.tables import table
+
+NEWEST = "newest"
+VERSIONS = ["0.60", "0.62", "0.65", "0.67", NEWEST]
+_OBJECTIVE_TOLERANCE = 1e-10
+# Words and tags of the sentences that are learnt.
+_LEXICON = {"D": ["the", "a", "this"], "N": ["cat", "dog", "bird", "sat"], "V": ["sat", "ran"]}
+_ORDERS = ["D N V", "N V", "D N V D N", "V D N"]
+
+
+def train(folder: Path) -> None:
+    """Train a tagger with the default solver, save it, and write what it predicts."""
+    import numpy as np
+    import spacy
+    from spacy.training import Example
+
+    rng = np.random.default_rng(0)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"l1": 0.1})
+    examples = []
+    for i in range(200):
+        tags = _ORDERS[i % len(_ORDERS)].split()
+        words = [str(rng.choice(_LEXICON[tag])) for tag in tags]
+        examples.append(Example.from_dict(nlp.make_doc(" ".join(words)), {"tags": tags}))
+    nlp.initialize(lambda: examples)
+    for _ in range(4):
+        losses = nlp.update(examples)
+    nlp.to_disk(folder / "model")
+    srsly.write_json(folder / "objective.json", losses["sparse_crf"])
+    srsly.write_json(folder / "texts.json", [example.text for example in examples])
+    srsly.write_json(folder / "trained.json", _labels(nlp, folder))
+
+
+def predict(folder: Path) -> None:
+    """Load the saved pipeline, label one Doc."""
+    import spacy
+
+    spacy.load(folder / "model")("the cat sat")
+
+
+def check(folder: Path) -> None:
+    """Write what the saved pipeline predicts, and how kernels are compiled."""
+    import numba
+    import spacy
+
+    from spacy_sparsecrf.kernels.numba_support import IS_STANDARD
+
+    way = "standard pipeline" if IS_STANDARD else "linking"
+    labels = _labels(spacy.load(folder / "model"), folder)
+    srsly.write_json(folder / "checked.json", [numba.__version__, way, labels])
+
+
+def _labels(nlp: Any, folder: Path) -> list[list[str]]:
+    return [
+        [token.tag_ for token in doc] for doc in nlp.pipe(srsly.read_json(folder / "texts.json"))
+    ]
+
+
+def install(version: str, folder: Path) -> str:
+    """Make an environment with a version of numba and this package; return its Python."""
+    venv.create(folder, with_pip=True)
+    scripts = sysconfig.get_path("scripts", "venv", {"base": str(folder)})
+    python = os.path.join(scripts, "python")
+    numba = "numba" if version == NEWEST else f"numba=={version}.*"
+    command = [python, "-m", "pip", "install", "--quiet", numba, str(PROJECT.parent)]
+    subprocess.run(command, check=True)
+    return python
+
+
+def try_version(version: str, scratch: Path) -> dict[str, Any]:
+    """Return what a version of numba takes and predicts."""
+    folder = scratch / version
+    python = install(version, folder / "environment")
+    # The package of the environment is imported, not that of the working directory.
+    variables = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "PYTHONSAFEPATH": "1"}
+
+    def task(name: str) -> float:
+        return run([python, "-m", "reliability.numba_versions", name, str(folder)], variables).cpu
+
+    found = {"cold": task("train"), "warm": task("predict")}
+    found["first"] = task("predict")
+    task("check")
+    found["version"], found["way"], found["labels"] = srsly.read_json(folder / "checked.json")
+    found["kept"] = found["labels"] == srsly.read_json(folder / "trained.json")
+    return found | {"objective": srsly.read_json(folder / "objective.json")}
+
+
+def main(
+    versions: Annotated[list[str] | None, typer.Argument(help="Of numba, and `newest`")] = None,
+) -> None:
+    """Try versions of numba, and print a table."""
+    with TemporaryDirectory() as scratch:
+        rows = [try_version(version, Path(scratch)) for version in versions or VERSIONS]
+    first = rows[-1]
+    lines, is_right = [], True
+    for row in rows:
+        is_equal = row["kept"] and row["labels"] == first["labels"]
+        difference = abs(row["objective"] / first["objective"] - 1.0)
+        is_right &= is_equal and difference < _OBJECTIVE_TOLERANCE
+        seconds = (f"{row[name]:.1f} s" for name in ("cold", "first"))
+        cells = row["version"], row["way"], "equal" if is_equal else "differ"
+        lines.append([*cells, f"{row['objective']:.10f}", *seconds])
+    header = ["numba", "kernels compiled by", "labels", "objective"]
+    typer.echo(table([*header, "training, nothing compiled", "first Doc, cached"], lines))
+    sys.exit(not is_right)
+
+
+if __name__ == "__main__":
+    tasks = {"train": train, "predict": predict, "check": check}
+    if sys.argv[1:2] and sys.argv[1] in tasks:
+        tasks[sys.argv[1]](Path(sys.argv[2]))
+    else:
+        typer.run(main)

@@ -1,0 +1,118 @@
+"""Compile kernels: the decorators, and the guard around what they use of numba's internals.
+
+A *kernel* is a function that Python calls. Its machine code is cached on disk, and numba generates
+code that unpacks its arguments. An *inlined* function is part of each kernel that calls it.
+"""
+
+import gc
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar, overload
+
+from numba import njit, typeof
+from numba.extending import register_jitable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy"}
+with suppress(AttributeError, ImportError):
+    from numba.core.options import DefaultOptions
+
+    _NEEDED = DefaultOptions._nrt, DefaultOptions.no_cfunc_wrapper
+    _OPTIONS |= {"_nrt": False, "no_cfunc_wrapper": True}  # no reference counts, no callers in C
+try:
+    from .caching import KernelCache
+    from .caching import refused as refused
+    from .linking import KernelCompiler
+except (AttributeError, ImportError):
+    # This numba lacks a name. Its standard pipeline and cache compute the same, in twice the time.
+    IS_STANDARD, refused = True, set()
+else:
+    IS_STANDARD = False
+    _OPTIONS["pipeline_class"] = KernelCompiler
+
+
+@overload
+def kernel(function: Function) -> Function: ...
+
+
+@overload
+def kernel(**options: Any) -> Callable[[Function], Function]: ...
+
+
+def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> Any:
+    """Compile a function that Python calls, and cache its machine code on disk.
+
+    allocates: whether it creates arrays; if not, its code counts no references, which its caller
+    holds. options: of `numba.njit`.
+    """
+    if function is None:
+        return partial(kernel, allocates=allocates, **options)
+    own = {"_nrt": True} if allocates and "_nrt" in _OPTIONS else {}
+    compiled: Any = njit(nogil=True, **{**_OPTIONS, **own, **options})(function)
+    if _is_python(compiled):
+        return compiled
+    compiled.compile = partial(_compile, compiled.compile)
+    compiled.cache = None
+    if not IS_STANDARD:
+        compiled._cache = compiled.cache = KernelCache(function)
+    else:
+        with suppress(RuntimeError):  # numba can write to no directory
+            compiled.enable_caching()
+    return compiled
+
+
+@overload
+def inlined(function: Function) -> Function: ...
+
+
+@overload
+def inlined(**options: Any) -> Callable[[Function], Function]: ...
+
+
+def inlined(function: Any = None, **options: Any) -> Any:
+    """Compile a function that creates no arrays with each kernel that calls it, and only there.
+
+    Called from Python, it runs as Python. options: of `numba.njit`.
+    """
+    if function is None:
+        return partial(inlined, **options)
+    return register_jitable(**{**_OPTIONS, **options})(function)
+
+
+def bind(kernel: Function, *arguments: Any) -> Function:
+    """Return a kernel's code for arguments of the types of those given.
+
+    The code does not check types again: the caller vouches for dtypes, dimensions and contiguity.
+    """
+    if _is_python(kernel):
+        return kernel
+    compiled: Any = kernel
+    code: Function = compiled.compile(tuple(map(typeof, arguments)))
+    return code
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Return whether a kernel was compiled in this process or is in the cache, for any types."""
+    return _is_python(kernel) or bool(kernel.signatures or (kernel.cache and kernel.cache.has_code))
+
+
+def is_kept(kernel: Any) -> bool:
+    """Return whether a kernel that is compiled now will be in the cache of the next process."""
+    return _is_python(kernel) or kernel.stats.cache_path is not None
+
+
+def _compile(compile: Callable[..., Any], signature: Any) -> Any:
+    """Compile without garbage collection: numba creates millions of objects, and spaCy has many."""
+    is_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return compile(signature)
+    finally:
+        if is_collecting:
+            gc.enable()
+
+
+def _is_python(kernel: Any) -> bool:
+    return not hasattr(kernel, "signatures")  # as with NUMBA_DISABLE_JIT

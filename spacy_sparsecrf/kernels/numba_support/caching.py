@@ -1,0 +1,130 @@
+"""Cache the machine code of kernels on disk, and go on where that is not possible.
+
+Directories are read in numba's order, down to the first that is writable, which gets new code. A
+directory that other users may write to is not used: numba runs the code that it finds there.
+"""
+
+# mypy: allow-untyped-calls
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.runtime.nrt import rtsys
+
+# What is used below: where numba lacks one of these, the import fails, which the guard expects.
+_LOCATORS, _load = CompileResultCacheImpl._locator_classes, FunctionCache._load_overload
+_NEEDED = IndexDataCacheFile._load_index, rtsys.initialize
+_KERNELS = next(path for path in Path(__file__).resolve().parents if path.name == "kernels")
+# The directories that are not used because other users may write to them.
+refused: set[str] = set()
+
+
+@cache
+def _stamp(directory: str) -> str:
+    """Return a digest of the sources in a directory and in `kernels/`, by which code is valid."""
+    digest = sha256()
+    for path in sorted({*_KERNELS.rglob("*.py"), *Path(directory).resolve().glob("*.py")}):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def is_shared(directory: str, source: str) -> bool:
+    """Return whether somebody may write to a directory who may not write to a source file.
+
+    Its owner may be the user, root or the owner of the source. RETURNS: False if there is none.
+    """
+    if os.name != "posix":
+        return False
+    try:
+        found, known = os.stat(directory), os.stat(source)
+    except OSError:
+        return False
+    has_other_group = found.st_gid not in (known.st_gid, os.getegid())
+    rights = stat.S_IWOTH | (stat.S_IWGRP if has_other_group else 0)
+    has_other_owner = found.st_uid not in (0, os.geteuid(), known.st_uid)
+    return has_other_owner or bool(found.st_mode & ~known.st_mode & rights)
+
+
+class _Index(IndexDataCacheFile):
+    """The index of a function's code on disk, empty where another version has written it."""
+
+    def _load_index(self) -> dict[Any, Any]:
+        # numba reads classes of arguments before it compares stamps: some may not exist any more.
+        with suppress(AttributeError, ImportError):
+            return dict(super()._load_index())
+        return {}
+
+
+def _open(locator: Any, function: Callable[..., Any]) -> FunctionCache | None:
+    """Return numba's cache of a function in one of its directories; None where it is not used."""
+    source = function.__code__.co_filename
+    files = type("Files", (CompileResultCacheImpl,), {"_locator_classes": [locator]})
+    try:
+        found: Any = type("Directory", (FunctionCache,), {"_impl_class": files})(function)
+    except RuntimeError:  # numba does not use it
+        return None
+    if is_shared(found.cache_path, source):
+        refused.add(found.cache_path)
+        return None
+    # numba looks at the function's own file, but its code has that of functions in others.
+    names = found.cache_path, found._impl.filename_base
+    found._cache_file = _Index(*names, _stamp(os.path.dirname(source)))
+    return found  # type: ignore[no-any-return]
+
+
+class KernelCache(NullCache):
+    """numba's cache on disk, which also reads where it cannot write.
+
+    is_kept: whether code that is compiled in this process will be there in the next one.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.is_kept = False
+        self._directories: list[Any] = []
+        for locator in _LOCATORS:
+            # numba uses a directory that cannot be written to, if nothing checks that.
+            unchecked = type(locator.__name__, (locator,), {"ensure_cache_path": lambda _: None})
+            found = _open(locator, function)
+            self.is_kept = found is not None
+            self._directories += filter(None, [found or _open(unchecked, function)])
+            if self.is_kept:
+                break
+
+    @property
+    def cache_path(self) -> str | None:
+        """The directory that gets new code, or None."""
+        return self._directories[-1].cache_path if self.is_kept else None
+
+    @property
+    def has_code(self) -> bool:
+        """Whether there is code of this source and this numba, for arguments of any types."""
+        return bool(self._find(lambda directory: directory._cache_file._load_index()))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the code for arguments of some types; None where no directory has it."""
+        # numba would import all of its implementations, but code needs only reference counting.
+        rtsys.initialize(target_context)
+        return self._find(lambda directory: _load(directory, sig, target_context))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save code where that is possible; a full disk or a lost right must not stop a kernel."""
+        if self.is_kept:
+            try:
+                self._directories[-1].save_overload(sig, data)
+            except OSError:
+                self.is_kept = False
+
+    def _find(self, read: Callable[[Any], Any]) -> Any:
+        """Return what the first directory has that has anything."""
+        for directory in self._directories:
+            with suppress(OSError):  # no right to read it
+                if found := read(directory):
+                    return found
+        return None

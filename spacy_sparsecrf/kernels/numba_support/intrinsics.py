@@ -1,0 +1,125 @@
+"""Functions whose code in kernels is LLVM IR, written here. Elsewhere, their Python bodies run.
+
+A `Vector` of 8 numbers stays in registers; in loops over arrays, LLVM keeps sums in memory.
+"""
+
+# mypy: allow-untyped-calls
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import lower_builtin, models, register_model, type_callable
+
+WIDTH = 8
+_FLAG = ir.IntType(32)
+
+
+def prefetch(array: np.ndarray, place: Any) -> None:
+    """Ask for the cache line of an element of a contiguous array; read nothing."""
+
+
+def zeros(like: np.ndarray) -> np.ndarray:
+    """Return a vector of zeros of an array's type."""
+    return np.zeros(WIDTH, like.dtype)
+
+
+def read(array: np.ndarray, place: int) -> np.ndarray:
+    """Return the vector of 8 elements of a contiguous array, read as one row, from a place on."""
+    return np.array(array.reshape(-1)[place : place + WIDTH])
+
+
+def write(vector: np.ndarray, array: np.ndarray, place: int) -> None:
+    """Write a vector to 8 elements of a contiguous array, read as one row, from a place on."""
+    array.reshape(-1)[place : place + WIDTH] = vector
+
+
+def add_multiple(total: np.ndarray, x: Any, vector: np.ndarray) -> np.ndarray:
+    """Return total + x * vector, of the type of `total`; x: a number or a vector."""
+    return np.array(total + x * vector.astype(total.dtype))
+
+
+def write_sums(four: tuple[np.ndarray, ...], array: np.ndarray, place: int) -> None:
+    """Write the sums of the elements of each of four vectors to an array from a place on."""
+    array[place : place + 4] = [vector.sum() for vector in four]
+
+
+class Vector(types.Type):
+    """The type of 8 numbers. item: the type of each."""
+
+    def __init__(self, item: Any) -> None:
+        self.item = item
+        super().__init__(name=f"Vector({item})")
+
+
+@register_model(Vector)
+def _model(manager: Any, kind: Any) -> Any:
+    item = manager.lookup(kind.item).get_value_type()
+    return models.PrimitiveModel(manager, kind, ir.VectorType(item, WIDTH))
+
+
+def _emits(function: Any, typer: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Decorate what emits the code of a function. typer: returns a call's signature."""
+    type_callable(function)(lambda context: typer)
+    return lower_builtin(function, types.VarArg(types.Any))  # type: ignore[no-any-return]
+
+
+def _address(context: Any, builder: Any, kind: Any, element: Any, target: Any) -> Any:
+    array, place = element
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [place]), target.as_pointer())
+
+
+@_emits(prefetch, lambda array, place: types.void(array, types.intp))
+def _prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    pointer = _address(context, builder, signature.args[0], args, ir.IntType(8))
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, _FLAG, _FLAG, _FLAG])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
+    # For reading, to be kept in all caches, data and not instructions.
+    builder.call(function, [pointer, _FLAG(0), _FLAG(3), _FLAG(1)])
+
+
+@_emits(zeros, lambda like: Vector(like.dtype)(like))
+def _zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return context.get_constant_null(signature.return_type)
+
+
+@_emits(read, lambda array, place: Vector(array.dtype)(array, types.intp))
+def _read(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    kind = context.get_value_type(signature.return_type)
+    pointer = _address(context, builder, signature.args[0], args, kind)
+    return builder.load(pointer, align=signature.args[0].dtype.bitwidth // 8)
+
+
+@_emits(write, lambda vector, array, place: types.void(vector, array, types.intp))
+def _write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    pointer = _address(context, builder, signature.args[1], args[1:], args[0].type)
+    builder.store(args[0], pointer, align=signature.args[1].dtype.bitwidth // 8)
+
+
+@_emits(add_multiple, lambda total, x, vector: total(total, x, vector))
+def _add_multiple(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    total, *factors = args
+    for i, value in enumerate(factors):
+        if not isinstance(value.type, ir.VectorType):
+            empty = ir.VectorType(value.type, WIDTH)(ir.Undefined)
+            first = builder.insert_element(empty, value, _FLAG(0))
+            value = builder.shuffle_vector(first, empty, ir.VectorType(_FLAG, WIDTH)(None))
+        factors[i] = value if value.type == total.type else builder.fpext(value, total.type)
+    flags = ("contract",)  # a product and a sum may be rounded once
+    return builder.fadd(total, builder.fmul(*factors, flags=flags), flags=flags)
+
+
+@_emits(write_sums, lambda four, array, place: types.void(four, array, types.intp))
+def _write_sums(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def add(a: Any, b: Any, left: list[int], right: list[int]) -> Any:
+        masks = (ir.VectorType(_FLAG, len(half))(half) for half in (left, right))
+        return builder.fadd(*(builder.shuffle_vector(a, b, mask) for mask in masks))
+
+    vectors = (builder.extract_value(args[0], i) for i in range(4))
+    a, b, c, d = (add(v, v, [0, 1, 2, 3], [4, 5, 6, 7]) for v in vectors)
+    low, high = (add(*pair, [0, 4, 2, 6], [1, 5, 3, 7]) for pair in ((a, b), (c, d)))
+    sums = add(low, high, [0, 1, 4, 5], [2, 3, 6, 7])
+    pointer = _address(context, builder, signature.args[1], args[1:], sums.type)
+    builder.store(sums, pointer, align=signature.args[1].dtype.bitwidth // 8)

@@ -1,0 +1,77 @@
+"""Optimise each kernel once, as a whole.
+
+numba optimises a function, generates its machine code, and optimises it again in each caller. Here,
+functions that only kernels call stay as numba emits them, and LLVM optimises each kernel once.
+"""
+
+# mypy: allow-untyped-calls
+from typing import Any
+
+from llvmlite import binding
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.options import DefaultOptions
+from numba.core.registry import cpu_target
+
+# What is used below: where numba lacks one of these, the import fails, which the guard expects.
+_library: Any = JITCodeLibrary(cpu_target.target_context.codegen(), "unused")
+_library.enable_object_caching()
+_NEEDED = _library._finalized, _library._final_module, _library._codegen._tm
+_OPTION = DefaultOptions.no_cpython_wrapper
+
+
+class KernelLibrary(JITCodeLibrary):
+    """The code of a kernel and of all functions that it calls, at any depth."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Skip the passes over single functions: those over the whole begin with them."""
+
+    def _optimize_final_module(self) -> None:
+        """Optimise the whole once; numba does so twice, and unrolls loops, which gains nothing."""
+        module, machine = self._final_module, self._codegen._tm
+        if not hasattr(binding, "create_pass_builder"):  # llvmlite before 0.44
+            builder, passes = binding.PassManagerBuilder(), binding.create_module_pass_manager()
+            builder.opt_level, builder.inlining_threshold = 2, 225
+            builder.loop_vectorize, builder.disable_unroll_loops = True, True
+            machine.add_analysis_passes(passes)
+            builder.populate(passes)
+            passes.run(module)
+            return
+        for function in module.functions:
+            if function.name.startswith("_ZN7cpython"):  # unpacks arguments: long, run once a call
+                for attribute in "noinline", "optnone":
+                    function.add_function_attribute(attribute)
+        options = binding.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization, options.loop_unrolling = True, False
+        builder = binding.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+
+
+class InlinedLibrary(KernelLibrary):
+    """The code of a function that only kernels call: as numba emits it, and not run."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to kernels."""
+
+    def _finalize_final_module(self) -> None:
+        """Generate no machine code."""
+        self._finalized = True
+
+    @property
+    def codegen(self) -> "InlinedLibrary":
+        """The object whose `set_env` numba calls once there is machine code."""
+        return self
+
+    def set_env(self, env_name: str, env: Any) -> None:
+        """Do nothing."""
+
+
+class KernelCompiler(Compiler):
+    """numba's compiler, with these libraries."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a Python function."""
+        kind = InlinedLibrary if self.state.flags.no_cpython_wrapper else KernelLibrary
+        self.state.library = kind(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)

@@ -1,0 +1,120 @@
+"""The Docs that training and evaluation get, and what in them is probably a mistake."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import Warnings, warn
+from ..targets.base import Target, string_ids
+from ..targets.scheme import OUTSIDE
+from ..targets.spans import SpanTarget
+from .tokenization import TokenCuts
+
+LANG = "lang"
+"""The key of `doc.user_data` with the language that `convert` was given."""
+
+# The words of the one Doc that spaCy makes up where `nlp.initialize` is given no examples.
+_MADE_UP = ("x", "y", "z")
+_ANY_LANGUAGE = ("", "xx")
+# Gold tokens that are cut again, and the share of those cut otherwise without a warning.
+_N_CUT, _MOST_CUT = 20_000, 0.01
+
+
+def _found(doc: Doc) -> Iterator[tuple[str, str]]:
+    """Yield each kind of annotation that a Doc has, and how to learn it."""
+    if doc.to_array("ENT_TYPE").any():
+        yield "entities", "use `python -m spacy_sparsecrf config ner`"
+    for key, group in doc.spans.items():
+        if len(group):
+            where = f'with key = "{key}" in [components.chunks.target]'
+            yield f"doc.spans[{key!r}]", f"use `python -m spacy_sparsecrf config spans` {where}"
+    if doc.to_array("TAG").any():
+        yield "tags", "use `python -m spacy_sparsecrf config tagger`"
+    elif doc.to_array("POS").any():
+        yield "parts of speech", 'set attr = "pos" in the target of `config tagger`'
+
+
+class Seen:
+    """The examples that `initialize` has read, from which alone a batch solver learns.
+
+    It keeps a hash of the words of each gold Doc, and which kinds of annotation there are.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: set[int] = set()
+        self._kinds: dict[str, str] = {}
+        self._n = 0
+        self._warned = False
+
+    def watch(
+        self, examples: Iterable[Example], name: str, nlp: Language | None
+    ) -> Iterator[Example]:
+        """Yield the examples, and remember them.
+
+        It warns of the first one whose language is not that of the pipeline `nlp`, in which
+        component `name` is, and if the pipeline's tokenizer cuts many of the first gold tokens
+        otherwise.
+        """
+        cuts = None if nlp is None else TokenCuts(nlp.tokenizer)
+        lang = None if nlp is None or nlp.lang in _ANY_LANGUAGE else nlp.lang
+        for example in examples:
+            doc = example.reference
+            self._hashes.add(_hash_of(doc))
+            self._n += 1
+            self._kinds.update(_found(doc))
+            own = doc.user_data.get(LANG, doc.lang_)
+            if lang is not None and own != lang and own not in _ANY_LANGUAGE:
+                values = {"name": name, "lang": lang, "own": own, "text": doc.text[:60]}
+                warn(Warnings.SCW214.format(**values))
+                lang = None
+            if cuts is not None and cuts.n_tokens < _N_CUT:
+                cuts.add(doc)
+            yield example
+        if cuts is not None and cuts.share > _MOST_CUT:
+            values = {"n": cuts.n_others, "n_tokens": cuts.n_tokens, "words": cuts.examples}
+            warn(Warnings.SCW220.format(name=name, **values))
+
+    @property
+    def made_up(self) -> bool:
+        """Whether the only example was the Doc that spaCy makes up if it gets none."""
+        return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
+
+    @property
+    def remedy(self) -> str:
+        """How to learn the annotation that the examples have."""
+        if not self._kinds:
+            return "The Docs have no tags, entities or spans: check the file, and how it was made."
+        return " ".join(f"The Docs have {kind}: {how}." for kind, how in self._kinds.items())
+
+    def check_labels(self, name: str, target: Target, labels: Sequence[str]) -> None:
+        """Warn if the examples have no entity or span of component `name`."""
+        if isinstance(target, SpanTarget) and labels and not target.names_of(labels):
+            warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
+
+    def warn_of_others(self, name: str, examples: Iterable[Example]) -> None:
+        """Warn, once, if the first of some examples is not one that was read.
+
+        name: of the component that is updated with them, and does not learn from them.
+        """
+        first = None if self._warned else next(iter(examples), None)
+        if first is None or not self._n or _hash_of(first.reference) in self._hashes:
+            return
+        self._warned = True
+        warn(Warnings.SCW207.format(name=name, n=self._n, text=first.reference.text[:60]))
+
+
+def check_evaluated(name: str, target: Target, examples: Sequence[Example]) -> None:
+    """Warn if component `name` is evaluated in training on Docs without its gold annotation."""
+    if any(
+        label not in (None, "", (), OUTSIDE) for each in examples for label in target.gold(each)
+    ):
+        return
+    what = f"{len(examples)} Docs without gold annotation" if examples else "no Docs"
+    warn(Warnings.SCW217.format(name=name, what=what))
+
+
+def _hash_of(doc: Doc) -> int:
+    """A hash of a Doc's words, the same for Docs of any vocab in this process."""
+    return hash(doc.to_array("ORTH").tobytes())

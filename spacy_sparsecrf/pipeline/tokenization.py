@@ -1,0 +1,66 @@
+"""Gold tokens that a pipeline's tokenizer cuts otherwise, so that its new texts have others."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from spacy.tokens import Doc
+
+# Scripts that are written without spaces between words: Thai to Myanmar, Khmer, Chinese, Japanese.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]"
+)
+_N_SHOWN = 3
+
+
+class TokenCuts:
+    """Counts gold tokens, and those that a tokenizer would cut otherwise.
+
+    tokenizer: makes a Doc of a text; n_tokens: gold tokens so far; others: the words of those that
+    are no tokens of the tokenizer, and how often.
+    """
+
+    def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
+        self.tokenizer = tokenizer
+        self.n_tokens = 0
+        self.others: Counter[str] = Counter()
+
+    @property
+    def n_others(self) -> int:
+        """The number of gold tokens that are cut otherwise."""
+        return self.others.total()
+
+    @property
+    def share(self) -> float:
+        """The share of gold tokens that are cut otherwise."""
+        return self.n_others / max(1, self.n_tokens)
+
+    @property
+    def examples(self) -> str:
+        """The most frequent words that are cut otherwise, as text."""
+        return ", ".join(f"{word!r} ({n})" for word, n in self.others.most_common(_N_SHOWN))
+
+    def add(self, gold: Doc) -> None:
+        """Count the tokens of a gold Doc, whose text is cut again."""
+        spaces = _spaces(gold)
+        ends, end = [], 0
+        for token, space in zip(gold, spaces, strict=True):
+            ends.append(end + len(token))
+            end = ends[-1] + len(space)
+        text = "".join(token.text + space for token, space in zip(gold, spaces, strict=True))
+        found = {(token.idx, token.idx + len(token)) for token in self.tokenizer(text)}
+        self.n_tokens += len(gold)
+        for token, end in zip(gold, ends, strict=True):
+            if (end - len(token), end) not in found:
+                self.others[token.text] += 1
+
+
+def _spaces(gold: Doc) -> list[str]:
+    """The white space after each token; where it is not known, as its script is written."""
+    if not gold.has_unknown_spaces:
+        return [token.whitespace_ for token in gold]
+    words = [token.text for token in gold]
+    return [
+        "" if _UNSPACED.match(word[-1]) and _UNSPACED.match(after[:1]) else " "
+        for word, after in zip(words, [*words[1:], ""], strict=False)
+    ]

@@ -1,0 +1,104 @@
+"""Compiles, or trains and predicts, where the package finds one of numba's names missing.
+
+Run as a module, with "compile" or "train" and names as arguments, "" for none. numba and spaCy are
+imported once; a forked process for each name hides it from the package, and writes a line of JSON:
+the name, whether the standard pipeline served, and numbers or labels.
+"""
+
+import builtins
+import json
+import os
+import sys
+import traceback
+from typing import Any
+
+import numba  # noqa: F401
+import numpy as np
+import spacy
+from spacy.training import Example
+
+TRAINING = [("the cat sat", "D N V"), ("a dog ran", "D N V"), ("cats sat", "N V")]
+TEXTS = ["the dog sat", "a cat ran", "dogs sat here"]
+
+
+class Lacking:
+    """An object whose attribute at the end of a path is missing."""
+
+    def __init__(self, value: Any, path: list[str]) -> None:
+        self._value, self._path = value, path
+
+    def __getattr__(self, name: str) -> Any:
+        if [name] == self._path:
+            raise AttributeError(name)
+        value = getattr(self._value, name)
+        return Lacking(value, self._path[1:]) if name == self._path[0] else value
+
+    def __call__(self, *arguments: Any) -> Any:
+        return Lacking(self._value(*arguments), self._path)
+
+
+def hide(name: str) -> None:
+    """Hide module.name, or an attribute of it, from the package; numba itself keeps it."""
+    parts = name.split(".")
+    n = max(n for n in range(1, len(parts)) if ".".join(parts[:n]) in sys.modules)
+    module, import_ = ".".join(parts[:n]), builtins.__import__
+
+    def hiding(asked: str, globals: Any = None, *more: Any, **options: Any) -> Any:
+        found = import_(asked, globals, *more, **options)
+        importer = (globals or {}).get("__name__", "")
+        is_hidden = asked == module and importer.startswith("spacy_sparsecrf")
+        return Lacking(found, parts[n:]) if is_hidden else found
+
+    builtins.__import__ = hiding
+
+
+def compile() -> list[float]:
+    """Return numbers of a kernel that is compiled with functions of other modules."""
+    from spacy_sparsecrf.kernels.numba_support import kernel
+    from spacy_sparsecrf.kernels.products import advance
+
+    @kernel(allocates=True)
+    def multiply(vector: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+        product = np.zeros_like(vector)
+        advance(vector, matrix, len(vector), product)
+        return product
+
+    found: list[float] = multiply(np.arange(8.0), np.arange(72.0).reshape(9, 8)).tolist()
+    return found
+
+
+def train() -> list[list[str]]:
+    """Return the labels of `TEXTS` by a pipeline that was trained with the default solver."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"l1": 0.01})
+    docs = [(nlp.make_doc(text), tags) for text, tags in TRAINING]
+    examples = [Example.from_dict(doc, {"tags": tags.split()}) for doc, tags in docs]
+    nlp.initialize(lambda: examples)
+    for _ in range(3):
+        nlp.update(examples)
+    return [[token.tag_ for token in nlp(text)] for text in TEXTS]
+
+
+def run(name: str, task: str) -> None:
+    """Hide a name, do the task, and write what was found."""
+    if name:
+        hide(name)
+    found = {"compile": compile, "train": train}[task]()
+
+    from spacy_sparsecrf.kernels.numba_support import IS_STANDARD
+
+    sys.stdout.write(json.dumps([name, IS_STANDARD, found]) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    assert "spacy_sparsecrf.kernels.numba_support" not in sys.modules
+    for name in sys.argv[2:]:
+        if os.fork():
+            os.wait()
+            continue
+        try:
+            run(name, sys.argv[1])
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
