@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import spacy_sparsecrf.kernels as room
+import spacy_sparsecrf.kernels
+import spacy_sparsecrf.solvers
 
 # The types of a call's arguments, without and with the widths of floats; see `signatures`.
 Call = list[tuple[str, str]]
@@ -42,10 +43,11 @@ def compile_all(precision: str, cache: Path, **environment: str) -> Signatures:
 
 def all_kernels() -> Iterator[tuple[str, Any]]:
     """The name of each kernel with that of its module, and the kernel."""
-    for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if hasattr(value, "signatures") and value.py_func.__module__ == module.name:
-                yield f"{module.name.rpartition('.')[2]}.{name}", value
+    for package in (spacy_sparsecrf.kernels, spacy_sparsecrf.solvers):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if hasattr(value, "signatures") and value.py_func.__module__ == module.name:
+                    yield f"{module.name.rpartition('.')[2]}.{name}", value
 
 
 def lend(cache: Path) -> None:
