@@ -2,8 +2,6 @@
 
 import copy
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
