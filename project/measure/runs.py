@@ -1,6 +1,5 @@
 """Runs of `spacy train` whose models are compared byte for byte, and their corpora."""
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -9,7 +8,7 @@ from typing import Any
 
 import spacy
 from bench.ours import L1, L2
-from spacy.tokens import Doc, DocBin, Token
+from spacy.tokens import DocBin, Token
 from spacy.util import load_config
 
 from . import CONFIGS
@@ -22,7 +21,7 @@ THREADS: Engine = {}
 SETS = "ud-en-ewt", "conll2000", "nettalk-3grm"
 TEMPLATES = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]", "u:lower[1]"]
 TOY = "toy"
-_N_DEV, _N_TOY = 200, 1_200
+_N_DEV = 200
 # Where the parts of a corpus end, of the whole: they differ in size.
 _ENDS = [0.0, 0.02, 0.2, 0.3, 0.55, 0.6, 0.85, 1.0]
 _LABEL = "label"
@@ -91,11 +90,6 @@ class Run:
         """Start `spacy train` in a folder, which has a log then."""
         return start(folder, self.config(engine), **options)
 
-    def finish(self, folder: Path, engine: Engine) -> dict[str, bytes]:
-        """Run it to its end. RETURNS: its models."""
-        self.start(folder, engine).wait()
-        return models_of(folder)
-
 
 def start(folder: Path, config: Any, **options: Any) -> Child:
     """Start `spacy train` with a config."""
@@ -104,35 +98,6 @@ def start(folder: Path, config: Any, **options: Any) -> Child:
     command = ["python", "-m", "spacy", "train", str(folder / "config.cfg"), "--verbose"]
     output = ["--output", str(folder / "output")]
     return Child([*command, *output], log=folder / "log", **options)
-
-
-def models_of(folder: Path) -> dict[str, bytes]:
-    """Return the files of a run's models, but for their configs, which name the engine."""
-    paths = [path for path in (folder / "output").rglob("*") if path.is_file()]
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-    return {name: data for name, data in found.items() if not name.endswith("config.cfg")}
-
-
-def write_toy_docs(path: Path, n: int, seed: int) -> None:
-    """Write made-up tagged sentences."""
-    rng, nlp = random.Random(seed), spacy.blank("xx")
-    packed = DocBin()
-    for _ in range(n):
-        words = [f"w{int(rng.paretovariate(0.9)) % 400}{rng.choice('abcde')}" for _ in range(12)]
-        tags = [
-            f"T{(len(w) + ord(w[-1]) + i % 2 + rng.randrange(2)) % 9}" for i, w in enumerate(words)
-        ]
-        packed.add(Doc(nlp.vocab, words=words, tags=tags))
-    packed.to_disk(path)
-
-
-def write_toy(folder: Path) -> None:
-    """Write made-up tagged sentences, as parts."""
-    folder.mkdir(parents=True)
-    n_parts = len(_ENDS) - 1
-    for i in range(n_parts):
-        write_toy_docs(folder / f"part-{i}.spacy", _N_TOY // n_parts * (1 + i % 2), i)
-    write_toy_docs(folder / "dev.spacy", _N_DEV, n_parts)
 
 
 def write_set(folder: Path, name: str, data: str, sentences: int) -> None:

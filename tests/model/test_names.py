@@ -2,8 +2,6 @@
 
 import copy
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -217,13 +215,6 @@ def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path:
     assert names_of(pipe) == expected
     pipe.to_disk(tmp_path / "x")
     assert (tmp_path / "x" / "names").is_file()
-
-
-def test_loading_names_imports_no_numba(trained_dir: Path):
-    code = f"import sys, spacy; nlp = spacy.load({str(trained_dir)!r}); nlp.to_bytes(); "
-    code += "assert len(nlp.get_pipe('sparse_crf')._names); assert 'numba' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def test_features_of_another_kind_have_no_names(nlp: Language, corpus: Corpus):

@@ -63,12 +63,12 @@ def test_a_label_added_after_training_is_stored(trained: Language, tmp_path: Pat
     pipe = trained.get_pipe("sparse_crf")
     n_active = pipe.model.n_active
     assert pipe.is_resizable
-    assert pipe.add_label("ZZ") == 1
-    assert pipe.model.labels[-1] == "ZZ"
+    assert pipe.add_label("AA") == 1
+    assert pipe.model.labels[-1] == "AA"
     assert pipe.model.n_active == n_active
     trained("the fentovtion fentovizes")
     trained.to_disk(tmp_path / "resized")
-    assert spacy.load(tmp_path / "resized").get_pipe("sparse_crf").labels[-1] == "ZZ"
+    assert spacy.load(tmp_path / "resized").get_pipe("sparse_crf").labels[-1] == "AA"
 
 
 def test_set_output_accepts_the_number_of_labels_only(fitted: Language):

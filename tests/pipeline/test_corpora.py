@@ -185,6 +185,15 @@ def test_files_are_read_once(path: Path, blank: Language, n_reads: list[Path]):
         assert a.reference is b.reference and a.predicted is not b.predicted
 
 
+def test_files_are_read_again_where_nothing_is_kept(
+    path: Path, blank: Language, n_reads: list[Path]
+):
+    read = make_annotated_corpus(path, keep=False)
+    for _ in range(2):
+        list(read(blank))
+    assert len(n_reads) == 4
+
+
 def test_a_reading_that_is_broken_off_keeps_nothing(
     path: Path, blank: Language, n_reads: list[Path]
 ):

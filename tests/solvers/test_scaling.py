@@ -11,6 +11,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.kernels import scaled_weight
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS, probabilities
+from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
@@ -142,6 +143,35 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
             last = state.value
             report = solver.step(working, penalty, state)
             assert report.objective <= last * (1.0 + 1e-13)
+
+
+def begin(loss: ChainLoss, solver, penalty: ElasticNet):
+    """What does one pass of a solver, from zero weights, and tells the objective."""
+    working = loss.restrict(loss.all_coordinates())
+    state = solver.start(working, penalty, np.zeros(loss.n_potential))
+    return lambda: solver.step(working, penalty, state).objective
+
+
+def test_scgis_is_ahead_of_gis_the_more_features_are_on():
+    """After ten sweeps it is much closer, and GIS takes long to follow (Goodman 2002, table 1)."""
+    penalty = ElasticNet(0.0, 0.1)
+    needed = []
+    for n_tests in (2, 5, 12):
+        problem, _ = random_problem(75, 3, [9] * 20, n_unigram=n_tests, n_bigram=0, n_values=6)
+        for t in range(problem.corpus.n_tokens):
+            problem.corpus.labels[t] = problem.unigram_tests(t).sum() % 3
+        loss = make_loss(problem, "memm")
+        owlqn, gis, scgis = (begin(loss, make(), penalty) for make in (OWLQN, GIS, SCGIS))
+        lowest = [owlqn() for _ in range(20)][-1]
+        reached = [scgis() for _ in range(10)][-1]
+        after_ten = [gis() for _ in range(10)][-1]
+        assert lowest < reached
+        assert after_ten - lowest > 3.0 * (reached - lowest)
+        n = 10
+        while gis() > reached:
+            n += 1
+        needed.append(n)
+    assert 20 < needed[0] < needed[1] / 2 < needed[2] / 4
 
 
 @pytest.mark.parametrize("make", [GIS, SCGIS])

@@ -102,11 +102,11 @@ def calls(monkeypatch) -> list[tuple[int, float]]:
 def test_the_component_polishes_once_a_step(calls):
     session = Session()
     session.begin("crf", trained(OWLQN(polish_iterations=3, polish_l2=0.5)), None)
-    first = session.take_model()
-    assert session.take_model() is None
+    first = session.take_model("crf", 0.5)
+    assert session.take_model("crf", 0.5) is None
     assert calls == [(3, 0.5)]
     session.update("crf", [], 0.0)
-    second = session.take_model()
+    second = session.take_model("crf", 0.5)
     assert second.to_bytes() != first.to_bytes()
     assert calls == [(3, 0.5)] * 2
 

@@ -23,11 +23,13 @@ from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.streaming import DEFAULT_HORIZON, Stream
 
 from ..conftest import SHIPPED_CONFIG, Corpus
+from ..reference import Problem
 from ..solvers.cases import SOLVERS_IN_USE
-from ..solvers.test_sgd import clip, example_loss
+from ..solvers.test_sgd import clip, complex_step, example_loss
 from ..toy import accuracy, examples_of, make_sentences
 from .streaming_cases import (
     LABELS,
@@ -168,6 +170,47 @@ def test_adagrad_equals_a_slow_twin(penalty, batch):
         stream.learn(encoded)
         assert_same(stream.model(), case.model_of(theta))
     assert np.count_nonzero(theta) > 0
+
+
+@pytest.mark.parametrize(("l2", "decay"), [(0.0, 1.0), (0.4, 0.7)])
+def test_smd_equals_a_slow_twin(l2, decay):
+    case = make_case()
+    solver = SMD(eta0=0.2, mu=0.8, decay=decay, batch=2, seed=4, horizon=HORIZON)
+    stream = make_stream(case, solver, ElasticNet(0.0, l2))
+    theta, v = np.zeros_like(case.problem.theta), np.zeros_like(case.problem.theta)
+    gains, share = np.full_like(theta, 0.2), l2 / 4
+    for encoded, order in zip(case.batches, case.orders(4), strict=True):
+        for members in minibatches(order, 2):
+            parts = [complex_step(case.problem, i, theta, v) for i in members]
+            g = sum(part[0] for part in parts) + share * theta
+            curved = sum(part[1] for part in parts) + share * v
+            gains *= np.maximum(0.5, 1 - 0.8 * g * v)
+            theta = theta - gains * g
+            v = decay * v - gains * (g + decay * curved)
+        stream.learn(encoded)
+        assert_same(stream.model(), case.model_of(theta), atol=1e-10)
+
+
+def test_the_perceptron_equals_a_slow_twin():
+    # Start weights without ties; another order of sums would break ties otherwise.
+    case = make_case(seed=6)
+    start = 0.1 * case.problem.theta
+    stream = make_stream(case, AveragedPerceptron(seed=4), NONE, init=case.model_of(start))
+    theta, iterates = start.copy(), []
+    for encoded, order in zip(case.batches, case.orders(4), strict=True):
+        wrong = 0
+        for i in order:
+            there = Problem(case.problem.corpus, N, theta)
+            tokens = there.sequences()[i]
+            gold = tuple(there.corpus.labels[tokens.start : tokens.stop])
+            best = there.best_path(tokens)
+            change = there.counts(tokens, gold) - there.counts(tokens, best)
+            theta = theta + there.corpus.weights[i] * change
+            wrong += sum(a != b for a, b in zip(gold, best, strict=True))
+            iterates.append(theta)
+        assert stream.learn(encoded) == wrong
+        assert_same(stream.model(), case.model_of(np.mean(iterates, axis=0)))
+    assert wrong > 0
 
 
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])

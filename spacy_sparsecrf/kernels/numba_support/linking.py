@@ -37,10 +37,6 @@ class KernelLibrary(JITCodeLibrary):
             builder.populate(passes)
             passes.run(module)
             return
-        for function in module.functions:
-            if function.name.startswith("_ZN7cpython"):  # unpacks arguments: long, run once a call
-                for attribute in "noinline", "optnone":
-                    function.add_function_attribute(attribute)
         options = binding.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization, options.loop_unrolling = True, False
         builder = binding.create_pass_builder(machine, options)
