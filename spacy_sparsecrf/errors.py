@@ -69,6 +69,11 @@ class Errors(metaclass=_Coded):
         "template {first}, {first_text!r}: both are the same feature of {conjoined}. Remove one."
     )
     SC105 = "[components.NAME] sequences = {value!r} is not known. Change it to one of: {known}."
+    SC106 = (
+        "Template {number} of [components.NAME.features] templates, {template!r}, names no "
+        "template set. Did you mean {close}? Known sets: {known}, with a NAME of "
+        "[components.NAME.features.clusters]."
+    )
     SC110 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
         "expression, which needs the package `regex`. Install it: pip install "

@@ -1,4 +1,9 @@
-"""The default templates."""
+"""The template sets: the default templates of each factory, and what configs add to them."""
+
+import re
+from difflib import get_close_matches
+
+from ..errors import Errors, SparseCRFError
 
 
 def _of_word(longest: int) -> tuple[str, ...]:
@@ -60,3 +65,90 @@ CHUNK_TEMPLATES: tuple[str, ...] = (
 )
 """For chunks: the window of CRF++'s example, with some looks of the word; reads `tag`, which
 tests nothing where no earlier pipe sets it."""
+
+_LARGE_TAG_TEMPLATES: tuple[str, ...] = (
+    *DEFAULT_TEMPLATES,
+    *("u:suffix(5)[0]", "u:prefix(5)[0]", "u:suffix(2)[-1]", "u:suffix(2)[1]"),
+    *("u:suffix(1)[-1]", "u:suffix(1)[1]", "u:shape[-1]|shape[0]", "u:shape[0]|shape[1]"),
+    *("u:lower[-1]|suffix(3)[0]", "u:suffix(3)[0]|lower[1]"),
+    *("u:suffix(3)[-1]|suffix(3)[0]", "u:suffix(3)[0]|suffix(3)[1]"),
+    *("u:suffix(2)[0]|shape[0]", "u:suffix(3)[0]|shape[0]", "u:lower[0]|shape[0]"),
+    *("u:lower[-3]", "u:lower[3]", "u:lower[-1]|lower[0]|lower[1]"),
+)
+
+_STACKING_TEMPLATES: tuple[str, ...] = (
+    *(f"u:first[{i}]" for i in (-2, -1, 0, 1, 2)),
+    *("u:first[-1]|first[0]", "u:first[0]|first[1]", "u:first[-1]|first[1]"),
+    *("u:first[-1]|first[0]|first[1]", "u:first[-2]|first[-1]", "u:first[1]|first[2]"),
+    *(f"u:doc_majority[{i}]" for i in (-1, 0, 1)),
+    *("u:doc_majority[0]|first[0]", "u:doc_majority[-1]|doc_majority[0]"),
+    "u:doc_majority[0]|doc_majority[1]",
+)
+
+# "{4}" is the first 4 bits of the word class, "{}" all of them.
+_CLASS_WINDOW = tuple(f"u:{{{n}}}[{i}]" for n in (4, 6, 10, "") for i in (-2, -1, 0, 1, 2))
+
+_TAG_CLASSES: tuple[str, ...] = (
+    *_CLASS_WINDOW,
+    *("u:{10}[-1]|{10}[0]", "u:{10}[0]|{10}[1]", "u:{10}[-1]|{10}[1]"),
+    *("u:{6}[-1]|{6}[0]", "u:{6}[0]|{6}[1]", "u:{}[-1]|lower[0]", "u:lower[0]|{}[1]"),
+    *("u:suffix(3)[0]|{10}[-1]", "u:suffix(3)[0]|{10}[1]", "u:shape[0]|{10}[0]"),
+    *("u:suffix(3)[0]|{6}[0]", "u:{10}[-2]|{10}[-1]", "u:{10}[1]|{10}[2]"),
+)
+
+_ENTITY_CLASSES: tuple[str, ...] = (
+    *_CLASS_WINDOW,
+    *(f"u:{{{n}}}[{i}]|{{{n}}}[{i + 1}]" for n in (6, 10, "") for i in (-1, 0)),
+    *(
+        template
+        for n in (6, 10, "")
+        for template in (
+            f"u:short_shape[0]|{{{n}}}[0]",
+            f"u:{{{n}}}[-1]|short_shape[0]",
+            f"u:short_shape[0]|{{{n}}}[1]",
+        )
+    ),
+    "u:{10}[-1]|{10}[0]|{10}[1]",
+)
+
+TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
+    "tags": DEFAULT_TEMPLATES,
+    "tags_large": _LARGE_TAG_TEMPLATES,
+    "entities": ENTITY_TEMPLATES,
+    "chunks": CHUNK_TEMPLATES,
+    "stacking": _STACKING_TEMPLATES,
+    "tag_clusters": _TAG_CLASSES,
+    "clusters": _ENTITY_CLASSES,
+}
+"""The templates of each set; those of a set of word classes have slots for their name."""
+
+_SET = re.compile(r"@(\w+)(?:\((\w+)\))?")
+_CLASS = re.compile(r"\{(\d*)\}")
+
+
+def is_set(text: str) -> bool:
+    """Return whether an entry of a list of templates names a set."""
+    return text.lstrip().startswith("@")
+
+
+def templates_of_set(text: str, number: int) -> tuple[str, ...]:
+    """Return the templates of a set.
+
+    text: "@NAME", or "@NAME(CLASSES)" for a set that reads word classes; number: its position in
+        the list of templates, from 1.
+    RAISES: SparseCRFError for an unknown set, and where word classes are missing or not read.
+    """
+    match = _SET.fullmatch("".join(text.split()))
+    name, classes = match.groups("") if match else ("", "")
+    templates = TEMPLATE_SETS.get(name, ())
+    if not templates or bool(_CLASS.search(templates[0])) != bool(classes):
+        known = {each: f"@{each}" for each in TEMPLATE_SETS}
+        known |= {each: f"@{each}(NAME)" for each in ("clusters", "tag_clusters")}
+        close = known[get_close_matches(name or text, known, 1, 0.0)[0]]
+        values = {"number": number, "template": text, "close": close}
+        raise SparseCRFError(Errors.SC106.format(**values, known=", ".join(known.values())))
+
+    def read(bits: re.Match[str]) -> str:
+        return f"cluster({classes},{bits[1]})" if bits[1] else f"cluster({classes})"
+
+    return tuple(_CLASS.sub(read, template) for template in templates)

@@ -19,6 +19,9 @@ for odd n: `n-grm` tests the windows of 0, 1, 3, .., n tokens with the current o
 `n-grm-` only the longest of them; `n-grm+` adds the windows of 2, 4, .., n - 1 tokens, both of each
 length that are as good as centred; `n-grm++` has every window inside the longest. A window is where
 it is: the same tokens at another distance are another test.
+
+`@NAME` stands for the templates of a set (see `defaults.TEMPLATE_SETS`), except those that the list
+has already.
 """
 
 import re
@@ -26,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..errors import Errors, SparseCRFError
+from .defaults import is_set, templates_of_set
 from .parsing import LIMIT, Cursor, Read, parse_read
 
 WITH = {"u": "the label", "b": "the label pair"}
@@ -97,15 +101,15 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
     """Parse a list of templates.
 
     texts: in the language above.
-    RAISES: SparseCRFError if there is none, one is malformed, two test the same, or a number is
-        conjoined with anything but the label.
+    RAISES: SparseCRFError if there is none, one is malformed, names no set or repeats another, or a
+        number is conjoined with anything but the label.
     """
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise SparseCRFError(Errors.SC102.format(value=texts))
     if not texts:
         raise SparseCRFError(Errors.SC103)
     families = [parse_family(text, i) for i, text in enumerate(texts, start=1)]
-    templates = tuple(template for family in families for template in family)
+    templates = _united(texts, families)
     first: dict[tuple[str, str], Template] = {}
     for template in templates:
         _check_numbers(texts, template)
@@ -115,7 +119,35 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
                 numbers = {"first": same.number, "second": template.number}
                 told = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
                 raise SparseCRFError(Errors.SC104.format(**numbers, **told, conjoined=WITH[kind]))
+    return tuple(templates)
+
+
+def _united(texts: Sequence[str], families: Sequence[tuple[Template, ...]]) -> list[Template]:
+    """Join the templates of a list; a set leaves out those that the list has already."""
+    pairs = list(zip(map(is_set, texts), families, strict=True))
+    known = {key for of_set, each in pairs if not of_set for t in each for key in _keys_of(t)}
+    templates: list[Template] = []
+    for of_set, family in pairs:
+        for template in family:
+            if of_set and known.intersection(_keys_of(template)):
+                continue
+            known.update(_keys_of(template))
+            templates.append(template)
     return templates
+
+
+def _keys_of(template: Template) -> list[tuple[str, str]]:
+    """Return the tests of a template with each part that they are conjoined with."""
+    return [(kind, template.key) for kind in template.kinds]
+
+
+def without_sets(texts: Sequence[str], templates: Sequence[Template]) -> list[str]:
+    """Write out the sets of a list. texts: the list; templates: of `parse_templates`."""
+    return [
+        each
+        for number, text in enumerate(texts, start=1)
+        for each in ([str(t) for t in templates if t.number == number] if is_set(text) else [text])
+    ]
 
 
 def _check_numbers(texts: Sequence[str], template: Template) -> None:
@@ -147,7 +179,9 @@ def parse_template(text: str, number: int = 1) -> Template:
 
 
 def parse_family(text: str, number: int) -> tuple[Template, ...]:
-    """Parse one template, or a family of them. text, number, RAISES: as for `parse_template`."""
+    """Parse one template, a family or a set. text, number, RAISES: as for `parse_template`."""
+    if is_set(text):
+        return tuple(parse_template(each, number) for each in templates_of_set(text, number))
     cursor = Cursor(text, number)
     kind = _parse_kind(cursor)
     if cursor.take(_NAME) != FAMILY:

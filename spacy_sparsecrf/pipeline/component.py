@@ -143,7 +143,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             names.add(linked.names)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
-        with storage.renewed(self.features, nlp), counted(self.features) as coverage:
+        with storage.renewed(setup, nlp), counted(self.features) as coverage:
             job = Job(setup, read, label_ids, store, nlp, shards, coverage)
             compiled = self.engine.compile(examples, job)
             compiled.check(setup)

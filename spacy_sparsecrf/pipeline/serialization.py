@@ -15,7 +15,9 @@ from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, renamed, warn
 from ..features import class_sources
 from ..features.classes import pack, unpack
+from ..features.defaults import is_set
 from ..features.featurizer import Featurizer
+from ..features.templates import without_sets
 from ..model.model import CRFModel
 from ..model.names import Names, read_test_parts
 from .settings import Setup
@@ -72,7 +74,7 @@ def digest_of(features: object) -> str:
     """Return a digest of the templates of features, in any order; "" for features without."""
     if not isinstance(features, Featurizer):
         return ""
-    text = "\n".join(sorted(features.templates))
+    text = "\n".join(sorted(without_sets(features.templates, features.parsed)))
     return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -82,6 +84,19 @@ def cache_dir_of(name: str, given: str | Path | None, former: Any) -> str | Path
         f"initialize.components.{name}", "corpus_dir", "cache_dir", former, given, None
     )
     return found
+
+
+def write_out_sets(features: object, nlp: Language | None, name: str) -> None:
+    """Write out the template sets in the config of a pipeline.
+
+    A later version may change the templates of a set; the saved pipeline keeps those it was trained
+    with. features: of the component `name` of nlp; nlp: None to do nothing.
+    """
+    if nlp is None or not isinstance(features, Featurizer) or name not in nlp.component_names:
+        return
+    block = nlp.get_pipe_config(name).get("features", {})
+    if any(map(is_set, features.templates)) and "templates" in block:
+        block["templates"] = without_sets(features.templates, features.parsed)
 
 
 # Names of tests
@@ -194,8 +209,9 @@ class Learning(Protocol):
 
 
 @contextmanager
-def renewed(features: object, nlp: Language | None) -> Iterator[None]:
-    """Let features learn again; restore them if the body fails."""
+def renewed(setup: Setup, nlp: Language | None) -> Iterator[None]:
+    """Let features learn again and write out their sets; restore them if the body fails."""
+    features: object = setup.features
     if not isinstance(features, Learning):
         yield
         return
@@ -206,6 +222,7 @@ def renewed(features: object, nlp: Language | None) -> Iterator[None]:
     except BaseException:
         features.restore(before)
         raise
+    write_out_sets(features, nlp, setup.name)
 
 
 def learnt_by(features: object) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """The language of templates: what is parsed, and what is refused and where."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import regex
+import spacy
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.attributes import (
@@ -21,7 +24,7 @@ from spacy_sparsecrf.features.attributes import (
     VALUE,
     VECTOR,
 )
-from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
+from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES, ENTITY_TEMPLATES, TEMPLATE_SETS
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.templates import (
     LIMIT,
@@ -33,6 +36,7 @@ from spacy_sparsecrf.features.templates import (
 )
 
 from ..golden import read_golden
+from ..toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
 
 
 @st.composite
@@ -203,3 +207,61 @@ def test_a_family_is_all_its_templates() -> None:
     ]
     assert [template.number for template in others] == [2, 2, 2, 2, 2, 3]
     assert Featurizer(["b:ngrm(1,orth)-"]).templates == ("b:ngrm(1,orth)-",)
+
+
+# Template sets
+
+
+def test_a_feature_is_added_to_a_set_in_one_entry() -> None:
+    texts = ["@entities", "@clusters(brown)", "@stacking", "u:_.mine[0]"]
+    templates = [*map(str, parse_templates(texts))]
+    assert templates[-1] == "u:_.mine[0]"
+    assert templates[: len(ENTITY_TEMPLATES)] == [*ENTITY_TEMPLATES]
+    assert {'u:cluster("brown",4)[0]', "u:first[0]"} < {*templates}
+
+
+@pytest.mark.parametrize(
+    "texts", [["@tags", "*:lower[0]"], ["*: lower[0]", "@tags", "@tags_large"]]
+)
+def test_a_set_leaves_out_what_the_list_has(texts: list[str]) -> None:
+    templates = [*map(str, parse_templates(texts))]
+    assert templates.count("*:lower[0]") == 1
+    assert "u:lower[0]" not in templates
+    assert set(DEFAULT_TEMPLATES) - {"u:lower[0]"} < set(templates)
+
+
+@pytest.mark.parametrize(
+    ("text", "close"),
+    [
+        ("@entites", "@entities"),
+        ("@cluster", "@clusters(NAME)"),
+        ("@clusters", "@clusters(NAME)"),
+        ("@tags(brown)", "@tags"),
+        ("@chunks(", "@chunks"),
+    ],
+)
+def test_an_unknown_set_is_refused_with_the_closest(text: str, close: str) -> None:
+    with pytest.raises(SparseCRFError) as caught:
+        parse_templates(["b:", text])
+    message = str(caught.value)
+    assert message.startswith(
+        f"[SC106] Template 2 of [components.NAME.features] templates, {text!r}"
+    )
+    assert f"Did you mean {close}?" in message
+    assert "Known sets: @tags, @tags_large, @entities, @chunks, @stacking" in message
+
+
+def test_a_saved_pipeline_has_its_sets_written_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nlp = blank_with(["@tags", "u:lower[3]"])
+    train(nlp, examples_of(nlp, make_sentences(20, 1)), 3)
+    nlp.to_disk(tmp_path)
+    block = load_config(tmp_path / "config.cfg")["components"]["sparse_crf"]["features"]
+    assert block["templates"] == [*DEFAULT_TEMPLATES, "u:lower[3]"]
+    monkeypatch.setitem(TEMPLATE_SETS, "tags", ("b:",))
+    sentences = make_sentences(10, 2)
+    loaded = spacy.load(tmp_path)
+    assert tags_of([*loaded.pipe(docs_of(loaded, sentences))]) == tags_of(
+        [*nlp.pipe(docs_of(nlp, sentences))]
+    )
