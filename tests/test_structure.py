@@ -62,22 +62,22 @@ NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
 LINES = {
-    "analysis": 2214,
-    "cli": 738,
-    "corpus": 1724,
+    "analysis": 2219,
+    "cli": 771,
+    "corpus": 1699,
     "decoding": 1124,
-    "distributed": 1356,
-    "features": 3565,
-    "graphs": 1747,
-    "interop": 3269,
-    "kernels": 6939,
-    "loss": 3825,
-    "model": 889,
-    "others": 2888,
-    "pipeline": 4048,
-    "solvers": 4917,
-    "targets": 1248,
-    "training": 1857,
+    "distributed": 1303,
+    "features": 3635,
+    "graphs": 1720,
+    "interop": 3772,
+    "kernels": 6275,
+    "loss": 3730,
+    "model": 867,
+    "others": 3069,
+    "pipeline": 4367,
+    "solvers": 4812,
+    "targets": 1236,
+    "training": 1804,
 }
 
 MOST_ARGUMENTS = 12
