@@ -7,7 +7,7 @@ from spacy.parts_of_speech import IDS  # type: ignore[import-not-found]
 from spacy.tokens import Token
 
 from ..errors import Errors, SparseCRFError
-from .schemes import MISSING, OUTSIDE
+from .schemes import MISSING, OUTSIDE, standard_label
 
 UNSET = "_"
 IGNORED = "_"
@@ -30,6 +30,16 @@ _EXPECTED: dict[str, tuple[Callable[[str], object], str]] = {
     "morph": (_FEATURES.fullmatch, "features as in Case=Nom|Number=Sing are expected"),
     SPACE: (("0", "1").__contains__, "1, a blank follows, or 0 is expected"),
 }
+
+_HEADINGS = frozenset(
+    word
+    for line in (
+        "word words token tokens text form orth sentence lemma pos pos_tag pos_tags upos xpos",
+        "tag tags label labels ner ner_tag ner_tags entity entities chunk chunk_tag chunk_tags",
+    )
+    for word in line.split()
+)
+"""Names of columns in the first lines of files."""
 
 DOCSTART = "-DOCSTART-"
 """The word of a line that is no token, but begins a document."""
@@ -75,6 +85,12 @@ def register(columns: Sequence[str]) -> None:
             Token.set_extension(name, default=None)
 
 
+def is_header(values: Sequence[str]) -> bool:
+    """Return whether the values of a file's first line name columns."""
+    names = [value.strip("# ").lower() for value in values]
+    return len(names) > 1 and len({*names}) == len(names) and _HEADINGS.issuperset(names)
+
+
 def why_not(column: str, value: str) -> str:
     """Why a text cannot be the value of a column, or ""."""
     if not value:
@@ -105,6 +121,10 @@ def guess_columns(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
 
 def _types(values: Iterable[str]) -> set[str]:
     """The types of spans that values tell; none if one of them is no label of spans."""
-    told = set(values) - {OUTSIDE, *MISSING}
+    found = set(values)
+    told = found - {OUTSIDE, *MISSING}
+    # Tags may look like PER-B too, but not where some tokens are outside.
+    if OUTSIDE in found:
+        told = {*map(standard_label, told)}
     matches = [_SPAN_LABEL.fullmatch(value) for value in told]
     return {match[1] for match in matches if match} if all(matches) else set()

@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, guess_columns
+from .attributes import DOCSTART, ENTITIES, guess_columns, is_header, span_key
+from .schemes import standard_label
 
 TAB, BLANKS = "\t", " "
 N_GUESSED = 1000  # sentences by which columns are guessed
@@ -38,7 +39,7 @@ class Source:
     path: for messages; columns: what the columns are, see `attributes`; sentences: rows with a
     value for each column, but for a row whose first is -DOCSTART-; has_marks: whether such rows
     begin documents, and are no tokens; n_multiword: number of CoNLL-U's multiword tokens in the
-    sentences that have been read.
+    sentences that have been read; notes: what was done to the file, for the user.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class Source:
     sentences: Iterator[Sentence]
     has_marks: bool = True
     n_multiword: int = 0
+    notes: tuple[str, ...] = ()
 
 
 def sentences(lines: Iterable[tuple[int, str]], split: Split) -> Iterator[Sentence]:
@@ -77,7 +79,8 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     path: of the file, which may be compressed (.gz); columns: what its columns are; by default they
     are guessed by the values of the first sentences, see `guess_columns`; separator: TAB, BLANKS
     (any number of blanks and tabs), or by default a tab if the first line has one. A line that
-    starts with # is a token; sentences end with an empty line. -DOCSTART- begins a document, and
+    starts with # is a token; sentences end with an empty line. Blanks around a value are no part of
+    it. A first line that names columns is left out. -DOCSTART- begins a document, and
     need not have all columns.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
@@ -103,16 +106,35 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     if separator == BLANKS:
         # A line of blanks has no columns.
         entries = ((number, line.strip(" \t")) for number, line in entries)
+    notes: tuple[str, ...] = ()
+    if is_header(_split(separator, number, first).values):
+        notes = (f"Line {number} is a header and is left out: {first.strip()}",)
+        entries = ((line, text) for line, text in entries if line != number)
     rows = sentences(entries, split)
     if columns:
-        return Source(path, tuple(columns), rows)
+        return Source(path, tuple(columns), rows, notes=notes)
     guessed_by = [*islice(rows, N_GUESSED)]
     guessed = guess_columns(row.values for sentence in guessed_by for row in sentence)
-    return Source(path, guessed, chain(guessed_by, rows))
+    notes += _note_of_labels(guessed, guessed_by)
+    return Source(path, guessed, chain(guessed_by, rows), notes=notes)
+
+
+def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:
+    """Say that labels of spans are read as B-PER, if some are written otherwise."""
+    mark = next((i for i, name in enumerate(columns) if name == ENTITIES or span_key(name)), None)
+    if mark is None:
+        return ()
+    # -DOCSTART- may stand alone in its line.
+    values = (value for rows in found for row in rows for value in row.values[mark : mark + 1])
+    other = next((value for value in values if standard_label(value) != value), "")
+    return (f"Labels such as {other} are read as {standard_label(other)}",) if other else ()
 
 
 def _split(separator: str, number: int, line: str) -> Row:
-    return Row(number, line.split(TAB) if separator == TAB else _BLANKS.split(line.strip(" \t")))
+    if separator == TAB:
+        # A value of blanks only may be a token.
+        return Row(number, [value.strip(" ") or value for value in line.split(TAB)])
+    return Row(number, _BLANKS.split(line.strip(" \t")))
 
 
 def write_sentence(rows: Iterable[Sequence[str]], separator: str = TAB) -> str:

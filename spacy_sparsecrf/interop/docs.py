@@ -23,7 +23,15 @@ from .attributes import (
     why_not,
 )
 from .columns import TAB, Row, Sentence, Source, write_sentence
-from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
+from .schemes import (
+    MISSING,
+    BadLabelError,
+    ColumnScheme,
+    Spans,
+    read_spans,
+    standard_label,
+    write_spans,
+)
 
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
 """Attributes of tokens that `read_docs` may set."""
@@ -138,7 +146,7 @@ class _DocMaker:
 
     def _read_spans(self, rows: Sentence, labels: list[str]) -> Spans:
         try:
-            return read_spans(labels, self.scheme)
+            return read_spans([*map(standard_label, labels)], self.scheme)
         except BadLabelError as error:
             message = Errors.SC615.format(
                 path=self.source.path,
@@ -149,6 +157,20 @@ class _DocMaker:
                 known=", ".join(known.value for known in ColumnScheme),
             )
             raise SparseCRFError(message) from error
+
+
+def annotated_columns(docs: Iterable[Doc]) -> tuple[str, ...]:
+    """Return the columns for what is annotated in some of the Docs; at least words and tags."""
+    docs = [*docs]
+    attributes = {"lemma": "LEMMA", "pos": "POS", "morph": "MORPH", "tag": "TAG"}
+    attributes[ENTITIES] = "ENT_IOB"
+    found = [
+        name
+        for name, attribute in attributes.items()
+        if any(doc.has_annotation(attribute) for doc in docs)
+    ]
+    keys = sorted({key for doc in docs for key, spans in doc.spans.items() if len(spans)})
+    return WORDS, *(found if found or keys else ["tag"]), *(f"spans:{key}" for key in keys)
 
 
 def write_docs(

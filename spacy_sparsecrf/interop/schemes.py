@@ -1,11 +1,15 @@
 """Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES."""
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TypeAlias
 
 OUTSIDE = "O"
-MISSING = ("_", "-")
+MISSING = ("_", "-", "?")
+# Other ways to write B-PER: b-PER, B_PER and PER-B.
+_BEGINS = re.compile("([BIELSUbielsu])[-_](.+)")
+_ENDS = re.compile("(.+)[-_]([BIELSU])")
 
 
 class ColumnScheme(str, Enum):
@@ -27,6 +31,14 @@ _LETTERS = {
     ColumnScheme.bioes: "BIES",
 }
 _CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # A span's last token says so.
+
+
+def standard_label(text: str) -> str:
+    """Return a label of spans as B-PER: b-PER, B_PER and PER-B are the same; others stay."""
+    if match := _BEGINS.fullmatch(text):
+        return f"{match[1].upper()}-{match[2]}"
+    match = _ENDS.fullmatch(text)
+    return f"{match[2]}-{match[1]}" if match else text
 
 
 class BadLabelError(ValueError):

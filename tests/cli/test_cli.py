@@ -81,7 +81,9 @@ def test_fill_config_completes_configs(tmp_path: Path):
     # The shipped config differs from the defaults as documented.
     run_spacy("init", "fill-config", SHIPPED_CONFIG, filled)
     config = load_config(filled)
-    assert config["components"] == {"sparse_crf": default_block()}
+    block = default_block()
+    block["features"]["templates"] = ["@tags"]
+    assert config["components"] == {"sparse_crf": block}
     training: dict[str, Any] = config["training"]
     assert training["batcher"] == {"@batchers": "spacy_sparsecrf.one_step_per_epoch.v1"}
     assert (training["eval_frequency"], training["max_epochs"]) == (1, 0)

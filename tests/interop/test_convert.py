@@ -22,6 +22,7 @@ from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
 from spacy_sparsecrf.interop.formats import Format, guess_format, open_source
 from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
 
+from ..cli.commands import run
 from ..golden import read_golden
 
 EVERY_COLUMN = "orth,tag,pos,morph,lemma,ner,chunk,spans:other,space_after,_.custom,_"
@@ -305,3 +306,14 @@ def test_bioes():
     labels = ["S-A", "B-B", "I-B", "E-B", "O", "B-B", "E-B"]
     assert write_spans(spans, 7, ColumnScheme.bioes) == labels
     assert read_spans(labels, ColumnScheme.bioes) == spans
+
+
+def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_path: Path):
+    text = "Token\tNER\nAnn\tb-PER\nran\tO\n"
+    (tmp_path / "a.tsv").write_text(text, encoding="utf8")
+    done = run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy")
+    assert "Line 1 is a header and is left out" in done.stdout
+    assert "Labels such as b-PER are read as B-PER" in done.stdout
+    done = run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
+    assert "Columns are orth,ner" in done.stdout
+    assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "Ann\tB-PER\nran\tO\n\n"

@@ -18,7 +18,7 @@ from ...errors import Errors, SparseCRFError
 from ...progress import track
 from ..attributes import parse_columns
 from ..columns import TAB
-from ..docs import STORED, read_docs, write_docs
+from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import SEPARATORS, Format, guess_format, open_source
 from ..schemes import ColumnScheme
 
@@ -69,6 +69,8 @@ def convert(
         vocab = spacy.blank(lang).vocab
         if target.suffix == SPACY:
             opened = open_source(source, kind, names, attribute, merge_subtokens)
+            for note in opened.notes:
+                msg.info(note)
             if kind in SEPARATORS and not names and opened.columns:
                 taken = ",".join(opened.columns)
                 msg.info(f"Columns are taken for {taken} by their values (see --columns)")
@@ -82,10 +84,14 @@ def convert(
                 )
             msg.good(f"{n} docs are in {target}")
             return
+        unpacked = [*unpack(source, vocab)]
+        if not names:
+            names = annotated_columns(unpacked)
+            msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
         written = write_docs(
-            unpack(source, vocab),
+            unpacked,
             source,
-            names or ("orth", "tag"),
+            names,
             scheme=scheme,
             separator=SEPARATORS[kind] or TAB,
         )
