@@ -23,7 +23,7 @@ TEMPLATES = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]", "u:lower[1]"]
 TOY = "toy"
 _N_DEV = 200
 # Where the parts of a corpus end, of the whole: they differ in size.
-_ENDS = [0.0, 0.02, 0.2, 0.3, 0.55, 0.6, 0.85, 1.0]
+ENDS = [0.0, 0.02, 0.2, 0.3, 0.55, 0.6, 0.85, 1.0]
 _LABEL = "label"
 
 
@@ -90,6 +90,11 @@ class Run:
         """Start `spacy train` in a folder, which has a log then."""
         return start(folder, self.config(engine), **options)
 
+    def finish(self, folder: Path, engine: Engine) -> dict[str, bytes]:
+        """Run it to its end. RETURNS: its models."""
+        self.start(folder, engine).wait()
+        return models_of(folder)
+
 
 def start(folder: Path, config: Any, **options: Any) -> Child:
     """Start `spacy train` with a config."""
@@ -98,6 +103,13 @@ def start(folder: Path, config: Any, **options: Any) -> Child:
     command = ["python", "-m", "spacy", "train", str(folder / "config.cfg"), "--verbose"]
     output = ["--output", str(folder / "output")]
     return Child([*command, *output], log=folder / "log", **options)
+
+
+def models_of(folder: Path) -> dict[str, bytes]:
+    """Return the files of a run's models, but for their configs, which name the engine."""
+    paths = [path for path in (folder / "output").rglob("*") if path.is_file()]
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+    return {name: data for name, data in found.items() if not name.endswith("config.cfg")}
 
 
 def write_set(folder: Path, name: str, data: str, sentences: int) -> None:
@@ -110,7 +122,7 @@ def write_set(folder: Path, name: str, data: str, sentences: int) -> None:
     for sentence, doc in zip(rows, docs, strict=True):
         for token, row in zip(doc, sentence, strict=True):
             token._.set(_LABEL, row[source.label])
-    ends = [round(end * len(docs)) for end in _ENDS]
+    ends = [round(end * len(docs)) for end in ENDS]
     folder.mkdir(parents=True)
     parts = {f"part-{i}": docs[a:b] for i, (a, b) in enumerate(pairwise(ends))}
     for part, own in (parts | {"dev": docs[:_N_DEV]}).items():

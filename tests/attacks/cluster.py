@@ -23,8 +23,10 @@ import typer
 from measure.data import Data
 from measure.processes import Child, run
 from measure.results import Results
-from measure.runs import SETS, THREADS, TOY, Run, models_of, ray_engine, write_set, write_toy
+from measure.runs import ENDS, SETS, THREADS, TOY, Run, models_of, ray_engine, write_set
 from wasabi import msg
+
+from .kills import write_toy_docs
 
 if TYPE_CHECKING:
     from ray.cluster_utils import Cluster
@@ -33,6 +35,15 @@ _NODES, _CPUS = 3, 2
 _TOY_STEPS, _TOY_WORKERS, _KILLS_A_RUN = 12, 3, 4
 _WAIT = 60.0
 _N_ANNOTATED = 12
+
+
+def write_toy(folder: Path) -> None:
+    """Write made-up tagged sentences, as parts."""
+    folder.mkdir(parents=True)
+    n_parts = len(ENDS) - 1
+    for i in range(n_parts):
+        write_toy_docs(folder / f"part-{i}.spacy", 1_200 // n_parts * (1 + i % 2), i)
+    write_toy_docs(folder / "dev.spacy", 200, n_parts)
 
 
 def make_cluster() -> "Cluster":

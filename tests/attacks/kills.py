@@ -16,15 +16,30 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import spacy
 import typer
 from measure.processes import Child
 from measure.results import Results
-from measure.runs import TEMPLATES, models_of, start, tagger_config, write_toy_docs
+from measure.runs import TEMPLATES, models_of, start, tagger_config
+from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
 _STAGES = [{"templates": TEMPLATES[:2], "steps": 2}, {"templates": ["*"], "steps": 4}]
 _BATCHES = {"@batchers": "spacy.batch_by_sequence.v1", "size": 60}
 _KILLS_A_RUN = 3
+
+
+def write_toy_docs(path: Path, n: int, seed: int) -> None:
+    """Write made-up tagged sentences."""
+    rng, nlp = random.Random(seed), spacy.blank("xx")
+    packed = DocBin()
+    for _ in range(n):
+        words = [f"w{int(rng.paretovariate(0.9)) % 400}{rng.choice('abcde')}" for _ in range(12)]
+        tags = [
+            f"T{(len(w) + ord(w[-1]) + i % 2 + rng.randrange(2)) % 9}" for i, w in enumerate(words)
+        ]
+        packed.add(Doc(nlp.vocab, words=words, tags=tags))
+    packed.to_disk(path)
 
 
 def _solver(name: str, **settings: Any) -> dict[str, Any]:
