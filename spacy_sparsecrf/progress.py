@@ -231,7 +231,7 @@ def _listener() -> Any:
                 _warn_of_loss()
             elif self.with_notice:
                 self.with_notice = False
-                _give_notice(kernel.cache.cache_path)
+                _give_notice(kernel.stats.cache_path)
             self._names.append(kernel.__name__)
             _compiling.detail = kernel.__name__
             if len(self._names) == 1:
