@@ -93,7 +93,8 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
         return Source(path, tuple(columns), iter(()))
     number, first = head[-1]
     separator = separator or (TAB if TAB in first else BLANKS)
-    width = len(columns) or len(_split(separator, number, first).values)
+    values = _split(separator, number, first).values
+    width = len(columns) or len(values)
     why = "as --columns says" if columns else f"as in line {number}"
 
     def split(number: int, line: str) -> Row:
@@ -107,7 +108,7 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
         # A line of blanks has no columns.
         entries = ((number, line.strip(" \t")) for number, line in entries)
     notes: tuple[str, ...] = ()
-    if is_header(_split(separator, number, first).values):
+    if is_header(values):
         notes = (f"Line {number} is a header and is left out: {first.strip()}",)
         entries = ((line, text) for line, text in entries if line != number)
     rows = sentences(entries, split)

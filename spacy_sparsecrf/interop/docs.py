@@ -159,9 +159,8 @@ class _DocMaker:
             raise SparseCRFError(message) from error
 
 
-def annotated_columns(docs: Iterable[Doc]) -> tuple[str, ...]:
-    """Return the columns for what is annotated in some of the Docs; at least words and tags."""
-    docs = [*docs]
+def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:
+    """Return the columns of the annotation that some Docs have; words and tags if there is none."""
     attributes = {"lemma": "LEMMA", "pos": "POS", "morph": "MORPH", "tag": "TAG"}
     attributes[ENTITIES] = "ENT_IOB"
     found = [

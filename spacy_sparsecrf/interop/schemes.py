@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import TypeAlias
 
 OUTSIDE = "O"
@@ -33,6 +34,7 @@ _LETTERS = {
 _CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # A span's last token says so.
 
 
+@lru_cache  # called for each token
 def standard_label(text: str) -> str:
     """Return a label of spans as B-PER: b-PER, B_PER and PER-B are the same; others stay."""
     if match := _BEGINS.fullmatch(text):

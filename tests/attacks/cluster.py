@@ -35,6 +35,7 @@ _NODES, _CPUS = 3, 2
 _TOY_STEPS, _TOY_WORKERS, _KILLS_A_RUN = 12, 3, 4
 _WAIT = 60.0
 _N_ANNOTATED = 12
+_N_TOY, _N_DEV = 1_200, 200
 
 
 def write_toy(folder: Path) -> None:
@@ -42,8 +43,8 @@ def write_toy(folder: Path) -> None:
     folder.mkdir(parents=True)
     n_parts = len(ENDS) - 1
     for i in range(n_parts):
-        write_toy_docs(folder / f"part-{i}.spacy", 1_200 // n_parts * (1 + i % 2), i)
-    write_toy_docs(folder / "dev.spacy", 200, n_parts)
+        write_toy_docs(folder / f"part-{i}.spacy", _N_TOY // n_parts * (1 + i % 2), i)
+    write_toy_docs(folder / "dev.spacy", _N_DEV, n_parts)
 
 
 def make_cluster() -> "Cluster":

@@ -84,8 +84,9 @@ def convert(
                 )
             msg.good(f"{n} docs are in {target}")
             return
-        unpacked = [*unpack(source, vocab)]
+        unpacked: Iterable[Doc] = unpack(source, vocab)
         if not names:
+            unpacked = [*unpacked]
             names = annotated_columns(unpacked)
             msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
         written = write_docs(

@@ -34,11 +34,12 @@ class CRFsuiteTagger:
 
     def __init__(self, estimator: "Estimator") -> None:
         self._estimator = estimator
-        self._sequence: list[Any] = []
+        self.set(())
 
     def set(self, xseq: Iterable[Any]) -> None:
         """Set the sequence that the other methods are about."""
         self._sequence = [*xseq]
+        self._marginals: list[dict[str, float]] = []
 
     def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
         """Find the most probable labels of a sequence, by default of the one that is set."""
@@ -52,7 +53,9 @@ class CRFsuiteTagger:
 
     def marginal(self, y: str, pos: int) -> float:
         """Compute p(y_pos = y | x) of the sequence that is set."""
-        return self._estimator.predict_marginals_single(self._sequence)[pos][y]
+        if not self._marginals:
+            self._marginals = self._estimator.predict_marginals_single(self._sequence)
+        return self._marginals[pos][y]
 
     def probability(self, yseq: Sequence[str]) -> float:
         """Compute p(y | x) of labels of the sequence that is set."""
