@@ -926,7 +926,7 @@ class Errors(metaclass=_Coded):
     SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."
     SC662 = (
         "[components.{name}.{key}] is {found}, which is not of the type of {key}. Write it as a "
-        "block of its own:\n[components.{name}.{key}]\n@crf_{plural} = "
+        "block:\n[components.{name}.{key}]\n@crf_{plural} = "
         '"spacy_sparsecrf.{example}.v1"'
     )
     SC663 = (

@@ -170,7 +170,7 @@ class Worker(WorkerShard):
         return self._labels, int((self.corpus.labels == MISSING).sum())
 
     def names(self, keys: Hashes) -> dict[int, str]:
-        """The names of features, by hash, of those that occur in files that were read."""
+        """Return the names, by hash, of the features that occur in the files of this worker."""
         found: dict[int, str] = {}
         for file in self._files.values():
             if file.record is not None:

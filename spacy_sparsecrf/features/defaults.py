@@ -120,7 +120,7 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "tag_clusters": _TAG_CLASSES,
     "clusters": _ENTITY_CLASSES,
 }
-"""The templates of each set; those of a set of word classes have slots for their name."""
+"""The templates of each set. A set that reads word classes has slots for their name."""
 
 _SET = re.compile(r"@(\w+)(?:\((\w+)\))?")
 _CLASS = re.compile(r"\{(\d*)\}")

@@ -20,8 +20,8 @@ for odd n: `n-grm` tests the windows of 0, 1, 3, .., n tokens with the current o
 length that are as good as centred; `n-grm++` has every window inside the longest. A window is where
 it is: the same tokens at another distance are another test.
 
-`@NAME` stands for the templates of a set (see `defaults.TEMPLATE_SETS`), except those that the list
-has already.
+`@NAME` stands for the templates of a set (see `defaults.TEMPLATE_SETS`). Templates that the list
+already contains are left out.
 """
 
 import re
@@ -123,7 +123,7 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
 
 
 def _united(texts: Sequence[str], families: Sequence[tuple[Template, ...]]) -> list[Template]:
-    """Join the templates of a list; a set leaves out those that the list has already."""
+    """Join the templates of a list. A set adds no template that the list already contains."""
     pairs = list(zip(map(is_set, texts), families, strict=True))
     known = {key for of_set, each in pairs if not of_set for t in each for key in _keys_of(t)}
     templates: list[Template] = []

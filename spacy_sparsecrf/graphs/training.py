@@ -147,7 +147,7 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
 
 
 def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> TestRows:
-    """Features of tokens: unigram, real-valued, and bigram features of those that begin."""
+    """Return the features of tokens: unigram, real-valued, and bigram where a sequence begins."""
     token, value = np.nonzero(corpus.values) if len(corpus.value_tests) else (begins[:0],) * 2
     tokens: list[Longs] = [
         np.repeat(np.arange(corpus.n_tokens), np.diff(corpus.uni_indptr)),

@@ -58,7 +58,7 @@ def prefetch_row(matrix: Floats, row: int) -> None:
 @inlined
 def fill(row: np.ndarray, first: int, last: int, value: float) -> None:
     """Set row[first:last] to a value; an assignment to a slice takes much longer to compile."""
-    # A slice of its own: where a loop begins at an unknown place, numba tests the sign of indices.
+    # Slice first: numba tests the sign of each index if a loop begins at a variable.
     part = row[first:last]
     for i in range(len(part)):
         part[i] = value

@@ -116,7 +116,7 @@ def _idle(
 ) -> Iterator[tuple[str, str]]:
     """Yield attributes that pipes before `pipe` set in prediction, but not in training; the pipes.
 
-    Those that this run trains are left out: they have nothing to set yet. spaCy disables frozen and
+    Pipes that this run trains are left out: they have nothing to set yet. spaCy disables frozen and
     sourced pipes during `initialize`.
     """
     if nlp is None:

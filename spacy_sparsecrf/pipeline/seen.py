@@ -94,7 +94,7 @@ class Seen:
             warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
 
     def warn_of_others(self, name: str, examples: Iterable[Example]) -> None:
-        """Warn, once, if the first of some examples is not one that was read.
+        """Warn, once, if `initialize` did not read the first of some examples.
 
         name: of the component that is updated with them, and does not learn from them.
         """

@@ -1,4 +1,4 @@
-"""Gold tokens that a pipeline's tokenizer cuts otherwise, so that its new texts have others."""
+"""Differences between gold tokens and the tokens that a pipeline's tokenizer makes of new text."""
 
 import re
 from collections import Counter
@@ -14,10 +14,10 @@ _N_SHOWN = 3
 
 
 class TokenCuts:
-    """Counts gold tokens, and those that a tokenizer would cut otherwise.
+    """Counts gold tokens, and how many of them a tokenizer does not make of the same text.
 
-    tokenizer: makes a Doc of a text; n_tokens: gold tokens so far; others: the words of those that
-    are no tokens of the tokenizer, and how often.
+    tokenizer: makes a Doc of a text; n_tokens: gold tokens so far; others: frequencies of
+    gold tokens that the tokenizer does not make.
     """
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:

@@ -68,7 +68,7 @@ def test_without_a_private_name_the_standard_pipeline_gives_the_same_results(tas
 
 
 def test_what_uses_internals_is_small():
-    """All lines, and those that call a builder of LLVM IR or name one of its types."""
+    """Count all lines, and the lines that call a builder of LLVM IR or name one of its types."""
     sources = [
         p.read_text(encoding="utf-8") for p in Path(numba_support.__file__).parent.glob("*.py")
     ]

@@ -161,7 +161,7 @@ def test_half_precision_leaves_no_violator_out():
             working = loss.restrict(np.arange(n))
             results.append(loss.screen(working, problem.theta, threshold, n))
         (found, gradients), (exact, values) = results
-        # But for those that are no violators by rounding.
+        # Values near the threshold may differ by rounding.
         near = np.abs(np.abs(values) - threshold) < 1e-4
         assert np.isin(exact[~near], found).all()
         both = np.isin(exact, found)
