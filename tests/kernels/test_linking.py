@@ -1,6 +1,7 @@
 """Functions that only kernels call are part of kernels, and nothing by themselves."""
 
 import gc
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +30,10 @@ def largest(row: np.ndarray) -> float:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, type]]:
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, type]]:
     """The names of functions that get machine code, and the classes of their libraries."""
+    # An earlier run of the tests has left code in the usual cache.
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     found: list[tuple[str, type]] = []
     make = JITCodeLibrary._finalize_specific
     monkeypatch.setattr(
