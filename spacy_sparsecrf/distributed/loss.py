@@ -364,7 +364,7 @@ class PartitionedLoss:
     ) -> None:
         self.partition, self.n_potential, self._prior = partition, n_potential, prior
         n_shards, n_examples, are_convex = zip(*present, strict=True)
-        self.n_present, self.n_examples = sum(n_shards), sum(n_examples)
+        self.n_present, self.n_examples = int(sum(n_shards)), int(sum(n_examples))
         self.is_convex = all(are_convex)
         self.numbers: Iterator[int] = count()
         # Of which weights the gradient was taken last, and of which weights where.

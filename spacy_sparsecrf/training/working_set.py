@@ -164,7 +164,7 @@ class Run:
         self.converged = (
             self._optimality <= self._solver.tolerance
             or self._n_idle == _MAX_IDLE
-            or self._gap <= self._solver.tolerance_gap * abs(report.objective)
+            or self._gap < self._solver.tolerance_gap * abs(report.objective)
         )
         return replace(self.reached, objective=report.objective, passes=passes)
 
