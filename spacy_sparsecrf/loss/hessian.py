@@ -90,8 +90,9 @@ class HessianProduct:
     `kernels.tangents`. Three vectors a token are stored, of which pair marginals are products:
     alpha, backward and beta. A product of stored sequences needs no exp.
 
-    working: the loss (not stochastic); stored: number of sequences whose vectors are stored, in the
-        order of the lattice, -1 for all; the others run forward-backward again for each product.
+    working: the loss (not stochastic), of a corpus in memory; stored: number of sequences whose
+        vectors are stored, in the order of the lattice, -1 for all; the others run forward-backward
+        again for each product.
     passes: evaluations and products so far.
     """
 
@@ -133,7 +134,6 @@ class HessianProduct:
             vectors = working.vectors(i)
             self._pairs.count(i, vectors)
             self._keep(i, vectors)
-            space.lattice.store.release()
         self._theta = theta.copy()
         # Later evaluations overwrite the potentials.
         space.contents = Contents(self, self._theta)
@@ -166,11 +166,7 @@ class HessianProduct:
             for of_chunk in self._differentiate(i, vector, scores, vectors, tangents):
                 sums += of_chunk
             self._pairs.add(i, vectors, tangents)
-            if space.by_shard:
-                working.gather(i, result)
-            space.lattice.store.release()
-        if not space.by_shard:
-            working.gather(0, result)
+        working.gather(0, result)
         result[: self._frequent.n_weights] = self._frequent.gradient(sums)
         self._values.gradient(result)
         self._pairs.finish(result[working.split :])

@@ -15,6 +15,7 @@ from functools import partial, wraps
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,7 +324,7 @@ class Session:
     seen: Seen = field(default_factory=Seen)
     record: NameRecord | None = None
     n_uncovered: int | None = None
-    run: int | None = None
+    run: ref[Language] | None = None
     stepped: bool = False
     stale: bool = False
     warned: bool = False
