@@ -126,7 +126,7 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
 
     seeds: [P] uint64; starts: [P + 1] int64, template p reads values[starts[p]:starts[p + 1]].
     """
-    from ..kernels.hashing import hash_tests
+    from ..kernels.hashing import hash_features
 
     nowhere, columns = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
     tests = Conjunctions(seeds, starts, columns, nowhere, nowhere, n_edges=1)
@@ -134,7 +134,7 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
     bounds, row = np.array([0, 1]), np.zeros(1, dtype=np.int32)
     token = Tokens(bounds, row, values[None], np.empty((1, 0), np.uint64))
     hashes: Hashes = np.empty(len(seeds), dtype=np.uint64)
-    hash_tests(token, tests.plan, hashes[None])
+    hash_features(token, tests.plan, hashes[None])
     return hashes
 
 
@@ -175,10 +175,10 @@ class Readings(NamedTuple):
 
     def hash(self, tests: Conjunctions) -> Hashes:
         """Hash features at every token: [N, P] uint64, 0 if a value is missing."""
-        from ..kernels.hashing import hash_tests
+        from ..kernels.hashing import hash_features
 
         hashes = np.empty((self.n_tokens, len(tests.seeds)), dtype=np.uint64)
-        hash_tests(self.tokens, tests.plan, hashes)
+        hash_features(self.tokens, tests.plan, hashes)
         return hashes
 
     def sequences(self, first: int, last: int) -> "Readings":

@@ -110,10 +110,10 @@ class _ShardLoss:
         self.number = number
         contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(np.unique(corpus.context))
         pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
-        tests = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
-        own = with_distinct_contexts(reduced(corpus, tests))
+        features = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
+        own = with_distinct_contexts(reduced(corpus, features))
         whole = Part(corpus, problem.n_labels)
-        self.part = ReducedPart(own, problem.n_labels, whole, tests)
+        self.part = ReducedPart(own, problem.n_labels, whole, features)
         self.loss = problem.loss(own, workers, _OF_SHARD)
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:

@@ -111,9 +111,9 @@ class PartitionedTraining(Training):
         loss: Any = PartitionedLoss(self.partition, present, n_potential, self._origin)
         run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver)
         run.n_sequences = self.n_sequences
-        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        # What working weights take is not known before they are; tests are the rest.
-        self.size = Size(n_tests, n_potential, None, corpus.unigram_keys.nbytes)
+        n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        # What working weights take is not known before they are; features are the rest.
+        self.size = Size(n_features, n_potential, None, corpus.unigram_keys.nbytes)
         return [run]
 
     @property

@@ -77,7 +77,7 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
     bases = np.where(in_matrix, costs.table, 0)
     first, matrix_of = distinct_rows(np.sort(bases, axis=1))
     matrix_blocks = _csr(bases[first])
-    constant = (np.diff(matrix_blocks.indptr) == 0) & (space.lattice.legal is None)
+    constant = (np.diff(matrix_blocks.indptr) == 0) & (space.lattice.valid is None)
     table = np.where(in_matrix, 0, costs.table)
     entries, weights = _entries(table, rows, space.n_labels, space.padded)
     corr_ptr = entries[0]
@@ -120,7 +120,7 @@ class _CostModel:
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, stochastic: bool) -> None:
         lattice, sizes = space.lattice, np.diff(rows.ptr)
-        every = np.sort(rows.of(lattice.ctx_tests).padded(), axis=1)
+        every = np.sort(rows.of(lattice.ctx_features).padded(), axis=1)
         representatives, self.active = distinct_rows(every)
         self.table = table = every[representatives]
         self.context = lattice.store.looked_up(self.active, lattice.context)
@@ -128,7 +128,7 @@ class _CostModel:
         self._limits = space.limits
         self._area = float(space.n_labels * space.padded)
         self._stochastic = stochastic
-        self._masked = lattice.legal is not None
+        self._masked = lattice.valid is not None
         self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
@@ -268,12 +268,12 @@ class PairPotentials:
         """Return potentials that are not evaluated, except matrices of ones and the mask."""
         n_matrices, n_labels = len(self.contexts.matrix_blocks), self.space.n_labels
         n_contexts, n_corrections = len(self.contexts.arrays.matrix_of), self.contexts.n_corrections
-        legal = self.space.lattice.legal
-        shape = (n_matrices + (legal is not None), n_labels + 1, self.space.padded)
+        valid = self.space.lattice.valid
+        shape = (n_matrices + (valid is not None), n_labels + 1, self.space.padded)
         psi = np.zeros(shape, dtype)
         psi[:n_matrices][self.contexts.arrays.constant, :, :n_labels] = 1.0
-        if legal is not None:
-            psi[-1, :n_labels, :n_labels] = legal[:n_labels, :n_labels]
+        if valid is not None:
+            psi[-1, :n_labels, :n_labels] = valid[:n_labels, :n_labels]
             psi[-1, n_labels, :n_labels] = 1.0
         of_entries = np.zeros(n_corrections), np.zeros(n_corrections)
         rewritten = np.zeros(n_contexts, dtype=np.bool_)

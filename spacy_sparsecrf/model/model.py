@@ -119,7 +119,7 @@ class CRFModel:
     `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first label of
     each and the number of labels, empty for none; the unigram weights of cluster c are those of a
     label of the id Y + c. first: of two stages the first model, with the same labels, dtype, kind
-    and bounds: tests of this one may read what it says (see `features.stacking`).
+    and bounds: features of this one may read what it says (see `features.stacking`).
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """

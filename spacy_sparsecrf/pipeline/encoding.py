@@ -136,7 +136,7 @@ class EncodedExamples:
         for label in self.labels:
             setup.target.check_label(label)
         if self.labels:
-            setup.legal(self.labels)
+            setup.valid_transitions(self.labels)
 
     def warn_of_gold(self, name: str, *, is_whole: bool) -> None:
         """Warn if most tokens of a whole corpus lack a gold label, or if alignment loses labels."""

@@ -32,7 +32,7 @@ class Probabilities:
 
     Sequences of a Doc are independent, so that the probability of a Doc's labels is the product of
     those of its sequences. With constraints ([components.NAME.decoding], and the target's scheme)
-    probabilities are of the legal sequences, among which they sum to 1. With `forced` they are
+    probabilities are of the valid sequences, among which they sum to 1. With `forced` they are
     given what is set in the Doc, unless [components.NAME] overwrite = true; a Doc that the
     component has annotated already is certain then.
     """
@@ -94,7 +94,7 @@ class Probabilities:
     def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
         """Compute the log-probability of labels of a Doc, log p(y | x).
 
-        labels: one for each token. RETURNS: -inf for labels that are not legal.
+        labels: one for each token. RETURNS: -inf for labels that are not valid.
         RAISES: SparseCRFError for unknown labels, or another number of them.
         """
         self._check_doc(doc)

@@ -59,7 +59,7 @@ def check_loaded(
     if has_first != (folds > 0) and (has_first or model.n_active) and "model" not in exclude:
         raise SparseCRFError(Errors.SC415.format(name=name))
     if labels:
-        setup.legal(labels)
+        setup.valid_transitions(labels)
     features: object = setup.features
     if "cfg" not in exclude and cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
         raise SparseCRFError(Errors.SC225.format(name=name))

@@ -87,11 +87,11 @@ class SCGIS(IterativeScaling):
         theta: [K], in and out; mass: [N, Yp], total: [N], in and out: p(y | x) is mass / total.
         """
         lattice, rows = loss.space.lattice, loss.unigram
-        columns = lattice.test_tokens
+        columns = lattice.feature_tokens
         most = np.empty(len(columns), dtype=np.int32)
         repetitions(columns.indptr, columns.indices, most)
         tokens = columns.indptr, columns.indices, most, lattice.token_weight
-        tables = SweepTables(rows.tests, rows.ptr, rows.places, *tokens, loss.observed)
+        tables = SweepTables(rows.features, rows.ptr, rows.places, *tokens, loss.observed)
         scale_in_turn(self.by_test, tables, penalty.l1, penalty.l2, theta, mass, total)
 
 
