@@ -133,8 +133,8 @@ class _LineReader:
         if 0 in named.values:
             self._fail(f"{test!r} tests nothing, as 0 stands for no value")
         if self._templates is not None and named.key not in self._templates[kind]:
-            told = {"kind": kind, "test": test, "template": named.text}
-            raise SparseCRFError(Errors.SC605.format(**self._where, **told))
+            values = {"kind": kind, "test": test, "template": named.text}
+            raise SparseCRFError(Errors.SC605.format(**self._where, **values))
         self._checked.add((kind, test))
         return test
 

@@ -219,7 +219,7 @@ class WordScores:
             if n_rows > 1 and n_rows + len(new) * self._n_groups > self._max_rows:
                 known, n_rows = self._empty(n_words), 1
                 new = _unknown(readings, known)
-            known = self._with_room(known, n_rows, n_rows + len(new) * self._n_groups)
+            known = self._grown(known, n_rows, n_rows + len(new) * self._n_groups)
             # Their features read no annotations, and go over no boundary.
             words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
             found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
@@ -232,7 +232,7 @@ class WordScores:
             known.rows[new] = found
             return known
 
-    def _with_room(self, known: KeptSums, n_rows: int, most: int) -> KeptSums:
+    def _grown(self, known: KeptSums, n_rows: int, most: int) -> KeptSums:
         """Move to larger arrays, if the sums have not room for `most` rows."""
         if most <= len(known.sums):
             return known

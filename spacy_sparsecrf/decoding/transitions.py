@@ -83,8 +83,8 @@ def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> 
     """
     found, kind = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)
     if found != shape or mask.dtype != bool:
-        told = {"what": what, "shape": found, "dtype": kind, "expected": [*shape], "method": method}
-        raise SparseCRFError(Errors.SC405.format(**told))
+        values = {"what": what, "shape": found, "dtype": kind, "method": method}
+        raise SparseCRFError(Errors.SC405.format(expected=[*shape], **values))
     return mask
 
 

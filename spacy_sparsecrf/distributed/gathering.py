@@ -144,8 +144,8 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
     bounds = list(pairwise(n_shards * i // n for i in range(n + 1)))
     with progress("Encoding corpus"):
-        given = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
-        loaded = pool.ask("load", given, keep=True)
+        args = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
+        loaded = pool.ask("load", args, keep=True)
     found.labels = loaded[0][0]
     found.n_missing = sum(n_missing for _, n_missing in loaded)
     if found.n_missing < found.n_tokens:

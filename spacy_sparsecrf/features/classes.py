@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
 from ..errors import Errors
-from ..schema import SchemaField, check, check_distinct, check_json, parse, told
+from ..schema import SchemaField, check, check_distinct, check_json, parse, reported_as
 
 _FORMAT = 1
 _BITS = frozenset("01")
@@ -187,7 +187,7 @@ def pack(lists: Mapping[str, WordClasses]) -> bytes:
 
 def unpack(data: bytes) -> dict[str, WordClasses]:
     """Read what `pack` wrote. RAISES: SparseCRFError for anything else."""
-    with told(Errors.SC148):
+    with reported_as(Errors.SC148):
         at = data.index(b"\n") + 1
         head = parse(data[:at])
         check_json(head, {"format": int, "lists": dict}, "it")

@@ -20,7 +20,7 @@ Relation = tuple[int, int, list[int]]
 
 
 @dataclass(frozen=True)
-class Lineage:
+class TemplateHierarchy:
     """Stages of P templates, by their position, and their parents, positions of templates."""
 
     stages: tuple[int, ...]
@@ -29,7 +29,7 @@ class Lineage:
     @classmethod
     def of(
         cls, templates: Sequence[Template], texts: Sequence[str], schedule: Sequence[Stage]
-    ) -> "Lineage":
+    ) -> "TemplateHierarchy":
         """Find which stage and which parents a schedule gives to templates.
 
         A template belongs to the first stage that names it. Its parents are those that the stage
@@ -57,7 +57,7 @@ class Lineage:
 
 
 class _Naming:
-    """Tells which templates a pattern names: see `Lineage.of`."""
+    """Tells which templates a pattern names: see `TemplateHierarchy.of`."""
 
     def __init__(self, templates: Sequence[Template], texts: Sequence[str]) -> None:
         self._templates = templates
@@ -129,7 +129,7 @@ def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -
 class TemplateTreeRecord:
     """Remembers the parents of features. Called like the featurizer, it gives the same result.
 
-    read: what is called, for a featurizer's observations; features: the featurizer; lineage: of
+    read: what is called, for a featurizer's observations; features: the featurizer; hierarchy: of
     its templates. It keeps 8 bytes for each feature of later stages, and 8 for each of its parents.
     """
 
@@ -137,9 +137,9 @@ class TemplateTreeRecord:
         self,
         read: Callable[[Sequence[Doc], str], Observations],
         features: Featurizer,
-        lineage: Lineage,
+        hierarchy: TemplateHierarchy,
     ) -> None:
-        self._read, self._features, self._lineage = read, features, lineage
+        self._read, self._features, self._hierarchy = read, features, hierarchy
         self._plan: TemplatePlan | None = None
         self._relations: list[Relation] = []
         self._of_values: list[Relation] = []
@@ -151,7 +151,8 @@ class TemplateTreeRecord:
         # The first Docs may tell how many features there are.
         if self._features.plan is not self._plan:
             self._plan = self._features.plan
-            self._relations, self._of_values = _relations(self._plan, self._features, self._lineage)
+            args = self._plan, self._features, self._hierarchy
+            self._relations, self._of_values = _relations(*args)
         for column, template, parents in self._relations:
             hashes, first = np.unique(found.hashes[:, column], return_index=True)
             kept = hashes != 0
@@ -168,7 +169,7 @@ class TemplateTreeRecord:
         """Stages and parents of the features of a corpus that was built of what was read."""
         templates = self._features.parsed
         descents = [
-            FeatureAncestry(self._lineage.stages[t], templates[t].kinds, *pairs.merged())
+            FeatureAncestry(self._hierarchy.stages[t], templates[t].kinds, *pairs.merged())
             for t, pairs in self._found.items()
         ]
         return TemplateTree.of(corpus, descents)
@@ -196,7 +197,7 @@ class _Pairs:
 
 
 def _relations(
-    plan: TemplatePlan, features: Featurizer, lineage: Lineage
+    plan: TemplatePlan, features: Featurizer, hierarchy: TemplateHierarchy
 ) -> tuple[list[Relation], list[Relation]]:
     """The columns of templates of later stages, each with those of its parents; real values alike.
 
@@ -216,8 +217,8 @@ def _relations(
         for p in range(len(tests.seeds))
     ]
     later = {
-        t: [q for parent in lineage.parents[t] for q in columns[parent]]
-        for t, stage in enumerate(lineage.stages)
+        t: [q for parent in hierarchy.parents[t] for q in columns[parent]]
+        for t, stage in enumerate(hierarchy.stages)
         if stage > 0
     }
     of_tests = [

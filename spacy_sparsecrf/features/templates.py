@@ -117,8 +117,8 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
             same = first.setdefault((kind, template.key), template)
             if same is not template:
                 numbers = {"first": same.number, "second": template.number}
-                told = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
-                raise SparseCRFError(Errors.SC104.format(**numbers, **told, conjoined=WITH[kind]))
+                values = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
+                raise SparseCRFError(Errors.SC104.format(**numbers, **values, conjoined=WITH[kind]))
     return tuple(templates)
 
 

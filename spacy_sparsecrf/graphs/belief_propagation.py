@@ -304,14 +304,14 @@ def _iterate(
     scratch: Floats,
 ) -> float:
     """Pass messages once: all at once, or to earlier nodes from the last and then back."""
-    given = n_labels, graphs, potentials, beliefs, schedule, scratch
+    args = n_labels, graphs, potentials, beliefs, schedule, scratch
     if schedule.parallel:
-        return _pass_all(s, *given)
+        return _pass_all(s, *args)
     begin, end, largest = graphs.offsets[s], graphs.offsets[s + 1], 0.0
     for k in range(end - begin):
-        largest = _larger(largest, _pass_on(graphs.order[end - 1 - k], False, *given))
+        largest = _larger(largest, _pass_on(graphs.order[end - 1 - k], False, *args))
     for k in range(begin, end):
-        largest = _larger(largest, _pass_on(graphs.order[k], True, *given))
+        largest = _larger(largest, _pass_on(graphs.order[k], True, *args))
     return largest
 
 

@@ -187,15 +187,15 @@ def _change_corrections(
     """
     contexts, sums, counts = work.pairs.contexts, work.correction_sums, changes.correction_counts
     e, end = corrections_of(t, c, contexts)
-    given = work.tokens[t : t + 1], t == 0, e, end, contexts
+    args = work.tokens[t : t + 1], t == 0, e, end, contexts
     fill(sums, 0, end - e, 0.0)
     fill(counts, 0, end - e, 0.0)
     for part in range(n_parts):
         alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
-        add_correction_products(*given, alpha, backward, counts)
-        add_correction_products(*given, alpha, backward_change, sums)
+        add_correction_products(*args, alpha, backward, counts)
+        add_correction_products(*args, alpha, backward_change, sums)
         if t > 0:
-            add_correction_products(*given, forward_change, backward, sums)
+            add_correction_products(*args, forward_change, backward, sums)
     settle_context_changes(
         e, end, contexts.matrix_of[c], work.pairs, changes.slopes, counts, work.pair_sums, sums
     )

@@ -103,13 +103,13 @@ class ChainLoss:
         coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic solver,
         which processes one sequence at a time, without the entity ratio.
         """
-        given, origin = (self.space, coordinates, self.n_unigram), None
+        args, origin = (self.space, coordinates, self.n_unigram), None
         if self._prior is not None:
             origin = np.zeros(len(coordinates))
             origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
         if self._ratio is not None and not stochastic:
-            return RatioLoss(*given, self._ratio, origin)
-        return WorkingLoss(*given, stochastic, origin)
+            return RatioLoss(*args, self._ratio, origin)
+        return WorkingLoss(*args, stochastic, origin)
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Return the union of coordinates [n] int64 and those of the prior, ascending."""

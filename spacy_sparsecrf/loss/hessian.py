@@ -36,9 +36,9 @@ class _PairSlopes:
     def set_direction(self, direction: Floats) -> None:
         """Evaluate the slopes along a direction [K] of the bigram weights, and clear the sums."""
         pairs, workers = self._pairs, self._pairs.space.workers
-        given = pairs.bigrams, direction, self.slopes
-        workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *given)
-        workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *given)
+        args = pairs.bigrams, direction, self.slopes
+        workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *args)
+        workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *args)
         self._changes[:, :, :] = 0.0
         self._correction_changes[:] = 0.0
 
@@ -69,17 +69,17 @@ class _PairSlopes:
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
         """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
         pairs, chunks = self._pairs, self._pairs.tokens[i].chunks
-        given = pairs.arrays, pairs.with_sums(i, tokens, vectors), vectors, total
-        pairs.space.workers.map(matrix_products, chunks, *given)
+        args = pairs.arrays, pairs.with_sums(i, tokens, vectors), vectors, total
+        pairs.space.workers.map(matrix_products, chunks, *args)
 
     def finish(self, product: Floats) -> None:
         """Gather the product [K] of the bigram weights from the sums."""
-        pairs, given = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
+        pairs, args = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
         counts, changes = (
             (self._counts, self._correction_counts),
             (self._changes, self._correction_changes),
         )
-        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *given, *counts, *changes)
+        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *args, *counts, *changes)
         pairs.gather(*changes, product)
 
 
@@ -197,9 +197,9 @@ class HessianProduct:
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
         """Compute beta of chunks of sequences of shard i from the vectors in the workspace."""
         working, vectors = self._working, self._working.vectors(i)
-        given = working.shard(i).sequences, working.pairs.arrays
+        args = working.shard(i).sequences, working.pairs.arrays
         working.space.workers.map(
-            lambda first, last: recover_chunk(first, last, *given, _own(vectors), self._beta),
+            lambda first, last: recover_chunk(first, last, *args, _own(vectors), self._beta),
             chunks,
         )
 
@@ -224,8 +224,8 @@ class HessianProduct:
                 own[:] = own + extra if scored else extra
                 scored = True
             sums = np.zeros(self._frequent.table.shape)
-            given = first, last, tables, pairs, vector, slopes
-            differentiate_chunk(*given, _own(vectors), tangents, scored, sums)
+            args = first, last, tables, pairs, vector, slopes
+            differentiate_chunk(*args, _own(vectors), tangents, scored, sums)
             return sums
 
         return space.workers.map(run, space.chunks[i])

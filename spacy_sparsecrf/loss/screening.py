@@ -229,13 +229,13 @@ class PairScreening:
         # Areas count from the first of these totals.
         chosen = chosen._replace(area_ptr=ptr - ptr[chunks[0][0]])
         features = ContextsOf(contexts.indptr, contexts.indices)
-        given = chosen, features, working.pairs.contexts.active, working.pairs.arrays
+        args = chosen, features, working.pairs.contexts.active, working.pairs.arrays
         for i in working.visit(theta, vectors=True):
             gold = self._gold(i)
             for tokens, vectors, has_gold in working.pair_terms(i, self._of_shard[i]):
                 missing = None if has_gold else np.full_like(gold.labels, MISSING)
                 own = gold if missing is None else gold._replace(labels=missing)
-                space.workers.map(add_chosen_pairs, chunks, *given, tokens, own, vectors, totals)
+                space.workers.map(add_chosen_pairs, chunks, *args, tokens, own, vectors, totals)
         return space.workers.map(self._collect, chunks, chosen, threshold, totals)
 
     def _collect(

@@ -171,8 +171,8 @@ class ValueWeights:
     def curvature(self, curvature: Floats) -> None:
         """Write the curvatures of the weights into those of all [K]; see `WorkingLoss`."""
         if len(self):
-            given = self._space.lattice.token_weight, self._space.residual
-            total = _sum_over_tokens(self._space, self.columns, value_curvatures, *given)
+            args = self._space.lattice.token_weight, self._space.residual
+            total = _sum_over_tokens(self._space, self.columns, value_curvatures, *args)
             curvature[self._weights] = total.reshape(-1)[self._places]
 
 
@@ -185,7 +185,7 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
 
 
 def _sum_over_tokens(
-    space: Workspace, columns: Longs, kernel: Callable[..., None], *given: Any
+    space: Workspace, columns: Longs, kernel: Callable[..., None], *args: Any
 ) -> Floats:
     """Return sums [R, Yp] that a kernel adds to over chunks of tokens; columns: [R]."""
     limits, shape = space.limits, (len(columns), space.padded)
@@ -193,7 +193,7 @@ def _sum_over_tokens(
 
     def add(first: int, last: int) -> Floats:
         sums = np.zeros(shape)
-        kernel(first, last, features, *given, sums)
+        kernel(first, last, features, *args, sums)
         return sums
 
     size = max(1, len(columns) * space.padded)

@@ -371,10 +371,10 @@ class WorkingLoss(OffsetLoss):
     def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
         """Do what `gather` does for chunks of feature blocks, frequent or not."""
         space = self.space
-        given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
+        args = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
-                first, last, *given, np.zeros(space.padded), i > 0, gradient
+                first, last, *args, np.zeros(space.padded), i > 0, gradient
             ),
             chunks,
         )

@@ -256,12 +256,12 @@ def interleaved_order(
     ]
     run = np.repeat(np.arange(len(sizes)), sizes)
     begin = shard.offsets[np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)]
-    wave = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
-    wave += np.arange(len(context))
+    batch = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
+    batch += np.arange(len(context))
     # Contexts with the same matrix are neighbours.
     rank = np.empty(len(matrix_of), np.int64)
     rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
-    order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
+    order = np.argsort(batch * len(matrix_of) + rank[context], kind="stable")
     first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
     return BatchOrder(_marked(order - first, shard.begins[order]), together, False)
 

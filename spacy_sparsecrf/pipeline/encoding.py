@@ -318,7 +318,7 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
     if not stages:
         return read
     from ..features.featurizer import Featurizer
-    from ..features.template_hierarchy import Lineage, TemplateTreeRecord
+    from ..features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 
     if not isinstance(features, Featurizer):
         raise SparseCRFError(Errors.SC333.format(name=setup.name))
@@ -331,7 +331,7 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
             message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
             raise SparseCRFError(message)
     return TemplateTreeRecord(
-        read, features, Lineage.of(features.parsed, features.templates, stages)
+        read, features, TemplateHierarchy.of(features.parsed, features.templates, stages)
     )
 
 

@@ -104,6 +104,6 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     loss.frequent.fill(theta)
     mass = np.empty((lattice.n_tokens, space.padded))
     chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
-    given = space.n_labels, loss.tables.unigrams, theta, mass
-    space.workers.map(token_masses, chunks, *given)
+    args = space.n_labels, loss.tables.unigrams, theta, mass
+    space.workers.map(token_masses, chunks, *args)
     return mass
