@@ -44,6 +44,7 @@ MODULES = {
 
 # Names that have moved to another module, or have another name, by where they would be.
 NAMES = {
+    "analysis.explanation.TestWeight": "analysis.explanation.FeatureWeight",
     "analysis.path.Point": "analysis.path.PathPoint",
     "graphs.belief_propagation.Potentials": "graphs.belief_propagation.GraphPotentials",
     "graphs.edges.Edge": "pipeline.graph_settings.Edge",
