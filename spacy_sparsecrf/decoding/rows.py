@@ -139,7 +139,7 @@ class WordScores:
         self.templates = templates
         sizes = [0, *map(len, near.values()), len(others)]
         groups = WordGroups(np.array([*near], np.int64), np.cumsum(sizes, dtype=np.int64))
-        self._model = groups, templates.tests.select(order).plan, rows.arrays
+        self._model = groups, templates.conjunctions.select(order).plan, rows.arrays
         self._n_groups, self._shape = len(near), (len(order), padded)
         self._max_rows = max_bytes // (8 * padded)
         nothing = np.zeros((1, 1, padded)), np.zeros((1, padded)), np.zeros(padded)
@@ -256,7 +256,10 @@ def _unknown(readings: Readings, known: KeptSums) -> Ints:
 
 def _by_distance(templates: Templates) -> tuple[dict[int, list[int]], list[int]]:
     """Divide the unigram features into those of one word alone, by its distance, and all others."""
-    features, annotated = templates.tests, templates.tests.columns >= templates.n_lexical
+    features, annotated = (
+        templates.conjunctions,
+        templates.conjunctions.columns >= templates.n_lexical,
+    )
     near: dict[int, list[int]] = {}
     others: list[int] = []
     for p in templates.unigram_columns.tolist():

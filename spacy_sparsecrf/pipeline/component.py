@@ -22,7 +22,7 @@ from spacy.vocab import Vocab
 from .. import progress
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
-from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
+from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
@@ -387,12 +387,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     # Weights
 
     def explain(self, n: int = 10) -> Any:
-        """Explain the model: its transitions, and the n strongest tests for and against labels.
+        """Explain the model: its transitions, and the n strongest features for and against labels.
 
         RETURNS: a `ModelExplanation`.
         """
         names = self._named()  # which brings the model up to date
-        constant = constant_tests(self.features)
+        constant = constant_features(self.features)
         return add_ons.explanation().explain_model(self.model, names, constant, n)
 
     def dump(self) -> Iterator[str]:

@@ -87,7 +87,7 @@ def learn_first(
 
     record: has read the corpus, and then has the predictions too; make: begins a training run of a
     first-stage model.
-    RETURNS: the corpus with all tests, and the model.
+    RETURNS: the corpus with all features, and the model.
     RAISES: SparseCRFError where there are fewer Docs than folds.
     """
     stack = setup.settings.learning.stack

@@ -147,9 +147,9 @@ def values(words: list[str], t: int, attribute: str) -> list[object]:
 def spelt_out(template, words: list[str], t: int) -> list[frozenset[object]]:
     """What a template tests at a token, in so many words."""
     of_parts = []
-    for part in template.tests:
-        found = values(words, t + part.offset, part.attribute)
-        of_parts.append([(part.attribute, part.offset, value) for value in found])
+    for part in template.attributes:
+        found = values(words, t + part.offset, part.name)
+        of_parts.append([(part.name, part.offset, value) for value in found])
     return [frozenset(chosen) for chosen in itertools.product(*of_parts)]
 
 

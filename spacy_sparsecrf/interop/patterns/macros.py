@@ -136,7 +136,7 @@ class Macro:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A line: its macros, here `tests`, and the texts before, between and behind them.
+    """A line: its macros, and the texts before, between and behind them.
 
     kind: "u", "b" or "*", as of templates.
     literals: one more than macros; the first begins with the kind.
@@ -145,7 +145,7 @@ class Pattern:
 
     kind: str
     literals: tuple[str, ...]
-    tests: tuple[Macro, ...]
+    macros: tuple[Macro, ...]
     line: int
 
     @property
