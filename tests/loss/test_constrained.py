@@ -64,7 +64,7 @@ def test_labels_are_illegal_where_no_path_agrees(seed):
 
 
 @pytest.mark.parametrize(
-    ("labels", "legal", "message"),
+    ("labels", "valid", "message"),
     [
         ([0, 1, 0], (0, 1), "'b' may not follow 'a': token 1"),
         ([0, 0, 0], (2, 0), "'a' may not begin a sequence: token 0"),
