@@ -115,7 +115,7 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     dropping = train(corpus, 1.05, kind=kind)
     assert isinstance(dropping._runs[0]._part, ReducedPart)
     monkeypatch.setattr(
-        "spacy_sparsecrf.loss.subproblems.without_idle_tests", lambda part, *_: part
+        "spacy_sparsecrf.loss.subproblems.without_idle_features", lambda part, *_: part
     )
     whole = train(corpus, 1.05, kind=kind)
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)
