@@ -12,6 +12,7 @@ from ..corpus.encoded import Observations
 from ..corpus.numbering import find_keys
 from ..model.model import CRFModel, WeightTable
 from ..model.names import ALWAYS, Names, escape
+from ..old_paths import serve_old_names
 from ..pages.rendering import Page
 
 BOUNDARY = ""  # stands for the label before a sequence's first
@@ -372,3 +373,6 @@ def explain_doc(
     """Explain a Doc by its tokens, and by the spans that `LabelledSpan` has as tuples."""
     found = None if spans is None else tuple(LabelledSpan(*span) for span in spans)
     return DocExplanation(tokens, found)
+
+
+serve_old_names(__name__)
