@@ -18,6 +18,7 @@ from spacy_sparsecrf.interop.patterns.featurizer import (
 from spacy_sparsecrf.model.names import (
     read_feature,
     read_hash,
+    read_name,
     read_pattern_name,
     write_pattern_name,
 )
@@ -49,7 +50,7 @@ def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
     assert not set("\t\n\r") & set(name)
     assert read_hash(name) is None
     with pytest.raises(ValueError):
-        read_feature(name)
+        read_name(name)
 
 
 @given(st.text(st.sampled_from("u{}\\|=a")))
