@@ -122,7 +122,7 @@ def test_declared_parents_take_the_place_of_derived_ones():
         ),
         (
             [Stage(("u:lower[-1]*",)), Stage(("*",), parents={"b:": ("u:lower[-1]*",)})],
-            r"SC332.*tests lower\[-1\], lower\[0\], which b: does not",
+            r"SC332.*reads lower\[-1\], lower\[0\], which b: does not",
         ),
     ],
 )
