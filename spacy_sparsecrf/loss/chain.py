@@ -176,7 +176,7 @@ class ChainLoss:
     @property
     def is_convex(self) -> bool:
         """Whether the loss is convex: all gold labels are known, and there is no entity ratio."""
-        return self._ratio is None and bool((self._lattice.copies < 0).all())
+        return self._ratio is None and bool((self._lattice.clamped < 0).all())
 
     def screen(
         self, working: WorkingLoss, theta: Floats, threshold: float, limit: int
