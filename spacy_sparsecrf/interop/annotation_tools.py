@@ -88,7 +88,7 @@ class _JsonReader:
         """The Docs of a value in spaCy's training format of version 2."""
         try:
             read: Any = json_to_docs
-            found = list(read(json.dumps([value]), self._lang))
+            found = list(read(json.dumps([value])))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise _EntryError(f"spaCy cannot read its paragraphs ({error!r})") from error
         self._has_spans = True

@@ -29,6 +29,8 @@ N_SLASHED = 20  # lines by which words with tags are recognised
 # Tokens from which on a column is refused as tags: if it has this share of different values, or if
 # it has more than half.
 _FEW, _ALL, _MANY = 10, 0.9, 100
+_MANY_WORDS = 5  # for a line of columns
+_MOST = 0.9  # share of words that have tags in text with tags
 _SLASHED = re.compile(r".+/[^/]+")
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
 _BLANKS = re.compile("[ \t]+")
@@ -113,9 +115,8 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     def split(number: int, line: str) -> Row:
         row = _split(separator, number, line)
         if len(row.values) != width and row.values[0] != DOCSTART:
-            if separator == BLANKS and not columns and width > 1:
-                counts = {"line": number, "n": width, "other": row.line, "m": len(row.values)}
-                raise SparseCRFError(Errors.SC636.format(path=path, **counts))
+            if not columns:
+                _check_is_no_text(path, head[-1][0], width, row)
             raise wrong_width(path, row, width, why, _DESCRIBED[separator])
         return row
 
@@ -130,6 +131,19 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     rows = sentences(entries, split)
     if columns:
         return Source(path, tuple(columns), rows, notes=notes)
+    return _with_guessed_columns(path, rows, notes)
+
+
+def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
+    """Refuse lines of words that differ much in number. RAISES: SparseCRFError."""
+    n, m = sorted((width, len(row.values)))
+    if m >= _MANY_WORDS and m - n > 1:
+        counts = {"line": line, "n": width, "other": row.line, "m": len(row.values)}
+        raise SparseCRFError(Errors.SC636.format(path=path, **counts))
+
+
+def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str, ...]) -> Source:
+    """Guess the columns of a file by its first sentences."""
     guessed_by = [*islice(rows, N_GUESSED)]
     n_numbers = int(_is_numbered(guessed_by))
     if n_numbers:
@@ -168,10 +182,11 @@ def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence])
 
 
 def has_slashes(path: Path) -> bool:
-    """Whether all words of the first lines have a tag behind a slash, and some line several."""
+    """Whether nearly all words of the first lines have a tag behind a slash, and a line several."""
     lines = [line.split() for _, line in islice(read_lines(path), N_SLASHED)]
     words = [word for words in lines for word in words]
-    return any(len(line) > 1 for line in lines) and all(map(_SLASHED.fullmatch, words))
+    n_tagged = sum(_SLASHED.fullmatch(word) is not None for word in words)
+    return any(len(line) > 1 for line in lines) and n_tagged >= _MOST * len(words)
 
 
 def read_slashes(path: Path) -> Source:
