@@ -123,15 +123,12 @@ def test_there_is_a_case_for_each_model() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_predictions_are_what_they_were(name: str) -> None:
-    case = read(name)
-    assert_predicts(load(name), case, case)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_predictions_are_the_same_after_saving_again(name: str, tmp_path: Path) -> None:
-    case = read(name)
-    load(name).to_disk(tmp_path)
+def test_predictions_are_what_they_were_and_so_are_those_after_saving_again(
+    name: str, tmp_path: Path
+) -> None:
+    case, nlp = read(name), load(name)
+    nlp.to_disk(tmp_path)
+    assert_predicts(nlp, case, case)
     assert_predicts(spacy.load(tmp_path), case, case)
 
 

@@ -1,8 +1,6 @@
 """Import paths of earlier versions."""
 
 import pickle
-import subprocess
-import sys
 from importlib import import_module
 
 import pytest
@@ -80,8 +78,3 @@ def test_old_paths_are_found_by_pickle():
     data = b"cspacy_sparsecrf.sklearn.crfsuite\nCRF\n."
     with pytest.warns(DeprecationWarning, match="interop"):
         assert pickle.loads(data) is attribute("interop.sklearn.crfsuite.CRF")  # noqa: S301
-
-
-def test_an_old_path_is_imported_by_a_statement():
-    code = "from spacy_sparsecrf.convert.schemes import read_spans; import spacy_sparsecrf.cluster"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

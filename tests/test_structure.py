@@ -93,11 +93,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "kernels.numba_support.linking imports llvmlite": "it has the passes over a kernel",
     },
     "privacy": {},
-    "numba": {
-        "progress": "events are documented, in this module",
-    },
+    "numba": {"progress": "events are documented, in this module"},
     "arguments": {
-        "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
+        "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments"
     },
 }
 
@@ -372,69 +370,3 @@ def test_the_top_of_the_package_is_small():
 def test_nothing_reads_what_is_private_to_another_object():
     others = [m for m in modules().values() if not m.name.startswith(NUMBA_SUPPORT)]
     hold("privacy", {read for module in others for read in private_reads(module)})
-
-
-# The readers above
-
-
-def module_of(source: str, name: str = "loss.made_up") -> Module:
-    return Module(name, False, ast.parse(source))
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("from .chain import ChainLoss", ["loss.chain"]),
-        ("from . import chain", ["loss.chain"]),
-        ("from ..penalty import ElasticNet", ["penalty"]),
-        ("from .. import penalty", ["penalty"]),
-        ("from .. import __version__", ["__init__"]),
-        ("if TYPE_CHECKING:\n    from ..corpus.encoded import EncodedCorpus", ["corpus.encoded"]),
-        ("def f():\n    from ..errors import Errors", ["errors"]),
-        ("import numpy", []),
-    ],
-)
-def test_imports_are_seen_wherever_they_are(source: str, expected: list[str]):
-    assert list(imported(module_of(source))) == expected
-
-
-def test_libraries_are_those_of_others():
-    source = "import os.path, numba.core\nfrom numpy.typing import NDArray\nfrom . import chain"
-    assert list(libraries(module_of(source))) == ["numba", "numpy"]
-
-
-def test_sizes_of_functions():
-    source = '''
-class C:
-    @property
-    def long(self, a, *b, c=1, **d):
-        """One.
-
-        Two.
-        """
-        # A comment before the first statement is none of its lines.
-        x = (
-            1
-        )
-        return x
-
-    def short(self):
-        """Nothing."""
-'''
-    (name, long), (other, short) = functions(module_of(source))
-    assert (name, other) == ("loss.made_up.C.long", "loss.made_up.C.short")
-    assert (n_arguments(long), n_lines(long)) == (4, 4)
-    assert (n_arguments(short), n_lines(short)) == (0, 0)
-
-
-def test_private_names_of_others_are_seen():
-    source = "def f(self, x):\n    self._a, cls._b, super()._c, x._replace, doc._.d, x.__dict__\n"
-    assert list(private_reads(module_of(source))) == []
-    source = "def f(self, x):\n    x._a\n    self.y._b = 1\n    super()._c._d"
-    found = [read.split(": ")[1] for read in private_reads(module_of(source))]
-    assert sorted(found) == ["self.y._b", "super()._c._d", "x._a"]
-
-
-def test_cycles_are_found():
-    edges = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d"}, "e": {"a", "outside"}}
-    assert cycles(edges) == [["b", "c"], ["d"]]

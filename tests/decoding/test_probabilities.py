@@ -15,13 +15,7 @@ from spacy_sparsecrf.decoding.probabilities import marginals
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.viterbi import find_possible
 
-from .decoding_reference import (
-    KINDS,
-    make_case,
-    n_illegal,
-    random_mask,
-    random_permitted,
-)
+from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
 
 LENGTHS = [4, 1, 0, 3, 2]
 CONSTRAINTS = ["free", "legal", "permitted", "both"]

@@ -78,14 +78,6 @@ def test_equals_the_reference(words: dict[str, str]) -> None:
         assert ClassReader(pruned, 0)(word) == (expected if is_kept else "")
 
 
-def test_codes_are_as_small_as_can_be() -> None:
-    words = {f"w{i}": f"{i:b}" for i in range(300)}
-    own = WordClasses.of(words, True)
-    assert (own.hashes.dtype, own.codes.dtype) == (np.uint64, np.uint16)
-    assert own.pruned({0: {"0", "11"}}).codes.dtype == np.uint8
-    assert len(own.pruned({0: {"0", "11"}})) == 2
-
-
 # Sources -------------------------------------------------------------------------------------
 
 

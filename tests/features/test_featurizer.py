@@ -12,7 +12,6 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.registry import crf_features
 
 from ..toy import ENGLISH, vocab_of
 from .feature_cases import EVERY_TEMPLATE, SENTENCE
@@ -49,10 +48,6 @@ def test_columns_by_kind(vocab: Vocab) -> None:
 def test_unknown_sequences(vocab: Vocab) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC105\].*sequences = 'words'.*sents, docs"):
         Featurizer()([Doc(vocab, words=["a"])], "words")
-
-
-def test_registered() -> None:
-    assert crf_features.get("spacy_sparsecrf.Templates.v1") is Featurizer
 
 
 # Difficult tokens ----------------------------------------------------------------------------

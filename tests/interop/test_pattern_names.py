@@ -11,10 +11,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.features.naming import templates_by_kind
-from spacy_sparsecrf.interop.patterns.featurizer import (
-    CRFPPTemplates,
-    WapitiPatterns,
-)
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from spacy_sparsecrf.model.names import (
     read_hash,
     read_name,
@@ -88,12 +85,7 @@ def test_names_are_the_texts_of_the_reference(make: Any, text: str, outside: Out
 
 
 def test_names_of_columns_of_all_kinds():
-    doc = Doc(
-        Vocab(),
-        words=["Ab", "c", "d"],
-        spaces=[True, False, False],
-        ents=["B-X", "I-X", ""],
-    )
+    doc = Doc(Vocab(), words=["Ab", "c", "d"], spaces=[True, False, False], ents=["B-X", "I-X", ""])
     if not Token.has_extension("pattern_named"):
         Token.set_extension("pattern_named", default=None)
     doc[0]._.pattern_named, doc[1]._.pattern_named = "Word", -12

@@ -20,12 +20,7 @@ from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 from spacy_sparsecrf.training.training import Training
 
-from ..solvers.test_solvers import (
-    SOLVERS,
-    dense_weights,
-    precise,
-    train,
-)
+from ..solvers.test_solvers import SOLVERS, dense_weights, precise, train
 from ..training.learning_cases import partial_problem
 
 COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}

@@ -67,11 +67,6 @@ def test_the_tests_that_are_left_out_are_those_of_small_weight(options, l1):
         }
 
 
-def test_nothing_is_left_out_where_all_can_be_active():
-    part = Part(make_corpus(), 3)
-    assert without_idle_tests(part, 0.5) is part
-
-
 def test_real_values_are_kept_whatever_l1():
     corpus = random_value_problem(0, 3, [5, 3, 1, 8, 2], n_real=2)[0].corpus
     part = without_idle_tests(Part(corpus, 3), 1e9)
@@ -79,32 +74,6 @@ def test_real_values_are_kept_whatever_l1():
     assert part.corpus.value_tests.tolist() == [0, 1]
     np.testing.assert_array_equal(part.corpus.unigram_keys, corpus.unigram_keys[corpus.value_tests])
     assert part.corpus.values is corpus.values
-
-
-@pytest.mark.parametrize("start_label", [True, False])
-def test_coordinates_lead_back(start_label):
-    corpus = make_corpus(1, start_label=start_label)
-    part = without_idle_tests(Part(corpus, 3), 1.0)
-    assert isinstance(part, ReducedPart)
-    everything = np.arange(corpus.n_potential(3))
-    inner = part.to_local(everything)
-    kept = np.flatnonzero(inner >= 0)
-    np.testing.assert_array_equal(inner[kept], np.arange(part.corpus.n_potential(3)))
-    np.testing.assert_array_equal(part.to_global(inner[kept]), kept)
-    # By names: the same test, the same labels.
-    n, m, width = (
-        3 * len(corpus.unigram_keys),
-        3 * len(part.corpus.unigram_keys),
-        9 + 3 * start_label,
-    )
-    for whole, own in zip(kept, inner[kept], strict=True):
-        if whole < n:
-            assert corpus.unigram_keys[whole // 3] == part.corpus.unigram_keys[own // 3]
-            assert whole % 3 == own % 3
-        else:
-            old, new = whole - n, own - m
-            assert corpus.bigram_keys[old // width] == part.corpus.bigram_keys[new // width]
-            assert old % width == new % width
 
 
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.workspace import BufferPool, Limits
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import evaluate
@@ -47,16 +47,6 @@ def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
         kept.append(gradient[1:])
         copies.append(gradient.copy()[1:])
     np.testing.assert_array_equal(kept, copies)
-
-
-def test_only_arrays_that_were_given_back_are_used_again():
-    pool = BufferPool(5)
-    first, second = pool.take(), pool.take()
-    assert first is not second
-    pool.give(first)
-    pool.give(first)
-    assert pool.take() is first
-    assert pool.take() is not first
 
 
 def test_an_evaluation_gives_its_gradient_back():

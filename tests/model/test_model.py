@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.file import FORMAT_VERSION, read, write
+from spacy_sparsecrf.model.file import FORMAT_VERSION
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
 
@@ -74,46 +74,11 @@ def test_every_truncation_and_every_changed_byte_is_refused():
             CRFModel().from_bytes(bytes(changed))
 
 
-def test_a_refused_file_leaves_the_model_alone():
-    model = small_model()
-    before = model.to_bytes()
-    with pytest.raises(SparseCRFError, match="SC312"):
-        model.from_bytes(b"something else")
-    assert model.to_bytes() == before
-
-
 def test_a_newer_format_is_refused_with_the_remedy():
     data = bytearray(small_model().to_bytes())
     struct.pack_into("<I", data, 8, FORMAT_VERSION + 1)
     with pytest.raises(SparseCRFError, match=r"SC313.*pip install -U spacy-sparsecrf"):
         CRFModel().from_bytes(bytes(data))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("unigram.labels", np.array([0, 1, 2], np.uint16)),
-        ("unigram.counts", np.array([2, 9], np.uint16)),
-        ("unigram.counts", np.array([3, 0], np.uint16)),
-        ("unigram.keys", np.array([9, 3], np.uint64)),
-        ("unigram.values", np.array([0.5, np.nan, 1.0], np.float32)),
-        ("bigram.previous", np.array([1, 3], np.uint16)),
-        ("bigram.previous", np.empty(0, np.uint16)),
-    ],
-)
-def test_unsound_tables_are_refused_even_with_a_fitting_digest(name, value):
-    meta, arrays = read(small_model().to_bytes())
-    with pytest.raises(SparseCRFError, match="SC314"):
-        CRFModel().from_bytes(write(meta, {**arrays, name: value}))
-
-
-def test_missing_parts_are_refused():
-    meta, arrays = read(small_model().to_bytes())
-    del arrays["bigram.keys"]
-    with pytest.raises(SparseCRFError, match="SC314"):
-        CRFModel().from_bytes(write(meta, arrays))
-    with pytest.raises(SparseCRFError, match="SC314"):
-        CRFModel().from_bytes(write({}, read(small_model().to_bytes())[1]))
 
 
 def test_add_label_moves_the_start_label():

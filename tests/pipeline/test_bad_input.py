@@ -15,7 +15,6 @@ from spacy.training.loop import train
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
-from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
@@ -70,15 +69,6 @@ def test_any_string_is_a_label(nlp: Language, label: str, tmp_path: Path):
     assert tags_of([loaded(Doc(loaded.vocab, words=["a", "b"]))]) == [[label, "X"]]
 
 
-def test_a_gold_part_of_speech_is_always_writable_but_a_given_label_may_not_be(nlp: Language):
-    nlp = spacy.blank("en")
-    target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "pos"}
-    pipe = nlp.add_pipe("sparse_crf", config={"target": target})
-    examples = examples_of(nlp, [(["a"], ["NOUN"])], "pos")
-    with pytest.raises(SparseCRFError, match=r"SC215.*'NNP'.*NOUN"):
-        pipe.initialize(lambda: examples, labels=["NOUN", "NNP"])
-
-
 # Docs
 
 
@@ -130,14 +120,6 @@ def test_update_without_initialize(nlp: Language, corpus: Corpus):
         nlp.update(examples_of(nlp, corpus.dev))
 
 
-def test_no_gold_at_all(nlp: Language, corpus: Corpus):
-    examples = [Example(doc, doc.copy()) for doc in docs_of(nlp, corpus.train)]
-    n_tokens = sum(len(words) for words, _ in corpus.train)
-    nlp.initialize(lambda: examples)
-    with pytest.raises(SparseCRFError, match=f"SC203.*none of the {n_tokens} tokens"):
-        nlp.update(examples)
-
-
 @pytest.mark.filterwarnings("ignore:.*SCW220")
 def test_gold_words_without_spaces_between_them_are_warned_of(nlp: Language, corpus: Corpus):
     """As they come back from a DocBin that was written with `spaces=[False] * n`."""
@@ -150,26 +132,6 @@ def test_gold_words_without_spaces_between_them_are_warned_of(nlp: Language, cor
     with pytest.warns(SparseCRFWarning, match=f"SCW201.*{n_missing} of {n_tokens} training"):
         nlp.initialize(lambda: examples)
     assert nlp.update(examples[:1])["sparse_crf"] > 0
-
-
-def test_partly_missing_gold_is_summed_over(nlp: Language, corpus: Corpus):
-    sentences = [
-        (words, [tag if (i + t) % 3 else "" for t, tag in enumerate(tags)])
-        for i, (words, tags) in enumerate(corpus.train)
-    ]
-    trained_on(nlp, examples_of(nlp, sentences))
-    assert nlp.get_pipe("sparse_crf").labels == ("DT", "IN", "JJ", "NN", "VB")
-    assert accuracy(nlp, corpus.dev) > 0.9
-
-
-def test_misaligned_tokens_are_missing_gold(nlp: Language):
-    target = TokenAttribute()
-    reference = Doc(nlp.vocab, words=["ab", "c", "d"], tags=["X", "Y", "Y"])
-    predicted = Doc(nlp.vocab, words=["a", "bc", "d"], spaces=[False, True, True])
-    reference = Doc(
-        nlp.vocab, words=["ab", "c", "d"], spaces=[False, True, True], tags=["X", "Y", "Z"]
-    )
-    assert target.gold(Example(predicted, reference)) == ["X", None, "Z"]
 
 
 # Settings

@@ -13,17 +13,13 @@ from spacy.tokens import Doc, DocBin, Span, Token
 from spacy.training import Corpus as SpacyCorpus
 from spacy.training import Example
 from spacy.training.augment import create_lower_casing_augmenter
-from spacy.util import load_config
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.annotations import Annotations
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
-from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import docs_of, examples_of, make_sentences, run_steps, train
-from ..training.test_training_loop import run_training
 
-READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
 TEMPLATES = ["b:", "u:tag[0]", "u:tag[0]|lower[0]"]
 EXTENSION = "corpus_test"
 
@@ -213,24 +209,6 @@ def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Langua
     os.utime(path / "a.spacy", ns=(1, 1))
     texts = [example.reference.text for example in read(other)]
     assert len(texts) == 4 and texts[0] == "new "
-
-
-def test_training_is_the_same_with_both_readers(corpus: Corpus):
-    results = []
-    for reader in (READER, "spacy.Corpus.v1"):
-        overrides = {
-            **corpus.overrides,
-            "training.max_steps": 4,
-            "components.sparse_crf.n_threads": 1,
-        }
-        config = load_config(SHIPPED_CONFIG, overrides=overrides)
-        for block in config["corpora"].values():
-            block["@readers"] = reader
-            for key in ("annotations", "gold_tokens", "keep") if reader != READER else ():
-                del block[key]
-        nlp, rows = run_training(config)
-        results.append((rows, nlp.get_pipe("sparse_crf").to_bytes()))
-    assert results[0] == results[1]
 
 
 # What it hands over
@@ -425,7 +403,3 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens():
     nlp("the plan")
     with pytest.warns(SparseCRFWarning, match="SCW206"):
         list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))
-
-
-def test_initialization_without_data_does_not_warn():
-    pipeline().initialize()

@@ -217,16 +217,6 @@ def test_scores_are_those_of_the_labels_and_are_stored(
     assert not nlp("").user_data and not fitted(texts[0]).user_data
 
 
-def test_scores_come_from_other_processes(fitted: Language, tmp_path: Path, corpus: Corpus):
-    nlp = with_decoding(fitted, tmp_path, scores=True)
-    texts = [" ".join(words) for words, _ in corpus.dev]
-    one = list(nlp.pipe(texts))
-    two = list(nlp.pipe(texts, n_process=2, batch_size=8))
-    assert tags_of(one) == tags_of(two)
-    for a, b in zip(one, two, strict=True):
-        np.testing.assert_allclose(scores_of(a), scores_of(b), rtol=1e-6)
-
-
 def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):
     pipe = fitted.get_pipe("sparse_crf")
     for doc in (two_sentences(fitted), Doc(fitted.vocab)):

@@ -34,6 +34,8 @@ SLOW = {
     *("bench-driver", "bench-threads", "lavergne-run", "reliability-faults", "reliability-kills"),
     *("reliability-cluster", "reliability-fuzz", "corpus", "pronounce"),
     *("conll2002-es-crfsuite", "solvers-race", "bench-kernels", "bench-objective"),
+    *("bench-decode", "bench-gradient", "bench-chain", "bench-agreement"),
+    *("lattices-race", "lattices-report"),
 }
 # Pipelines that commands read.
 TRAINED = {"ud": "ud_tagger", "conll2000": "chunker"}
@@ -91,8 +93,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in commands()],
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in commands()]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_commands_run_on_toy_data(name: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

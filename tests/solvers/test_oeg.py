@@ -1,6 +1,5 @@
 """Online exponentiated gradient: its dual against enumeration, its way to the minimum."""
 
-import copy
 import itertools
 from dataclasses import replace
 from itertools import pairwise
@@ -202,20 +201,6 @@ def test_the_working_set_does_not_change_the_distributions():
     assert again.n_passes == 0 and len(again.theta) == len(source)
     before = moved.dual
     assert solver.step(part, penalty, moved).objective >= moved.dual > before
-
-
-def test_steps_that_never_gain_leave_the_distribution():
-    problem, working, penalty = make("plain", 1.0)
-    solver = OEG()
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    # What is not a number is no gain.
-    state.nodes[:] = np.nan
-    before = copy.deepcopy(state)
-    report = solver.step(working, penalty, state)
-    assert report.passes == 20.0
-    assert state.dual == before.dual
-    np.testing.assert_array_equal(state.node_theta, before.node_theta)
-    np.testing.assert_array_equal(state.steps, 0.5 * before.steps)
 
 
 def test_the_dual_rises_where_the_weights_have_no_finite_objective(monkeypatch):

@@ -45,11 +45,7 @@ SOLVERS = {
     "oeg": OEG,
 }
 # Those of per-position models only.
-LOCAL_SOLVERS = {
-    "gis": GIS,
-    "scgis": SCGIS,
-    "scgis-by-test": partial(SCGIS, by_test=True),
-}
+LOCAL_SOLVERS = {"gis": GIS, "scgis": SCGIS, "scgis-by-test": partial(SCGIS, by_test=True)}
 ALL_SOLVERS = SOLVERS | LOCAL_SOLVERS
 
 
@@ -271,18 +267,6 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
     assert not got[~free].any()
 
 
-@pytest.mark.parametrize(
-    ("steep", "l1", "n_pairs", "power"),
-    [(True, 0.5, 2, 0.75), (True, 0.5, 3, 0.5), (True, 0.0, 2, 0.5), (False, 0.5, 2, 0.5)],
-)
-def test_the_first_model_is_steep_while_pairs_are_few(steep, l1, n_pairs, power):
-    curvature, solver = np.array([4.0, 9.0]), OWLQN(history=3, steep_start=steep)
-    pairs = np.zeros((2, 3, 2))
-    state = OwlqnState(*np.zeros((2, 2)), 0.0, curvature**-0.5, *pairs, n_pairs=n_pairs)
-    got = solver._first_model(ElasticNet(l1, 0.1), state)
-    np.testing.assert_allclose(got, curvature**-power)
-
-
 def test_pairs_of_earlier_checkpoints_are_gone_on_with():
     empty = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.ones((2, 3, 2)))
     assert empty.n_pairs == 3
@@ -305,12 +289,7 @@ def test_rprop_survives_a_point_without_finite_objective():
 
 @needs(ORACLE / "oracle.json")
 @pytest.mark.parametrize(
-    ("case", "n_steps", "rel"),
-    [
-        ("l2", 30, 1e-10),
-        ("en", 60, 1e-8),
-        ("l1", 25, 3e-5),
-    ],
+    ("case", "n_steps", "rel"), [("l2", 30, 1e-10), ("en", 60, 1e-8), ("l1", 25, 3e-5)]
 )
 def test_optimum_equals_the_independent_programs(case, n_steps, rel):
     oracle, training = read_oracle(), oracle_training(case, n_steps=n_steps)

@@ -100,20 +100,6 @@ def dense_weights(training: Training, problem: Problem, clusters: int) -> np.nda
     return mu
 
 
-@pytest.mark.parametrize(
-    ("n_labels", "n_clusters", "bounds"),
-    [
-        (7, 3, (0, 2, 4, 7)),
-        (6, 3, (0, 2, 4, 6)),
-        (3, 1, (0, 3)),
-        (3, 3, (0, 1, 2, 3)),
-        (4, 0, ()),
-    ],
-)
-def test_clusters_are_runs_of_labels_of_about_equal_size(n_labels, n_clusters, bounds):
-    assert cluster_bounds(n_labels, n_clusters) == bounds
-
-
 @pytest.mark.parametrize("clusters", [1, 2, 3, 5, 7])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_parts_add_up_to_the_loss_of_the_whole(clusters, options):

@@ -113,12 +113,6 @@ def test_steps_that_end_too_early_are_warned_of():
     assert (solution.n_steps, solution.converged) == (2, False)
 
 
-def test_steps_are_told_of():
-    reports: list[object] = []
-    solutions = list(follow(begun(small()), [2.0, 1.0], on_step=reports.append))
-    assert len(reports) == sum(solution.n_steps for solution in solutions)
-
-
 def test_an_objective_that_is_not_finite_is_an_error(monkeypatch: pytest.MonkeyPatch):
     training = begun(small())
     broken = replace(training.step(), objective=float("nan"))
@@ -148,20 +142,6 @@ def test_largest_gradient(kind: str, options: dict[str, object]):
     assert training.largest_gradient() == pytest.approx(np.abs(gradient).max(), rel=1e-12)
 
 
-def test_without_a_gradient_there_is_no_path():
-    problem, _ = random_problem(5, 1, [3, 2])
-    training = Training(problem.corpus, ["a"], OWLQN(), l1=1.0, l2=0.1)
-    assert training.largest_gradient() == 0.0
-
-
-def test_zero_is_no_beginning_for_training_that_has_begun():
-    training = begun(small())
-    training.step()
-    before = training.objective
-    begin_at_zero(training)
-    assert training.objective == before
-
-
 # The values of l1
 
 
@@ -175,16 +155,7 @@ def test_automatic_values_fall_geometrically(share: float, highest: float, n: in
     np.testing.assert_allclose(ratios, share ** (1 / n), rtol=1e-9)
 
 
-def test_given_values_are_sorted():
-    assert check_l1s([0.5, 2.0, 1.0, 2.0]) == [2.0, 1.0, 0.5]
-
-
 # Solvers
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_exact_solvers_with_l1_are_accepted(name: str):
-    check_solver(ALL_SOLVERS[name]())
 
 
 def solver_named(name: str) -> Any:
@@ -222,10 +193,3 @@ def test_the_choice_is_the_smallest_near_the_best(points: list[tuple[float, int]
     assert chosen in near
     assert sizes[chosen] == min(sizes[i] for i in near)
     assert all(scores[i] <= scores[chosen] for i in near if sizes[i] == sizes[chosen])
-
-
-def test_the_best_is_the_smaller_of_equals():
-    assert choose([0.9, 0.95, 0.95, 0.8], [1, 3, 2, 4]) == 2
-    assert choose([0.9, 0.95], [1, 1]) == 1
-    assert choose([0.95, 0.95], [1, 1]) == 0
-    assert choose([0.9, 0.95], [1, 2], within=0.06) == 0

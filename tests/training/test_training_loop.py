@@ -174,14 +174,6 @@ def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained
         assert accuracy(nlp, corpus.dev) < 0.6
 
 
-def test_sentence_boundaries_of_an_annotating_component_cut_sequences(corpus: Corpus):
-    config = config_for(corpus, patience=0, max_steps=1, annotating_components=["sentencizer"])
-    config["components"]["sentencizer"] = {"factory": "sentencizer"}
-    config["nlp"]["pipeline"] = ["sentencizer", "sparse_crf"]
-    nlp, _ = run_training(config)
-    assert get_crf(nlp).cfg["sequences"] == "sents"
-
-
 def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Corpus):
     config = config_for(corpus, annotating_components=["tagger"])
     config["components"]["tagger"] = {"factory": "tagger", "model": SMALL_TAGGER}

@@ -1,8 +1,6 @@
 """Scripts for sklearn-crfsuite that run with another import, and their interface."""
 
 import pickle
-import subprocess
-import sys
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -230,13 +228,3 @@ def test_what_has_another_effect_is_warned_of(options: dict[str, Any], message: 
 def test_bad_parameters_are_refused(options: Any, held_out: Any, message: str):
     with pytest.raises(SparseCRFError, match=message):
         CRF(**options).fit(X, Y, **held_out)
-
-
-def test_without_scikit_learn_the_extra_is_named():
-    code = (
-        "import sys; sys.modules['sklearn'] = None\n"
-        "try:\n    import spacy_sparsecrf.sklearn\n"
-        "except ImportError as error:\n    print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "[SC817]" in done.stdout and ".whl[sklearn]" in done.stdout, done.stderr

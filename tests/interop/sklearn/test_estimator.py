@@ -1,8 +1,6 @@
 """The estimator: the component's minimiser, CRFsuite's too, and what scikit-learn asks of it."""
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -305,15 +303,3 @@ def test_nothing_to_learn_from(X: Any, y: Any):
         SparseCRF().fit(X, y)
     with pytest.raises(NotFittedError, match=r"SC805\] This SparseCRF"):
         SparseCRF().predict(X)
-
-
-def test_importing_it_imports_neither_spacy_nor_numba():
-    code = (
-        "import sys; sys.modules['spacy'] = None\n"
-        "from spacy_sparsecrf.sklearn import SparseCRF\n"
-        "assert 'numba' not in sys.modules\n"
-        "crf = SparseCRF().fit([[{'a': 'b'}, {'a': 'c'}]] * 3, [['X', 'Y']] * 3)\n"
-        "assert crf.predict_single([{'a': 'b'}, {'a': 'c'}]) == ['X', 'Y']\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
