@@ -61,24 +61,10 @@ NUMBA_SUPPORT = "kernels.numba_support"
 NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
-LINES = {
-    "analysis": 2219,
-    "cli": 771,
-    "corpus": 1699,
-    "decoding": 1124,
-    "distributed": 1303,
-    "features": 3635,
-    "graphs": 1720,
-    "interop": 3772,
-    "kernels": 6275,
-    "loss": 3730,
-    "model": 867,
-    "others": 3069,
-    "pipeline": 4367,
-    "solvers": 4812,
-    "targets": 1236,
-    "training": 1804,
-}
+LINES = {"analysis": 2219, "cli": 771, "corpus": 1699, "decoding": 1124, "distributed": 1303}
+LINES |= {"features": 3635, "graphs": 1720, "interop": 3772, "kernels": 6275, "loss": 3730}
+LINES |= {"model": 867, "others": 3069, "pipeline": 4367, "solvers": 4812, "targets": 1236}
+LINES |= {"training": 1804}
 
 MOST_ARGUMENTS = 12
 MOST_LINES = 40
@@ -237,10 +223,6 @@ def test_packages_import_only_lower_packages():
     hold("imports", offenders)
 
 
-def test_solvers_see_neither_corpus_nor_model_nor_training():
-    assert not MAY_IMPORT["solvers"] & {"corpus", "model", "training", "features", "decoding"}
-
-
 def test_a_solver_folder_is_imported_only_by_itself():
     """Its kernels and memory are its own: solvers are found in the registry by their names."""
     folders = {path.parent.name for path in (PACKAGE / "solvers").glob("*/__init__.py")}
@@ -336,19 +318,6 @@ def test_class_names_are_unique():
         if isinstance(node, ast.ClassDef)
     )
     assert [name for name, n in names.items() if n > 1] == []
-
-
-def test_solver_folders_do_not_import_each_other():
-    folders = {name for name, module in modules().items() if name.startswith("solvers.")}
-    folders = {name.split(".")[1] for name in folders if name.count(".") > 1}
-    offenders = set()
-    for module in modules().values():
-        own = module.name.split(".")[1:2]
-        if module.package == "solvers" and own and own[0] in folders:
-            names = [name.split(".") for name in imported(module)]
-            others = {n[1] for n in names if n[0] == "solvers" and len(n) > 1} & folders - {*own}
-            offenders |= {f"{module.name} imports solvers.{name}" for name in others}
-    hold("solver folders", offenders)
 
 
 def test_only_numba_support_imports_private_modules_of_numba():

@@ -81,19 +81,6 @@ def test_the_search_equals_that_of_everything(prune, integers, n_contexts, n_lab
             np.testing.assert_array_equal(labels, expected)
 
 
-def test_a_decoder_knows_when_its_model_has_changed():
-    case = make_case(41, "chain", [4, 2])
-    model = case.model
-    decoder = Decoder(model)
-    assert decoder.is_of(model)
-    model.from_bytes(model.to_bytes())
-    assert not decoder.is_of(model)
-    decoder = Decoder(model)
-    model.add_label("new")
-    assert not decoder.is_of(model)
-    assert Decoder(model).marginals(case.observations).shape == (6, 4)
-
-
 # Valid transitions: masks and lists of them, and what is refused.
 
 LABELS = ["A", "B", "C"]

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.decoding import decoder as decoding
@@ -214,9 +214,6 @@ def test_spans_may_go_over_the_boundaries_of_sequences():
     assert found[0] == pytest.approx(left * right, abs=1e-10)
 
 
-# What is permitted
-
-
 def test_what_is_set_wins_over_the_mask_where_it_must():
     legal = np.ones((4, 4), dtype=bool)
     legal[0, 1] = legal[3, 2] = False
@@ -242,7 +239,6 @@ def test_a_token_that_may_get_nothing_gets_anything():
     np.testing.assert_array_equal(labels, Decoder(case.model).viterbi(case.observations))
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_possible_sequences_equal_enumeration(seed):
     rng = np.random.default_rng(seed)
@@ -258,9 +254,6 @@ def test_possible_sequences_equal_enumeration(seed):
             if all(permitted[begin + i, y] for i, y in enumerate(path))
         ]
         assert possible[s] == any(n_illegal(path, legal) == 0 for path in paths)
-
-
-# Bad input
 
 
 @pytest.mark.parametrize(

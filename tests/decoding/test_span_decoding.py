@@ -68,7 +68,6 @@ def words_of(draw: st.DrawFn) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", LETTERS)
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_no_illegal_sequence_is_predicted(scheme: str, data: st.DataObject, seed: int):
     labels = data.draw(label_sets(scheme))
@@ -85,7 +84,6 @@ def test_no_illegal_sequence_is_predicted(scheme: str, data: st.DataObject, seed
 
 @pytest.mark.parametrize("scheme", LETTERS)
 @pytest.mark.parametrize("name", FACTORIES)
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_what_is_set_is_predicted(name: str, scheme: str, data: st.DataObject, seed: int):
     """So that what is beside it is the most probable given it."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -35,7 +35,6 @@ def test_equals_the_reference(size: list[int], word: str, marks: str) -> None:
     assert len(set(found)) == len(found) <= Ngrams(*size, marks).width
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(words, min_size=1, max_size=4), max_size=3),
     st.lists(st.sampled_from(TEMPLATES), min_size=1, unique=True),

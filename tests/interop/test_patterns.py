@@ -167,9 +167,6 @@ def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]
     assert np.abs(gradient[~active]).max() < 0.3 + 1e-4
 
 
-# Where the text travels ----------------------------------------------------------------------
-
-
 def write(path: Path, text: str = EVERYTHING) -> str:
     path.write_text(text, encoding="utf8")
     return str(path)

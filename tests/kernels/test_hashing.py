@@ -1,15 +1,10 @@
-"""Hash kernels against their slow twins, and the tables of keys and of words."""
-
-from collections.abc import Sequence
+"""Hash kernels at their edges, and tables of keys against dictionaries."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from spacy.strings import StringStore
-from spacy.vocab import Vocab
 
-from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.kernels import hashing
 from spacy_sparsecrf.kernels.layout import HashPlan, Tokens
 
@@ -42,12 +37,9 @@ def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
     assert hashes[:, 1].all()
 
 
-# Tables --------------------------------------------------------------------------------------
-
 uint64s = st.integers(0, 2**64 - 1) | st.integers(0, 20)
 
 
-@settings(deadline=None)  # the first call may compile
 @given(st.lists(uint64s, unique=True, max_size=200), st.lists(uint64s, max_size=50))
 def test_lookup(keys: list[int], others: list[int]) -> None:
     queries = np.array([*keys, *others, *keys], dtype=np.uint64)
@@ -72,40 +64,3 @@ def test_lookup_past_the_end_of_the_slots(jit: bool) -> None:
     positions = np.empty(8, dtype=np.int32)
     function(hashing.lookup, jit)(slots, keys, keys, positions)
     assert positions.tolist() == list(range(8))
-
-
-class CountingReader:
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def __call__(self, text: str) -> int:
-        self.seen.append(text)
-        return len(text)
-
-
-def find(table: LexemeTable, strings: StringStore, words: Sequence[str]) -> list[int]:
-    orths = np.array([strings.add(word) for word in words], dtype=np.uint64)
-    rows, values, _ = table.find(orths, strings)
-    return values[rows, 0].tolist()
-
-
-def test_lexemes_are_bounded() -> None:
-    reader, strings = CountingReader(), StringStore()
-    table = LexemeTable([reader], max_rows=3)
-    assert find(table, strings, ["a", "bb", "ccc"]) == [1, 2, 3]
-    assert find(table, strings, ["dddd", "a"]) == [4, 1]
-    assert len(table) == 2
-    assert find(table, strings, ["1", "22", "333", "4444", "a"]) == [1, 2, 3, 4, 1]
-    assert len(table) == 5  # one batch must fit, whatever the bound
-
-
-def test_lexemes_found_before_growth_stay(vocab: Vocab) -> None:
-    strings = StringStore()
-    table = LexemeTable([len], max_rows=5000)
-    orths = np.array([strings.add("abc")], dtype=np.uint64)
-    rows, values, _ = table.find(orths, strings)
-    for start in (0, 3000, 6000):
-        many = [f"w{i}" for i in range(start, start + 3000)]
-        assert find(table, strings, many) == [len(word) for word in many]
-    assert len(table) <= 5000
-    assert values[rows[0], 0] == 3

@@ -1,4 +1,4 @@
-"""The setting `schedule` in a pipeline: the config, the log, what is refused."""
+"""The setting `schedule` in a pipeline: the config, and what the log shows."""
 
 import logging
 

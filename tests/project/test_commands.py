@@ -18,16 +18,9 @@ from weasel.util.config import load_project_config
 
 from .toy_data import PROJECT, write_all
 
-TRIAL = {
-    "bench_size": "quick",
-    "study_size": "quick",
-    "lavergne_size": "quick",
-    "lattices_size": "quick",
-    "fuzz_files": 1,
-    "kills": 1,
-    "brown_sentences": 10,
-    "train_words": 1000,
-}
+TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
+TRIAL |= {"lattices_size": "quick", "fuzz_files": 1, "kills": 1, "brown_sentences": 10}
+TRIAL |= {"train_words": 1000}
 # They start many processes, or need a cluster.
 SLOW = {
     *("bench-startup", "bench-whole", "bench-out-of-core", "bench-memory", "bench-workers"),

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -142,7 +142,6 @@ def test_the_dual_never_falls_and_meets_the_objective(case):
     assert reference.value(reference.first(state.theta, 0.0)) == pytest.approx(duals[-1], rel=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 1000),
     n_labels=st.integers(1, 10),

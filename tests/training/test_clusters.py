@@ -88,10 +88,6 @@ def finished(training: Training) -> Training:
     raise AssertionError("not converged in 300 outer iterations")
 
 
-def precise(solver: str = "owlqn"):
-    return ALL_SOLVERS[solver](tolerance=1e-7, window=0.0)
-
-
 def dense_weights(training: Training, problem: Problem, clusters: int) -> np.ndarray:
     mu = np.zeros((len(problem.corpus.unigram_keys), N_LABELS + clusters))
     coordinates, values = training.weights

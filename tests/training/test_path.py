@@ -57,9 +57,6 @@ def cold_objective(name: str, l1: float) -> float:
     return train(small(), l1, L2, precise(name), kind=kind_of(name)).objective
 
 
-# Each point
-
-
 @pytest.mark.parametrize(
     ("name", "from_zero"), [*((name, True) for name in EXACT), ("owlqn", False), ("bcd", False)]
 )
@@ -121,9 +118,6 @@ def test_an_objective_that_is_not_finite_is_an_error(monkeypatch: pytest.MonkeyP
         next(follow(training, [0.5]))
 
 
-# Where it begins
-
-
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -142,9 +136,6 @@ def test_largest_gradient(kind: str, options: dict[str, object]):
     assert training.largest_gradient() == pytest.approx(np.abs(gradient).max(), rel=1e-12)
 
 
-# The values of l1
-
-
 @given(st.floats(0.01, 0.99), st.floats(1e-6, 1e6), st.integers(1, 50))
 def test_automatic_values_fall_geometrically(share: float, highest: float, n: int):
     lowest = share * highest
@@ -153,9 +144,6 @@ def test_automatic_values_fall_geometrically(share: float, highest: float, n: in
     assert values[-1] == lowest
     ratios = np.divide(values, [highest, *values[:-1]])
     np.testing.assert_allclose(ratios, share ** (1 / n), rtol=1e-9)
-
-
-# Solvers
 
 
 def solver_named(name: str) -> Any:
@@ -177,8 +165,6 @@ def test_what_is_no_path_is_refused(do: Callable[[], object], message: str):
     with pytest.raises(SparseCRFError, match=message):
         do()
 
-
-# The choice
 
 POINTS = st.lists(
     st.tuples(st.sampled_from([0.5, 0.9, 0.95, 0.951]), st.integers(1, 4)), min_size=1, max_size=6
