@@ -31,7 +31,7 @@ FEW = {"inner_iterations": 4, "warm_start_epochs": 2}
 class Here(Ray):
     """Workers in this process, which is all that differs."""
 
-    def team(self, make: Callable[[], Any]) -> WorkerPool:
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return LocalWorkerPool(self.num_workers, make)
 
 
@@ -44,19 +44,19 @@ class ForgetfulPool(LocalWorkerPool):
         self._kept: list[tuple[str, Sequence[Given]]] = []
 
     def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
-        team = self._make_pool()
+        pool = self._make_pool()
         for kept in self._kept:
-            team.ask(*kept)
+            pool.ask(*kept)
         if keep:
             self._kept.append((method, each))
-        return team.ask(method, each)
+        return pool.ask(method, each)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forgetful(Here):
     """Workers that are lost all the time."""
 
-    def team(self, make: Callable[[], Any]) -> WorkerPool:
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return ForgetfulPool(self.num_workers, make)
 
 
