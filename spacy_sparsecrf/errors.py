@@ -418,12 +418,12 @@ class Errors(metaclass=_Coded):
     )
     SC320 = (
         "Training would need about {needed} of memory, and {available} are available: with l1 = 0 "
-        "all {n_potential} potential weights of {n_tests} features and {n_labels} labels are in "
+        "all {n_potential} potential weights of {n_features} features and {n_labels} labels are in "
         "use. Set [components.NAME] l1 > 0, with which most cost nothing, or keep fewer: "
         "[components.NAME.learning] observed_only = true ({n_observed} weights) or min_freq > 1."
     )
     SC321 = (
-        "Training would need about {needed} of memory, and {available} are available: {n_tests} "
+        "Training would need about {needed} of memory, and {available} are available: {n_features} "
         "features, {n_labels} labels, {n_potential} potential and {n_observed} observed weights. "
         'Set [components.NAME] precision = "float32"; raise [components.NAME.learning] min_freq; '
         "remove templates, first those that begin with b:; or learn from batches (a solver such as "

@@ -11,10 +11,10 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.features.naming import templates_by_kind
 from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from spacy_sparsecrf.model.names import (
+    read_feature,
     read_hash,
     read_name,
     read_pattern_name,
-    read_test,
     write_pattern_name,
 )
 
@@ -36,7 +36,7 @@ def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
     pieces[0] = kind + pieces[0]
     name = write_pattern_name(pieces[::2], pieces[1::2])
     assert read_pattern_name(name) == (pieces[::2], pieces[1::2])
-    assert read_test(name).values == pieces[1::2]
+    assert read_feature(name).values == pieces[1::2]
     assert not set("\t\n\r") & set(name)
     assert read_hash(name) is None
     with pytest.raises(ValueError):
@@ -55,7 +55,7 @@ def test_a_name_is_read_or_refused(text: str):
 @pytest.mark.parametrize("name", ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""])
 def test_what_is_no_name_is_refused(name: str):
     with pytest.raises(ValueError):
-        read_test(name)
+        read_feature(name)
 
 
 CRFPP = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"

@@ -120,11 +120,11 @@ def test_real_values_enter_in_stages(admit):
     run = StagedTraining(corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY)
     finish(run)
     admitted = np.ones(len(kin.stage), np.bool_)
-    admitted[corpus.value_tests[2]] = False
+    admitted[corpus.value_features[2]] = False
     alone = Training(admitted_alone(corpus, admitted), LABELS, solver, **PENALTY)
     assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
     active = with_weights(run, corpus)
-    assert active[corpus.value_tests].tolist() == [True, True, False]
+    assert active[corpus.value_features].tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("require", ["all", "any"])
@@ -236,7 +236,7 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
     pairs = {(test, None) for test in np.flatnonzero(kin.stage == 0).tolist()}
     for stage in range(3):
         if stage:
-            tests = run._tests_of(run.weights[0])
+            tests = run._features_of(run.weights[0])
             active = set(zip(tests.tolist(), (run.weights[0] % 3).tolist(), strict=True))
             pairs |= slow_labels(kin, stage, require, active)
         while sum(report.ended for report in reports) <= stage:
