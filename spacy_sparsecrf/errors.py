@@ -914,6 +914,14 @@ class Errors(metaclass=_Coded):
         "--label {label!r} is neither a label of the component nor of the data. Choose one of: "
         "{known}."
     )
+    SC648 = (
+        "{path} has no texts that can be read. Name .txt files with one text per line, .jsonl "
+        "files with a `text` per line, or .spacy files; text files may be compressed (.gz)."
+    )
+    SC649 = (
+        "{path}, line {line}, has no text: {found}. Write a JSON object with a string `text`, such "
+        'as {{"text": "..."}}.'
+    )
     SC650 = (
         "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
         "vectors, or both."

@@ -73,6 +73,11 @@ def for_decoding() -> Names:
     return {"nlp": nlp, "pipe": nlp.get_pipe("ner"), "examples": examples, "Path": Path}
 
 
+def for_active_learning() -> Names:
+    Path("unlabelled.txt").write_text("2 cups of milk\n\n1 white egg\n", encoding="utf-8")
+    return for_decoding()
+
+
 def for_migration() -> Names:
     shutil.copy(PEERS / "crf.wapiti", "chunks.wapiti")
     shutil.copy(PEERS / "crfpp.txt", "chunks.txt")
@@ -91,6 +96,7 @@ def for_templates() -> Names:
 
 
 GIVEN: dict[str, Callable[[], Names]] = {
+    "active-learning.md": for_active_learning,
     "commands.md": for_commands,
     "decoding.md": for_decoding,
     "errors.md": for_decoding,

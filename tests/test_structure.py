@@ -62,7 +62,7 @@ NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
 LINES = {
-    "analysis": 2219,
+    "analysis": 2390,
     "cli": 771,
     "corpus": 1699,
     "decoding": 1124,
