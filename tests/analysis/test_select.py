@@ -37,7 +37,7 @@ def test_selected_texts(trained_dir: Path, texts: list[str], fitted: Language, t
     docs = [fitted.make_doc(text) for text in distinct]
     found = dict(zip(distinct, pipe.uncertainty(docs), strict=True))
     for by, own in ("entropy", rows), ("entity", rows_of(trained_dir, *files[:3], "--by=entity")):
-        ranked = sorted(distinct, key=lambda t: -getattr(found[t], by))  # noqa: B023
+        ranked = sorted(distinct, key=lambda t: -getattr(found[t], by))
         assert [row["text"] for row in own] == ranked[: len(own)]
         score = {"score": round(getattr(found[ranked[0]], by), 6), "by": by}
         assert own[0]["meta"] == score

@@ -122,7 +122,8 @@ def _rank(
 ) -> Iterator[tuple[float, Doc, float]]:
     """Yield the rank of each Doc, larger where it is more uncertain, the Doc, and its score."""
     shown = track(up_to(nlp, pipe.name, docs), "Reading texts", "texts")
-    for batch in minibatch(shown, _BATCH):
+    batches: Any = minibatch
+    for batch in batches(shown, _BATCH):
         for doc, found in zip(batch, pipe.uncertainty(batch), strict=True):
             score = _score(found, by, label)
             yield (-score if by is Measure.margin and not label else score), doc, score
