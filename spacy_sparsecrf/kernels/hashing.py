@@ -26,7 +26,9 @@ def mix(x: Bits) -> Bits:
     return mixed
 
 
-@kernel
+# With the GIL: released for so short a time, it is given to another thread that reads Docs, and this
+# one waits before it may enter the kernel that scores them.
+@kernel(nogil=False)
 def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) -> int:
     """Cut the concatenated tokens of Docs into sequences; find tokens without following space.
 
@@ -152,7 +154,7 @@ def find(slots: Ints, keys: Ints, query: np.uint64) -> int:
     return position
 
 
-@kernel
+@kernel(nogil=False)
 def lookup(slots: Ints, keys: Ints, queries: Ints, positions: Ints) -> int:
     """Find keys in a table.
 
