@@ -11,6 +11,7 @@ from spacy_sparsecrf.old_paths import MODULES, NAMES, PACKAGE
 
 # Paths that were documented, named by entry points, or are in files that users have.
 PUBLIC = {
+    "SparseCRF": "pipeline.component.SparseCRFPipe",
     "cluster.engine.Ray": "distributed.ray_engine.Ray",
     "convert.columns.read_columns": "interop.columns.read_columns",
     "convert.columns.read_lines": "cli.files.read_lines",
@@ -32,6 +33,7 @@ PUBLIC = {
     "pipeline.mistakes.find_mistakes": "analysis.error_analysis.find_mistakes",
     "pipeline.path.PipelinePath": "analysis.path.PipelinePath",
     "pipeline.path.Point": "analysis.path.PathPoint",
+    "pipeline.component.SparseCRF": "pipeline.component.SparseCRFPipe",
     "pipeline.settings.Settings": "pipeline.settings.ComponentSettings",
     "sklearn.crfsuite.CRF": "interop.sklearn.crfsuite.CRF",
     "sklearn.estimator.Settings": "interop.sklearn.estimator.EstimatorSettings",
@@ -52,8 +54,8 @@ PUBLIC = {
 
 
 def attribute(path: str):
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(f"{PACKAGE}.{module}"), name)
+    module, _, name = f"{PACKAGE}.{path}".rpartition(".")
+    return getattr(import_module(module), name)
 
 
 @pytest.mark.parametrize("old", PUBLIC)

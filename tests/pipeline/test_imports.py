@@ -75,8 +75,8 @@ def test_what_users_need_is_imported_from_the_package_when_asked_for():
         "loaded = {name for name in sys.modules if name.startswith('spacy_sparsecrf.')}\n"
         "assert loaded == {'spacy_sparsecrf.old_paths'}\n"
         "from spacy_sparsecrf import *\n"
-        "from spacy_sparsecrf.pipeline.component import SparseCRF as same\n"
-        "assert SparseCRF is same and set(names) <= set(globals())\n"
+        "from spacy_sparsecrf.pipeline.component import SparseCRFPipe as same\n"
+        "assert SparseCRFPipe is same and set(names) <= set(globals())\n"
         "assert 'numba' not in sys.modules\n"
     )
     with pytest.raises(AttributeError, match="'spacy_sparsecrf' has no attribute 'SparseCRFs'"):
