@@ -26,8 +26,8 @@ def mix(x: Bits) -> Bits:
     return mixed
 
 
-# With the GIL: if it were released for so short a time, another thread that reads Docs would get it,
-# and this one would wait before the kernel that scores its Docs.
+# With the GIL: if it were released for so short a time, another thread that reads Docs would get
+# it, and this one would wait before the kernel that scores its Docs.
 @kernel(nogil=False)
 def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) -> int:
     """Cut the concatenated tokens of Docs into sequences; find tokens without following space.
