@@ -931,8 +931,8 @@ class Errors(metaclass=_Coded):
     SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."
     SC662 = (
         "[components.{name}.{key}] is {found}, which is not of the type of {key}. Write it as a "
-        "block:\n[components.{name}.{key}]\n@crf_{plural} = "
-        '"spacy_sparsecrf.{example}.v1"'
+        "block:\n[components.{name}.{key}]\n@{registry} = "
+        '"{example}"'
     )
     SC663 = (
         "The add-on {name!r} is not registered in this environment: entry points of the package "
