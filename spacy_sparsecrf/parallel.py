@@ -128,7 +128,7 @@ class LocalWorkerPool:
 
 
 class ProcessWorkerPool:
-    """A pool of n processes, whose workers are alike: any of them does a call. make: creates one."""
+    """A pool of n processes, whose workers are alike: any does a call. make: creates one."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         self._n, self._make = n, make
