@@ -22,7 +22,7 @@ ResultT = TypeVar("ResultT")
 
 Chunks = list[tuple[int, int]]
 # The arguments of one call.
-Given = tuple[Any, ...]
+Args = tuple[Any, ...]
 
 
 class Workers:
@@ -38,13 +38,13 @@ class Workers:
         self.n_threads = n_threads or _n_cores()
         self._pool: ThreadPoolExecutor | None = None
 
-    def map(self, function: Callable[..., ResultT], chunks: Chunks, *given: Any) -> list[ResultT]:
-        """Call function(first, last, *given) for every chunk.
+    def map(self, function: Callable[..., ResultT], chunks: Chunks, *args: Any) -> list[ResultT]:
+        """Call function(first, last, *args) for every chunk.
 
         RETURNS: the results in the order of the chunks, whichever thread ran them.
         """
         if self.n_threads == 1 or len(chunks) < 2:
-            return [function(*chunk, *given) for chunk in chunks]
+            return [function(*chunk, *args) for chunk in chunks]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="sparsecrf")
         results: list[Any] = [None] * len(chunks)
@@ -59,7 +59,7 @@ class Workers:
                         i, next_chunk = next_chunk, next_chunk + 1
                     if i >= len(chunks):
                         return
-                    results[i] = function(*chunks[i], *given)
+                    results[i] = function(*chunks[i], *args)
             except BaseException:
                 with lock:
                     next_chunk = len(chunks)  # other threads begin nothing more
@@ -86,7 +86,7 @@ class WorkerPool(Protocol):
 
     def __len__(self) -> int: ...
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """Call a method of the first workers, as many as `each` has arguments for.
 
         keep: whether a replaced worker must repeat this call.
@@ -113,10 +113,10 @@ class LocalWorkerPool:
     def __len__(self) -> int:
         return len(self._workers)
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """See `WorkerPool.ask`."""
         workers = self._workers[: len(each)]
-        return [getattr(own, method)(*given) for own, given in zip(workers, each, strict=True)]
+        return [getattr(own, method)(*args) for own, args in zip(workers, each, strict=True)]
 
     def share(self, value: Any) -> Any:
         """See `WorkerPool.share`."""
@@ -138,7 +138,7 @@ class ProcessWorkerPool:
     def __len__(self) -> int:
         return self._n
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """See `WorkerPool.ask`."""
         return list(self._processes.map(partial(_ask, self._make, method), each))
 
@@ -154,10 +154,10 @@ class ProcessWorkerPool:
 _workers: list[Any] = []  # of a process of a `ProcessWorkerPool`
 
 
-def _ask(make: Callable[[], Any], method: str, given: Given) -> Any:
+def _ask(make: Callable[[], Any], method: str, args: Args) -> Any:
     if not _workers:
         _workers.append(make())
-    return getattr(_workers[0], method)(*given)
+    return getattr(_workers[0], method)(*args)
 
 
 def _n_cores() -> int:

@@ -69,11 +69,11 @@ LINES = {
     "distributed": 1303,
     "features": 3635,
     "graphs": 1720,
-    "interop": 3772,
+    "interop": 4700,
     "kernels": 6275,
     "loss": 3730,
     "model": 867,
-    "others": 3069,
+    "others": 3100,
     "pipeline": 4367,
     "solvers": 4812,
     "targets": 1236,
@@ -98,6 +98,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
+        "interop.commands.convert.convert": "typer makes an option of each argument",
     },
 }
 

@@ -165,7 +165,7 @@ def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
     shown = run("debug", trained_dir, corpus.train_path, "--steps", 0).stdout
     pipe.initialize(lambda: examples, nlp=nlp)
     size = pipe.training_run().size
-    for number in (size.n_tests, size.n_potential, size.n_observed):
+    for number in (size.n_features, size.n_potential, size.n_observed):
         assert f" {number:,}" in shown
     assert "Iteration" not in shown
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.numbering import RowIndex, distinct, number_tests
+from spacy_sparsecrf.corpus.numbering import RowIndex, distinct, number_features
 
 # Few values, so that some come again, of which zero and the largest one are two.
 HASHES = st.lists(st.sampled_from([0, 1, 2, 7, 2**32, 2**63, 2**64 - 1]), max_size=30)
@@ -46,7 +46,7 @@ def test_rows_are_numbered_by_arrival_whatever_the_batches(batches: list[list[in
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=12))
 def test_frequent_tests_come_first_and_zero_is_no_test(rows: list[tuple[int, int, int]]) -> None:
     hashes = np.array(rows, dtype=np.uint64).reshape(-1, 3)
-    keys, indptr, ids = number_tests(hashes)
+    keys, indptr, ids = number_features(hashes)
     counts = Counter(value for row in rows for value in row if value)
     # Sorting keeps the order of equals, which is that of their arrival.
     assert keys.tolist() == sorted(counts, key=lambda key: -counts[key])

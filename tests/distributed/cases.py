@@ -11,7 +11,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_sparsecrf.distributed.ray_engine import Ray
-from spacy_sparsecrf.parallel import Given, LocalWorkerPool, WorkerPool
+from spacy_sparsecrf.parallel import Args, LocalWorkerPool, WorkerPool
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.engines import Engine
 
@@ -39,9 +39,9 @@ class ForgetfulPool(LocalWorkerPool):
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         super().__init__(n, make)
         self._make_pool = partial(LocalWorkerPool, n, make)
-        self._kept: list[tuple[str, Sequence[Given]]] = []
+        self._kept: list[tuple[str, Sequence[Args]]] = []
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         team = self._make_pool()
         for kept in self._kept:
             team.ask(*kept)

@@ -16,10 +16,10 @@ from spacy_sparsecrf.interop.patterns.featurizer import (
     WapitiPatterns,
 )
 from spacy_sparsecrf.model.names import (
+    read_feature,
     read_hash,
     read_name,
     read_pattern_name,
-    read_test,
     write_pattern_name,
 )
 
@@ -46,7 +46,7 @@ def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
     pieces[0] = kind + pieces[0]
     name = write_pattern_name(pieces[::2], pieces[1::2])
     assert read_pattern_name(name) == (pieces[::2], pieces[1::2])
-    assert read_test(name).values == pieces[1::2]
+    assert read_feature(name).values == pieces[1::2]
     assert not set("\t\n\r") & set(name)
     assert read_hash(name) is None
     with pytest.raises(ValueError):
@@ -65,7 +65,7 @@ def test_a_name_is_read_or_refused(text: str):
 @pytest.mark.parametrize("name", ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""])
 def test_what_is_no_name_is_refused(name: str):
     with pytest.raises(ValueError):
-        read_test(name)
+        read_feature(name)
 
 
 # Naming

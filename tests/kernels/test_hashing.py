@@ -45,7 +45,7 @@ def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
         np.zeros(1, dtype=np.int64),
         np.zeros((1, 2, 1), dtype=np.uint64),
     )
-    function(hashing.hash_tests, jit)(tokens, plan, hashes)
+    function(hashing.hash_features, jit)(tokens, plan, hashes)
     assert hashes[0, 0] != 0
     assert hashes[1, 0] == 0
     assert hashes[:, 1].all()

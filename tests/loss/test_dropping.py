@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_tests
+from spacy_sparsecrf.loss.subproblems import Part, ReducedPart, without_idle_features
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
@@ -54,7 +54,7 @@ def train(corpus: EncodedCorpus, l1: float, **options: object) -> Training:
 @pytest.mark.parametrize("l1", [0.6, 1.0, 3.0, 1e9])
 def test_the_tests_that_are_left_out_are_those_of_small_weight(options, l1):
     corpus = make_corpus(**options)
-    part = without_idle_tests(Part(corpus, 3), l1)
+    part = without_idle_features(Part(corpus, 3), l1)
     totals = weight_of(corpus)
     np.testing.assert_array_equal(part.corpus.unigram_keys, corpus.unigram_keys[totals["u"] > l1])
     np.testing.assert_array_equal(part.corpus.bigram_keys, corpus.bigram_keys[totals["b"] > l1])
@@ -69,22 +69,24 @@ def test_the_tests_that_are_left_out_are_those_of_small_weight(options, l1):
 
 def test_nothing_is_left_out_where_all_can_be_active():
     part = Part(make_corpus(), 3)
-    assert without_idle_tests(part, 0.5) is part
+    assert without_idle_features(part, 0.5) is part
 
 
 def test_real_values_are_kept_whatever_l1():
     corpus = random_value_problem(0, 3, [5, 3, 1, 8, 2], n_real=2)[0].corpus
-    part = without_idle_tests(Part(corpus, 3), 1e9)
+    part = without_idle_features(Part(corpus, 3), 1e9)
     assert len(part.corpus.bigram_keys) == 0
-    assert part.corpus.value_tests.tolist() == [0, 1]
-    np.testing.assert_array_equal(part.corpus.unigram_keys, corpus.unigram_keys[corpus.value_tests])
+    assert part.corpus.value_features.tolist() == [0, 1]
+    np.testing.assert_array_equal(
+        part.corpus.unigram_keys, corpus.unigram_keys[corpus.value_features]
+    )
     assert part.corpus.values is corpus.values
 
 
 @pytest.mark.parametrize("start_label", [True, False])
 def test_coordinates_lead_back(start_label):
     corpus = make_corpus(1, start_label=start_label)
-    part = without_idle_tests(Part(corpus, 3), 1.0)
+    part = without_idle_features(Part(corpus, 3), 1.0)
     assert isinstance(part, ReducedPart)
     everything = np.arange(corpus.n_potential(3))
     inner = part.to_local(everything)
@@ -113,7 +115,7 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     dropping = train(corpus, 1.05, kind=kind)
     assert isinstance(dropping._runs[0]._part, ReducedPart)
     monkeypatch.setattr(
-        "spacy_sparsecrf.loss.subproblems.without_idle_tests", lambda part, *_: part
+        "spacy_sparsecrf.loss.subproblems.without_idle_features", lambda part, *_: part
     )
     whole = train(corpus, 1.05, kind=kind)
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)

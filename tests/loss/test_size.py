@@ -82,8 +82,8 @@ def test_counts_are_those_of_the_problem(l1):
         pairs |= {("b", o, previous, corpus.labels[t]) for o in own}
     if l1 < 1.0:
         assert training.size.n_observed == len(pairs)
-        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        assert training.size.n_tests == n_tests
+        n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        assert training.size.n_features == n_features
     else:
         assert training.size.n_observed < len(pairs)
 

@@ -107,8 +107,8 @@ def test_batches_give_the_same_corpus():
     corpus = builder.build()
     np.testing.assert_array_equal(corpus.values, problem.corpus.values)
     np.testing.assert_array_equal(corpus.unigram_keys, problem.corpus.unigram_keys)
-    np.testing.assert_array_equal(corpus.value_tests, problem.corpus.value_tests)
-    n = len(corpus.value_tests)
+    np.testing.assert_array_equal(corpus.value_features, problem.corpus.value_features)
+    n = len(corpus.value_features)
     np.testing.assert_array_equal(corpus.unigram_keys[-n:], observations.value_keys)
 
 
@@ -143,7 +143,7 @@ def test_solvers_reach_the_minimum(solver, l1, l2):
         np.testing.assert_allclose(got, theta, atol=2e-4)
     if l1:
         # Some values work and some do not, and the certificate is that of all of them.
-        active = got[: len(problem.mu) * 3].reshape(-1, 3)[problem.corpus.value_tests] != 0
+        active = got[: len(problem.mu) * 3].reshape(-1, 3)[problem.corpus.value_features] != 0
         assert 0 < active.sum() < active.size
         _, gradient = restricted(problem).value_and_grad(got)
         slack = np.where(

@@ -59,7 +59,7 @@ def explained_doc() -> DocExplanation:
 
 def explained_model(n_labels: int = 3) -> ModelExplanation:
     names = [HOSTILE, LONG, *(f"L{i}" for i in range(n_labels - 2))]
-    weight = explanation.TestWeight
+    weight = explanation.FeatureWeight
     labels = tuple(
         LabelExplanation(
             name,

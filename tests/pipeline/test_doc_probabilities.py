@@ -35,10 +35,10 @@ class PresetTags(TokenAttribute):
     """Keeps tags that are set, and lets nothing but IN follow a VB."""
 
     def legal(self, labels: Sequence[str]) -> np.ndarray:
-        legal = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
-        legal[labels.index("VB"), : len(labels)] = False
-        legal[labels.index("VB"), labels.index("IN")] = True
-        return legal
+        valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
+        valid[labels.index("VB"), : len(labels)] = False
+        valid[labels.index("VB"), labels.index("IN")] = True
+        return valid
 
     def permitted(self, docs, labels, *, overwrite) -> np.ndarray | None:
         tags = [token.tag_ for doc in docs for token in doc]

@@ -51,7 +51,7 @@ class Reference:
         tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
         order = [
-            known.index(contents(lattice.labels, lattice.tests, *bounds))
+            known.index(contents(lattice.labels, lattice.features, *bounds))
             for bounds in pairwise(lattice.offsets)
         ]
         assert len(set(order)) == len(spans)

@@ -62,7 +62,7 @@ def make_loss(problem: Problem, kind: str = "chain") -> ChainLoss:
     corpus = problem.corpus
     if kind != "chain":
         corpus = local_corpus(corpus, problem.n_labels, pairs=kind == "memm")
-    return ChainLoss(corpus, problem.n_labels, Workers(1), legal=problem.legal)
+    return ChainLoss(corpus, problem.n_labels, Workers(1), valid=problem.valid)
 
 
 def skip_where_refused(solver: str, l1: float) -> None:

@@ -46,7 +46,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def losses(problem: Problem, directory: Path, **options: object) -> list[ChainLoss]:
     rest = problem.n_labels, Workers(1)
-    options |= {"legal": problem.legal, "limits": SMALL_PARTS}
+    options |= {"valid": problem.valid, "limits": SMALL_PARTS}
     return [
         ChainLoss(replace(problem.corpus, store=store), *rest, **options)
         for store in (MEMORY, Files(directory))

@@ -90,13 +90,13 @@ def test_the_loss_of_some_tests_is_that_of_the_whole_without_the_others(share):
     n_unigram = len(corpus.unigram_keys)
     admitted = rng.random(n_unigram + len(corpus.bigram_keys)) < share
     # Two of four real values, where there are some tests.
-    admitted[corpus.value_tests] = np.array([False, True, True, False]) | (share == 1.0)
+    admitted[corpus.value_features] = np.array([False, True, True, False]) | (share == 1.0)
     widths = 3, 9 + 3 * int(corpus.start_label)
     part = admitted_alone(corpus, admitted)
-    assert len(part.value_tests) == part.values.shape[1] == (4 if share == 1.0 else 2)
+    assert len(part.value_features) == part.values.shape[1] == (4 if share == 1.0 else 2)
     np.testing.assert_array_equal(
-        part.unigram_keys[part.value_tests],
-        corpus.unigram_keys[corpus.value_tests][admitted[corpus.value_tests]],
+        part.unigram_keys[part.value_features],
+        corpus.unigram_keys[corpus.value_features][admitted[corpus.value_features]],
     )
     places = np.repeat(admitted, np.repeat(widths, (n_unigram, len(corpus.bigram_keys))))
     values = []
@@ -153,11 +153,11 @@ def test_real_values_enter_in_stages(admit):
     run = StagedTraining(corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY)
     finish(run)
     admitted = np.ones(len(kin.stage), np.bool_)
-    admitted[corpus.value_tests[2]] = False
+    admitted[corpus.value_features[2]] = False
     alone = Training(admitted_alone(corpus, admitted), LABELS, solver, **PENALTY)
     assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
     active = with_weights(run, corpus)
-    assert active[corpus.value_tests].tolist() == [True, True, False]
+    assert active[corpus.value_features].tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("require", ["all", "any"])
@@ -272,7 +272,7 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
     pairs = {(test, None) for test in np.flatnonzero(kin.stage == 0).tolist()}
     for stage in range(3):
         if stage:
-            tests = run._tests_of(run.weights[0])
+            tests = run._features_of(run.weights[0])
             active = set(zip(tests.tolist(), (run.weights[0] % 3).tolist(), strict=True))
             pairs |= slow_labels(kin, stage, require, active)
         while sum(report.ended for report in reports) <= stage:

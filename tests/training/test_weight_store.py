@@ -49,4 +49,4 @@ def test_a_store_is_a_dictionary(batches: list[Batch], factor: int):
         expected |= dict(zip(new, values, strict=True))
         store.mark(rows[::2], {"when": -1.0})
         marks |= dict.fromkeys(tests[::2], -1.0)
-    assert (store.n_tests, store.n_weights) == (len(marks), len(expected))
+    assert (store.n_features, store.n_weights) == (len(marks), len(expected))
