@@ -42,10 +42,7 @@ class Case:
         return len(self.model.labels)
 
     def table(
-        self,
-        tokens: range,
-        valid: np.ndarray | None = None,
-        permitted: np.ndarray | None = None,
+        self, tokens: range, valid: np.ndarray | None = None, permitted: np.ndarray | None = None
     ) -> dict[Path, float]:
         """Log p(y | x) of every path, of those that are legal and permitted.
 

@@ -1,11 +1,7 @@
 """Decoders of trained models, and the search for the best paths, against their references."""
 
-import itertools
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
@@ -18,7 +14,6 @@ from spacy_sparsecrf.model.model import CRFModel
 from ..data import ORACLE, needs, read_oracle
 from ..kernels.kernel_functions import function
 from ..oracle_cases import oracle_observations, oracle_training
-from ..reference import random_problem
 from .decoding_reference import (
     make_case,
     random_mask,
@@ -84,19 +79,6 @@ def test_the_search_equals_that_of_everything(prune, integers, n_contexts, n_lab
             slack = of.finish(pairs, prune)
             function(viterbi, jit)(scored, slack, of.search, np.empty(padded), labels)
             np.testing.assert_array_equal(labels, expected)
-
-
-def test_a_decoder_knows_when_its_model_has_changed():
-    case = make_case(41, "chain", [4, 2])
-    model = case.model
-    decoder = Decoder(model)
-    assert decoder.is_of(model)
-    model.from_bytes(model.to_bytes())
-    assert not decoder.is_of(model)
-    decoder = Decoder(model)
-    model.add_label("new")
-    assert not decoder.is_of(model)
-    assert Decoder(model).marginals(case.observations).shape == (6, 4)
 
 
 # Valid transitions: masks and lists of them, and what is refused.
@@ -165,16 +147,3 @@ def test_masks_of_another_shape_or_type(mask):
             Decoder(CRFModel(LABELS), mask)
     with pytest.raises(SparseCRFError, match="SC404"):
         Decoder(CRFModel(LABELS), np.zeros((4, 4), dtype=bool))
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6), n_labels=st.integers(1, 6))
-def test_decoded_labels_are_legal(seed, n_labels):
-    rng = np.random.default_rng(seed)
-    valid = random_mask(rng, n_labels)
-    _, observations = random_problem(seed, n_labels, [4, 0, 1, 9])
-    labels = Decoder(CRFModel([str(y) for y in range(n_labels)]), valid).viterbi(observations)
-    for begin, end in itertools.pairwise(observations.offsets):
-        if end > begin:
-            steps = itertools.pairwise([n_labels, *labels[begin:end], n_labels])
-            assert all(valid[step] for step in steps)

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.decoding import decoder as decoding
@@ -15,13 +15,7 @@ from spacy_sparsecrf.decoding.probabilities import marginals
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.viterbi import find_possible
 
-from .decoding_reference import (
-    KINDS,
-    make_case,
-    n_illegal,
-    random_mask,
-    random_permitted,
-)
+from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
 
 LENGTHS = [4, 1, 0, 3, 2]
 CONSTRAINTS = ["free", "legal", "permitted", "both"]
@@ -220,9 +214,6 @@ def test_spans_may_go_over_the_boundaries_of_sequences():
     assert found[0] == pytest.approx(left * right, abs=1e-10)
 
 
-# What is permitted
-
-
 def test_what_is_set_wins_over_the_mask_where_it_must():
     valid = np.ones((4, 4), dtype=bool)
     valid[0, 1] = valid[3, 2] = False
@@ -248,7 +239,6 @@ def test_a_token_that_may_get_nothing_gets_anything():
     np.testing.assert_array_equal(labels, Decoder(case.model).viterbi(case.observations))
 
 
-@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_possible_sequences_equal_enumeration(seed):
     rng = np.random.default_rng(seed)
@@ -264,9 +254,6 @@ def test_possible_sequences_equal_enumeration(seed):
             if all(permitted[begin + i, y] for i, y in enumerate(path))
         ]
         assert possible[s] == any(n_illegal(path, valid) == 0 for path in paths)
-
-
-# Bad input
 
 
 @pytest.mark.parametrize(

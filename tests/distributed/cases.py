@@ -23,13 +23,15 @@ for _, tags in SENTENCES[::4]:
     tags[2] = ""
 # One file has no Doc.
 CUTS = (0, 30, 30, 45, 90, 110)
+# Each iteration asks all shards.
+FEW = {"inner_iterations": 4, "warm_start_epochs": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Here(Ray):
     """Workers in this process, which is all that differs."""
 
-    def team(self, make: Callable[[], Any]) -> WorkerPool:
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return LocalWorkerPool(self.num_workers, make)
 
 
@@ -42,19 +44,19 @@ class ForgetfulPool(LocalWorkerPool):
         self._kept: list[tuple[str, Sequence[Args]]] = []
 
     def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
-        team = self._make_pool()
+        pool = self._make_pool()
         for kept in self._kept:
-            team.ask(*kept)
+            pool.ask(*kept)
         if keep:
             self._kept.append((method, each))
-        return team.ask(method, each)
+        return pool.ask(method, each)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forgetful(Here):
     """Workers that are lost all the time."""
 
-    def team(self, make: Callable[[], Any]) -> WorkerPool:
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return ForgetfulPool(self.num_workers, make)
 
 
@@ -69,7 +71,7 @@ def begun(
 ) -> tuple[Language, SparseCRFPipe]:
     """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
     nlp = spacy.blank("xx")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, "solver": FEW, **config})
     if engine is not None:
         pipe.engine = engine
     own = {"shards": [str(folder / "part-*.spacy")], **(initialize or {})}

@@ -15,16 +15,8 @@ from spacy_sparsecrf.features.templates import parse_templates
 
 from ..toy import ENGLISH
 
-TEMPLATES = [
-    "b:",
-    "u:lower[0]",
-    "*:lower[-1]",
-    "b:lower[0]",
-    "u:ngrams(1,2)[0]",
-    "*:lower[-1]|lower[0]",
-    "u:ngrams(1,2)[0]|lower[-1]",
-    "u:lower[-1]|lower[0]|lower[1]",
-]
+TEMPLATES = ["b:", "u:lower[0]", "*:lower[-1]", "b:lower[0]", "u:ngrams(1,2)[0]"]
+TEMPLATES += ["*:lower[-1]|lower[0]", "u:ngrams(1,2)[0]|lower[-1]", "u:lower[-1]|lower[0]|lower[1]"]
 STAGES = [
     Stage(("b:", "u:lower[0]", "*:lower[-1]")),
     Stage(("b:lower[0]", "u:ngrams(1,2)[0]", "*:lower[-1]|lower[0]")),
@@ -41,9 +33,6 @@ def named(lineage: TemplateHierarchy, templates: list[str]) -> list[tuple[int, l
     texts = [str(template) for template in parse_templates(templates)]
     both = zip(lineage.stages, lineage.parents, strict=True)
     return [(stage, sorted(texts[t] for t in parents)) for stage, parents in both]
-
-
-# Templates
 
 
 def test_parents_are_the_largest_parts_in_stages_before():
@@ -129,9 +118,6 @@ def test_declared_parents_take_the_place_of_derived_ones():
 def test_schedules_that_cannot_be_followed_are_refused(stages, message):
     with pytest.raises(SparseCRFError, match=message):
         lineage_of(["b:", "u:lower[0]", "u:lower[-1]|lower[0]"], *stages)
-
-
-# Tests
 
 
 def values(words: list[str], t: int, attribute: str) -> list[object]:

@@ -80,12 +80,6 @@ def test_parses(text: str, canonical: str, argument: str | None) -> None:
     assert argument is None or template.attributes[-1].argument == argument
 
 
-def test_order_of_attributes_does_not_matter() -> None:
-    swapped = parse_template("u:lower[0]|lower[-1]")
-    assert swapped == parse_template("u:lower[-1]|lower[0]")
-    assert swapped.key == "lower[-1]|lower[0]"
-
-
 @given(st.sampled_from("ub*"), st.lists(placed_attributes(), unique=True, max_size=4))
 def test_canonical_text_parses_to_itself(kind: str, tests: list[PlacedAttribute]) -> None:
     template = Template(kind, tuple(sorted(tests)))
@@ -174,13 +168,6 @@ def test_repeated(first: str, second: str, conjoined: str) -> None:
     )
 
 
-def test_label_and_pair_of_the_same_attributes_are_no_repetition() -> None:
-    label, pair = parse_templates(["u:lower[0]", "b:lower[0]"])
-    assert label.key == pair.key
-    assert (label.kinds, pair.kinds) == ("u", "b")
-    assert "b" in {kind for made in parse_templates(DEFAULT_TEMPLATES) for kind in made.kinds}
-
-
 # Families: the sets of Lavergne et al. (2010), section 5.1.1
 
 
@@ -209,9 +196,6 @@ def test_a_family_is_all_its_templates() -> None:
     ]
     assert [template.number for template in others] == [2, 2, 2, 2, 2, 3]
     assert Featurizer(["b:ngrm(1,orth)-"]).templates == ("b:ngrm(1,orth)-",)
-
-
-# Template sets
 
 
 def test_a_feature_is_added_to_a_set_in_one_entry() -> None:

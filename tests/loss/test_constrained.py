@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -20,12 +20,7 @@ from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 from spacy_sparsecrf.training.training import Training
 
-from ..solvers.test_solvers import (
-    SOLVERS,
-    dense_weights,
-    precise,
-    train,
-)
+from ..solvers.test_solvers import SOLVERS, dense_weights, precise, train
 from ..training.learning_cases import partial_problem
 
 COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}
@@ -46,7 +41,6 @@ def test_every_solver_finds_a_stationary_point_over_legal_sequences(solver):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None, derandomize=True)
 def test_labels_are_illegal_where_no_path_agrees(seed):
     problem = partial_problem(seed, 3, [3, 0, 1, 4], missing=0.3, weighted=True)
     rng = np.random.default_rng(seed)
@@ -89,12 +83,6 @@ def test_models_and_solvers_that_cannot_are_refused():
     for kind in ("maxent", "memm"):
         with pytest.raises(SparseCRFError, match=f"SC357.*{kind}"):
             make(OWLQN(), l1=0.1, kind=kind)
-
-
-# Resumed runs
-
-
-# Pipelines
 
 
 class Alternating(TokenAttribute):

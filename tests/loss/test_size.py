@@ -8,7 +8,7 @@ import spacy
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.size import as_text, available_memory
+from spacy_sparsecrf.loss.size import available_memory
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
@@ -86,15 +86,6 @@ def test_counts_are_those_of_the_problem(l1):
         assert training.size.n_features == n_features
     else:
         assert training.size.n_observed < len(pairs)
-
-
-def test_bytes_are_told_in_units_that_fit():
-    assert [as_text(n) for n in (0, 400_000, 950_000_000, 1_250_000_000)] == [
-        "0 MB",
-        "0 MB",
-        "950 MB",
-        "1.2 GB",
-    ]
 
 
 def test_the_size_is_logged_before_training(caplog):

@@ -195,8 +195,6 @@ def test_long_docs_are_small_pages(trained_dir: Path, corpus: Corpus):
     assert page.count("<section") == 300 and len(page.encode()) < 1_000_000
 
 
-# In a browser
-
 WIDTHS = 400, 1200
 LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf8")
 

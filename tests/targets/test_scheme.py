@@ -145,8 +145,6 @@ def test_a_scheme_that_is_not_known():
         Scheme("IO")
 
 
-# How predicted spans match gold ones.
-
 N_TOKENS = 8
 Spans = list[tuple[int, int, str]]
 

@@ -80,39 +80,6 @@ def with_weights(run: Training, corpus) -> np.ndarray:
     return active
 
 
-# The problem of some tests
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_the_loss_of_some_tests_is_that_of_the_whole_without_the_others(share):
-    problem, _ = random_value_problem(53, 3, LENGTHS, n_real=4, n_bigram=3, n_values=5)
-    corpus, rng = problem.corpus, np.random.default_rng(6)
-    n_unigram = len(corpus.unigram_keys)
-    admitted = rng.random(n_unigram + len(corpus.bigram_keys)) < share
-    # Two of four real values, where there are some tests.
-    admitted[corpus.value_features] = np.array([False, True, True, False]) | (share == 1.0)
-    widths = 3, 9 + 3 * int(corpus.start_label)
-    part = admitted_alone(corpus, admitted)
-    assert len(part.value_features) == part.values.shape[1] == (4 if share == 1.0 else 2)
-    np.testing.assert_array_equal(
-        part.unigram_keys[part.value_features],
-        corpus.unigram_keys[corpus.value_features][admitted[corpus.value_features]],
-    )
-    places = np.repeat(admitted, np.repeat(widths, (n_unigram, len(corpus.bigram_keys))))
-    values = []
-    for own, theta in (
-        (corpus, np.where(places, problem.theta, 0.0)),
-        (part, problem.theta[places]),
-    ):
-        loss = ChainLoss(own, 3, Workers(1))
-        values.append(loss.restrict(loss.all_coordinates()).value_and_grad(theta))
-    assert values[1][0] == pytest.approx(values[0][0], rel=1e-12)
-    np.testing.assert_allclose(values[1][1], values[0][1][places], atol=1e-12)
-
-
-# Stages
-
-
 @pytest.mark.parametrize(
     ("solver", "kind"), [(OWLQN, "chain"), (BCD, "chain"), (BCD, "memm"), (OWLQN, "maxent")]
 )
@@ -219,9 +186,6 @@ def test_a_path_is_refused():
         run.largest_gradient()
     with pytest.raises(SparseCRFError, match="SC339"):
         run.change_l1(0.1)
-
-
-# Labels
 
 
 def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[int, int]]) -> set:
