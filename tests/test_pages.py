@@ -97,6 +97,7 @@ GIVEN: dict[str, Callable[[], Names]] = {
     "migration.md": for_migration,
     "patterns.md": for_templates,
     "templates.md": for_templates,
+    "word-classes.md": for_commands,
 }
 
 
