@@ -12,11 +12,26 @@ from typing import NamedTuple, TypeAlias
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, ENTITIES, guess_columns, is_header, span_key
+from .attributes import (
+    DOCSTART,
+    ENTITIES,
+    IGNORED,
+    WORDS,
+    guess_columns,
+    is_header,
+    span_key,
+)
 from .schemes import standard_label
 
 TAB, BLANKS = "\t", " "
 N_GUESSED = 1000  # sentences by which columns are guessed
+N_SLASHED = 20  # lines by which words with tags are recognised
+# Tokens from which on a column is refused as tags: if it has this share of different values, or if
+# it has more than half.
+_FEW, _ALL, _MANY = 10, 0.9, 100
+_MANY_WORDS = 5  # for a line of columns
+_MOST = 0.9  # share of words that have tags in text with tags
+_SLASHED = re.compile(r".+/[^/]+")
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
 _BLANKS = re.compile("[ \t]+")
 
@@ -100,6 +115,8 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     def split(number: int, line: str) -> Row:
         row = _split(separator, number, line)
         if len(row.values) != width and row.values[0] != DOCSTART:
+            if not columns:
+                _check_is_no_text(path, head[-1][0], width, row)
             raise wrong_width(path, row, width, why, _DESCRIBED[separator])
         return row
 
@@ -114,10 +131,82 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     rows = sentences(entries, split)
     if columns:
         return Source(path, tuple(columns), rows, notes=notes)
+    return _with_guessed_columns(path, rows, notes)
+
+
+def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
+    """Refuse lines of words that differ much in number. RAISES: SparseCRFError."""
+    n, m = sorted((width, len(row.values)))
+    if m >= _MANY_WORDS and m - n > 1:
+        counts = {"line": line, "n": width, "other": row.line, "m": len(row.values)}
+        raise SparseCRFError(Errors.SC636.format(path=path, **counts))
+
+
+def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str, ...]) -> Source:
+    """Guess the columns of a file by its first sentences."""
     guessed_by = [*islice(rows, N_GUESSED)]
-    guessed = guess_columns(row.values for sentence in guessed_by for row in sentence)
+    n_numbers = int(_is_numbered(guessed_by))
+    if n_numbers:
+        notes += ("Column 1 numbers the tokens and is ignored",)
+    guessed = (IGNORED,) * n_numbers + guess_columns(
+        row.values[n_numbers:] or row.values for sentence in guessed_by for row in sentence
+    )
+    _check_labels(path, guessed, guessed_by)
     notes += _note_of_labels(guessed, guessed_by)
     return Source(path, guessed, chain(guessed_by, rows), notes=notes)
+
+
+def _is_numbered(found: Sequence[Sentence]) -> bool:
+    """Whether the first of at least two columns numbers the tokens of sentences, from 0 or 1."""
+    firsts = [
+        [row.values[0].removesuffix(".") for row in rows if row.values[0] != DOCSTART]
+        for rows in found
+    ]
+    if sum(map(len, firsts)) < 2 or any(len(row.values) < 2 for row in found[0][-1:]):
+        return False
+    return any(
+        all(values == [str(i + base) for i in range(len(values))] for values in firsts)
+        for base in (0, 1)
+    )
+
+
+def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence]) -> None:
+    """Refuse tags that are about as many as tokens. RAISES: SparseCRFError."""
+    if columns[-1] != "tag":
+        return
+    values = [row.values[-1] for rows in found for row in rows if len(row.values) == len(columns)]
+    n, n_distinct = len(values), len(set(values))
+    if (n >= _FEW and n_distinct >= _ALL * n) or (n >= _MANY and n_distinct > n // 2):
+        values_of = {"path": path, "n": n_distinct, "lines": n, "values": ", ".join(values[:3])}
+        raise SparseCRFError(Errors.SC637.format(**values_of))
+
+
+def has_slashes(path: Path) -> bool:
+    """Whether nearly all words of the first lines have a tag behind a slash, and a line several."""
+    lines = [line.split() for _, line in islice(read_lines(path), N_SLASHED)]
+    words = [word for words in lines for word in words]
+    n_tagged = sum(_SLASHED.fullmatch(word) is not None for word in words)
+    return any(len(line) > 1 for line in lines) and n_tagged >= _MOST * len(words)
+
+
+def read_slashes(path: Path) -> Source:
+    """Read text whose words have tags, as in The/DT dog/NN: a sentence in each line.
+
+    RAISES: SparseCRFError, when read, for a word without a tag.
+    """
+
+    def found() -> Iterator[Sentence]:
+        for number, line in read_lines(path):
+            rows = []
+            for word in line.split():
+                if not _SLASHED.fullmatch(word):
+                    raise SparseCRFError(Errors.SC638.format(path=path, line=number, word=word))
+                rows.append(Row(number, word.rsplit("/", 1)))
+            if rows:
+                yield rows
+
+    note = "Words have tags behind a slash, as in The/DT"
+    return Source(path, (WORDS, "tag"), found(), has_marks=False, notes=(note,))
 
 
 def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from .attributes import (
     why_not,
 )
 from .columns import TAB, Row, Sentence, Source, write_sentence
+from .records import DOCUMENT
 from .schemes import (
     MISSING,
     BadLabelError,
@@ -59,28 +60,36 @@ def read_docs(
     """
     register(source.columns)
     is_empty = True
-    for sentences in _of_docs(source, n_sentences):
+    for document, sentences in _of_docs(source, n_sentences):
         is_empty = False
-        yield _DocMaker(source, vocab, scheme, sentences).doc()
+        doc = _DocMaker(source, vocab, scheme, sentences).doc()
+        if document:
+            doc.user_data[DOCUMENT] = str(document)
+        yield doc
     if is_empty:
         raise SparseCRFError(Errors.SC612.format(path=source.path))
 
 
-def _of_docs(source: Source, n_sentences: int) -> Iterator[list[Sentence]]:
-    """Put sentences together, at most so many, and none of two documents."""
+def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
+    """Put sentences together, at most so many, and none of two documents, with its number.
+
+    The number counts from 1; it is 0 in front of the first mark of a document.
+    """
     word = source.columns.index(WORDS) if source.columns else 0
     found: list[Sentence] = []
+    document = 0
     for sentence in source.sentences:
         first = sentence[0].values
         begins = source.has_marks and DOCSTART in (first[0], *first[word : word + 1])
         if found and (begins or len(found) == n_sentences):
-            yield found
+            yield document, found
             found = []
+        document += begins
         rows = sentence[1:] if begins else sentence
         if rows:
             found.append(rows)
     if found:
-        yield found
+        yield document, found
 
 
 @dataclass(frozen=True)
@@ -179,21 +188,26 @@ def write_docs(
     *,
     scheme: ColumnScheme = ColumnScheme.iob2,
     separator: str = TAB,
+    skip_space: bool = False,
 ) -> Iterator[str]:
     """Write the sentences of Docs, each with the empty line behind it.
 
     docs: those without sentence boundaries are a sentence each, empty ones none; path: of their
     file, for messages; columns: what to write, _ for a value that is not set; scheme: of the labels
-    of entities and other spans; separator: a tab or a blank.
+    of entities and other spans; separator: a tab or a blank; skip_space: whether to leave out
+    tokens of white space.
     RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
     of a line in it, or a word -DOCSTART-, and for spans that overlap.
     """
     register(columns)
     is_first = True
     for number, doc in enumerate(docs, start=1):
-        writer = _DocWriter(doc, number, path, scheme, separator)
+        writer = _DocWriter(doc, number, path, scheme, separator, skip_space)
         for sentence in _sentences(doc):
-            text = write_sentence(writer.rows(sentence, columns), separator)
+            rows = [*writer.rows(sentence, columns)]
+            if not rows:
+                continue
+            text = write_sentence(rows, separator)
             # Who reads a file takes off one.
             yield BOM + text if is_first and text.startswith(BOM) else text
             is_first = False
@@ -214,6 +228,7 @@ class _DocWriter:
     path: Path
     scheme: ColumnScheme
     separator: str
+    skip_space: bool
 
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """The values of a sentence's tokens."""
@@ -223,15 +238,17 @@ class _DocWriter:
 
     def _checked(self, sentence: Span, column: str, may_mark: bool) -> list[str]:
         refused = {"\t", "\n", "\r", self.separator}
-        texts = self._texts(sentence, column)
-        if may_mark and DOCSTART in texts:
-            reason = "begins a document where it is read"
-            raise self._error(sentence.start + texts.index(DOCSTART), column, DOCSTART, reason)
-        for token, text in zip(sentence, texts, strict=True):
+        pairs = zip(sentence, self._texts(sentence, column), strict=True)
+        kept = [(token, text) for token, text in pairs if not (self.skip_space and token.is_space)]
+        for token, text in kept:
+            if may_mark and text == DOCSTART:
+                raise self._error(token.i, column, text, "begins a document where it is read")
             if not refused.isdisjoint(text):
                 reason = "has a separator or the end of a line in it"
+                if token.is_space:
+                    reason += ", which --skip-space leaves out"
                 raise self._error(token.i, column, text, reason)
-        return texts
+        return [text for _, text in kept]
 
     def _texts(self, sentence: Span, column: str) -> list[str]:
         if column == ENTITIES:

@@ -51,8 +51,6 @@ def text_of(docs: list[Doc], columns: str, **options) -> str:
     return "".join(write_docs(docs, Path("x.spacy"), parse_columns(columns), **options))
 
 
-# Every format
-
 CRFSUITE = "DT\tw[0]=The\tw[1]=a\\:b:0.5\nNN\tb\tw[0]=x\\\\y\\:z:2\n\nVB\tw[0]=Run\n"
 
 
@@ -95,18 +93,6 @@ def test_crfsuite_without_words(tmp_path: Path, attribute: str):
         docs_of(path, Format.crfsuite, attribute="w")
 
 
-MULTIWORD = next(row[2] for row in read_golden(__file__, "converted.jsonl") if "dámelo" in row[2])
-
-
-@pytest.mark.parametrize("merge", [False, True])
-def test_multiword_tokens_are_counted(tmp_path: Path, merge: bool):
-    path = tmp_path / "a.conllu"
-    path.write_text(MULTIWORD)
-    source = open_source(path, Format.conllu, merge_subtokens=merge)
-    assert [len(rows) for rows in source.sentences] == ([4, 3, 1] if merge else [7, 4, 1])
-    assert source.n_multiword == 3
-
-
 def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
     path = tmp_path / "a.conllu"
     rows = (f"{i}\t{word}\t_\tX" + "\t_" * 6 for i, word in enumerate(("-DOCSTART-", "a"), 1))
@@ -122,9 +108,6 @@ def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
     path = tmp_path / "a.tsv"
     path.write_text(text_of([Doc(Vocab(), words)] * 2, "orth"), encoding="utf8")
     assert [[t.text for t in doc] for doc in docs_of(path, Format.tsv, "orth")] == [words] * 2
-
-
-# Bad input
 
 
 @pytest.mark.parametrize(
@@ -216,8 +199,6 @@ def test_docs_without_some_of_what_is_written():
     doc = make_doc(ents=["B-X", "I-X", "I-X"], sent_starts=[True, False, True])
     assert text_of([doc], "orth,ner") == "a\tB-X\nb c\tI-X\n\nd\tB-X\n\n"
 
-
-# Round trips
 
 words = st.text(
     st.characters(codec="utf-8", exclude_characters="\t\n\r \ufeff"), min_size=1, max_size=5

@@ -1,13 +1,14 @@
 """`convert`: annotated text to .spacy files, and back to columns."""
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, cast
 
 import spacy
 import typer
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
@@ -15,14 +16,19 @@ from ...atomic_write import write_files
 from ...cli.common import reported
 from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
+from ...pipeline.tokenization import TokenCuts
 from ...progress import track
 from ..attributes import parse_columns
-from ..columns import TAB
+from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
-from ..formats import SEPARATORS, Format, guess_format, open_source
+from ..formats import RECORDS, SEPARATORS, Format, guess_format, open_records, open_source
+from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
 
 SPACY = ".spacy"
+DEV = "dev.spacy"
+GUESSED = {*SEPARATORS, Format.csv, Format.parquet}
+MOST_CUT = 0.01  # share of tokens that a tokenizer may cut otherwise without a warning
 
 
 def convert(
@@ -54,50 +60,96 @@ def convert(
             "--merge-subtokens", "-T", help="Multiword tokens of CoNLL-U are one token each"
         ),
     ] = False,
+    alignment: Annotated[
+        Alignment, typer.Option(help="What becomes of spans that do not fit tokens")
+    ] = Alignment.expand,
+    spans: Annotated[
+        str, typer.Option(help="Key of doc.spans for character spans (default: entities)")
+    ] = "",
+    dev: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of the Docs to write to dev.spacy")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the split by --dev")] = 0,
+    skip_space: Annotated[
+        bool, typer.Option("--skip-space", help="Leave out tokens of white space in columns")
+    ] = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
     Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
     as in the files of CoNLL, Wapiti and CRF++ (where # is a token, not a comment); CoNLL-U, whose
     columns are given; CRFsuite, whose label is the tag unless --columns names another, as orth,ner.
+    Also text with tags as in The/DT; CSV with a column that numbers sentences; Parquet with lists
+    of tokens; JSON or JSONL with character spans (Prodigy, Doccano, Label Studio, spaCy); and brat.
     """
     with reported():
         kind = _format_of(source, target, kind, bool(columns), bool(attribute))
         if merge_subtokens and kind is not Format.conllu:
             raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
         names = parse_columns(columns) if columns else ()
-        vocab = spacy.blank(lang).vocab
-        if target.suffix == SPACY:
-            opened = open_source(source, kind, names, attribute, merge_subtokens)
-            for note in opened.notes:
-                msg.info(note)
-            if kind in SEPARATORS and not names and opened.columns:
-                taken = ",".join(opened.columns)
-                msg.info(f"Columns are taken for {taken} by their values (see --columns)")
-            n = _save(read_docs(opened, vocab, n_sentences=docs, scheme=scheme), target)
-            if opened.n_multiword and merge_subtokens:
-                msg.info(f"{opened.n_multiword} multiword tokens are a token each")
-            elif opened.n_multiword:
-                msg.warn(
-                    f"{opened.n_multiword} multiword tokens are their words, so that texts are not "
-                    "those of the file, and no tokenizer finds these words (see --merge-subtokens)"
-                )
-            msg.good(f"{n} docs are in {target}")
+        nlp = spacy.blank(lang)
+        if target.suffix != SPACY:
+            _to_columns(source, target, kind, names, scheme, nlp, skip_space)
             return
-        unpacked: Iterable[Doc] = unpack(source, vocab)
-        if not names:
-            unpacked = [*unpacked]
-            names = annotated_columns(unpacked)
-            msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
-        written = write_docs(
-            unpacked,
-            source,
-            names,
-            scheme=scheme,
-            separator=SEPARATORS[kind] or TAB,
+        cuts = TokenCuts(nlp.tokenizer)
+        if kind in RECORDS:
+            records = open_records(source, kind, lang)
+            found = record_docs(records, nlp, alignment, spans)
+            n = _save(_counted(found, cuts), target, dev, seed)
+            for what, count in sorted(records.left_out.items()):
+                msg.warn(f"{count} {what}")
+        else:
+            opened = open_source(source, kind, names, attribute, merge_subtokens)
+            _say_columns(opened, bool(names) or kind not in GUESSED)
+            found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
+            n = _save(_counted(found, cuts), target, dev, seed)
+            _say_multiword(opened.n_multiword, merge_subtokens)
+        _say_cuts(cuts, lang)
+        for path, n_docs in n.items():
+            msg.good(f"{n_docs} docs are in {path}")
+
+
+def _say_columns(opened: Source, are_given: bool) -> None:
+    """Say what was done to a file, and for what its columns are taken."""
+    for note in opened.notes:
+        msg.info(note)
+    if opened.columns and not are_given:
+        taken = ",".join(opened.columns)
+        msg.info(f"Columns are taken for {taken} by their values (see --columns)")
+
+
+def _say_multiword(n: int, are_merged: bool) -> None:
+    """Say what becomes of n multiword tokens."""
+    if n and are_merged:
+        msg.info(f"{n} multiword tokens are a token each")
+    elif n:
+        msg.warn(
+            f"{n} multiword tokens are their words, so that texts are not those of the file, and "
+            "no tokenizer finds these words (see --merge-subtokens)"
         )
-        n = _write(written, source, target)
-        msg.good(f"{n} sentences are in {target}")
+
+
+def _to_columns(
+    source: Path,
+    target: Path,
+    kind: Format,
+    names: Sequence[str],
+    scheme: ColumnScheme,
+    nlp: Language,
+    skip_space: bool,
+) -> None:
+    """Write the Docs of a .spacy file as columns."""
+    unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
+    if not names:
+        unpacked = [*unpacked]
+        names = annotated_columns(unpacked)
+        msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
+    separator = SEPARATORS[kind] or TAB
+    written = write_docs(
+        unpacked, source, names, scheme=scheme, separator=separator, skip_space=skip_space
+    )
+    n = _write(written, source, target)
+    msg.good(f"{n} sentences are in {target}")
 
 
 def _format_of(
@@ -110,20 +162,49 @@ def _format_of(
     kind = kind or guess_format(target if written else source)
     if written and kind not in SEPARATORS:
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
-    if has_columns and kind is Format.conllu:
-        raise typer.BadParameter("--columns says nothing of CoNLL-U, whose columns are given")
+    if has_columns and kind in (Format.conllu, Format.slash, *RECORDS):
+        raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
     if has_attribute and kind is not Format.crfsuite:
         raise typer.BadParameter("--attribute is for CRFsuite only")
     return kind
 
 
-def _save(docs: Iterable[Doc], target: Path) -> int:
-    """Write Docs to a .spacy file. RETURNS: their number."""
-    packed = DocBin(attrs=STORED, store_user_data=True)
-    for doc in track(docs, "Converting", "docs"):
-        packed.add(doc)
-    write_files(target.parent, {target.name: packed.to_bytes()}, "the output")
-    return len(packed)
+def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
+    """Yield Docs, and count their tokens."""
+    for doc in docs:
+        cuts.add(doc)
+        yield doc
+
+
+def _say_cuts(cuts: TokenCuts, lang: str) -> None:
+    """Say how many tokens the tokenizer of a language cuts otherwise than the file."""
+    if not cuts.n_others:
+        msg.info(f"The tokenizer of '{lang}' cuts all {cuts.n_tokens} tokens as the file does")
+        return
+    say = msg.warn if cuts.share > MOST_CUT else msg.info
+    say(
+        f"The tokenizer of '{lang}' cuts {cuts.n_others} of {cuts.n_tokens} tokens "
+        f"({cuts.share:.2%}) otherwise than the file: {cuts.examples}. A pipeline with this "
+        "tokenizer does not find them in new texts. Give the language of the texts by --lang (zh "
+        "cuts Chinese into characters), or choose another [nlp.tokenizer] in the config."
+    )
+
+
+def _save(docs: Iterable[Doc], target: Path, dev: float, seed: int) -> dict[Path, int]:
+    """Write Docs to a .spacy file, and a share of them to dev.spacy next to it.
+
+    RETURNS: number of Docs by file.
+    """
+    shown = track(docs, "Converting", "docs")
+    parts: dict[Path, Iterable[Doc]] = {target: shown}
+    if dev:
+        if target.name == DEV:
+            raise typer.BadParameter(f"--dev writes {DEV} next to {target}: choose another name")
+        parts = dict(zip((target, target.with_name(DEV)), split([*shown], dev, seed), strict=True))
+    packed = {path: DocBin(STORED, store_user_data=True, docs=own) for path, own in parts.items()}
+    contents = {path.name: found.to_bytes() for path, found in packed.items()}
+    write_files(target.parent, contents, "the output")
+    return {path: len(found) for path, found in packed.items()}
 
 
 def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
