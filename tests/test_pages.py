@@ -97,7 +97,8 @@ def for_templates() -> Names:
 
 GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.md": for_decoding}
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
-GIVEN |= {"templates.md": for_templates, "active-learning.md": for_active_learning}
+GIVEN |= {"active-learning.md": for_active_learning}
+GIVEN |= {"templates.md": for_templates, "word-classes.md": for_commands}
 
 
 def test_the_tutorial_shows_what_it_does(place: Path):
