@@ -25,7 +25,8 @@ def rows_of(*arguments: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run("select", *arguments).stdout.splitlines()]
 
 
-def test_selected_texts(trained_dir: Path, texts: list[str], fitted: Language, tmp_path: Path):
+def test_selected_texts(trained_dir: Path, texts: list[str], tmp_path: Path):
+    fitted = spacy.load(trained_dir)
     files = [tmp_path / name for name in ("a.txt.gz", "b.jsonl", "c.spacy", "out/d.jsonl")]
     files[0].write_bytes(gzip.compress("\n".join(["", *texts[:20], "  ", texts[0]]).encode()))
     files[1].write_text("".join(json.dumps({"text": t}) + "\n" for t in texts[10:25]), "utf8")
