@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import spacy
-from spacy.language import Language
 from spacy.tokens import DocBin
 
 from ..cli.commands import run
