@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
+import srsly
 import typer
 from wasabi import msg
 
@@ -85,5 +86,9 @@ def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: boo
         return text
     from spacy.util import get_lang_class
 
-    get_lang_class(lang)
+    # Chinese, Japanese, Korean, Thai and Vietnamese have tokenizers of their own.
+    tokenizer = get_lang_class(lang).Defaults.config.get("nlp", {}).get("tokenizer", {})
+    if tokenizer:
+        lines = "".join(f"{key} = {srsly.json_dumps(value)}\n" for key, value in tokenizer.items())
+        text = text.replace('@tokenizers = "spacy.Tokenizer.v1"\n', lines, 1)
     return re.sub(r'^lang = "en"$', f'lang = "{lang}"', text, count=1, flags=re.MULTILINE)
