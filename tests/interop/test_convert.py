@@ -317,3 +317,15 @@ def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_pat
     done = run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
     assert "Columns are orth,ner" in done.stdout
     assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "Ann\tB-PER\nran\tO\n\n"
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [("xx", "cuts 3 of 3 tokens (100.00%) otherwise"), ("zh", "cuts all 3 tokens")],
+)
+def test_tokens_that_the_tokenizer_cuts_otherwise_are_counted(tmp_path: Path, lang: str, said: str):
+    (tmp_path / "a.txt").write_text("我 O\n李 B-PER\n华 I-PER\n", encoding="utf8")
+    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy", "--lang", lang)
+    shown = " ".join(done.stdout.split())
+    assert said in shown
+    assert ("'我' (1), '李' (1), '华' (1)" in shown) == (lang == "xx")

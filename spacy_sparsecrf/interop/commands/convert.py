@@ -15,6 +15,7 @@ from ...atomic_write import write_files
 from ...cli.common import reported
 from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
+from ...pipeline.tokenization import TokenCuts
 from ...progress import track
 from ..attributes import parse_columns
 from ..columns import TAB
@@ -23,6 +24,7 @@ from ..formats import SEPARATORS, Format, guess_format, open_source
 from ..schemes import ColumnScheme
 
 SPACY = ".spacy"
+MOST_CUT = 0.01  # share of tokens that a tokenizer may cut otherwise without a warning
 
 
 def convert(
@@ -66,7 +68,7 @@ def convert(
         if merge_subtokens and kind is not Format.conllu:
             raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
         names = parse_columns(columns) if columns else ()
-        vocab = spacy.blank(lang).vocab
+        nlp = spacy.blank(lang)
         if target.suffix == SPACY:
             opened = open_source(source, kind, names, attribute, merge_subtokens)
             for note in opened.notes:
@@ -74,7 +76,9 @@ def convert(
             if kind in SEPARATORS and not names and opened.columns:
                 taken = ",".join(opened.columns)
                 msg.info(f"Columns are taken for {taken} by their values (see --columns)")
-            n = _save(read_docs(opened, vocab, n_sentences=docs, scheme=scheme), target)
+            cuts = TokenCuts(nlp.tokenizer)
+            found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
+            n = _save(_counted(found, cuts), target)
             if opened.n_multiword and merge_subtokens:
                 msg.info(f"{opened.n_multiword} multiword tokens are a token each")
             elif opened.n_multiword:
@@ -82,9 +86,10 @@ def convert(
                     f"{opened.n_multiword} multiword tokens are their words, so that texts are not "
                     "those of the file, and no tokenizer finds these words (see --merge-subtokens)"
                 )
+            _say_cuts(cuts, lang)
             msg.good(f"{n} docs are in {target}")
             return
-        unpacked: Iterable[Doc] = unpack(source, vocab)
+        unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
         if not names:
             unpacked = [*unpacked]
             names = annotated_columns(unpacked)
@@ -115,6 +120,27 @@ def _format_of(
     if has_attribute and kind is not Format.crfsuite:
         raise typer.BadParameter("--attribute is for CRFsuite only")
     return kind
+
+
+def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
+    """Yield Docs, and count their tokens."""
+    for doc in docs:
+        cuts.add(doc)
+        yield doc
+
+
+def _say_cuts(cuts: TokenCuts, lang: str) -> None:
+    """Say how many tokens the tokenizer of a language cuts otherwise than the file."""
+    if not cuts.n_others:
+        msg.info(f"The tokenizer of '{lang}' cuts all {cuts.n_tokens} tokens as the file does")
+        return
+    say = msg.warn if cuts.share > MOST_CUT else msg.info
+    say(
+        f"The tokenizer of '{lang}' cuts {cuts.n_others} of {cuts.n_tokens} tokens "
+        f"({cuts.share:.2%}) otherwise than the file: {cuts.examples}. A pipeline with this "
+        "tokenizer does not find them in new texts. Give the language of the texts by --lang (zh "
+        "cuts Chinese into characters), or choose another [nlp.tokenizer] in the config."
+    )
 
 
 def _save(docs: Iterable[Doc], target: Path) -> int:
