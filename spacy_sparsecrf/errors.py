@@ -874,6 +874,16 @@ class Errors(metaclass=_Coded):
     )
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
     SC622 = "--columns {columns!r} must name the words once, as orth, and no attribute twice."
+    SC623 = (
+        "{path} is running text, not a token a line; it begins {text!r}. Annotate its tokens or "
+        "spans first, or give a file with a token and its label a line. If these are columns, name "
+        "them by --columns."
+    )
+    SC624 = (
+        "{path}: column {column} would be the labels, but has {n} different values in {n_tokens} "
+        "tokens, such as {example!r}. Name the columns by --columns, as in orth,_,ner; the same "
+        "columns with {column} force it."
+    )
     SC630 = (
         "{path} cannot be imported: it is not a model of Wapiti, CRF++ (as text, crf_learn -t) or "
         "CRFsuite, or a dump of one. Give such a file."

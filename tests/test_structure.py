@@ -69,7 +69,7 @@ LINES = {
     "distributed": 1303,
     "features": 3635,
     "graphs": 1720,
-    "interop": 3772,
+    "interop": 3930,
     "kernels": 6275,
     "loss": 3730,
     "model": 867,

@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, ENTITIES, guess_columns, is_header, span_key
+from .attributes import DOCSTART, ENTITIES, IGNORED, guess_columns, is_header, span_key
+from .recognition import check_labels, first_lines, is_numbered, refuse_running_text
 from .schemes import standard_label
 
 TAB, BLANKS = "\t", " "
@@ -80,10 +81,13 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     are guessed by the values of the first sentences, see `guess_columns`; separator: TAB, BLANKS
     (any number of blanks and tabs), or by default a tab if the first line has one. A line that
     starts with # is a token; sentences end with an empty line. Blanks around a value are no part of
-    it. A first line that names columns is left out. -DOCSTART- begins a document, and
-    need not have all columns.
-    RAISES: SparseCRFError, when read, for a line with another number of columns.
+    it. A first line that names columns is left out, and without `columns` a first column that
+    numbers the tokens. -DOCSTART- begins a document, and need not have all columns.
+    RAISES: SparseCRFError for running text, and when read, for a line with another number of
+    columns.
     """
+    if not columns:
+        refuse_running_text(path, first_lines(path))
     lines, head = read_lines(path), []
     for entry in lines:
         head.append(entry)
@@ -114,10 +118,51 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     rows = sentences(entries, split)
     if columns:
         return Source(path, tuple(columns), rows, notes=notes)
-    guessed_by = [*islice(rows, N_GUESSED)]
-    guessed = guess_columns(row.values for sentence in guessed_by for row in sentence)
-    notes += _note_of_labels(guessed, guessed_by)
-    return Source(path, guessed, chain(guessed_by, rows), notes=notes)
+    return _guessed(Source(path, (), rows, notes=notes))
+
+
+def _guessed(source: Source) -> Source:
+    """Guess the columns of a source that has none, by its first sentences; see `read_columns`."""
+    head, notes = [*islice(source.sentences, N_GUESSED)], source.notes
+    found: Iterator[Sentence] = chain(head, source.sentences)
+    tokens = ([row.values for row in rows if row.values[0] != DOCSTART] for rows in head)
+    if is_numbered(tokens):
+        notes += ("The first column numbers the tokens and is left out",)
+        found = map(_without_number, found)
+        head = [*map(_without_number, head)]
+    columns = guess_columns(row.values for rows in head for row in rows)
+    labelled = [i for i, name in enumerate(columns) if i and name != IGNORED]
+    for i in labelled:
+        values = [row.values[i] for rows in head for row in rows if row.values[0] != DOCSTART]
+        check_labels(source.path, columns[i], values)
+    return Source(source.path, columns, found, notes=notes + _note_of_labels(columns, head))
+
+
+def _without_number(rows: Sentence) -> Sentence:
+    return [row if row.values[0] == DOCSTART else Row(row.line, row.values[1:]) for row in rows]
+
+
+def read_tagged(path: Path, columns: Sequence[str] = ()) -> Source:
+    r"""Read text of word/TAG, a sentence a line; \/ is a slash of the word.
+
+    columns: what word and tag are; by default as in `read_columns`.
+    RAISES: SparseCRFError, when read, for a field without a tag.
+    """
+
+    def found() -> Iterator[Sentence]:
+        for number, line in read_lines(path):
+            rows = []
+            for field in line.split():
+                word, slash, tag = field.rpartition("/")
+                if not (word and slash and tag) and field != DOCSTART:
+                    raise wrong_width(path, Row(number, [field]), 2, "word/TAG", "a slash")
+                values = [word.replace("\\/", "/"), tag] if field != DOCSTART else [field]
+                rows.append(Row(number, values))
+            if rows:
+                yield rows
+
+    source = Source(path, tuple(columns), found())
+    return source if columns else _guessed(source)
 
 
 def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:

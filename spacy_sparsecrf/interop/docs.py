@@ -1,5 +1,6 @@
 """Sentences in columns -> Docs, and back."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,20 +180,24 @@ def write_docs(
     *,
     scheme: ColumnScheme = ColumnScheme.iob2,
     separator: str = TAB,
+    skip_space: bool = False,
 ) -> Iterator[str]:
     """Write the sentences of Docs, each with the empty line behind it.
 
     docs: those without sentence boundaries are a sentence each, empty ones none; path: of their
     file, for messages; columns: what to write, _ for a value that is not set; scheme: of the labels
-    of entities and other spans; separator: a tab or a blank.
+    of entities and other spans; separator: a tab or a blank; skip_space: whether tokens of white
+    space are left out.
     RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
     of a line in it, or a word -DOCSTART-, and for spans that overlap.
     """
     register(columns)
     is_first = True
     for number, doc in enumerate(docs, start=1):
-        writer = _DocWriter(doc, number, path, scheme, separator)
+        writer = _DocWriter(doc, number, path, scheme, separator, skip_space)
         for sentence in _sentences(doc):
+            if skip_space and all(token.text.isspace() for token in sentence):
+                continue
             text = write_sentence(writer.rows(sentence, columns), separator)
             # Who reads a file takes off one.
             yield BOM + text if is_first and text.startswith(BOM) else text
@@ -214,6 +219,10 @@ class _DocWriter:
     path: Path
     scheme: ColumnScheme
     separator: str
+    skip_space: bool
+
+    def _tokens(self, sentence: Span) -> list[Token]:
+        return [token for token in sentence if not (self.skip_space and token.text.isspace())]
 
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """The values of a sentence's tokens."""
@@ -226,10 +235,13 @@ class _DocWriter:
         texts = self._texts(sentence, column)
         if may_mark and DOCSTART in texts:
             reason = "begins a document where it is read"
-            raise self._error(sentence.start + texts.index(DOCSTART), column, DOCSTART, reason)
-        for token, text in zip(sentence, texts, strict=True):
+            token = self._tokens(sentence)[texts.index(DOCSTART)]
+            raise self._error(token.i, column, DOCSTART, reason)
+        for token, text in zip(self._tokens(sentence), texts, strict=True):
             if not refused.isdisjoint(text):
                 reason = "has a separator or the end of a line in it"
+                if token.text.isspace():
+                    reason += " (--skip-space leaves out tokens of white space)"
                 raise self._error(token.i, column, text, reason)
         return texts
 
@@ -237,14 +249,14 @@ class _DocWriter:
         if column == ENTITIES:
             labels = self._labels(sentence, column, self.doc.ents)
             # The entity of a token may be unknown, which is other than none.
-            known = [token.ent_iob != 0 for token in sentence]
+            known = [token.ent_iob != 0 for token in self._tokens(sentence)]
             return [text if k else UNSET for text, k in zip(labels, known, strict=True)]
         if key := span_key(column):
             return self._labels(sentence, column, self.doc.spans.get(key, []))
         if name := custom_name(column):
-            values = [token._.get(name) for token in sentence]
+            values = [token._.get(name) for token in self._tokens(sentence)]
             return [UNSET if value is None else str(value) for value in values]
-        return [_READ[column](token) or UNSET for token in sentence]
+        return [_READ[column](token) or UNSET for token in self._tokens(sentence)]
 
     def _labels(self, sentence: Span, column: str, spans: Iterable[Span]) -> list[str]:
         """Labels of a sentence's tokens; a span that goes beyond it is cut."""
@@ -261,7 +273,9 @@ class _DocWriter:
             if first < last:
                 raise self._error(start + first, column, label, "overlaps the span before it")
             last = behind
-        return write_spans(found, len(sentence), self.scheme)
+        kept = [token.i - start for token in self._tokens(sentence)]
+        moved = [(bisect_left(kept, a), bisect_left(kept, b), label) for a, b, label in found]
+        return write_spans([span for span in moved if span[0] < span[1]], len(kept), self.scheme)
 
     def _error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
         where = {"token": token + 1, "doc": self.number, "path": self.path, "column": column}

@@ -19,6 +19,7 @@ from .columns import (
     Sentence,
     Source,
     read_columns,
+    read_tagged,
     sentences,
     wrong_width,
 )
@@ -39,6 +40,7 @@ class Format(str, Enum):
     crfpp = "crfpp"
     conllu = "conllu"
     crfsuite = "crfsuite"
+    slash = "slash"
 
 
 SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
@@ -82,6 +84,8 @@ def open_source(
     """
     if kind in SEPARATORS:
         return read_columns(path, columns, SEPARATORS[kind])
+    if kind is Format.slash:
+        return read_tagged(path, columns)
     if kind is Format.conllu:
         return read_conllu(path, merge_subtokens)
     labels = [name for name in columns if name not in (WORDS, IGNORED)]

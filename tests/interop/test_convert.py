@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -329,3 +330,49 @@ def test_tokens_that_the_tokenizer_cuts_otherwise_are_counted(tmp_path: Path, la
     shown = " ".join(done.stdout.split())
     assert said in shown
     assert ("'我' (1), '李' (1), '华' (1)" in shown) == (lang == "xx")
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "docs"),
+    [
+        ("The/DT dog/NN\nand\\/or/CC\n", "word/TAG", ["The\tDT\ndog\tNN\n\n", "and/or\tCC\n\n"]),
+        ("1. Ann B-PER\n2. ran O\n\n1. No O\n", "numbers", ["Ann\tB-PER\nran\tO\n\n", "No\tO\n\n"]),
+        ("0 Ann B-PER\n1 ran O\n", "numbers the tokens", ["Ann\tB-PER\nran\tO\n\n"]),
+    ],
+)
+def test_other_layouts_are_recognised(tmp_path: Path, text: str, said: str, docs: list[str]):
+    (tmp_path / "a.txt").write_text(text, encoding="utf8")
+    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy")
+    assert said in " ".join(done.stdout.split())
+    run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
+    assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "".join(docs)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Ann went to Rome today.\nThen she came back home again.\n", "SC623.*'Ann went"),
+        ("我叫李华住在北京。\n他也住在北京。\n", "SC623"),
+        ("".join(f"w{i} v{i}\n" for i in range(30)), "SC624.*30 different.*--columns"),
+        ("a/X b/Y a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X c", "SC611"),
+    ],
+)
+def test_files_that_are_no_columns_are_refused(tmp_path: Path, text: str, code: str):
+    (tmp_path / "a.txt").write_text(text, encoding="utf8")
+    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy", code=1)
+    assert re.search(code, done.output)
+    run(
+        "convert",
+        tmp_path / "a.txt",
+        tmp_path / "a.spacy",
+        "--columns",
+        "orth,tag",
+        code=int("SC624" not in code),
+    )
+
+
+def test_tokens_of_white_space_are_left_out_on_request():
+    doc = Doc(Vocab(), ["Ann", "\n\n", "Lee"], ents=["B-PER", "I-PER", "I-PER"])
+    with pytest.raises(SparseCRFError, match="SC619.*--skip-space"):
+        text_of([doc], "orth,ner")
+    assert text_of([doc], "orth,ner", skip_space=True) == "Ann\tB-PER\nLee\tI-PER\n\n"

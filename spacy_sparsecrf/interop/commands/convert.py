@@ -9,6 +9,7 @@ from typing import IO, Annotated, cast
 import spacy
 import typer
 from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 from wasabi import msg
 
 from ...atomic_write import write_files
@@ -21,6 +22,7 @@ from ..attributes import parse_columns
 from ..columns import TAB
 from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import SEPARATORS, Format, guess_format, open_source
+from ..recognition import first_lines, is_tagged_text
 from ..schemes import ColumnScheme
 
 SPACY = ".spacy"
@@ -56,6 +58,9 @@ def convert(
             "--merge-subtokens", "-T", help="Multiword tokens of CoNLL-U are one token each"
         ),
     ] = False,
+    skip_space: Annotated[
+        bool, typer.Option("--skip-space", help="Leave out tokens of white space in columns")
+    ] = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
@@ -69,40 +74,52 @@ def convert(
             raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
-        if target.suffix == SPACY:
-            opened = open_source(source, kind, names, attribute, merge_subtokens)
-            for note in opened.notes:
-                msg.info(note)
-            if kind in SEPARATORS and not names and opened.columns:
-                taken = ",".join(opened.columns)
-                msg.info(f"Columns are taken for {taken} by their values (see --columns)")
-            cuts = TokenCuts(nlp.tokenizer)
-            found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
-            n = _save(_counted(found, cuts), target)
-            if opened.n_multiword and merge_subtokens:
-                msg.info(f"{opened.n_multiword} multiword tokens are a token each")
-            elif opened.n_multiword:
-                msg.warn(
-                    f"{opened.n_multiword} multiword tokens are their words, so that texts are not "
-                    "those of the file, and no tokenizer finds these words (see --merge-subtokens)"
-                )
-            _say_cuts(cuts, lang)
-            msg.good(f"{n} docs are in {target}")
+        if target.suffix != SPACY:
+            _export(source, target, nlp.vocab, names, scheme, SEPARATORS[kind] or TAB, skip_space)
             return
-        unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
-        if not names:
-            unpacked = [*unpacked]
-            names = annotated_columns(unpacked)
-            msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
-        written = write_docs(
-            unpacked,
-            source,
-            names,
-            scheme=scheme,
-            separator=SEPARATORS[kind] or TAB,
+        opened = open_source(source, kind, names, attribute, merge_subtokens)
+        for note in opened.notes:
+            msg.info(note)
+        if kind in (*SEPARATORS, Format.slash) and not names and opened.columns:
+            taken = ",".join(opened.columns)
+            msg.info(f"Columns are taken for {taken} by their values (see --columns)")
+        cuts = TokenCuts(nlp.tokenizer)
+        found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
+        n = _save(_counted(found, cuts), target)
+        _say_multiword(opened.n_multiword, merge_subtokens)
+        _say_cuts(cuts, lang)
+        msg.good(f"{n} docs are in {target}")
+
+
+def _export(
+    source: Path,
+    target: Path,
+    vocab: Vocab,
+    names: tuple[str, ...],
+    scheme: ColumnScheme,
+    separator: str,
+    skip_space: bool,
+) -> None:
+    """Write the Docs of a .spacy file as columns; see `convert`."""
+    docs: Iterable[Doc] = unpack(source, vocab)
+    if not names:
+        docs = [*docs]
+        names = annotated_columns(docs)
+        msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
+    options = {"scheme": scheme, "separator": separator, "skip_space": skip_space}
+    n = _write(write_docs(docs, source, names, **options), source, target)  # type: ignore[arg-type]
+    msg.good(f"{n} sentences are in {target}")
+
+
+def _say_multiword(n: int, merged: bool) -> None:
+    """Say what multiword tokens of CoNLL-U have become."""
+    if n and merged:
+        msg.info(f"{n} multiword tokens are a token each")
+    elif n:
+        msg.warn(
+            f"{n} multiword tokens are their words, so that texts are not those of the file, and "
+            "no tokenizer finds these words (see --merge-subtokens)"
         )
-        n = _write(written, source, target)
-        msg.good(f"{n} sentences are in {target}")
 
 
 def _format_of(
@@ -112,7 +129,11 @@ def _format_of(
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
     written = source.suffix == SPACY
-    kind = kind or guess_format(target if written else source)
+    if kind is None:
+        kind = guess_format(target if written else source)
+        if not written and kind is Format.columns and is_tagged_text(first_lines(source)):
+            kind = Format.slash
+            msg.info("The fields are read as word/TAG (--format slash)")
     if written and kind not in SEPARATORS:
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
     if has_columns and kind is Format.conllu:
