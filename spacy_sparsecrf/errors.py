@@ -418,12 +418,12 @@ class Errors(metaclass=_Coded):
     )
     SC320 = (
         "Training would need about {needed} of memory, and {available} are available: with l1 = 0 "
-        "all {n_potential} potential weights of {n_tests} features and {n_labels} labels are in "
+        "all {n_potential} potential weights of {n_features} features and {n_labels} labels are in "
         "use. Set [components.NAME] l1 > 0, with which most cost nothing, or keep fewer: "
         "[components.NAME.learning] observed_only = true ({n_observed} weights) or min_freq > 1."
     )
     SC321 = (
-        "Training would need about {needed} of memory, and {available} are available: {n_tests} "
+        "Training would need about {needed} of memory, and {available} are available: {n_features} "
         "features, {n_labels} labels, {n_potential} potential and {n_observed} observed weights. "
         'Set [components.NAME] precision = "float32"; raise [components.NAME.learning] min_freq; '
         "remove templates, first those that begin with b:; or learn from batches (a solver such as "
@@ -875,14 +875,23 @@ class Errors(metaclass=_Coded):
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
     SC622 = "--columns {columns!r} must name the words once, as orth, and no attribute twice."
     SC623 = (
-        "{path} is running text, not a token a line; it begins {text!r}. Annotate its tokens or "
-        "spans first, or give a file with a token and its label a line. If these are columns, name "
-        "them by --columns."
+        "{path}, {place}: {value} {reason}. Correct the offsets in the file, or export it again."
     )
     SC624 = (
-        "{path}: column {column} would be the labels, but has {n} different values in {n_tokens} "
-        "tokens, such as {example!r}. Name the columns by --columns, as in orth,_,ner; the same "
-        "columns with {column} force it."
+        "{path}, {place}, cannot be read: {reason}. Correct it, or name another format by --format."
+    )
+    SC625 = (
+        "No record of {path} has spans. Give a file whose records have them under one of these "
+        "keys: {keys}."
+    )
+    SC626 = "{path} has no text: {text} does not exist. Put the text there, as brat does."
+    SC627 = (
+        "--dev {share} cannot split {n} Docs of {documents} documents into two parts. Choose a "
+        "share between 0 and 1, or give more documents."
+    )
+    SC628 = (
+        "{path} has no columns of tokens and sentences; its columns are: {columns}. Name them, as "
+        "in sentence,word,tag of a CSV file and tokens,ner_tags of a Parquet file."
     )
     SC630 = (
         "{path} cannot be imported: it is not a model of Wapiti, CRF++ (as text, crf_learn -t) or "
@@ -898,6 +907,23 @@ class Errors(metaclass=_Coded):
         "Name another, as in --target _.label."
     )
     SC634 = "{path} is not a JSON object of strings, such as {example} ({reason}). Correct it."
+    SC635 = (
+        "{path}: column {column!r} has numbers, and the file has no names of these classes. Write "
+        "it by the package datasets, or with labels as text."
+    )
+    SC636 = (
+        "{path} looks like running text: line {line} has {n} words, and line {other} has {m}. Give "
+        "a file with a token and its label in each line, or with tags as in The/DT. If it has "
+        "columns, give each line the same number of them."
+    )
+    SC637 = (
+        "The last column of {path} has {n} different values in {lines} lines ({values} ...), so it "
+        "does not look like a label. Name the columns by --columns, as in orth,tag, if it is one."
+    )
+    SC638 = (
+        "{path}, line {line}: {word!r} has no tag behind a slash, as The/DT has. Add the tag, or "
+        "choose another --format."
+    )
     SC640 = (
         "No token has a gold label that component '{name}' could have predicted, so nothing can be "
         "compared. Give Docs with the annotation that it learns ([components.{name}.target])."

@@ -18,6 +18,7 @@ MODULES = {
     "convert": "interop",
     "convert.models": "interop.external_models",
     "corpus.graphs": "graphs.encoded",
+    "decoding.legal": "decoding.transitions",
     "features.foreign": "interop.external_features",
     "features.patterns": "interop.patterns",
     "kernels.beliefs": "graphs.belief_propagation",
@@ -43,13 +44,14 @@ MODULES = {
 
 # Names that have moved to another module, or have another name, by where they would be.
 NAMES = {
+    "analysis.explanation.TestWeight": "analysis.explanation.FeatureWeight",
     "analysis.path.Point": "analysis.path.PathPoint",
     "graphs.belief_propagation.Potentials": "graphs.belief_propagation.GraphPotentials",
     "graphs.edges.Edge": "pipeline.graph_settings.Edge",
     "graphs.edges.LinkRecord": "graphs.component.LinkRecord",
     "graphs.edges.parse": "pipeline.graph_settings.parse_edges",
     "graphs.encoded.Inference": "pipeline.graph_settings.Inference",
-    "graphs.encoded.Rows": "graphs.encoded.TestRows",
+    "graphs.encoded.Rows": "graphs.encoded.FeatureRows",
     "graphs.graph_inference.Field": "graphs.graph_inference.GraphInference",
     "interop.columns.read_lines": "cli.files.read_lines",
     "interop.docs.unpack": "cli.files.unpack",

@@ -20,7 +20,7 @@ ResultT = TypeVar("ResultT")
 
 Chunks = list[tuple[int, int]]
 # The arguments of one call.
-Given = tuple[Any, ...]
+Args = tuple[Any, ...]
 
 
 class Workers:
@@ -36,13 +36,13 @@ class Workers:
         self.n_threads = n_threads or _n_cores()
         self._pool: ThreadPoolExecutor | None = None
 
-    def map(self, function: Callable[..., ResultT], chunks: Chunks, *given: Any) -> list[ResultT]:
-        """Call function(first, last, *given) for every chunk.
+    def map(self, function: Callable[..., ResultT], chunks: Chunks, *args: Any) -> list[ResultT]:
+        """Call function(first, last, *args) for every chunk.
 
         RETURNS: the results in the order of the chunks, whichever thread ran them.
         """
         if self.n_threads == 1 or len(chunks) < 2:
-            return [function(*chunk, *given) for chunk in chunks]
+            return [function(*chunk, *args) for chunk in chunks]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="sparsecrf")
         results: list[Any] = [None] * len(chunks)
@@ -57,7 +57,7 @@ class Workers:
                         i, next_chunk = next_chunk, next_chunk + 1
                     if i >= len(chunks):
                         return
-                    results[i] = function(*chunks[i], *given)
+                    results[i] = function(*chunks[i], *args)
             except BaseException:
                 with lock:
                     next_chunk = len(chunks)  # other threads begin nothing more
@@ -84,7 +84,7 @@ class WorkerPool(Protocol):
 
     def __len__(self) -> int: ...
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """Call a method of the first workers, as many as `each` has arguments for.
 
         keep: whether a replaced worker must repeat this call.
@@ -111,10 +111,10 @@ class LocalWorkerPool:
     def __len__(self) -> int:
         return len(self._workers)
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """See `WorkerPool.ask`."""
         workers = self._workers[: len(each)]
-        return [getattr(own, method)(*given) for own, given in zip(workers, each, strict=True)]
+        return [getattr(own, method)(*args) for own, args in zip(workers, each, strict=True)]
 
     def share(self, value: Any) -> Any:
         """See `WorkerPool.share`."""

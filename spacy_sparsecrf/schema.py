@@ -44,7 +44,7 @@ class SchemaField(NamedTuple):
 
 
 @contextmanager
-def told(message: str, **values: object) -> Iterator[None]:
+def reported_as(message: str, **values: object) -> Iterator[None]:
     """Raise what is wrong with a file, a ValueError, as an error of the package.
 
     message: with a place for {reason}, and for the values.
@@ -66,7 +66,7 @@ def check(
     """Check that arrays are those of a table of fields, in its order.
 
     sizes: letters that are known; release: called after each piece of an array.
-    RETURNS: the sizes, with those of letters that arrays have told.
+    RETURNS: the sizes, with those of letters of arrays so far.
     RAISES: ValueError that names the array, and says what is wrong with it.
     """
     if list(arrays) != list(fields):
@@ -171,8 +171,8 @@ def check_json(found: Any, form: Any, place: str) -> None:
         keys = {key.removesuffix("?") for key in form}
         needed = keys - {key.removesuffix("?") for key in form if key.endswith("?")}
         if not isinstance(found, dict) or not needed <= set(found) <= keys:
-            told_of = sorted(found) if isinstance(found, dict) else found
-            raise ValueError(f"{place} tells {repr(told_of)}, not {', '.join(form)}")
+            names = sorted(found) if isinstance(found, dict) else found
+            raise ValueError(f"{place} tells {repr(names)}, not {', '.join(form)}")
         for key, value in found.items():
             check_json(value, form.get(key, form.get(f"{key}?")), f"{place}: {key}")
     elif isinstance(form, list):

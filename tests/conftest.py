@@ -21,15 +21,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.cli.config import make_config
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
-from .toy import (
-    Sentence,
-    blank_with,
-    examples_of,
-    make_sentences,
-    train,
-    vocab_of,
-    write_corpus,
-)
+from .toy import Sentence, blank_with, examples_of, make_sentences, train, vocab_of, write_corpus
 
 # Values are the same in each run, whichever tests run.
 same = {"derandomize": True, "deadline": None, "database": None}

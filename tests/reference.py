@@ -23,7 +23,7 @@ class Problem:
     corpus: EncodedCorpus
     n_labels: int
     theta: np.ndarray
-    legal: np.ndarray | None = None
+    valid: np.ndarray | None = None
 
     @property
     def n_previous(self) -> int:
@@ -82,7 +82,7 @@ class Problem:
     def paths(self, tokens: range, agree: bool = False) -> list[tuple[int, ...]]:
         """All legal label sequences, or those that agree with what is known of the gold labels."""
         choices = [self.gold(t) if agree else range(self.n_labels) for t in tokens]
-        return [path for path in itertools.product(*choices) if self.is_legal(path)]
+        return [path for path in itertools.product(*choices) if self.is_valid(path)]
 
     def gold(self, t: int) -> Sequence[int]:
         """The labels that the gold label of a token may be."""
@@ -93,9 +93,9 @@ class Problem:
             return range(self.n_labels)
         return np.flatnonzero(self.corpus.sets[-2 - label]).tolist()
 
-    def is_legal(self, path: tuple[int, ...]) -> bool:
+    def is_valid(self, path: tuple[int, ...]) -> bool:
         around = (self.n_labels, *path, self.n_labels)
-        return self.legal is None or all(self.legal[a, b] for a, b in itertools.pairwise(around))
+        return self.valid is None or all(self.valid[a, b] for a, b in itertools.pairwise(around))
 
     def pair_marginals(self, tokens: range, agree: bool = False) -> tuple[float, np.ndarray]:
         """Log Z, and p(y', y) of each token, [T, Y + 1, Y], by enumeration of all paths."""
@@ -124,7 +124,7 @@ class Problem:
 
     def contents(self) -> tuple[Hashable, ...]:
         """What tells this problem from others that have other figures."""
-        arrays = {**self.corpus.arrays, "theta": self.theta, "legal": np.asarray(self.legal)}
+        arrays = {**self.corpus.arrays, "theta": self.theta, "valid": np.asarray(self.valid)}
         own = [(name, array.dtype.str, array.tobytes()) for name, array in arrays.items()]
         return type(self), self.n_labels, *own
 

@@ -67,8 +67,13 @@ def test_a_terminal_has_a_bar_that_goes_away() -> None:
     assert not shown.rsplit("\r", 2)[1].strip() and not shown.rsplit("\r", 2)[2].strip()
 
 
-@pytest.mark.parametrize("first", ["spacy.setLevel(logging.ERROR)", "progress.be_quiet(True)"])
-@pytest.mark.parametrize("run", [run_on_pipes, run_on_a_terminal])
+@pytest.mark.parametrize(
+    ("run", "first"),
+    [
+        (run_on_pipes, "spacy.setLevel(logging.ERROR)"),
+        (run_on_a_terminal, "progress.be_quiet(True)"),
+    ],
+)
 def test_where_it_is_quiet_nothing_is_shown(run, first: str) -> None:
     assert run(WORK.format(first=first)) == ""
 

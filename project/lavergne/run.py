@@ -31,7 +31,7 @@ from wasabi import msg
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.template_hierarchy import Lineage, TemplateTreeRecord
+from spacy_sparsecrf.features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
@@ -123,8 +123,8 @@ class Run:
     def _reader(self, featurizer: Featurizer) -> Read:
         if not self.experiment.schedule:
             return featurizer
-        lineage = Lineage.of(featurizer.parsed, featurizer.templates, self._stages)
-        return TemplateTreeRecord(featurizer, featurizer, lineage)
+        hierarchy = TemplateHierarchy.of(featurizer.parsed, featurizer.templates, self._stages)
+        return TemplateTreeRecord(featurizer, featurizer, hierarchy)
 
     def _note(self, report: StageReport) -> None:
         self.stages.append((len(self.errors), report))

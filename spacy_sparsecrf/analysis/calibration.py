@@ -175,11 +175,11 @@ def calibrate(
         names = np.array(judged.labels)
         for label in sorted(set(judged.labels)):
             own, n_gold = names == label, judged.gold[label]
-            given = judged.probabilities[own], judged.right[own]
+            args = judged.probabilities[own], judged.right[own]
             if beta is not None:
-                found = best_threshold(*given, n_gold, beta)
+                found = best_threshold(*args, n_gold, beta)
             else:
-                found = threshold_of(*given, 1.0 if precision is None else 1.0 - precision)
+                found = threshold_of(*args, 1.0 if precision is None else 1.0 - precision)
             thresholds.append(Threshold(label, n_gold, *found))
     before, after = (reliability(each.probabilities, each.right) for each in (plain, judged))
     counts = len(plain.labels), temperature

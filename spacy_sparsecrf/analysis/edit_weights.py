@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
-from ..model.names import Names, escape, read_hash, read_test
+from ..model.names import Names, escape, read_feature, read_hash
 
 HashNames: TypeAlias = Callable[[Sequence[str]], NDArray[np.uint64]]
 Weights: TypeAlias = dict[tuple[int, int, int], np.floating]  # hash, label before or -1, label
@@ -126,15 +126,15 @@ class _LineReader:
         if key is not None or (kind, test) in self._checked:
             return test if key is None else key
         try:
-            named = read_test(test)
+            named = read_feature(test)
             test.encode("utf8")  # Python's texts may have half a character.
         except ValueError as error:
             self._fail(f"{test!r} is neither a test nor a hash ({error})")
         if 0 in named.values:
             self._fail(f"{test!r} tests nothing, as 0 stands for no value")
         if self._templates is not None and named.key not in self._templates[kind]:
-            told = {"kind": kind, "test": test, "template": named.text}
-            raise SparseCRFError(Errors.SC605.format(**self._where, **told))
+            values = {"kind": kind, "test": test, "template": named.text}
+            raise SparseCRFError(Errors.SC605.format(**self._where, **values))
         self._checked.add((kind, test))
         return test
 
@@ -164,7 +164,7 @@ def patch(
 
     model: is not changed; lines: as `dump` writes them; path: of their file, for messages;
     hash_names: hashes tests by their names; templates: keys of the component's templates or
-    patterns of kind u and b (see `NamedTest`), None where any may be named; replace: whether
+    patterns of kind u and b (see `NamedFeature`), None where any may be named; replace: whether
     weights that no line is about are removed.
     RAISES: SparseCRFError that names file and line.
     """

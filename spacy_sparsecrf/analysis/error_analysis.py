@@ -53,8 +53,8 @@ class Mistake:
         """
         found = [(token.text, each) for token in self.tokens for each in token.contributions]
         found.sort(key=lambda item: -item[1].difference)
-        speaking = [item for item in found if item[1].difference > 0][:n]
-        return speaking + [item for item in found if item[1].difference < 0][-n:]
+        shown = [item for item in found if item[1].difference > 0][:n]
+        return shown + [item for item in found if item[1].difference < 0][-n:]
 
     @property
     def labels(self) -> list[str]:
@@ -184,7 +184,7 @@ class _Comparison:
             for pair in pairs:
                 start, end, _ = pair.gold or pair.predicted or (0, 0, "")
                 self._texts[(*pair.labels, pair.fault)][doc[start:end].text] += 1
-            pairs = [pair for pair in pairs if _is_asked(pair, doc, label, word)]
+            pairs = [pair for pair in pairs if _is_requested(pair, doc, label, word)]
             if pairs:
                 self._docs[self._n_docs + number] = doc, gold, predicted
                 wrong.append((number, ids, pairs))
@@ -257,7 +257,7 @@ def spans_of(
     return found[0], [span for span in found[1] if all(gold[span[0] : span[1]])]
 
 
-def _is_asked(pair: Pair, doc: Doc, label: str, word: str) -> bool:
+def _is_requested(pair: Pair, doc: Doc, label: str, word: str) -> bool:
     """Return whether a mistake has a label, and a word, in lower case."""
     start, end = pair.extent
     has_word = not word or word in (token.lower_ for token in doc[start:end])

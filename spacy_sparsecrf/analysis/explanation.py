@@ -12,6 +12,7 @@ from ..corpus.encoded import Observations
 from ..corpus.numbering import find_keys
 from ..model.model import CRFModel, WeightTable
 from ..model.names import ALWAYS, Names, escape
+from ..old_paths import serve_old_names
 from ..pages.rendering import Page
 
 BOUNDARY = ""  # stands for the label before a sequence's first
@@ -34,7 +35,7 @@ class Transition:
 
 
 @dataclass(frozen=True)
-class TestWeight:
+class FeatureWeight:
     """The weight of a feature with a label, or with a pair of labels.
 
     test: name, or hash; previous: the label before, "" at the beginning of a sequence, None where
@@ -56,12 +57,12 @@ class LabelExplanation:
     """
 
     label: str
-    supporting: tuple[TestWeight, ...]
-    opposing: tuple[TestWeight, ...]
+    supporting: tuple[FeatureWeight, ...]
+    opposing: tuple[FeatureWeight, ...]
     n_active: int
 
     @property
-    def strongest(self) -> tuple[TestWeight, ...]:
+    def strongest(self) -> tuple[FeatureWeight, ...]:
         """All of them, descending."""
         return (*self.supporting, *reversed(self.opposing))
 
@@ -224,7 +225,7 @@ def _explain_label(
     ascending = sorted(weights, key=lambda entry: (entry[0], entry[1], entry[2] or ""))
     supporting, opposing = (
         tuple(
-            TestWeight(names[key], before, label, weight)
+            FeatureWeight(names[key], before, label, weight)
             for weight, key, before in strongest
             if weight * sign > 0
         )
@@ -233,7 +234,7 @@ def _explain_label(
     return LabelExplanation(label, supporting, opposing, len(weights))
 
 
-class _TestWeights:
+class _FeatureWeights:
     """The weights of features, looked up for the features of a batch of tokens."""
 
     def __init__(self, table: WeightTable, hashes: NDArray[np.uint64]) -> None:
@@ -274,12 +275,12 @@ class _Explainer:
         bounds = np.array(model.bounds, dtype=np.int64)
         sizes = bounds[1:] - bounds[:-1]
         self._cluster = np.repeat(np.arange(len(model.labels), model.n_outcomes), sizes)
-        self._unigram = _TestWeights(model.unigram, observations.unigram_hashes)
-        self._valued = _TestWeights(model.unigram, observations.value_keys[:, None])
+        self._unigram = _FeatureWeights(model.unigram, observations.unigram_hashes)
+        self._valued = _FeatureWeights(model.unigram, observations.value_keys[:, None])
         self._values = observations.values
         has_pairs = model.kind != "maxent"
         bigram = observations.bigram_hashes
-        self._bigram = _TestWeights(model.bigram, bigram if has_pairs else bigram[:, :0])
+        self._bigram = _FeatureWeights(model.bigram, bigram if has_pairs else bigram[:, :0])
         # The label before a sequence is that of the start; -1 behind its last token.
         self._chosen = labels.tolist()
         self._rivals = rivals
@@ -372,3 +373,6 @@ def explain_doc(
     """Explain a Doc by its tokens, and by the spans that `LabelledSpan` has as tuples."""
     found = None if spans is None else tuple(LabelledSpan(*span) for span in spans)
     return DocExplanation(tokens, found)
+
+
+serve_old_names(__name__)

@@ -131,7 +131,7 @@ def _print_size(pipe: SparseCRFPipe) -> None:
     """Print how many tests and weights there are, and their memory."""
     training = pipe.training_run()
     size, free = training.size, available_memory()
-    counts = (len(pipe.label_data), size.n_tests, size.n_potential, size.n_observed)
+    counts = (len(pipe.label_data), size.n_features, size.n_potential, size.n_observed)
     names = "labels of tokens", "tests", "potential weights", "weights of what occurs"
     memory = ("memory, about", as_text(training.n_bytes))
     if free is not None:

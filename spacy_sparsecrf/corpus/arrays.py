@@ -112,7 +112,7 @@ class Files(Memory):
         self.directory = directory
         self._maps: WeakSet[mmap.mmap] = WeakSet()
         self._lock = Lock()
-        self._room: Array = np.zeros(0, np.uint8)
+        self._free: Array = np.zeros(0, np.uint8)
         self._grown = 0
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -138,10 +138,10 @@ class Files(Memory):
         """Return copies of arrays in shared files: the number of open files is limited."""
         starts = np.cumsum([0] + [-(-a.nbytes // _ALIGNMENT) * _ALIGNMENT for a in arrays])
         size = int(starts[-1])
-        if size > len(self._room):
+        if size > len(self._free):
             self._grown = min(max(2 * self._grown, _LEAST_FILE), _LARGEST_FILE)
-            self._room = self.zeros(max(size, self._grown), np.uint8)
-        memory, self._room = self._room[:size], self._room[size:]
+            self._free = self.zeros(max(size, self._grown), np.uint8)
+        memory, self._free = self._free[:size], self._free[size:]
         found = []
         for start, array in zip(starts[:-1].tolist(), arrays, strict=True):
             own = np.ndarray(array.shape, array.dtype, memory[start : start + array.nbytes])

@@ -93,7 +93,7 @@ class EncodedCorpus:
     start_label: whether pairs (start, y) exist.
     sets: [Q, Y] bool, sets of some but not all labels, one of which is the gold label of a token.
     values: [N, V] float32, of real-valued features, finite.
-    value_tests: [V] int64, ascending, feature ids of real values; no token has these features.
+    value_features: [V] int64, ascending, feature ids of real values; no token has these features.
     store: of arrays that are as long as the corpus.
     """
 
@@ -110,7 +110,7 @@ class EncodedCorpus:
     start_label: bool
     sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
-    value_tests: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+    value_features: Longs = field(default_factory=lambda: np.empty(0, np.int64))
     store: Memory = MEMORY
 
     @property
@@ -153,14 +153,14 @@ class EncodedCorpus:
 
     def with_ties_by_hash(self) -> EncodedCorpus:
         """Return the corpus with features of equal frequency numbered by hash, as in the past."""
-        n_tests = len(self.unigram_keys) - len(self.value_tests)
-        unigram = numbering.by_hash(self.unigram_keys[:n_tests], self.uni_indices)
+        n_features = len(self.unigram_keys) - len(self.value_features)
+        unigram = numbering.by_hash(self.unigram_keys[:n_features], self.uni_indices)
         bigram = numbering.by_hash(self.bigram_keys, self.ctx_indices)
-        keys = self.unigram_keys[unigram], self.unigram_keys[n_tests:]
+        keys = self.unigram_keys[unigram], self.unigram_keys[n_features:]
         return replace(
             self,
             unigram_keys=np.concatenate(keys),
-            uni_indices=numbering.positions(unigram, n_tests)[self.uni_indices],
+            uni_indices=numbering.positions(unigram, n_features)[self.uni_indices],
             bigram_keys=self.bigram_keys[bigram],
             ctx_indices=numbering.positions(bigram, len(bigram))[self.ctx_indices],
         )
@@ -169,8 +169,8 @@ class EncodedCorpus:
 # Arrays of a draft, with provisional numbers, and their dtypes.
 ARRIVING = {
     "offsets": "<i8",
-    "n_tests": "<i4",
-    "tests": "<i4",
+    "n_features": "<i4",
+    "features": "<i4",
     "context": "<i4",
     "labels": "<i4",
     "weights": "<f8",
@@ -222,15 +222,15 @@ class CorpusBuilder:
     numbers by final ones. Only the distinct features and sets are in memory, besides the draft.
 
     draft: storage of the batches, by default in memory; see `files.corpus_builder`.
-    tests, rows: distinct features conjoined with the label, and distinct sets of bigram features,
-    None before the first batch; start_label: see `EncodedCorpus`.
+    features, rows: distinct features conjoined with the label, and distinct sets of bigram
+    features, None before the first batch; start_label: see `EncodedCorpus`.
     """
 
     def __init__(self, draft: Draft | None = None) -> None:
         self._draft = Draft() if draft is None else draft
         self._n_tokens = self._n_sequences = 0
         self._value_keys: Hashes = np.empty(0, np.uint64)
-        self.tests = numbering.RowIndex(1)
+        self.features = numbering.RowIndex(1)
         self.rows: numbering.RowIndex | None = None
         self.start_label = True
 
@@ -254,8 +254,8 @@ class CorpusBuilder:
         self.start_label = observations.start_label
         self._draft.append(
             offsets=self._n_tokens + observations.offsets[1:],
-            n_tests=present.sum(axis=1),
-            tests=self.tests.add(hashes[present][:, None]),
+            n_features=present.sum(axis=1),
+            features=self.features.add(hashes[present][:, None]),
             context=self.rows.add(bigrams),
             labels=np.asarray(labels),
             weights=np.ones(n_sequences) if weights is None else weights,
@@ -289,25 +289,25 @@ class CorpusBuilder:
         n_tokens, draft = self._n_tokens, self._draft
         rows = numbering.without_rare(self.rows.rows, min_freq, self.rows.counts)
         representatives, context = numbering.distinct_rows(rows)
-        bigram_keys, ctx_indptr, ctx_indices = numbering.number_tests(rows[representatives])
-        order, number = numbering.by_frequency(self.tests, min_freq)
+        bigram_keys, ctx_indptr, ctx_indices = numbering.number_features(rows[representatives])
+        order, number = numbering.by_frequency(self.features, min_freq)
         if min_freq > 1 and not (len(order) or len(bigram_keys) or self.has_values):
             raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
         # Real values come after the features of tokens.
-        value_tests = np.arange(len(order), len(order) + len(self._value_keys))
+        value_features = np.arange(len(order), len(order) + len(self._value_keys))
         index: dict[str, Array] = {
             "ctx_indptr": ctx_indptr,
             "ctx_indices": ctx_indices,
-            "unigram_keys": np.concatenate((self.tests.rows[order, 0], self._value_keys)),
+            "unigram_keys": np.concatenate((self.features.rows[order, 0], self._value_keys)),
             "bigram_keys": bigram_keys,
-            "value_tests": value_tests,
+            "value_features": value_features,
         }
-        n_kept = int(self.tests.counts[order].sum())
+        n_kept = int(self.features.counts[order].sum())
         tokens: dict[str, Pieces] = {
             "offsets": (self._n_sequences + 1, draft.pieces("offsets")),
             "labels": (n_tokens, draft.pieces("labels")),
             "weights": (self._n_sequences, draft.pieces("weights")),
-            "uni_indptr": (n_tokens + 1, self._ends_of_tests(number)),
+            "uni_indptr": (n_tokens + 1, self._ends_of_features(number)),
             "uni_indices": (n_kept, (found[found >= 0] for found in self._numbered(number))),
             "context": (n_tokens, (context[piece] for piece in draft.pieces("context"))),
         }
@@ -315,15 +315,17 @@ class CorpusBuilder:
 
     def _numbered(self, number: Ints) -> Iterator[Ints]:
         """Yield the final numbers of the features of tokens, -1 for those that are removed."""
-        for tests in self._draft.pieces("tests"):
+        for features in self._draft.pieces("features"):
             # Indexing by int32 crashes if numpy cannot allocate a buffer.
-            yield np.take(number, tests)
+            yield np.take(number, features)
 
-    def _ends_of_tests(self, number: Ints) -> Iterator[Longs]:
+    def _ends_of_features(self, number: Ints) -> Iterator[Longs]:
         """Yield the first feature of each token, in pieces."""
         total = 0
         yield np.zeros(1, np.int64)
-        for sizes, found in zip(self._draft.pieces("n_tests"), self._numbered(number), strict=True):
+        for sizes, found in zip(
+            self._draft.pieces("n_features"), self._numbered(number), strict=True
+        ):
             counts = np.append(0, np.cumsum(found >= 0))
             yield total + counts[np.cumsum(sizes)]
             total += int(counts[-1])

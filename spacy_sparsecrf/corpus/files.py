@@ -20,7 +20,7 @@ import numpy as np
 
 from ..atomic_write import make_folder, replace_folder
 from ..errors import Errors, SparseCRFError
-from ..schema import SchemaField, check, check_json, parse, told
+from ..schema import SchemaField, check, check_json, parse, reported_as
 from .arrays import Array, Files, Memory, npy_header
 from .encoded import ARRIVING, MISSING, CorpusBuilder, Draft, EncodedCorpus, Pieces
 
@@ -179,7 +179,7 @@ def read_corpus(files: Files, n_labels: int, lowest: int = MISSING) -> EncodedCo
     RAISES: SparseCRFError where there is none, or it is damaged or of another version.
     """
     directory = files.directory / NAME
-    with told(Errors.SC348, path=directory):
+    with reported_as(Errors.SC348, path=directory):
         try:
             meta = parse((directory / _META).read_bytes())
             check_json(meta, _META_FORM, _META)

@@ -1,6 +1,6 @@
 """Gold labels: validation, and weights of sequences by label.
 
-A sequence is valid if all its transitions are valid. The matrix `legal` [Y + 1, Y + 1] bool defines
+A sequence is valid if all its transitions are valid. The matrix `valid` [Y + 1, Y + 1] bool defines
 valid transitions: element [a, b], whether label b may follow label a; row Y: whether b may begin a
 sequence; column Y: whether a may end one.
 """
@@ -15,7 +15,7 @@ from .encoded import MISSING, EncodedCorpus, Floats, Mask
 
 
 @dataclass(frozen=True)
-class Illegal:
+class InvalidTransition:
     """Position of an invalid transition between gold labels.
 
     sequence: its number; token: number in the corpus of the token without a valid label, or of the
@@ -29,45 +29,45 @@ class Illegal:
     after: tuple[int, ...]
 
 
-class IllegalGoldError(SparseCRFError):
+class InvalidGoldError(SparseCRFError):
     """Gold labels are not valid; found: where."""
 
-    def __init__(self, message: str, found: Illegal) -> None:
+    def __init__(self, message: str, found: InvalidTransition) -> None:
         super().__init__(message)
         self.found = found
 
 
-def find_illegal(corpus: EncodedCorpus, legal: Mask) -> Illegal | None:
+def find_invalid(corpus: EncodedCorpus, valid: Mask) -> InvalidTransition | None:
     """Find the first sequence with positive weight whose gold labels allow no valid sequence.
 
-    legal: [Y + 1, Y + 1], see above. RETURNS: None if there is none.
+    valid: [Y + 1, Y + 1], see above. RETURNS: None if there is none.
     """
     lengths = np.diff(corpus.offsets)
     sequence = np.repeat(np.arange(len(lengths)), lengths)
     known, sure = corpus.with_labels()
-    bad = _illegal_pairs(corpus, legal)
+    bad = _invalid_pairs(corpus, valid)
     suspects = np.bincount(sequence, bad, minlength=len(lengths)) > 0
     # Pairs decide if all labels are known; otherwise the other tokens need labels too.
     for s in np.flatnonzero(known & (suspects | ~sure)):
-        found = _follow(corpus, legal, int(s))
+        found = _follow(corpus, valid, int(s))
         if found is not None:
             return found
     return None
 
 
-def check_gold(corpus: EncodedCorpus, labels: Sequence[str], legal: Mask) -> None:
+def check_gold(corpus: EncodedCorpus, labels: Sequence[str], valid: Mask) -> None:
     """Check that the gold labels of every sequence are valid.
 
-    labels: [Y], their names; legal: [Y + 1, Y + 1], see above. RAISES: IllegalGoldError.
+    labels: [Y], their names; valid: [Y + 1, Y + 1], see above. RAISES: InvalidGoldError.
     """
-    found = find_illegal(corpus, legal)
+    found = find_invalid(corpus, valid)
     if found is not None:
         where = f"sequence {found.sequence + 1} of the training corpus"
         number = found.token - int(corpus.offsets[found.sequence])
-        raise IllegalGoldError(describe(found, number, labels, where), found)
+        raise InvalidGoldError(describe(found, number, labels, where), found)
 
 
-def describe(found: Illegal, number: int, labels: Sequence[str], where: str) -> str:
+def describe(found: InvalidTransition, number: int, labels: Sequence[str], where: str) -> str:
     """Return the message about invalid gold labels.
 
     number: of the token, from 0, in the sequence or Doc that `where` names; labels: [Y] names.
@@ -83,9 +83,9 @@ def describe(found: Illegal, number: int, labels: Sequence[str], where: str) -> 
     return Errors.SC358.format(problem=problem, number=number, place=where)
 
 
-def _illegal_pairs(corpus: EncodedCorpus, legal: Mask) -> Mask:
+def _invalid_pairs(corpus: EncodedCorpus, valid: Mask) -> Mask:
     """Return tokens [N] with a single label and an invalid transition to it, or to the end."""
-    n_labels = len(legal) - 1
+    n_labels = len(valid) - 1
     filled = np.flatnonzero(np.diff(corpus.offsets) > 0)
     begins, ends = corpus.offsets[filled], corpus.offsets[filled + 1] - 1
     after = corpus.labels
@@ -93,29 +93,29 @@ def _illegal_pairs(corpus: EncodedCorpus, legal: Mask) -> Mask:
     before[begins] = n_labels
     known = (before >= 0) & (after >= 0)
     bad = np.zeros(len(after), np.bool_)
-    bad[known] = ~legal[before[known], after[known]]
+    bad[known] = ~valid[before[known], after[known]]
     last = ends[after[ends] >= 0]
-    bad[last] |= ~legal[after[last], n_labels]
+    bad[last] |= ~valid[after[last], n_labels]
     return bad
 
 
-def _follow(corpus: EncodedCorpus, legal: Mask, s: int) -> Illegal | None:
+def _follow(corpus: EncodedCorpus, valid: Mask, s: int) -> InvalidTransition | None:
     """Find where a sequence has no valid labels left."""
     begin, end = int(corpus.offsets[s]), int(corpus.offsets[s + 1])
-    reached = np.zeros(len(legal), np.bool_)
+    reached = np.zeros(len(valid), np.bool_)
     reached[-1] = True
     for t in range(begin, end):
-        gold = _gold_set(corpus, t, len(legal) - 1)
-        next_ones: Mask = np.any(legal[reached], axis=0)
+        gold = _gold_set(corpus, t, len(valid) - 1)
+        next_ones: Mask = np.any(valid[reached], axis=0)
         next_ones[-1] = False
         next_ones[:-1] &= gold
         if not next_ones.any():
             before = reached if t > begin else np.zeros(0, np.bool_)
-            return Illegal(s, t, _ids(before), _ids(gold))
+            return InvalidTransition(s, t, _ids(before), _ids(gold))
         reached = next_ones
-    if legal[reached, -1].any():
+    if valid[reached, -1].any():
         return None
-    return Illegal(s, end - 1, _ids(reached), ())
+    return InvalidTransition(s, end - 1, _ids(reached), ())
 
 
 def _gold_set(corpus: EncodedCorpus, t: int, n_labels: int) -> Mask:

@@ -18,7 +18,7 @@ from .files import REAL_VALUES
 from .numbering import Hashes, Ints, Longs
 
 
-class Tests(NamedTuple):
+class FeatureCounts(NamedTuple):
     """Features that are conjoined with the label, and their counts.
 
     keys: [O] uint64, ascending; counts: [O] int64, tokens of each; arrival: [O] int64, rank of the
@@ -29,14 +29,14 @@ class Tests(NamedTuple):
     counts: Longs
     arrival: Longs
 
-    def between(self, low: int, high: int) -> "Tests":
+    def between(self, low: int, high: int) -> "FeatureCounts":
         """Return the features of keys low <= key <= high."""
         first = np.searchsorted(self.keys, np.uint64(low))
         last = np.searchsorted(self.keys, np.uint64(high), side="right")
         keys, counts, arrival = self
-        return Tests(keys[first:last], counts[first:last], arrival[first:last])
+        return FeatureCounts(keys[first:last], counts[first:last], arrival[first:last])
 
-    def of_part(self, number: int) -> "Tests":
+    def of_part(self, number: int) -> "FeatureCounts":
         """Return the features with ranks after those of all parts of lower numbers."""
         return self._replace(arrival=self.arrival + (number << 32))
 
@@ -64,7 +64,7 @@ class CorpusPart(NamedTuple):
     """Consecutive sequences of a corpus, with local numbers of features and contexts.
 
     offsets [S + 1], labels [N], weights [S], uni_indptr [N + 1], start_label: as in
-    `EncodedCorpus`; uni_indices: [nnz], numbers of `tests`; context: [N], numbers of `rows`.
+    `EncodedCorpus`; uni_indices: [nnz], numbers of `features`; context: [N], numbers of `rows`.
     """
 
     offsets: Longs
@@ -73,7 +73,7 @@ class CorpusPart(NamedTuple):
     uni_indptr: Longs
     uni_indices: Ints
     context: Ints
-    tests: Tests
+    features: FeatureCounts
     rows: ConjoinedRows
     start_label: bool
 
@@ -84,7 +84,7 @@ class CorpusPart(NamedTuple):
 
     def encoded(self, index: Index, contexts: Ints) -> EncodedCorpus:
         """Return the part with the numbers of an index; contexts: [C], contexts of its rows."""
-        number = numbering.find_keys(index.unigram_keys, self.tests.keys).astype(np.int32)
+        number = numbering.find_keys(index.unigram_keys, self.features.keys).astype(np.int32)
         indptr, indices = self.uni_indptr, number[self.uni_indices]
         if (number < 0).any():
             kept = np.append(0, np.cumsum(indices >= 0))
@@ -101,11 +101,11 @@ class CorpusPart(NamedTuple):
         )
 
 
-def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
+def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> FeatureCounts:
     """Merge the features of parts, and keep those at min_freq tokens or more."""
     nothing = np.zeros(0, np.int64)
-    none = Tests(np.zeros(0, np.uint64), nothing, nothing)
-    every = Tests(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
+    none = FeatureCounts(np.zeros(0, np.uint64), nothing, nothing)
+    every = FeatureCounts(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
     order = np.argsort(every.keys, kind="stable")
     keys, first = np.unique(every.keys[order], return_index=True)
     if not len(keys):
@@ -113,7 +113,7 @@ def merged_tests(parts: Sequence[Tests], min_freq: int = 1) -> Tests:
     counts = np.add.reduceat(every.counts[order], first)
     arrival = np.minimum.reduceat(every.arrival[order], first)
     frequent = counts >= min_freq
-    return Tests(keys[frequent], counts[frequent], arrival[frequent])
+    return FeatureCounts(keys[frequent], counts[frequent], arrival[frequent])
 
 
 def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
@@ -126,20 +126,22 @@ def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Int
     return ConjoinedRows(hashes[representatives], counts), np.split(numbers, ends[:-1])
 
 
-def build_index(tests: Tests, rows: ConjoinedRows, min_freq: int = 1) -> tuple[Index, Ints]:
+def build_index(
+    features: FeatureCounts, rows: ConjoinedRows, min_freq: int = 1
+) -> tuple[Index, Ints]:
     """Number features, the most frequent first, and contexts.
 
-    tests: features at min_freq tokens or more; rows: of all tokens.
+    features: features at min_freq tokens or more; rows: of all tokens.
     RETURNS: the index, and the context [C] of each row.
     RAISES: SparseCRFError for too many features to number.
     """
-    if len(tests.keys) > np.iinfo(np.int32).max:
-        raise SparseCRFError(Errors.SC301.format(n=len(tests.keys)))
-    order = np.lexsort((tests.arrival, -tests.counts))
+    if len(features.keys) > np.iinfo(np.int32).max:
+        raise SparseCRFError(Errors.SC301.format(n=len(features.keys)))
+    order = np.lexsort((features.arrival, -features.counts))
     hashes = numbering.without_rare(rows.hashes, min_freq, rows.counts)
     representatives, context = numbering.distinct_rows(hashes)
-    bigram_keys, ctx_indptr, ctx_indices = numbering.number_tests(hashes[representatives])
-    return Index(tests.keys[order], bigram_keys, ctx_indptr, ctx_indices), context
+    bigram_keys, ctx_indptr, ctx_indices = numbering.number_features(hashes[representatives])
+    return Index(features.keys[order], bigram_keys, ctx_indptr, ctx_indices), context
 
 
 def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:
@@ -198,7 +200,7 @@ def part_of(builder: CorpusBuilder) -> CorpusPart | None:
         return None
     if builder.has_values:
         raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
-    keys, arrived = builder.tests.rows[:, 0], builder.arrived
+    keys, arrived = builder.features.rows[:, 0], builder.arrived
     order = np.argsort(keys)
     representatives, number = numbering.distinct_rows(builder.rows.rows)
     hashes, n_tokens = builder.rows.rows[representatives], builder.rows.counts[representatives]
@@ -206,10 +208,10 @@ def part_of(builder: CorpusBuilder) -> CorpusPart | None:
         offsets=arrived("offsets"),
         labels=arrived("labels"),
         weights=arrived("weights"),
-        uni_indptr=np.append(0, np.cumsum(arrived("n_tests"), dtype=np.int64)),
-        uni_indices=numbering.positions(order, len(order))[arrived("tests")],
+        uni_indptr=np.append(0, np.cumsum(arrived("n_features"), dtype=np.int64)),
+        uni_indices=numbering.positions(order, len(order))[arrived("features")],
         context=number[arrived("context")],
-        tests=Tests(keys[order], builder.tests.counts[order], order),
+        features=FeatureCounts(keys[order], builder.features.counts[order], order),
         rows=ConjoinedRows(hashes, n_tokens),
         start_label=builder.start_label,
     )

@@ -91,7 +91,7 @@ def positions(chosen: NDArray[np.integer], n: int) -> Ints:
     return found
 
 
-def number_tests(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
+def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     """Number the distinct non-zero hashes of a matrix, the most frequent first.
 
     Most features are rare. Those of equal frequency are numbered by first occurrence, so that
@@ -116,14 +116,14 @@ def by_hash(keys: Hashes, ids: Ints) -> Longs:
     return np.lexsort((keys, -np.bincount(ids, minlength=len(keys))))
 
 
-def by_frequency(tests: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
+def by_frequency(features: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
     """Return the features that are not rare, in final order, and the final number of each, or -1.
 
-    Order and ties are those of `number_tests`.
+    Order and ties are those of `number_features`.
     """
-    order = np.argsort(-tests.counts, kind="stable")
-    order = order[: int((tests.counts >= min_freq).sum())]
-    return order, positions(order, len(tests.counts))
+    order = np.argsort(-features.counts, kind="stable")
+    order = order[: int((features.counts >= min_freq).sum())]
+    return order, positions(order, len(features.counts))
 
 
 def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs | None = None) -> Hashes:

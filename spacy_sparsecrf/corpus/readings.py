@@ -59,7 +59,7 @@ class Conjunctions:
     def select(self, columns: Sequence[int]) -> "Conjunctions":
         """Select templates, in the given order."""
         parts = [range(self.part_ptr[p], self.part_ptr[p + 1]) for p in columns]
-        kept = np.array([k for of_test in parts for k in of_test], dtype=np.int64)
+        kept = np.array([k for of_template in parts for k in of_template], dtype=np.int64)
         return Conjunctions(
             self.seeds[np.asarray(columns, dtype=np.int64)],
             np.cumsum([0, *map(len, parts)], dtype=np.int64),
@@ -75,14 +75,14 @@ class Conjunctions:
 class Templates:
     """A list of templates, and the labels with which their features are conjoined.
 
-    tests: P templates; n_lexical: number L of columns of `Readings.lexical`; unigram_columns [U],
-    bigram_columns [B]: int32, templates conjoined with the label and with the label pair;
-    start_label: whether the first token of a sequence has the pair (start, y); value_seeds,
-    value_numbers: [V] uint64, of real-valued features, whose names are hashed as features with one
-    attribute.
+    conjunctions: of P templates; n_lexical: number L of columns of `Readings.lexical`;
+    unigram_columns [U], bigram_columns [B]: int32, templates conjoined with the label and with the
+    label pair; start_label: whether the first token of a sequence has the pair (start, y);
+    value_seeds, value_numbers: [V] uint64, of real-valued features, whose names are hashed as
+    features with one attribute.
     """
 
-    tests: Conjunctions
+    conjunctions: Conjunctions
     n_lexical: int
     unigram_columns: NDArray[np.int32]
     bigram_columns: NDArray[np.int32]
@@ -96,8 +96,10 @@ class Templates:
             np.flatnonzero(np.isin(columns, own)).astype(np.int32)
             for own in (self.unigram_columns, self.bigram_columns)
         )
-        tests = self.tests.select(columns)
-        return replace(self, tests=tests, unigram_columns=unigram, bigram_columns=bigram)
+        conjunctions = self.conjunctions.select(columns)
+        return replace(
+            self, conjunctions=conjunctions, unigram_columns=unigram, bigram_columns=bigram
+        )
 
     @cached_property
     def value_keys(self) -> Hashes:
@@ -110,7 +112,7 @@ class Templates:
     @cached_property
     def pairs(self) -> Conjunctions:
         """The B templates conjoined with the label pair."""
-        return self.tests.select(self.bigram_columns.tolist())
+        return self.conjunctions.select(self.bigram_columns.tolist())
 
     @cached_property
     def constant_pairs(self) -> Hashes | None:
@@ -126,15 +128,15 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
 
     seeds: [P] uint64; starts: [P + 1] int64, template p reads values[starts[p]:starts[p + 1]].
     """
-    from ..kernels.hashing import hash_tests
+    from ..kernels.hashing import hash_features
 
     nowhere, columns = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
-    tests = Conjunctions(seeds, starts, columns, nowhere, nowhere, n_edges=1)
+    conjunctions = Conjunctions(seeds, starts, columns, nowhere, nowhere, n_edges=1)
     # A sequence of one token with all values, each in a separate column.
     bounds, row = np.array([0, 1]), np.zeros(1, dtype=np.int32)
     token = Tokens(bounds, row, values[None], np.empty((1, 0), np.uint64))
     hashes: Hashes = np.empty(len(seeds), dtype=np.uint64)
-    hash_tests(token, tests.plan, hashes[None])
+    hash_features(token, conjunctions.plan, hashes[None])
     return hashes
 
 
@@ -173,12 +175,12 @@ class Readings(NamedTuple):
         """The values for kernels."""
         return Tokens(self.offsets, self.words, self.lexical, self.annotations)
 
-    def hash(self, tests: Conjunctions) -> Hashes:
+    def hash(self, conjunctions: Conjunctions) -> Hashes:
         """Hash features at every token: [N, P] uint64, 0 if a value is missing."""
-        from ..kernels.hashing import hash_tests
+        from ..kernels.hashing import hash_features
 
-        hashes = np.empty((self.n_tokens, len(tests.seeds)), dtype=np.uint64)
-        hash_tests(self.tokens, tests.plan, hashes)
+        hashes = np.empty((self.n_tokens, len(conjunctions.seeds)), dtype=np.uint64)
+        hash_features(self.tokens, conjunctions.plan, hashes)
         return hashes
 
     def sequences(self, first: int, last: int) -> "Readings":

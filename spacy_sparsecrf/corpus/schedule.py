@@ -75,21 +75,21 @@ class TemplateTree:
     def of(cls, corpus: EncodedCorpus, descents: list[FeatureAncestry]) -> "TemplateTree":
         """Number the features and parents of a corpus; features without ancestry have stage 0."""
         n_unigram = len(corpus.unigram_keys)
-        n_tests = n_unigram + len(corpus.bigram_keys)
-        stage = np.zeros(n_tests, np.int16)
+        n_features = n_unigram + len(corpus.bigram_keys)
+        stage = np.zeros(n_features, np.int16)
         rows, parents = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for descent in descents:
             parents_of = _number(corpus, descent.parents)
             for kind in descent.kinds:
                 keys = corpus.unigram_keys if kind == "u" else corpus.bigram_keys
-                test = find_keys(keys, descent.hashes)
-                known = test >= 0
-                test = test[known] + (0 if kind == "u" else n_unigram)
-                stage[test] = descent.stage
-                rows.append(np.repeat(test, descent.parents.shape[1]))
+                feature = find_keys(keys, descent.hashes)
+                known = feature >= 0
+                feature = feature[known] + (0 if kind == "u" else n_unigram)
+                stage[feature] = descent.stage
+                rows.append(np.repeat(feature, descent.parents.shape[1]))
                 parents.append(parents_of[known].ravel())
         row = np.concatenate(rows)
-        counts = np.bincount(row, minlength=n_tests)
+        counts = np.bincount(row, minlength=n_features)
         in_order = np.concatenate(parents)[np.argsort(row, kind="stable")]
         parent_ptr = np.append(0, np.cumsum(counts)).astype(np.int64)
         return cls(stage, parent_ptr, in_order.astype(np.int32), _counterparts(corpus))
@@ -121,18 +121,18 @@ class TemplateTree:
         feature * Y + label. active: [n] int64, feature * Y + y of weights that are not zero, with
         label y, or labels y' and y.
         """
-        n_tests = len(self.stage)
+        n_features = len(self.stage)
         own: Mask = self.stage == stage
         n_parents = np.diff(self.parent_ptr)
         if require == "none":
             return own, np.empty(0, np.int64)
-        test, label = np.divmod(active, n_labels)
-        others = self.counterpart[test].astype(np.int64) * n_labels + label
+        feature, label = np.divmod(active, n_labels)
+        others = self.counterpart[feature].astype(np.int64) * n_labels + label
         either = np.unique(np.concatenate((active, others)))
-        bounds = np.searchsorted(either, np.arange(n_tests + 1) * n_labels)
+        bounds = np.searchsorted(either, np.arange(n_features + 1) * n_labels)
         # All pairs of children and parents, then with all labels of the parents.
-        child = np.repeat(np.arange(n_tests), n_parents)
-        kept = own[child] & (self.parents < n_tests)
+        child = np.repeat(np.arange(n_features), n_parents)
+        kept = own[child] & (self.parents < n_features)
         child, parent = child[kept], self.parents[kept]
         n_found = bounds[parent + 1] - bounds[parent]
         first = np.repeat(bounds[parent] - (np.cumsum(n_found) - n_found), n_found)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 from ..kernels.layout import Scored, Search
-from .legal import Mask, Transitions, checked_mask
+from .transitions import Mask, Transitions, checked_mask
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-# Of a path with more illegal transitions, against one with fewer: e^-40 of the probability.
+# Of a path with more invalid transitions, against one with fewer: e^-40 of the probability.
 FAR = 40.0
 
 
@@ -26,8 +26,8 @@ FAR = 40.0
 class Chains:
     """Sequences whose path y has the score sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
-    The score is -inf where the path is not legal or not permitted. Every sequence has a path: one
-    whose permitted labels allow none that is legal is *soft*, illegal transitions cost it so much
+    The score is -inf where the path is not valid or not permitted. Every sequence has a path: one
+    whose permitted labels allow none that is valid is *soft*, invalid transitions cost it so much
     that there are as few as can be.
 
     offsets: [S + 1] int64; n_labels: Y; scores: [N, Yp] float64, padding -inf or not read;
@@ -148,7 +148,7 @@ def _opened(permitted: Mask) -> Mask:
 
 
 def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
-    """Find the sequences without a legal path, and let them have illegal transitions.
+    """Find the sequences without a valid path, and let them have invalid transitions.
 
     RETURNS: the cost of such a transition.
     """
@@ -156,7 +156,7 @@ def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
 
     transitions, n = chains.transitions, chains.n_labels
     possible = np.empty(len(chains.offsets) - 1, dtype=bool)
-    find_possible(chains.offsets, permitted, transitions.legal, transitions.ends, possible)
+    find_possible(chains.offsets, permitted, transitions.valid, transitions.ends, possible)
     if possible.all():
         return np.inf
     _warn(Warnings.SCW401.format(n=int((~possible).sum())))

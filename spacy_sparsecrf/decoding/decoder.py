@@ -14,7 +14,7 @@ from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, SharedPairs
 from ..model.model import CRFModel
 from .chains import Chains, SpanEvents, checked_permitted, constrain
-from .legal import Mask, Transitions
+from .transitions import Mask, Transitions
 
 if TYPE_CHECKING:
     from .rows import Entries, WordScores
@@ -41,24 +41,24 @@ class Decoder:
     """Applies a model to observations; serial, so that it is safe in forked processes.
 
     All results are of one distribution: p(y | x) of the model, restricted to sequences that
-    are legal and permitted, and renormalised over whole sequences, whatever the model's kind.
-    Where no such sequence is, what is permitted has as few illegal transitions as can be, with a
+    are valid and permitted, and renormalised over whole sequences, whatever the model's kind.
+    Where no such sequence is, what is permitted has as few invalid transitions as can be, with a
     warning. A Decoder may be used by several threads at once. Results depend neither on batches
     nor on what was decoded before.
 
     model: its labels and weights must not change.
-    legal: [Y + 1, Y + 1] bool, whether label b may follow label a, row Y: may begin a sequence,
+    valid: [Y + 1, Y + 1] bool, whether label b may follow label a, row Y: may begin a sequence,
         column Y: may end one; None: all.
     temperature: > 0, what all weights are divided by.
     RAISES: SparseCRFError for a mask of another shape, or one that leaves no sequences.
 
     In all methods, `source` are observations or readings of N tokens (readings are faster, as not
-    every test of every token is hashed), and `permitted` are the labels that tokens may get: [N, Y]
-    bool, or None: all. A mask of another shape raises SparseCRFError.
+    every feature of every token is hashed), and `permitted` are the labels that tokens may get: [N,
+    Y] bool, or None: all. A mask of another shape raises SparseCRFError.
     """
 
     def __init__(
-        self, model: CRFModel, legal: Mask | None = None, temperature: float = 1.0
+        self, model: CRFModel, valid: Mask | None = None, temperature: float = 1.0
     ) -> None:
         # Imports numba.
         from .rows import ModelRows, ValueScores
@@ -68,7 +68,7 @@ class Decoder:
         self._bounds = np.array(model.bounds, dtype=np.int64)
         self.n_labels = len(model.labels)
         self.padded = -(-model.n_outcomes // 8) * 8
-        self.transitions = Transitions.make(legal, self.n_labels, self.padded)
+        self.transitions = Transitions.make(valid, self.n_labels, self.padded)
         unigram, bigram = model.unigram, model.bigram
         if temperature != 1.0:
             unigram, bigram = (
@@ -110,7 +110,7 @@ class Decoder:
         return found
 
     def posterior(self, source: Source, permitted: Mask | None = None) -> Ints:
-        """Find the legal labels with the largest sum of marginals, argmax_y sum_t p(y_t | x).
+        """Find the valid labels with the largest sum of marginals, argmax_y sum_t p(y_t | x).
 
         They are most often right token by token. RETURNS: [N] int32 label ids.
         """
@@ -158,7 +158,7 @@ class Decoder:
     def log_probability(
         self, source: Source, labels: NDArray[np.int32], permitted: Mask | None = None
     ) -> Floats:
-        """Compute log p(y | x) of given labels, -inf where they are not legal or permitted.
+        """Compute log p(y | x) of given labels, -inf where they are not valid or permitted.
 
         labels: [N] int32 label ids. RETURNS: [S] float64, one a sequence.
         RAISES: SparseCRFError for another number of labels.
@@ -258,16 +258,16 @@ class Decoder:
         """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
         from ..kernels.indexing import number_rows
 
-        tests = self._bigram.find(_bigram_hashes(source))
-        distinct, counts = np.empty_like(tests), np.zeros(len(tests), dtype=np.int64)
-        context = np.empty(len(tests), dtype=np.int32)
-        slots = np.full(1 << (2 * len(tests)).bit_length(), -1, dtype=np.int32)
-        n = number_rows(slots, distinct, counts, 0, tests, context)
+        features = self._bigram.find(_bigram_hashes(source))
+        distinct, counts = np.empty_like(features), np.zeros(len(features), dtype=np.int64)
+        context = np.empty(len(features), dtype=np.int32)
+        slots = np.full(1 << (2 * len(features)).bit_length(), -1, dtype=np.int32)
+        n = number_rows(slots, distinct, counts, 0, features, context)
         return context, self._pair_scores(distinct[:n])
 
-    def _pair_scores(self, tests: "Entries") -> Floats:
-        """Scores of the label pairs of contexts: [C, Y + 1, Yp]. tests: [C, B], of `find`."""
-        scores = self._bigram.score(tests, (self.n_labels + 1) * self.padded)
+    def _pair_scores(self, features: "Entries") -> Floats:
+        """Scores of the label pairs of contexts: [C, Y + 1, Yp]. features: [C, B], of `find`."""
+        scores = self._bigram.score(features, (self.n_labels + 1) * self.padded)
         return scores.reshape(-1, self.n_labels + 1, self.padded)
 
     def _shared_pairs(self, source: Source) -> PairScores | None:
@@ -277,15 +277,15 @@ class Decoder:
                 none = np.zeros((1, self.n_labels + 1, self.padded))
                 self._constant = None, self._finish(none, prune=True, keep=True)
             return self._constant[1]
-        tests = source.templates.constant_pairs if isinstance(source, Readings) else None
-        if not isinstance(source, Readings) or tests is None:
+        features = source.templates.constant_pairs if isinstance(source, Readings) else None
+        if not isinstance(source, Readings) or features is None:
             return None
         templates, constant = source.templates, self._constant
         if constant is None or constant[0] is not templates:
             from .rows import dense_rows
 
             shape = 1, self.n_labels + 1, self.padded
-            _, weights = dense_rows(self._pair_weights, tests, self.padded, shape[1] * shape[2])
+            _, weights = dense_rows(self._pair_weights, features, self.padded, shape[1] * shape[2])
             pairs = weights.sum(axis=0).reshape(shape)
             if not templates.start_label:
                 pairs[:, self.n_labels] = 0.0
@@ -325,7 +325,7 @@ def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
 
 
 def _bigram_hashes(source: Source) -> NDArray[np.uint64]:
-    """Tests conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
+    """Features conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
     if isinstance(source, Observations):
         return source.bigram_hashes
     hashes = source.hash(source.templates.pairs)

@@ -1,6 +1,6 @@
 """Probabilities of labels, paths and runs of labels of chains.
 
-Imports numba. log Z, alpha and beta are sums over the paths that a chain has: those that are legal
+Imports numba. log Z, alpha and beta are sums over the paths that a chain has: those that are valid
 and permitted.
 """
 
@@ -49,10 +49,10 @@ def marginals(chains: Chains, found: Floats) -> None:
 
 
 def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
-    """Find the legal path with the largest sum of marginals.
+    """Find the valid path with the largest sum of marginals.
 
     found: [N, Y], of `marginals`; labels: [N], out. In soft sequences, first of all the path has
-    as few illegal transitions as can be.
+    as few invalid transitions as can be.
     """
     n, transitions = chains.n_labels, chains.transitions
     possible = chains.scores[:, :n] > -np.inf

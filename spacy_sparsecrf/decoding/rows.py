@@ -1,8 +1,8 @@
 """Scores of tokens from a model's weights: by hash, by value, and kept for words.
 
-`ModelRows` finds the weights of tests by their hashes, `ValueScores` multiplies those of
+`ModelRows` finds the weights of features by their hashes, `ValueScores` multiplies those of
 real-valued features, and `WordScores` keeps the sums of what a word alone decides, so that its
-tests are looked up once. Imports numba.
+features are looked up once. Imports numba.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from ..kernels.model_lookup import (
 from ..kernels.numba_support import bind
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
-from .legal import search_all
+from .transitions import search_all
 
 Entries: TypeAlias = NDArray[np.uint64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -44,9 +44,9 @@ KEPT_TOKENS = 2048  # of a sequence, for which a thread keeps workspaces
 
 
 class ModelRows:
-    """The rows of a weight table in a hash table: a row is a test that has weights.
+    """The rows of a weight table in a hash table: a row is a feature that has weights.
 
-    table: the weights, sorted by test; padded: Yp, the length of a row of scores. arrays: what
+    table: the weights, sorted by feature; padded: Yp, the length of a row of scores. arrays: what
     kernels take.
     """
 
@@ -58,23 +58,23 @@ class ModelRows:
         self.arrays = RowTable(*found, own, table.values.astype(np.float64))
 
     def find(self, hashes: NDArray[np.uint64]) -> Entries:
-        """Find the entries of tests: [N, P] uint64, 0 where the model has no weight.
+        """Find the entries of features: [N, P] uint64, 0 where the model has no weight.
 
-        hashes: [N, P] uint64, 0 = no test.
+        hashes: [N, P] uint64, 0 = no feature.
         """
         found = np.empty(hashes.shape, dtype=np.uint64)
         find_entries(hashes, self.arrays, found)
         return found
 
     def score(self, found: Entries, width: int) -> Floats:
-        """Sum the weights of tests at their places: [N, width]. found: [N, P], of `find`."""
+        """Sum the weights of features at their places: [N, width]. found: [N, P], of `find`."""
         scores = np.empty((len(found), width))
         add_rows(found, self.arrays, scores)
         return scores
 
 
 def dense_rows(table: WeightTable, keys: NDArray[np.uint64], padded: int, width: int) -> ValueTable:
-    """Find the tests that have weights: [R] int64, positions in keys; and these, [R, width].
+    """Find the features that have weights: [R] int64, positions in keys; and these, [R, width].
 
     padded: Yp; width: that, or (Y + 1) * Yp for pairs.
     """
@@ -118,12 +118,13 @@ class ValueScores:
 
 
 class WordScores:
-    """Scores of tokens, by sums of the tests that read one word only.
+    """Scores of tokens, by sums of the features that read one word only.
 
-    Such tests are taken together by the distance of the word: a token's scores are the sums that
-    are kept for the words around it, plus the tests of words outside the sequence, of several words
-    and of annotations. The order of summation does not depend on what is kept. Several threads may
-    score at once: arrays that one of them reads are added to, but for it nothing changes in them.
+    Such features are taken together by the distance of the word: a token's scores are the sums that
+    are kept for the words around it, plus the features of words outside the sequence, of several
+    words and of annotations. The order of summation does not depend on what is kept. Several
+    threads may score at once: arrays that one of them reads are added to, but for it nothing
+    changes in them.
 
     rows: the model's unigram weights; templates: what tokens are tested for; padded: length Yp
     of a row of scores; max_bytes: a batch with new words that would take more empties the table
@@ -134,11 +135,11 @@ class WordScores:
         self, rows: ModelRows, templates: Templates, padded: int, max_bytes: int = MAX_BYTES
     ) -> None:
         near, others = _by_distance(templates)
-        order = [p for tests in near.values() for p in tests] + others
+        order = [p for features in near.values() for p in features] + others
         self.templates = templates
         sizes = [0, *map(len, near.values()), len(others)]
         groups = WordGroups(np.array([*near], np.int64), np.cumsum(sizes, dtype=np.int64))
-        self._model = groups, templates.tests.select(order).plan, rows.arrays
+        self._model = groups, templates.conjunctions.select(order).plan, rows.arrays
         self._n_groups, self._shape = len(near), (len(order), padded)
         self._max_rows = max_bytes // (8 * padded)
         nothing = np.zeros((1, 1, padded)), np.zeros((1, padded)), np.zeros(padded)
@@ -188,10 +189,13 @@ class WordScores:
         """Workspaces for n tokens, and for scores; a thread keeps them unless they are large."""
         kept: tuple[LookupSpace, Floats] | None = getattr(self._workspaces, "kept", None)
         if kept is None or len(kept[1]) < n:
-            (n_tests, padded), size = self._shape, max(n, KEPT_TOKENS)
-            tests = np.empty((size, n_tests), dtype=np.uint64)
+            (n_features, padded), size = self._shape, max(n, KEPT_TOKENS)
+            features = np.empty((size, n_features), dtype=np.uint64)
             counts, context = np.empty(size, dtype=np.int64), np.zeros(size, dtype=np.int32)
-            kept = LookupSpace(tests, counts, context, np.empty(padded)), np.empty((size, padded))
+            kept = (
+                LookupSpace(features, counts, context, np.empty(padded)),
+                np.empty((size, padded)),
+            )
             if size == KEPT_TOKENS:
                 self._workspaces.kept = kept
         return kept
@@ -215,8 +219,8 @@ class WordScores:
             if n_rows > 1 and n_rows + len(new) * self._n_groups > self._max_rows:
                 known, n_rows = self._empty(n_words), 1
                 new = _unknown(readings, known)
-            known = self._with_room(known, n_rows, n_rows + len(new) * self._n_groups)
-            # Their tests read no annotations, and go over no boundary.
+            known = self._grown(known, n_rows, n_rows + len(new) * self._n_groups)
+            # Their features read no annotations, and go over no boundary.
             words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
             found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
             space, _ = self._space(len(new))
@@ -228,7 +232,7 @@ class WordScores:
             known.rows[new] = found
             return known
 
-    def _with_room(self, known: KeptSums, n_rows: int, most: int) -> KeptSums:
+    def _grown(self, known: KeptSums, n_rows: int, most: int) -> KeptSums:
         """Move to larger arrays, if the sums have not room for `most` rows."""
         if most <= len(known.sums):
             return known
@@ -251,17 +255,20 @@ def _unknown(readings: Readings, known: KeptSums) -> Ints:
 
 
 def _by_distance(templates: Templates) -> tuple[dict[int, list[int]], list[int]]:
-    """Divide the unigram tests into those of one word alone, by its distance, and all others."""
-    tests, annotated = templates.tests, templates.tests.columns >= templates.n_lexical
+    """Divide the unigram features into those of one word alone, by its distance, and all others."""
+    features, annotated = (
+        templates.conjunctions,
+        templates.conjunctions.columns >= templates.n_lexical,
+    )
     near: dict[int, list[int]] = {}
     others: list[int] = []
     for p in templates.unigram_columns.tolist():
-        parts = slice(tests.part_ptr[p], tests.part_ptr[p + 1])
-        offsets = set(tests.part_offsets[parts].tolist())
-        anchored = tests.part_anchors[parts].any()
+        parts = slice(features.part_ptr[p], features.part_ptr[p + 1])
+        offsets = set(features.part_offsets[parts].tolist())
+        anchored = features.part_anchors[parts].any()
         if len(offsets) > 1 or anchored or annotated[parts].any():
             others.append(p)
         else:
-            # A test without parts is the same for every word; the word at 0 is always there.
+            # A feature without parts is the same for every word; the word at 0 is always there.
             near.setdefault(offsets.pop() if offsets else 0, []).append(p)
     return near, others

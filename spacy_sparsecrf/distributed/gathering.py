@@ -9,7 +9,14 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
-from ..corpus.index import Index, Tests, build_index, merged_rows, merged_tests, without_sequences
+from ..corpus.index import (
+    FeatureCounts,
+    Index,
+    build_index,
+    merged_features,
+    merged_rows,
+    without_sequences,
+)
 from ..corpus.numbering import Hashes, Ints, Longs
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
@@ -25,7 +32,7 @@ from ..progress import progress
 from .training import BEGINNING, TrainingPartition
 from .worker import Brief, EncodingPlan, Survey, Worker
 
-# Tests of all workers whose hashes are merged at once.
+# Features of all workers whose hashes are merged at once.
 _MERGED = 1 << 24
 # Tokens of a shard, at most, on average: few shards cost less.
 _SHARD_TOKENS = 1 << 17
@@ -137,8 +144,8 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
     bounds = list(pairwise(n_shards * i // n for i in range(n + 1)))
     with progress("Encoding corpus"):
-        given = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
-        loaded = pool.ask("load", given, keep=True)
+        args = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
+        loaded = pool.ask("load", args, keep=True)
     found.labels = loaded[0][0]
     found.n_missing = sum(n_missing for _, n_missing in loaded)
     if found.n_missing < found.n_tokens:
@@ -153,19 +160,19 @@ def _index(
     """The index of the whole corpus, and of each file the contexts of its rows.
 
     runs: files that workers have surveyed.
-    Tests are merged by ranges of their hashes, so that few are held that are left out.
+    Features are merged by ranges of their hashes, so that few are held that are left out.
     """
-    n_tests = sum(survey.n_tests for survey in surveys)
-    n_ranges = 1 + n_tests // _MERGED
+    n_features = sum(survey.n_features for survey in surveys)
+    n_ranges = 1 + n_features // _MERGED
     bounds = [2**64 * i // n_ranges for i in range(n_ranges + 1)]
-    ranges: list[Tests] = []
+    ranges: list[FeatureCounts] = []
     for low, high in pairwise(bounds):
-        of_workers = pool.ask("tests", [(*run, low, high - 1) for run in runs])
-        ranges.append(merged_tests(of_workers, min_freq))
-    tests = Tests(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
+        of_workers = pool.ask("features", [(*run, low, high - 1) for run in runs])
+        ranges.append(merged_features(of_workers, min_freq))
+    features = FeatureCounts(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
     rows = [of_file for survey in surveys for of_file in survey.rows]
     whole, numbers = merged_rows([of_file for of_file in rows if of_file is not None])
-    index, context = build_index(tests, whole, min_freq)
+    index, context = build_index(features, whole, min_freq)
     if min_freq > 1 and not (len(index.unigram_keys) or len(index.bigram_keys)):
         n_tokens = int(whole.counts.sum())
         raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))

@@ -110,10 +110,10 @@ class _ShardLoss:
         self.number = number
         contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(np.unique(corpus.context))
         pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
-        tests = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
-        own = with_distinct_contexts(reduced(corpus, tests))
+        features = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
+        own = with_distinct_contexts(reduced(corpus, features))
         whole = Part(corpus, problem.n_labels)
-        self.part = ReducedPart(own, problem.n_labels, whole, tests)
+        self.part = ReducedPart(own, problem.n_labels, whole, features)
         self.loss = problem.loss(own, workers, _OF_SHARD)
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
@@ -206,23 +206,23 @@ class ShardLosses:
 
         return self._summed(sums)
 
-    def gradient(self, *given: Any) -> Partials:
+    def gradient(self, *args: Any) -> Partials:
         """The gradient [K] where other weights, all of them ours, were evaluated last.
 
-        given: number and coordinates [K] of a working set, of the last, and weights of the last. No
+        args: number and coordinates [K] of a working set, of the last, and weights of the last. No
         shard is evaluated once more.
         """
-        own, last, theta = given[:2], given[2:4], given[4]
+        own, last, theta = args[:2], args[2:4], args[4]
         before, all_of = self._weights(*last), self._weights(*own)
         gradients = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
         return self._scattered(all_of, gradients, len(own[1]))
 
-    def curvature(self, *given: Any) -> Partials:
+    def curvature(self, *args: Any) -> Partials:
         """The value [K] whose positive part is `WorkingLoss.curvature`.
 
-        given: number and coordinates [K] of a working set, and what `gradient` was given last.
+        args: number and coordinates [K] of a working set, and what `gradient` was given last.
         """
-        own, more, last, theta = given[:2], given[2:4], given[4:6], given[6]
+        own, more, last, theta = args[:2], args[2:4], args[4:6], args[6]
         before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
         curvatures = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
         return self._scattered(all_of, curvatures, len(own[1]))
@@ -276,13 +276,13 @@ class Partition(NamedTuple):
     shard_ptr: Longs
     bounds: list[tuple[int, int]]
 
-    def ask(self, method: str, *given: Any, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, *args: Any, keep: bool = False) -> list[Any]:
         """Ask all workers for the same; see `WorkerPool.ask`."""
-        return self.pool.ask(method, [given] * len(self.pool), keep=keep)
+        return self.pool.ask(method, [args] * len(self.pool), keep=keep)
 
-    def summed(self, method: str, *given: Any) -> Floats:
+    def summed(self, method: str, *args: Any) -> Floats:
         """Add the workers' sums over the tree; there is one, as some shard has gold labels."""
-        sums = sum_over_tree(chain.from_iterable(self.ask(method, *given)))
+        sums = sum_over_tree(chain.from_iterable(self.ask(method, *args)))
         assert sums is not None
         return sums
 
@@ -301,7 +301,7 @@ class PartitionedWorkingLoss(OffsetLoss):
         # A number that no other working set has, by which workers know it.
         self.named = next(loss.numbers), loss.partition.pool.share(coordinates)
 
-    def given(self, weights: Floats) -> tuple[Any, ...]:
+    def args(self, weights: Floats) -> tuple[Any, ...]:
         """The arguments that send weights [K] of the model to workers."""
         return *self.named, self._loss.partition.pool.share(weights)
 
@@ -315,15 +315,15 @@ class PartitionedWorkingLoss(OffsetLoss):
 
         RETURNS: the sum of what they yield, and n, the shards that have anything to learn from.
         """
-        given = self.coordinates, visit
-        shared = map(self._loss.partition.pool.share, given)
+        args = self.coordinates, visit
+        shared = map(self._loss.partition.pool.share, args)
         return self._loss.partition.summed("mix", *shared), self._loss.n_present
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
         self._loss.evaluated = self, self, weights
-        sums = self._loss.partition.summed("evaluate", *self.given(weights))
+        sums = self._loss.partition.summed("evaluate", *self.args(weights))
         if not np.isfinite(sums[-1]):
             return np.inf, np.zeros_like(theta)
         return float(sums[-1]), sums[:-1]
@@ -332,14 +332,14 @@ class PartitionedWorkingLoss(OffsetLoss):
         """The gradient where other weights of the model, all of them ours, were evaluated last."""
         loss = self._loss
         loss.evaluated = self, last, weights
-        return loss.partition.summed("gradient", *self.named, *last.given(weights))
+        return loss.partition.summed("gradient", *self.named, *last.args(weights))
 
     def curvature(self, gradient: Floats) -> Floats:
         """About the diagonal of the Hessian where a gradient with all our weights was taken."""
         assert self._loss.evaluated is not None
         more, last, weights = self._loss.evaluated
-        given = *self.named, *more.named, *last.given(weights)
-        return np.maximum(self._loss.partition.summed("curvature", *given), 0.0)
+        args = *self.named, *more.named, *last.args(weights)
+        return np.maximum(self._loss.partition.summed("curvature", *args), 0.0)
 
 
 class PartitionedLoss:
@@ -394,7 +394,7 @@ class PartitionedLoss:
         """
         share = threshold * _ROUNDED / (len(self.partition.shard_ptr) - 1)
         weights = working.model_weights(theta)
-        found = self.partition.ask("candidates", *working.given(weights), share)
+        found = self.partition.ask("candidates", *working.args(weights), share)
         wanted = distinct(np.concatenate([working.coordinates, *found]))
         gradient = self.restrict(wanted).gradient_at(working, weights)
         beyond = np.abs(gradient) > threshold

@@ -16,7 +16,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from .. import progress
 from ..errors import Errors, SparseCRFError
-from ..parallel import Given
+from ..parallel import Args
 
 logger = logging.getLogger("spacy")
 
@@ -54,10 +54,10 @@ class _Actor:
     def begin(self) -> None:
         """Return once the actor has started."""
 
-    def call(self, method: str, *given: Any) -> "TimedResult":
+    def call(self, method: str, *args: Any) -> "TimedResult":
         """Call a method."""
         begin = time.perf_counter()
-        found = getattr(self._worker, method)(*given)
+        found = getattr(self._worker, method)(*args)
         return TimedResult(found, time.perf_counter() - begin, _peak_mb())
 
 
@@ -84,7 +84,7 @@ class RayWorkerPool:
         self._used = [(0.0, 0.0)] * on.num_workers
         self._reported = time.monotonic()
         # Calls that a new worker repeats: methods, and the arguments of each worker.
-        self._kept: list[tuple[str, list[Given]]] = []
+        self._kept: list[tuple[str, list[Args]]] = []
         with _quiet():
             is_own = _connect(on)
             # On a cluster of our own nothing else runs, and there is room for another component.
@@ -104,10 +104,10 @@ class RayWorkerPool:
         actor = ray.remote(num_cpus=self._n_cpus, max_restarts=0)(_Actor)
         return actor.remote(self._make)
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
         """See `WorkerPool.ask`."""
         with _quiet():
-            pending = [self._call(i, method, given) for i, given in enumerate(each)]
+            pending = [self._call(i, method, args) for i, args in enumerate(each)]
             results = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
         if keep:
             self._kept.append((method, list(each)))
@@ -133,10 +133,10 @@ class RayWorkerPool:
             logger.debug("worker %d computed for %.1f s, and held %.0f MB", i, spent, peak)
         self._used, self._reported = [(0.0, peak) for peak in peaks], now
 
-    def _call(self, i: int, method: str, given: Given) -> Any:
-        return self._actors[i].call.remote(method, *given)
+    def _call(self, i: int, method: str, args: Args) -> Any:
+        return self._actors[i].call.remote(method, *args)
 
-    def _result(self, i: int, method: str, given: Given, pending: Any) -> TimedResult:
+    def _result(self, i: int, method: str, args: Args, pending: Any) -> TimedResult:
         """Return the result of worker i; a lost worker is replaced."""
         while True:
             try:
@@ -144,7 +144,7 @@ class RayWorkerPool:
                 return found
             except RayActorError as error:
                 self._replace(i, error)
-                pending = self._call(i, method, given)
+                pending = self._call(i, method, args)
             except RayTaskError as error:
                 raise error.cause from None
             except RayError as error:

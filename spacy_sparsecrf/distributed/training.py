@@ -63,12 +63,12 @@ class WorkerShard:
         """Sum the results of a pass over each shard; see `Pass.over`."""
         return self._losses.visit(coordinates, begun.over)
 
-    def warm_start(self, penalty: ElasticNet, *given: Any) -> tuple[Longs, Floats]:
+    def warm_start(self, penalty: ElasticNet, *args: Any) -> tuple[Longs, Floats]:
         """First weights, learnt from the beginning of the corpus; see `run.warm_start`."""
         assert self.beginning is not None
         corpus = self._problem.corpus(self.beginning)
         loss = self._problem.loss(corpus, self.workers)
-        return warm_start(loss, penalty, *given)
+        return warm_start(loss, penalty, *args)
 
 
 def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
@@ -83,9 +83,9 @@ def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
 class PartitionedRun(Run):
     """A run on the sequences of the workers of a pool."""
 
-    def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
+    def _first_weights(self, *args: Any) -> tuple[Longs, Floats]:
         loss: Any = self.loss
-        found: tuple[Longs, Floats] = loss.partition.pool.ask("warm_start", [given])[0]
+        found: tuple[Longs, Floats] = loss.partition.pool.ask("warm_start", [args])[0]
         return found
 
 
@@ -96,10 +96,10 @@ class PartitionedTraining(Training):
     """
 
     def __init__(
-        self, corpus: EncodedCorpus, *given: Any, partition: Partition, **options: Any
+        self, corpus: EncodedCorpus, *args: Any, partition: Partition, **options: Any
     ) -> None:
         self.partition = partition
-        super().__init__(corpus, *given, **options)
+        super().__init__(corpus, *args, **options)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         corpus, n, problem = self._corpus, len(self._labels), self._problem
@@ -111,9 +111,9 @@ class PartitionedTraining(Training):
         loss: Any = PartitionedLoss(self.partition, present, n_potential, self._origin)
         run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver)
         run.n_sequences = self.n_sequences
-        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        # What working weights take is not known before they are; tests are the rest.
-        self.size = Size(n_tests, n_potential, None, corpus.unigram_keys.nbytes)
+        n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        # What working weights take is not known before they are; features are the rest.
+        self.size = Size(n_features, n_potential, None, corpus.unigram_keys.nbytes)
         return [run]
 
     @property

@@ -52,7 +52,7 @@ class Survey:
 
     lengths: of each file the tokens [S] of its sequences; rows: of each file its distinct rows of
     features of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
-    coverage: what features have read; n_tests: distinct features of files; start_label: see
+    coverage: what features have read; n_features: distinct features of files; start_label: see
     `EncodedCorpus`.
     """
 
@@ -61,7 +61,7 @@ class Survey:
     labels: list[str] = field(default_factory=list)
     compiled: EncodedExamples = field(default_factory=EncodedExamples)
     coverage: Coverage = field(default_factory=Coverage)
-    n_tests: int = 0
+    n_features: int = 0
     start_label: bool = True
 
 
@@ -108,7 +108,7 @@ class Worker(WorkerShard):
                 survey.lengths.append(lengths)
                 survey.rows.append(None if part is None else part.rows)
                 if part is not None:
-                    survey.n_tests += len(part.tests.keys)
+                    survey.n_features += len(part.features.keys)
                     survey.start_label = part.start_label
         survey.labels = self._label_ids.names
         return survey
@@ -122,7 +122,7 @@ class Worker(WorkerShard):
         self._files[number] = _File(part, record)
         return found
 
-    def tests(self, first: int, last: int, low: int, high: int) -> index.Tests:
+    def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
         """The features of the files first:last whose hashes are low:high, both included.
 
         Files of a worker that was lost after its survey are read here.
@@ -131,8 +131,8 @@ class Worker(WorkerShard):
             if number not in self._files:
                 self._read(number)
         parts = [(number, self._files[number].part) for number in range(first, last)]
-        tests = [part.tests.of_part(number) for number, part in parts if part is not None]
-        return index.merged_tests([own.between(low, high) for own in tests])
+        features = [part.features.of_part(number) for number, part in parts if part is not None]
+        return index.merged_features([own.between(low, high) for own in features])
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
         """The sequences first:last of the whole corpus; missing files are read."""

@@ -1,1 +1,1 @@
-"""Doc -> observation tests."""
+"""Doc -> observation features."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
 from ..errors import Errors
-from ..schema import SchemaField, check, check_distinct, check_json, parse, told
+from ..schema import SchemaField, check, check_distinct, check_json, parse, reported_as
 
 _FORMAT = 1
 _BITS = frozenset("01")
@@ -53,7 +53,7 @@ class WordClasses:
         self.hashes, self.codes, self.n_lower = hashes, codes, n_lower
         self.classes = tuple(classes)
         self.are_paths = are_paths
-        # Several tests read the class of a word one after the other.
+        # Several features read the class of a word one after the other.
         self._last = ("", 0)
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class WordClasses:
     def pruned(self, kept: Mapping[int, set[str]]) -> "WordClasses":
         """Forget the classes of which no value is kept.
 
-        kept: by number of bits, 0 for whole classes, the values that tests need.
+        kept: by number of bits, 0 for whole classes, the values that features need.
         RETURNS: classes that give each word a class with the same values among those kept.
         """
         lives = [
@@ -187,7 +187,7 @@ def pack(lists: Mapping[str, WordClasses]) -> bytes:
 
 def unpack(data: bytes) -> dict[str, WordClasses]:
     """Read what `pack` wrote. RAISES: SparseCRFError for anything else."""
-    with told(Errors.SC148):
+    with reported_as(Errors.SC148):
         at = data.index(b"\n") + 1
         head = parse(data[:at])
         check_json(head, {"format": int, "lists": dict}, "it")
@@ -219,14 +219,14 @@ def _unpack(head: Any, data: bytes, at: int) -> tuple[WordClasses, int]:
 def values_by_list(
     parts: Iterable[tuple[str, Any]], reads: Mapping[str, tuple[str, int]]
 ) -> dict[str, dict[int, set[str]]]:
-    """The values of word classes that tests read, by list and by number of bits.
+    """The values of word classes that features read, by list and by number of bits.
 
-    parts: tests as they are written in names, and the values that they read; reads: list and
-    number of bits of each test that reads one.
+    parts: attributes as they are written in names, and the values that they read; reads: list and
+    number of bits of each attribute that reads one.
     """
     found: dict[str, dict[int, set[str]]] = {name: {} for name, _ in reads.values()}
-    for test, value in parts:
-        if test in reads and isinstance(value, str):
-            name, bits = reads[test]
+    for attribute, value in parts:
+        if attribute in reads and isinstance(value, str):
+            name, bits = reads[attribute]
             found[name].setdefault(bits, set()).add(value)
     return found

@@ -112,12 +112,12 @@ class PlanFeaturizer(ABC):
     def observe(self, readings: Sequence[Readings]) -> Observations:
         """Hash the features of what `readings` returned."""
         templates = readings[0].templates if readings else self.plan.first_templates
-        hashes = [np.empty((0, len(templates.tests.seeds)), dtype=np.uint64)]
+        hashes = [np.empty((0, len(templates.conjunctions.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
         values = [np.empty((0, len(templates.value_seeds)), dtype=np.float32)]
         for of_vocab in readings:
             values.append(of_vocab.values)
-            hashes.append(of_vocab.hash(templates.tests))
+            hashes.append(of_vocab.hash(templates.conjunctions))
             offsets.append(offsets[-1][-1] + of_vocab.offsets[1:])
         return Observations(
             hashes=np.concatenate(hashes),
@@ -178,7 +178,7 @@ class PlanFeaturizer(ABC):
 class Featurizer(PlanFeaturizer):
     """Hashes the features of templates at each token of Docs.
 
-    A hash depends on the canonical text of the template's tests and on the strings that they
+    A hash depends on the canonical text of the template's attributes and on the strings that they
     read: neither on the template's kind and position, nor on process, machine or vocab. Only
     `norm`, `like_num` and annotations depend on the language and on earlier pipes.
 
@@ -335,13 +335,13 @@ class Featurizer(PlanFeaturizer):
     def pruned_classes(self, parts: Iterable[tuple[str, Any]]) -> dict[str, WordClasses]:
         """The word classes to be saved, of which those with the setting `prune` are pruned.
 
-        parts: tests of active weights as they are written in names, and the values that they read.
+        parts: attributes of active weights as in names, and the values that they read.
         """
-        tests = {test for template in self.parsed for test in template.tests}
+        attributes = {attribute for template in self.parsed for attribute in template.attributes}
         reads = {
-            str(test): (test.read.argument, test.read.length)
-            for test in tests
-            if test.read.name == CLUSTER
+            str(attribute): (attribute.read.argument, attribute.read.length)
+            for attribute in attributes
+            if attribute.read.name == CLUSTER
         }
         kept = values_by_list(parts, reads)
         return {
@@ -364,10 +364,10 @@ class Featurizer(PlanFeaturizer):
         return super().readings(docs, sequences)
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
-        readings, tests = super()._read(docs, sequences), self.plan.values
-        if not tests:
+        readings, attributes = super()._read(docs, sequences), self.plan.values
+        if not attributes:
             return readings
-        reals = read_values(tests, docs, readings.offsets, self._vector_width)
+        reals = read_values(attributes, docs, readings.offsets, self._vector_width)
         return readings._replace(values=reals)
 
     def _lexemes(self, vocab: Vocab) -> "LexemeTable":

@@ -1,6 +1,6 @@
-"""Names of tests: which values of which tokens were hashed.
+"""Names of features: which values of which tokens were hashed.
 
-Tests are named by their cell among hashes: at which token, in which column they were on. The
+Features are named by their cell among hashes: at which token, in which column they were on. The
 numbers of attributes that are read in Python stand for values that only their Docs knew:
 `TokenValues` remembers them.
 """
@@ -21,7 +21,7 @@ from ..corpus.readings import Hashes, Longs, Readings, hash_values
 from ..model.names import (
     ALWAYS,
     Outside,
-    read_test,
+    read_feature,
     write_name,
     write_value,
 )
@@ -39,10 +39,10 @@ def hash_names(names: Sequence[str]) -> Hashes:
 
     RAISES: ValueError for a malformed name.
     """
-    tests = [read_test(name) for name in names]
-    seeds = np.array([seed_of(test.key) for test in tests], dtype=np.uint64)
-    starts = np.cumsum([0, *(len(test.values) for test in tests)], dtype=np.int64)
-    values = [_number(value) for test in tests for value in test.values]
+    features = [read_feature(name) for name in names]
+    seeds = np.array([seed_of(feature.key) for feature in features], dtype=np.uint64)
+    starts = np.cumsum([0, *(len(feature.values) for feature in features)], dtype=np.int64)
+    values = [_number(value) for feature in features for value in feature.values]
     return hash_values(seeds, starts, np.array(values, dtype=np.uint64))
 
 
@@ -57,7 +57,7 @@ def _number(value: NamedValue) -> int:
 
 
 def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
-    """The keys (see `NamedTest`) of templates or patterns that are conjoined with the label (u) and
+    """The keys (see `NamedFeature`) of templates or patterns conjoined with the label (u) and
     with the pair of labels (b); None for features of another kind.
 
     RAISES: SparseCRFError for patterns that cannot be read.
@@ -69,7 +69,7 @@ def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
     }
 
 
-def constant_tests(features: Any) -> frozenset[int]:
+def constant_features(features: Any) -> frozenset[int]:
     """Hashes of the features that read nothing: they are on at every token.
 
     RAISES: SparseCRFError for patterns that cannot be read.
@@ -144,7 +144,7 @@ class CellNames:
 
     def names(self, readings: Readings, p: int, at: Longs) -> list[str | None]:
         """Name the features of column p at tokens [n]; None where a value is unknown, or other."""
-        parts = range(*readings.templates.tests.part_ptr[p : p + 2])
+        parts = range(*readings.templates.conjunctions.part_ptr[p : p + 2])
         texts = [self._read(readings, p, k, at) for k in parts]
         form = self._form(readings, p)
         values = zip(*texts, strict=True) if texts else repeat((), len(at))
@@ -152,19 +152,19 @@ class CellNames:
 
     def _read(self, readings: Readings, p: int, k: int, tokens: Longs) -> list[str | None]:
         """Return the texts in names of what part k of feature p reads at tokens [n]."""
-        tests, n_lexical = readings.templates.tests, readings.templates.n_lexical
+        conjunctions, n_lexical = readings.templates.conjunctions, readings.templates.n_lexical
         s = np.searchsorted(readings.offsets, tokens, side="right")
         first, last = readings.offsets[s - 1], readings.offsets[s]
-        at = (tokens, first, last)[tests.part_anchors[k]] + tests.part_offsets[k]
+        at = (tokens, first, last)[conjunctions.part_anchors[k]] + conjunctions.part_offsets[k]
         outside = np.minimum(0, at - first) + np.maximum(0, at - last + 1)
-        outside = np.clip(outside, -tests.n_edges, tests.n_edges)
+        outside = np.clip(outside, -conjunctions.n_edges, conjunctions.n_edges)
         at = np.clip(at, first, last - 1)
-        column = int(tests.columns[k])
+        column = int(conjunctions.columns[k])
         if column < n_lexical:
             inside = readings.lexical[readings.words[at], column]
         else:
             inside = readings.annotations[at, column - n_lexical]
-        edges = tests.part_edges[k][(outside > 0).astype(np.int64), np.abs(outside) - 1]
+        edges = conjunctions.part_edges[k][(outside > 0).astype(np.int64), np.abs(outside) - 1]
         numbers = np.where(outside == 0, inside, edges).tolist()
         known = self._texts.setdefault(column, {})
         is_class = column < n_lexical and isinstance(self._readers[column][0], ClassReader)
@@ -172,7 +172,7 @@ class CellNames:
             if number not in known:
                 try:
                     if outside[i]:
-                        value = self._outside(p, k - int(tests.part_ptr[p]), int(outside[i]))
+                        value = self._outside(p, k - int(conjunctions.part_ptr[p]), int(outside[i]))
                     else:
                         value = self._inside(readings, int(at[i]), column)
                     same = _number(value) == number
@@ -184,8 +184,10 @@ class CellNames:
 
     def _form(self, readings: Readings, p: int) -> str:
         """The names of features of column p, with %s for values."""
-        template = self._templates[int(readings.templates.tests.seeds[p])]
-        return write_name((str(test).replace("%", "%%"), "%s") for test in template.tests)
+        template = self._templates[int(readings.templates.conjunctions.seeds[p])]
+        return write_name(
+            (str(attribute).replace("%", "%%"), "%s") for attribute in template.attributes
+        )
 
     def _write(self, value: Value | Outside) -> str:
         return write_value(value)
@@ -208,7 +210,7 @@ class CellNames:
     def _text(self, reader: Any, text: str) -> Value:
         """The value of a word for one of the readers that give one."""
         value = reader(text)
-        assert isinstance(value, str | int)  # Where there is none, no test was on.
+        assert isinstance(value, str | int)  # Where there is none, no feature was on.
         return value
 
     def _stored(self, readings: Readings, at: int, column: int) -> Value:
@@ -319,7 +321,7 @@ class NameRecord:
         """Name features.
 
         keys: [n] hashes.
-        RETURNS: names by hash. Tests that did not occur are left out, as are those whose name
+        RETURNS: names by hash. Features that did not occur are left out, as are those whose name
             would not hash to them.
         """
         wanted = np.array([k for k in keys.tolist() if k not in self._nameless], dtype=np.uint64)
@@ -345,18 +347,18 @@ class NameRecord:
             if not is_open.any():
                 break
             readings = kept.restore(self._lexical[kept.readings.lexicon])
-            hashes = readings.hash(readings.templates.tests)
+            hashes = readings.hash(readings.templates.conjunctions)
             positions = np.empty(hashes.size, dtype=np.int32)
             lookup(slots, wanted, hashes.reshape(-1), positions)
             # As in a corpus in files, no indexing by 32 bits where there is much of it.
             cells = np.flatnonzero(np.take(is_open, positions))
-            tests, first = np.unique(positions[cells], return_index=True)
-            is_open[tests] = False
+            features, first = np.unique(positions[cells], return_index=True)
+            is_open[features] = False
             if id(kept.vocab) not in namers:
                 make = self._features.names_of_cells or CellNames
                 namers[id(kept.vocab)] = make(self._features, kept.vocab, self._tokens)
             tokens, columns = np.divmod(cells[first], hashes.shape[1])
             for p in np.unique(columns).tolist():
                 own = columns == p
-                texts[tests[own]] = namers[id(kept.vocab)].names(readings, p, tokens[own])
+                texts[features[own]] = namers[id(kept.vocab)].names(readings, p, tokens[own])
         return texts

@@ -105,8 +105,8 @@ class Cursor:
         at = self.at if at is None else at
         match = _TOKEN.match(self.text, at)
         found = repr(match.group()) if match else "the end of the template"
-        told = {"position": at + 1, "expected": expected, "found": found}
-        raise SparseCRFError(Errors.SC101.format(number=self.number, template=self.text, **told))
+        values = {"position": at + 1, "expected": expected, "found": found}
+        raise SparseCRFError(Errors.SC101.format(number=self.number, template=self.text, **values))
 
     def _skip_blanks(self) -> None:
         match = _BLANKS.match(self.text, self.at)

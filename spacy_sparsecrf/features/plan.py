@@ -18,12 +18,12 @@ from ..errors import Errors, SparseCRFError
 from ..model.names import write_name
 from . import attributes
 from .parsing import Read
-from .templates import Template, TokenTest
+from .templates import PlacedAttribute, Template
 
 # From where an offset counts, see `Conjunctions`.
 FROM_TOKEN, FROM_FIRST, FROM_END = range(3)
 _EVERYWHERE = ("norm", "glued")  # annotations that every Doc has
-MOST_TESTS = 2048  # of a template at one token
+MOST_FEATURES = 2048  # of a template at one token
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class TemplatePlan:
     columns. An attribute with several values has several columns.
     token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
     first: of attributes, the position of the first template that reads it.
-    owners: [P] int32, position of the template of each test, among those that are hashed.
-    values: tests that are not hashed: they read numbers, see `tokens.read_values`; of each number,
+    owners: [P] int32, position of the template of each conjunction, among those that are hashed.
+    values: attributes that are numbers and not hashed, see `tokens.read_values`; of each number,
     value_owners: the position of its template, among all; value_names: its name.
     """
 
@@ -48,7 +48,7 @@ class TemplatePlan:
     first: dict[Read, int]
     owners: NDArray[np.int32]
     templates: Templates
-    values: tuple[TokenTest, ...] = ()
+    values: tuple[PlacedAttribute, ...] = ()
     value_owners: tuple[int, ...] = ()
     value_names: tuple[str, ...] = ()
 
@@ -78,18 +78,18 @@ class TemplatePlan:
 
     @cached_property
     def first_templates(self) -> Templates:
-        """The tests of a first model, which read nothing of it; all, where none reads any."""
+        """The features of a first-stage model, which read no prediction; all, where none does."""
         if not self.stacked:
             return self.templates
-        tests, n_lexical = self.templates.tests, self.templates.n_lexical
-        reads_it = np.isin(tests.columns, [n_lexical + c for c in self.stacked.values()])
-        ends = zip(tests.part_ptr, tests.part_ptr[1:], strict=False)
+        conjunctions, n_lexical = self.templates.conjunctions, self.templates.n_lexical
+        reads_it = np.isin(conjunctions.columns, [n_lexical + c for c in self.stacked.values()])
+        ends = zip(conjunctions.part_ptr, conjunctions.part_ptr[1:], strict=False)
         kept = [p for p, (begin, end) in enumerate(ends) if not reads_it[begin:end].any()]
         return self.templates.select(kept)
 
 
 class Placed(Protocol):
-    """A test: where `absolute`, its offset is a place, 1 the first of the sequence, -1 the last."""
+    """An attribute of a token; `absolute`: offset 1 is the first of the sequence, -1 the last."""
 
     @property
     def offset(self) -> int:
@@ -108,22 +108,22 @@ def make_plan(
 ) -> TemplatePlan:
     """Lay templates out as arrays.
 
-    A template of attributes that have several values at a token is as many tests, for all
-    combinations; they share a seed, so that a value gives the same test in every column.
+    A template of attributes that have several values at a token is as many conjunctions, for all
+    combinations; they share a seed, so that a value gives the same feature in every column.
 
     start_label: see `Templates`; vector_width: number of dimensions of vectors; boundaries:
     how many distances from a sequence are distinguished, None for all.
-    RAISES: SparseCRFError for a template of too many tests.
+    RAISES: SparseCRFError for a template of too many conjunctions.
     """
     first: dict[Read, int] = {}
     for template in templates:
-        for test in template.tests:
-            first.setdefault(test.read, template.number - 1)
-    real = {t: template.tests[0] for t, template in enumerate(templates) if template.is_real}
+        for placed in template.attributes:
+            first.setdefault(placed.read, template.number - 1)
+    real = {t: template.attributes[0] for t, template in enumerate(templates) if template.is_real}
     numbers = [
-        (t, str(test), f"d{i}")
-        for t, test in real.items()
-        for i in range(_width(test.read, vector_width))
+        (t, str(placed), f"d{i}")
+        for t, placed in real.items()
+        for i in range(_width(placed.read, vector_width))
     ]
     reads = [read for read in first if not read.is_real]
     words = tuple(
@@ -140,7 +140,7 @@ def make_plan(
     hashed = [template for template in templates if not template.is_real]
     conjunctions, owners = _conjoin_templates(hashed, columns, boundaries)
     kinds = [hashed[i].kinds for i in owners]
-    seeds = np.array([seed_of(test) for _, test, _ in numbers], dtype=np.uint64)
+    seeds = np.array([seed_of(placed) for _, placed, _ in numbers], dtype=np.uint64)
     ids = np.array([get_string_id(value) for *_, value in numbers], dtype=np.uint64)
     return TemplatePlan(
         words=words,
@@ -152,7 +152,7 @@ def make_plan(
         templates=Templates(conjunctions, n_lexical, *by_kind(kinds), start_label, seeds, ids),
         values=tuple(real.values()),
         value_owners=tuple(t for t, _, _ in numbers),
-        value_names=tuple(write_name([(test, value)]) for _, test, value in numbers),
+        value_names=tuple(write_name([(placed, value)]) for _, placed, value in numbers),
     )
 
 
@@ -187,39 +187,39 @@ def _width(read: Read, vector_width: int) -> int:
 def _conjoin_templates(
     templates: Sequence[Template], columns: dict[Read, list[int]], boundaries: int | None
 ) -> tuple[Conjunctions, list[int]]:
-    """Make the tests of templates. RETURNS: the tests, and the template of each."""
+    """Make the conjunctions of templates. RETURNS: these, and the template of each."""
     owners: list[int] = []
     chosen: list[tuple[int, ...]] = []
     for i, template in enumerate(templates):
-        of_parts = [columns[test.read] for test in template.tests]
+        of_parts = [columns[each.read] for each in template.attributes]
         n = prod(map(len, of_parts))
-        if n > MOST_TESTS:
+        if n > MOST_FEATURES:
             where = {"number": template.number, "template": str(template)}
-            raise SparseCRFError(Errors.SC130.format(**where, n=n, most=MOST_TESTS))
+            raise SparseCRFError(Errors.SC130.format(**where, n=n, most=MOST_FEATURES))
         chosen += product(*of_parts)
         owners += [i] * n
-    tests = [templates[i].tests for i in owners]
-    furthest = max((abs(test.offset) for own in tests for test in own), default=0)
+    placed = [templates[i].attributes for i in owners]
+    furthest = max((abs(each.offset) for own in placed for each in own), default=0)
     n_edges = max(1, furthest if boundaries is None else min(furthest, boundaries + 1))
     seeds = [seed_of(template.key) for template in templates]
-    return conjoin([seeds[i] for i in owners], tests, chosen, n_edges), owners
+    return conjoin([seeds[i] for i in owners], placed, chosen, n_edges), owners
 
 
 def conjoin(
     seeds: Sequence[int],
-    tests: Sequence[Sequence[Placed]],
+    placed: Sequence[Sequence[Placed]],
     columns: Sequence[Sequence[int]],
     n_edges: int,
     given_edges: Hashes | None = None,
 ) -> Conjunctions:
-    """Lay conjunctions out: of each its seed, its tests, and the columns that these read.
+    """Lay conjunctions out: of each its seed, its attributes, and their columns.
 
     n_edges, given_edges: see `Conjunctions`.
     """
-    offsets, anchors = places_of([*chain.from_iterable(tests)])
+    offsets, anchors = places_of([*chain.from_iterable(placed)])
     return Conjunctions(
         seeds=np.array(seeds, dtype=np.uint64),
-        part_ptr=np.cumsum([0, *map(len, tests)], dtype=np.int64),
+        part_ptr=np.cumsum([0, *map(len, placed)], dtype=np.int64),
         part_columns=np.array([*chain.from_iterable(columns)], dtype=np.int64),
         part_offsets=offsets,
         part_anchors=anchors,
@@ -229,23 +229,23 @@ def conjoin(
 
 
 def seed_of(key: str) -> int:
-    """64 bits from the canonical text of a template's tests, the same in every process."""
+    """64 bits from the canonical text of a template's attributes, the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
 def by_kind(kinds: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Positions of the tests that are conjoined with a label (u), and with a pair of labels (b)."""
+    """Positions of the conjunctions with a label (u), and of those with a pair of labels (b)."""
     unigram, bigram = ([i for i, own in enumerate(kinds) if kind in own] for kind in "ub")
     return np.array(unigram, dtype=np.int32), np.array(bigram, dtype=np.int32)
 
 
-def places_of(tests: Sequence[Placed]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets [K] of tests, and from where they count [K]."""
-    offsets, anchors = np.array([*map(_place, tests)], dtype=np.int64).reshape(-1, 2).T.copy()
+def places_of(placed: Sequence[Placed]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets [K] of attributes, and from where they count [K]."""
+    offsets, anchors = np.array([*map(_place, placed)], dtype=np.int64).reshape(-1, 2).T.copy()
     return offsets, anchors
 
 
-def _place(test: Placed) -> tuple[int, int]:
-    if not test.absolute:
-        return test.offset, FROM_TOKEN
-    return (test.offset - 1, FROM_FIRST) if test.offset >= 0 else (test.offset, FROM_END)
+def _place(each: Placed) -> tuple[int, int]:
+    if not each.absolute:
+        return each.offset, FROM_TOKEN
+    return (each.offset - 1, FROM_FIRST) if each.offset >= 0 else (each.offset, FROM_END)

@@ -20,7 +20,7 @@ Relation = tuple[int, int, list[int]]
 
 
 @dataclass(frozen=True)
-class Lineage:
+class TemplateHierarchy:
     """Stages of P templates, by their position, and their parents, positions of templates."""
 
     stages: tuple[int, ...]
@@ -29,12 +29,12 @@ class Lineage:
     @classmethod
     def of(
         cls, templates: Sequence[Template], texts: Sequence[str], schedule: Sequence[Stage]
-    ) -> "Lineage":
+    ) -> "TemplateHierarchy":
         """Find which stage and which parents a schedule gives to templates.
 
         A template belongs to the first stage that names it. Its parents are those that the stage
-        declares; else the templates of stages before that test some of what it tests, or the
-        same with another kind, and most of it: of two of which one tests all that the other does,
+        declares; else the templates of stages before that read some of what it reads, or the
+        same with another kind, and most of it: of two of which one reads all that the other does,
         only the larger is a parent.
 
         texts: the templates as they were written, by `Template.number` from 1.
@@ -57,7 +57,7 @@ class Lineage:
 
 
 class _Naming:
-    """Tells which templates a pattern names: see `Lineage.of`."""
+    """Tells which templates a pattern names: see `TemplateHierarchy.of`."""
 
     def __init__(self, templates: Sequence[Template], texts: Sequence[str]) -> None:
         self._templates = templates
@@ -105,11 +105,11 @@ def _check_parent(
     templates: Sequence[Template], stages: Sequence[int], child: int, parent: int, stage: int
 ) -> None:
     """Refuse a parent that is not known before its child, or not by it."""
-    more = [str(t) for t in templates[parent].tests if t not in templates[child].tests]
+    more = [str(t) for t in templates[parent].attributes if t not in templates[child].attributes]
     if stages[parent] >= stage:
         reason = f"it is not of a stage before, but of stage {stages[parent] + 1}"
     elif more:
-        reason = f"it tests {', '.join(more)}, which {templates[child]} does not"
+        reason = f"it reads {', '.join(more)}, which {templates[child]} does not"
     else:
         return
     names = {"parent": templates[parent], "child": templates[child]}
@@ -118,18 +118,24 @@ def _check_parent(
 
 def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -> tuple[int, ...]:
     """The parents of a template where none are declared."""
-    tests = set(templates[child].tests)
-    by_tests: dict[frozenset[object], int] = {}
+    attributes = set(templates[child].attributes)
+    by_attributes: dict[frozenset[object], int] = {}
     for t, template in enumerate(templates):
-        if stages[t] < stages[child] and template.tests and tests.issuperset(template.tests):
-            by_tests.setdefault(frozenset(template.tests), t)
-    return tuple(t for own, t in by_tests.items() if not any(own < other for other in by_tests))
+        if (
+            stages[t] < stages[child]
+            and template.attributes
+            and attributes.issuperset(template.attributes)
+        ):
+            by_attributes.setdefault(frozenset(template.attributes), t)
+    return tuple(
+        t for own, t in by_attributes.items() if not any(own < other for other in by_attributes)
+    )
 
 
 class TemplateTreeRecord:
     """Remembers the parents of features. Called like the featurizer, it gives the same result.
 
-    read: what is called, for a featurizer's observations; features: the featurizer; lineage: of
+    read: what is called, for a featurizer's observations; features: the featurizer; hierarchy: of
     its templates. It keeps 8 bytes for each feature of later stages, and 8 for each of its parents.
     """
 
@@ -137,9 +143,9 @@ class TemplateTreeRecord:
         self,
         read: Callable[[Sequence[Doc], str], Observations],
         features: Featurizer,
-        lineage: Lineage,
+        hierarchy: TemplateHierarchy,
     ) -> None:
-        self._read, self._features, self._lineage = read, features, lineage
+        self._read, self._features, self._hierarchy = read, features, hierarchy
         self._plan: TemplatePlan | None = None
         self._relations: list[Relation] = []
         self._of_values: list[Relation] = []
@@ -151,7 +157,8 @@ class TemplateTreeRecord:
         # The first Docs may tell how many features there are.
         if self._features.plan is not self._plan:
             self._plan = self._features.plan
-            self._relations, self._of_values = _relations(self._plan, self._features, self._lineage)
+            args = self._plan, self._features, self._hierarchy
+            self._relations, self._of_values = _relations(*args)
         for column, template, parents in self._relations:
             hashes, first = np.unique(found.hashes[:, column], return_index=True)
             kept = hashes != 0
@@ -168,7 +175,7 @@ class TemplateTreeRecord:
         """Stages and parents of the features of a corpus that was built of what was read."""
         templates = self._features.parsed
         descents = [
-            FeatureAncestry(self._lineage.stages[t], templates[t].kinds, *pairs.merged())
+            FeatureAncestry(self._hierarchy.stages[t], templates[t].kinds, *pairs.merged())
             for t, pairs in self._found.items()
         ]
         return TemplateTree.of(corpus, descents)
@@ -182,9 +189,9 @@ class _Pairs:
         self._n_merged = 0
 
     def add(self, hashes: Keys, parents: Keys) -> None:
-        """Add tests [n] and their parents [n, k]."""
+        """Add features [n] and their parents [n, k]."""
         self._added.append((hashes, parents))
-        if sum(len(tests) for tests, _ in self._added[1:]) > max(self._n_merged, 1 << 16):
+        if sum(len(features) for features, _ in self._added[1:]) > max(self._n_merged, 1 << 16):
             self._n_merged = len(self.merged()[0])
 
     def merged(self) -> tuple[Keys, Keys]:
@@ -196,34 +203,34 @@ class _Pairs:
 
 
 def _relations(
-    plan: TemplatePlan, features: Featurizer, lineage: Lineage
+    plan: TemplatePlan, features: Featurizer, hierarchy: TemplateHierarchy
 ) -> tuple[list[Relation], list[Relation]]:
     """The columns of templates of later stages, each with those of its parents; real values alike.
 
     A parent of a feature reads the same columns of values: of an attribute that has several values,
-    the same value. Only templates without tests, which are always true, are parents of real values.
+    the same value. Only templates without attributes, always true, are parents of real values.
     """
     hashed = [t for t, template in enumerate(features.parsed) if not template.is_real]
     columns: defaultdict[int, list[int]] = defaultdict(list)
     for p, owner in enumerate(plan.owners.tolist()):
         columns[hashed[owner]].append(p)
-    tests = plan.templates.tests
+    every = plan.templates.conjunctions
     parts = [
         frozenset(
-            (int(tests.columns[k]), int(tests.part_offsets[k]), int(tests.part_anchors[k]))
-            for k in range(tests.part_ptr[p], tests.part_ptr[p + 1])
+            (int(every.columns[k]), int(every.part_offsets[k]), int(every.part_anchors[k]))
+            for k in range(every.part_ptr[p], every.part_ptr[p + 1])
         )
-        for p in range(len(tests.seeds))
+        for p in range(len(every.seeds))
     ]
     later = {
-        t: [q for parent in lineage.parents[t] for q in columns[parent]]
-        for t, stage in enumerate(lineage.stages)
+        t: [q for parent in hierarchy.parents[t] for q in columns[parent]]
+        for t, stage in enumerate(hierarchy.stages)
         if stage > 0
     }
-    of_tests = [
+    of_features = [
         (p, t, [q for q in parents if parts[q] <= parts[p]])
         for t, parents in later.items()
         for p in columns[t]
     ]
     of_values = [(v, t, later[t]) for v, t in enumerate(plan.value_owners) if t in later]
-    return of_tests, of_values
+    return of_features, of_values

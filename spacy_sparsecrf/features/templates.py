@@ -1,24 +1,24 @@
 """The template language.
 
-    template := kind ":" [ test ("|" test)* ]
+    template := kind ":" [ placed ("|" placed)* ]
     kind     := "u" (with the label) | "b" (with the pair of labels) | "*" (both)
-    test     := read "[" offset "]" | read "[" "@" place "]"
+    placed   := read "[" offset "]" | read "[" "@" place "]"
     read     := an attribute, some with arguments in brackets (see `arguments`)
 
 An offset counts from the current token; place 1 is the first token of the sequence, 2 the second,
--1 the last. Blanks between these parts mean nothing. Without a test a template is always on: `u:`
-is a bias of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et al.
-2010).
+-1 the last. Blanks between these parts mean nothing. Without attributes a template is always on:
+`u:` is a bias of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et
+al. 2010).
 
-A family of templates that test windows of tokens is written
+A family of templates that read windows of tokens is written
 
     family   := kind ":" "ngrm" "(" length "," read ")" [ "-" | "+" | "++" ]
 
 and stands for all of them. Families are the feature sets of Lavergne et al. (2010), section 5.1.1,
-for odd n: `n-grm` tests the windows of 0, 1, 3, .., n tokens with the current one in the middle,
+for odd n: `n-grm` reads the windows of 0, 1, 3, .., n tokens with the current one in the middle,
 `n-grm-` only the longest of them; `n-grm+` adds the windows of 2, 4, .., n - 1 tokens, both of each
 length that are as good as centred; `n-grm++` has every window inside the longest. A window is where
-it is: the same tokens at another distance are another test.
+it is: the same tokens at another distance are another feature.
 
 `@NAME` stands for the templates of a set (see `defaults.TEMPLATE_SETS`). Templates that the list
 already contains are left out.
@@ -40,17 +40,17 @@ _NAME = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, order=True)
-class TokenTest:
-    """One attribute of one token.
+class PlacedAttribute:
+    """An attribute of a token at an offset.
 
     offset: of the token, in tokens, relative to the current one; where absolute, its place.
-    attribute: a name in `attributes.NAMES`.
+    name: of the attribute, in `attributes.NAMES`.
     length, argument, longest: as in `Read`.
     absolute: whether the token has a place in the sequence, 1 the first, -1 the last.
     """
 
     offset: int
-    attribute: str
+    name: str
     length: int = 0
     argument: str = ""
     longest: int = 0
@@ -59,7 +59,7 @@ class TokenTest:
     @property
     def read(self) -> Read:
         """The attribute, without the offset of the token."""
-        return Read(self.attribute, self.length, self.argument, self.longest)
+        return Read(self.name, self.length, self.argument, self.longest)
 
     def __str__(self) -> str:
         return f"{self.read}[{'@' * self.absolute}{self.offset}]"
@@ -67,26 +67,26 @@ class TokenTest:
 
 @dataclass(frozen=True)
 class Template:
-    """A conjunction of tests, itself conjoined with the label, the label pair, or both.
+    """A conjunction of attributes, itself conjoined with the label, the label pair, or both.
 
     kind: "u", "b" or "*".
-    tests: sorted, so that the order in which they were written does not matter; may be empty.
+    attributes: sorted, so that the order in which they were written does not matter; may be empty.
     number: position of its text in the list, from 1.
     """
 
     kind: str
-    tests: tuple[TokenTest, ...]
+    attributes: tuple[PlacedAttribute, ...]
     number: int = field(default=1, compare=False)
 
     @property
     def key(self) -> str:
-        """Canonical text of the tests; hashes depend on it, and on neither kind nor position."""
-        return "|".join(map(str, self.tests))
+        """Canonical text of the attributes; hashes depend on it, not on kind or position."""
+        return "|".join(map(str, self.attributes))
 
     @property
     def is_real(self) -> bool:
         """Return whether it is real-valued and not hashed, see `tokens`."""
-        return any(test.read.is_real for test in self.tests)
+        return any(attribute.read.is_real for attribute in self.attributes)
 
     @property
     def kinds(self) -> str:
@@ -117,8 +117,8 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
             same = first.setdefault((kind, template.key), template)
             if same is not template:
                 numbers = {"first": same.number, "second": template.number}
-                told = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
-                raise SparseCRFError(Errors.SC104.format(**numbers, **told, conjoined=WITH[kind]))
+                values = {f"{name}_text": texts[n - 1] for name, n in numbers.items()}
+                raise SparseCRFError(Errors.SC104.format(**numbers, **values, conjoined=WITH[kind]))
     return tuple(templates)
 
 
@@ -137,7 +137,7 @@ def _united(texts: Sequence[str], families: Sequence[tuple[Template, ...]]) -> l
 
 
 def _keys_of(template: Template) -> list[tuple[str, str]]:
-    """Return the tests of a template with each part that they are conjoined with."""
+    """Return the attributes of a template with each part that they are conjoined with."""
     return [(kind, template.key) for kind in template.kinds]
 
 
@@ -152,8 +152,10 @@ def without_sets(texts: Sequence[str], templates: Sequence[Template]) -> list[st
 
 def _check_numbers(texts: Sequence[str], template: Template) -> None:
     """Raise an error where a number is conjoined with anything but the label."""
-    real = next((test.read for test in template.tests if test.read.is_real), None)
-    if real is None or (template.kind == "u" and len(template.tests) == 1):
+    real = next(
+        (attribute.read for attribute in template.attributes if attribute.read.is_real), None
+    )
+    if real is None or (template.kind == "u" and len(template.attributes) == 1):
         return
     number = template.number
     raise SparseCRFError(Errors.SC390.format(number=number, template=texts[number - 1], read=real))
@@ -170,12 +172,12 @@ def parse_template(text: str, number: int = 1) -> Template:
     kind = _parse_kind(cursor)
     if cursor.is_at_end():
         return Template(kind, (), number)
-    tests = [_parse_test(cursor, [])]
+    attributes = [_parse_attribute(cursor, [])]
     while cursor.take_char("|"):
-        tests.append(_parse_test(cursor, tests))
+        attributes.append(_parse_attribute(cursor, attributes))
     if not cursor.is_at_end():
         cursor.fail("'|' or the end of the template")
-    return Template(kind, tuple(sorted(tests)), number)
+    return Template(kind, tuple(sorted(attributes)), number)
 
 
 def parse_family(text: str, number: int) -> tuple[Template, ...]:
@@ -195,8 +197,10 @@ def parse_family(text: str, number: int) -> tuple[Template, ...]:
     variant += cursor.take_char("+") if variant == "+" else ""
     if not cursor.is_at_end():
         cursor.fail("'+', '++', '-' or the end of the template")
-    tests = (tuple(TokenTest(i, *read) for i in window) for window in windows(length, variant))
-    return tuple(Template(kind, of_window, number) for of_window in tests)
+    attributes = (
+        tuple(PlacedAttribute(i, *read) for i in window) for window in windows(length, variant)
+    )
+    return tuple(Template(kind, of_window, number) for of_window in attributes)
 
 
 def windows(n: int, variant: str = "") -> list[range]:
@@ -229,8 +233,8 @@ def _parse_kind(cursor: Cursor) -> str:
     return kind
 
 
-def _parse_test(cursor: Cursor, others: Sequence[TokenTest]) -> TokenTest:
-    """Parse `read "[" [ "@" ] offset "]"`, a test that is not among others."""
+def _parse_attribute(cursor: Cursor, others: Sequence[PlacedAttribute]) -> PlacedAttribute:
+    """Parse `read "[" [ "@" ] offset "]"`, an attribute that is not among others."""
     start = cursor.at
     read = parse_read(cursor)
     no_length = f" ({read.name} takes no length)" if cursor.text.startswith("(", cursor.at) else ""
@@ -242,10 +246,10 @@ def _parse_test(cursor: Cursor, others: Sequence[TokenTest]) -> TokenTest:
     if absolute and offset == 0:
         cursor.fail("a place, 1 for the first token or -1 for the last", at=at)
     cursor.expect("]")
-    test = TokenTest(offset, *read, absolute)
-    if test in others:
-        cursor.fail(f"a test other than {test}, which stands before", at=start)
-    return test
+    attribute = PlacedAttribute(offset, *read, absolute)
+    if attribute in others:
+        cursor.fail(f"an attribute other than {attribute}, which stands before", at=start)
+    return attribute
 
 
 def _parse_length(cursor: Cursor) -> int:

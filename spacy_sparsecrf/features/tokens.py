@@ -3,7 +3,7 @@
 spaCy gives most annotations as arrays (`read_tokens`). Others are read in Python, token by token,
 by readers: functions of Docs of one vocab, which give values [N, W] uint64 of their N tokens,
 0 = missing. Numbers, which are vectors and extension attributes, are features as they are
-(`read_values`), or tests: each dimension of a vector in a bin.
+(`read_values`), or features: each dimension of a vector in a bin.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
 from .parsing import Read
 from .phrases import Phrases, Tokens
 from .plan import FROM_END, FROM_FIRST, places_of
-from .templates import TokenTest
+from .templates import PlacedAttribute
 
 Values: TypeAlias = NDArray[np.uint64]
 Reals: TypeAlias = NDArray[np.float32]
@@ -34,7 +34,7 @@ TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 
 MODES = ("sents", "docs")
 EMPTY = 0x27D4EB2F165667C5
-"""Value of a text without characters: a test of it is on, unlike that of a missing value."""
+"""Value of a text without characters: a feature of it is on, unlike that of a missing value."""
 _MASK = 2**64 - 1
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -144,19 +144,19 @@ def read_spans(key: str, docs: Sequence[Doc]) -> Values:
 
 
 def read_values(
-    tests: Sequence[TokenTest], docs: Sequence[Doc], offsets: Longs, vector_width: int
+    attributes: Sequence[PlacedAttribute], docs: Sequence[Doc], offsets: Longs, vector_width: int
 ) -> Reals:
     """Read the numbers of tokens: [N, V] float32.
 
     A number is 0 where a token is outside the sequence, or has none. Vectors are not scaled.
-    tests: of templates whose reads are real; docs: of one vocab; offsets: [S + 1], their tokens'
-    sequences; vector_width: number of dimensions of vectors.
-    RAISES: SparseCRFError for numbers that are none, or not finite, and for vectors of another
+    attributes: of templates whose reads are real; docs: of one vocab; offsets: [S + 1], their
+    tokens' sequences; vector_width: number of dimensions of vectors. RAISES: SparseCRFError for
+    numbers that are none, or not finite, and for vectors of another
         width.
     """
-    reads = dict.fromkeys(test.read for test in tests)
+    reads = dict.fromkeys(attribute.read for attribute in attributes)
     values = {read: _read_numbers(read, docs, vector_width) for read in reads}
-    columns = [_placed(values[test.read], offsets, test) for test in tests]
+    columns = [_placed(values[attribute.read], offsets, attribute) for attribute in attributes]
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 
 
@@ -181,10 +181,10 @@ def _number(read: Read, token: Token, value: Any) -> float:
     return float(number)
 
 
-def _placed(values: Reals, offsets: Longs, test: TokenTest) -> Reals:
-    """The values [N, W] of the tokens where a test looks, 0 outside of the sequence."""
-    (offset,), (anchor,) = places_of([test])
-    if not test.absolute and offset == 0:
+def _placed(values: Reals, offsets: Longs, attribute: PlacedAttribute) -> Reals:
+    """The values [N, W] of the tokens that an attribute is of, 0 outside of the sequence."""
+    (offset,), (anchor,) = places_of([attribute])
+    if not attribute.absolute and offset == 0:
         return values
     lengths = np.diff(offsets)
     first, behind = np.repeat(offsets[:-1], lengths), np.repeat(offsets[1:], lengths)

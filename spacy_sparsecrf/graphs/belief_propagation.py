@@ -90,26 +90,26 @@ class Schedule(NamedTuple):
 
 @kernel
 def score_rows(
-    rows: Ints, indptr: Ints, tests: Ints, values: Floats, table: Floats, scores: Floats
+    rows: Ints, indptr: Ints, features: Ints, values: Floats, table: Floats, scores: Floats
 ) -> None:
-    """Score rows [n]: scores[r] = sum over features of value * table[test], [R, W] and [O, W]."""
+    """Score rows [n]: scores[r] = sum of value * table[feature], [R, W] and [O, W]."""
     for r in rows:
         for y in range(scores.shape[1]):
             scores[r, y] = 0.0
         for j in range(indptr[r], indptr[r + 1]):
             for y in range(scores.shape[1]):
-                scores[r, y] += values[j] * table[tests[j], y]
+                scores[r, y] += values[j] * table[features[j], y]
 
 
 @kernel
 def scatter_rows(
-    rows: Ints, indptr: Ints, tests: Ints, values: Floats, residual: Floats, table: Floats
+    rows: Ints, indptr: Ints, features: Ints, values: Floats, residual: Floats, table: Floats
 ) -> None:
-    """Add the residuals [R, W] of rows [n] to their tests: the transpose of `score_rows`."""
+    """Add the residuals [R, W] of rows [n] to their features: the transpose of `score_rows`."""
     for r in rows:
         for j in range(indptr[r], indptr[r + 1]):
             for y in range(residual.shape[1]):
-                table[tests[j], y] += values[j] * residual[r, y]
+                table[features[j], y] += values[j] * residual[r, y]
 
 
 @kernel
@@ -304,14 +304,14 @@ def _iterate(
     scratch: Floats,
 ) -> float:
     """Pass messages once: all at once, or to earlier nodes from the last and then back."""
-    given = n_labels, graphs, potentials, beliefs, schedule, scratch
+    args = n_labels, graphs, potentials, beliefs, schedule, scratch
     if schedule.parallel:
-        return _pass_all(s, *given)
+        return _pass_all(s, *args)
     begin, end, largest = graphs.offsets[s], graphs.offsets[s + 1], 0.0
     for k in range(end - begin):
-        largest = _larger(largest, _pass_on(graphs.order[end - 1 - k], False, *given))
+        largest = _larger(largest, _pass_on(graphs.order[end - 1 - k], False, *args))
     for k in range(begin, end):
-        largest = _larger(largest, _pass_on(graphs.order[k], True, *given))
+        largest = _larger(largest, _pass_on(graphs.order[k], True, *args))
     return largest
 
 

@@ -38,12 +38,12 @@ def with_links(parts: Sequence[Any], docs: Sequence[Doc], edges: Sequence[Edge])
 
 
 def make_decoder(
-    model: CRFModel, legal: NDArray[np.bool_] | None, inference: Inference
+    model: CRFModel, valid: NDArray[np.bool_] | None, inference: Inference
 ) -> "GraphDecoder":
     """Create a decoder of graphs. Imports numba."""
     from .decoder import GraphDecoder
 
-    return GraphDecoder(model, legal, inference)
+    return GraphDecoder(model, valid, inference)
 
 
 class LinkRecord:

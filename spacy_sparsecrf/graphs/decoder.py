@@ -6,9 +6,9 @@ import numpy as np
 
 from ..decoding.chains import Chains
 from ..decoding.decoder import Decoder, Floats, Ints
-from ..decoding.legal import Mask
 from ..decoding.probabilities import posterior_labels
 from ..decoding.rows import dense_rows
+from ..decoding.transitions import Mask
 from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..parallel import Workers
@@ -20,13 +20,13 @@ from .graph_inference import NEVER, Network
 class GraphDecoder(Decoder):
     """Applies a model of kind "graph" to observations and links, by approximate inference.
 
-    Neighbours have labels that are legal, and others have no chance; so the labels with the largest
-    sum of beliefs, among sequences that are legal, are those that were found, where there are no
+    Neighbours have labels that are valid, and others have no chance; so the labels with the largest
+    sum of beliefs, among sequences that are valid, are those that were found, where there are no
     circles. inference: pseudo-likelihood needs labels, so that belief propagation takes its place.
     """
 
-    def __init__(self, model: CRFModel, legal: Mask | None, inference: Inference) -> None:
-        super().__init__(model, legal)
+    def __init__(self, model: CRFModel, valid: Mask | None, inference: Inference) -> None:
+        super().__init__(model, valid)
         if inference.method == "pseudo_likelihood":
             inference = Inference(tolerance=inference.tolerance)
         self._inference = inference

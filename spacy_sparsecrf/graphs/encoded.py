@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..corpus.encoded import MISSING, Floats, Mask
-from ..corpus.numbering import Hashes, Ints, Longs, distinct_rows, number_tests
+from ..corpus.numbering import Hashes, Ints, Longs, distinct_rows, number_features
 from ..errors import Errors, SparseCRFError
 
 
@@ -23,14 +23,14 @@ class Observed(NamedTuple):
     values: Floats | None = None
 
 
-class TestRows(NamedTuple):
-    """Tests of nodes or edges, a row for each: CSR.
+class FeatureRows(NamedTuple):
+    """Features of nodes or edges, a row for each: CSR.
 
-    indptr: [R + 1] int64; tests: [nnz] int32; values: [nnz] float64.
+    indptr: [R + 1] int64; features: [nnz] int32; values: [nnz] float64.
     """
 
     indptr: Longs
-    tests: Ints
+    features: Ints
     values: Floats
 
 
@@ -44,7 +44,7 @@ class EncodedGraph:
     labels: [N] int32, sets: [Q, Y] bool, as in `EncodedCorpus`.
     weights: [S] float64, >= 0, of a graph's log-likelihood.
     ends: [E, 2] int32, the nodes of an edge.
-    nodes: tests of nodes; pairs: tests of edges, distinct rows; row: [E] int32, that of an edge.
+    nodes: features of nodes; pairs: of edges, distinct rows; row: [E] int32, that of an edge.
     node_keys, edge_keys: [O] uint64, hashes of features.
     node_ties: [Y, W], mu[o, y] = sum_w node_ties[y, w] theta[o, w], or None, where each label has a
         weight of its own; pair_ties: [Y * Y, W], the same of pairs.
@@ -56,9 +56,9 @@ class EncodedGraph:
     labels: Ints
     weights: Floats
     ends: Ints
-    nodes: TestRows
+    nodes: FeatureRows
     row: Ints
-    pairs: TestRows
+    pairs: FeatureRows
     node_keys: Hashes
     edge_keys: Hashes
     sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
@@ -164,7 +164,7 @@ class GraphBuilder:
         """
         n, ends = len(nodes.hashes), np.asarray(ends, np.int32).reshape(-1, 2)
         labels = np.full(n, MISSING) if labels is None else np.asarray(labels)
-        values = [tests.values for tests in (nodes, edges) if tests.values is not None]
+        values = [features.values for features in (nodes, edges) if features.values is not None]
         fits = len(labels) == n and len(ends) == len(edges.hashes)
         if not fits or not all(np.isfinite(each).all() for each in values):
             raise SparseCRFError(Errors.SC370.format(graph=len(self._weights)))
@@ -223,7 +223,7 @@ def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
     return hashes, values
 
 
-def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, TestRows]:
+def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, FeatureRows]:
     """Keys of the features, and the rows."""
-    keys, indptr, tests = number_tests(hashes)
-    return keys, TestRows(indptr, tests, values[hashes != 0])
+    keys, indptr, features = number_features(hashes)
+    return keys, FeatureRows(indptr, features, values[hashes != 0])

@@ -13,7 +13,7 @@ from ..parallel import Chunks, Workers, cut
 from ..pipeline.graph_settings import METHODS, Inference
 from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
-from .encoded import EncodedGraph, TestRows
+from .encoded import EncodedGraph, FeatureRows
 
 # By method, which is its number in kernels: what infers beliefs by it.
 _INFER = dict(
@@ -129,8 +129,8 @@ class Network:
         scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
         own, parallel = self.inference, self.inference.schedule == "parallel"
         schedule = Schedule(parallel, best, own.damping, own.tolerance, own.limit, 1.0 / STEP)
-        given = self.arrays, potentials, space.beliefs, schedule, scratch
-        _INFER[own.method](first, last, *given)
+        args = self.arrays, potentials, space.beliefs, schedule, scratch
+        _INFER[own.method](first, last, *args)
 
     def warn(self, space: InferenceSpace, graphs: slice = slice(None)) -> None:
         """Warn, once, where beliefs of some graphs have not converged."""
@@ -221,8 +221,8 @@ class GraphInference(Network):
         """Add residuals of edges [n] to those of their rows, where beliefs are in the space."""
         method = METHODS.index(self.inference.method)
         pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
-        given = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
-        beliefs.add_pairs(edges, method, *given)
+        args = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
+        beliefs.add_pairs(edges, method, *args)
 
     def settle(self, nodes: slice, edges: slice, space: InferenceSpace) -> Any:
         """Leave residuals of nodes; RETURNS: the weighted score of gold labels, also of edges."""
@@ -250,10 +250,10 @@ class GraphInference(Network):
         sides: Any = (nodes, rows), (features.nodes, features.pairs), residuals, parts, self._shapes
         for chosen, rows_of, residual, part, shape, tie in zip(*sides, self.ties, strict=True):
             values = rows_of.values if power == 1 else rows_of.values**power
-            given = chosen, rows_of.indptr, rows_of.tests, values
+            args = chosen, rows_of.indptr, rows_of.features, values
             table, width = part.reshape(shape), shape[1] if tie is None else len(tie)
             untied = table if tie is None else np.zeros((shape[0], width), total.dtype)
-            beliefs.scatter_rows(*given, residual.reshape(-1, width), untied)
+            beliefs.scatter_rows(*args, residual.reshape(-1, width), untied)
             if tie is not None:
                 table += untied @ tie**power
 
@@ -290,7 +290,9 @@ def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
     edges = concatenated_ranges(graphs.edge_offsets[:-1][chosen], n_edges)
     offsets = np.append(0, np.cumsum(n_nodes))
     shift = np.repeat(offsets[:-1] - graphs.offsets[:-1][chosen], n_edges)
-    tests = Csr(graphs.nodes.indptr, np.arange(len(graphs.nodes.tests), dtype=np.int32)).take(nodes)
+    features = Csr(graphs.nodes.indptr, np.arange(len(graphs.nodes.features), dtype=np.int32)).take(
+        nodes
+    )
     return replace(
         graphs,
         offsets=offsets,
@@ -298,8 +300,10 @@ def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
         labels=graphs.labels[nodes],
         weights=graphs.weights[chosen],
         ends=(graphs.ends[edges] + shift[:, None]).astype(np.int32),
-        nodes=TestRows(
-            tests.indptr, graphs.nodes.tests[tests.indices], graphs.nodes.values[tests.indices]
+        nodes=FeatureRows(
+            features.indptr,
+            graphs.nodes.features[features.indices],
+            graphs.nodes.values[features.indices],
         ),
         row=graphs.row[edges],
     )

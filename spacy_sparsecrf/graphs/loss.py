@@ -54,14 +54,14 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         if len(incomplete) and inference.method == "pseudo_likelihood":
             raise SparseCRFError(Errors.SC375.format(n=len(incomplete)))
         self.sequences = np.arange(len(chosen))
-        self._copy = np.full(len(chosen), -1)
-        self._copy[incomplete] = len(chosen) + np.arange(len(incomplete))
-        self.field = self._with_copies(graphs, incomplete, n_labels, inference)
+        self._clamped = np.full(len(chosen), -1)
+        self._clamped[incomplete] = len(chosen) + np.arange(len(incomplete))
+        self.field = self._with_clamped(graphs, incomplete, n_labels, inference)
         # The distinct rows of the edges of graphs that were visited.
         self._rows: dict[int, Longs] = {}
         self.work_on(self.all_coordinates())
 
-    def _with_copies(
+    def _with_clamped(
         self, graphs: EncodedGraph, incomplete: Longs, n_labels: int, inference: Inference
     ) -> GraphInference:
         everything = selected(graphs, np.concatenate((self.sequences, incomplete)))
@@ -185,10 +185,10 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         self, members: Longs, theta: NDArray[Any], gradient: NDArray[Any], space: InferenceSpace
     ) -> Any:
         """Add the gradients of examples, real or complex, and return the sum of their losses."""
-        field, copies = self.field, self._copy[members]
+        field, clamped = self.field, self._clamped[members]
         graphs, tables, loss = field.graphs, field.tables(self._whole(theta)), 0.0
         total = np.zeros(self.n_potential, theta.dtype)
-        for s in (*members.tolist(), *copies[copies >= 0].tolist()):
+        for s in (*members.tolist(), *clamped[clamped >= 0].tolist()):
             nodes, edges = (
                 slice(int(bounds[s]), int(bounds[s + 1]))
                 for bounds in (graphs.offsets, graphs.edge_offsets)

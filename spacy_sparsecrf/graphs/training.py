@@ -16,7 +16,7 @@ from ..solvers.base import BatchSolver, Need
 from ..training.checkpoint import digest
 from ..training.training import Training
 from ..training.working_set import Run
-from .encoded import EncodedGraph, Links, TestRows
+from .encoded import EncodedGraph, FeatureRows, Links
 from .loss import GraphLoss
 
 # What a solver needs that works on chains only.
@@ -122,8 +122,8 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
         begins, first = begins[:0], first.take(begins[:0])
     nodes = _node_rows(corpus, begins, first)
     ends, edge_offsets, row = links.edges(corpus.offsets, corpus.context, len(contexts))
-    own_tests = np.arange(n_bigram - n_kinds, n_bigram)
-    tests = np.concatenate((contexts.indices, own_tests)).astype(np.int32)
+    own_features = np.arange(n_bigram - n_kinds, n_bigram)
+    features = np.concatenate((contexts.indices, own_features)).astype(np.int32)
     indptr = np.append(contexts.indptr, contexts.indptr[-1] + 1 + np.arange(n_kinds))
     graphs = EncodedGraph(
         offsets=corpus.offsets,
@@ -133,12 +133,12 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
         ends=ends.astype(np.int32),
         nodes=nodes,
         row=row,
-        pairs=TestRows(indptr, tests, np.ones(len(tests))),
+        pairs=FeatureRows(indptr, features, np.ones(len(features))),
         node_keys=np.concatenate((corpus.unigram_keys, corpus.bigram_keys[:n_starts])),
         edge_keys=corpus.bigram_keys,
         sets=corpus.sets,
     )
-    # By feature of a pair: (test * P + y') * Y + y, after all unigram weights.
+    # By feature of a pair: (feature * P + y') * Y + y, after all unigram weights.
     n_previous = y + int(corpus.start_label)
     pairs = n_unigram * y + np.arange(n_bigram)[:, None] * n_previous * y
     starts = (pairs + y * y + np.arange(y))[:n_starts]
@@ -146,25 +146,25 @@ def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedG
     return graphs, np.concatenate(places)
 
 
-def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> TestRows:
+def _node_rows(corpus: EncodedCorpus, begins: Longs, first: Csr) -> FeatureRows:
     """Return the features of tokens: unigram, real-valued, and bigram where a sequence begins."""
-    token, value = np.nonzero(corpus.values) if len(corpus.value_tests) else (begins[:0],) * 2
+    token, value = np.nonzero(corpus.values) if len(corpus.value_features) else (begins[:0],) * 2
     tokens: list[Longs] = [
         np.repeat(np.arange(corpus.n_tokens), np.diff(corpus.uni_indptr)),
         token,
         np.repeat(begins, np.diff(first.indptr)),
     ]
-    tests: list[Any] = [
+    features: list[Any] = [
         corpus.uni_indices,
-        corpus.value_tests[value],
+        corpus.value_features[value],
         len(corpus.unigram_keys) + first.indices.astype(np.int64),
     ]
     numbers = corpus.values[token, value] if len(token) else np.empty(0)
-    values = [np.ones(len(tests[0])), numbers, np.ones(len(tests[2]))]
+    values = [np.ones(len(features[0])), numbers, np.ones(len(features[2]))]
     by_token = np.argsort(np.concatenate(tokens), kind="stable")
     counts = sum(np.bincount(each, minlength=corpus.n_tokens) for each in tokens)
-    return TestRows(
+    return FeatureRows(
         np.append(0, np.cumsum(counts)).astype(np.int64),
-        np.concatenate(tests).astype(np.int32)[by_token],
+        np.concatenate(features).astype(np.int32)[by_token],
         np.concatenate(values).astype(np.float64)[by_token],
     )

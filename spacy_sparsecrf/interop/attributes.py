@@ -122,9 +122,9 @@ def guess_columns(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
 def _types(values: Iterable[str]) -> set[str]:
     """The types of spans that values tell; none if one of them is no label of spans."""
     found = set(values)
-    told = found - {OUTSIDE, *MISSING}
+    labels = found - {OUTSIDE, *MISSING}
     # Tags may look like PER-B too, but not where some tokens are outside.
     if OUTSIDE in found:
-        told = {*map(standard_label, told)}
-    matches = [_SPAN_LABEL.fullmatch(value) for value in told]
+        labels = {*map(standard_label, labels)}
+    matches = [_SPAN_LABEL.fullmatch(value) for value in labels]
     return {match[1] for match in matches if match} if all(matches) else set()

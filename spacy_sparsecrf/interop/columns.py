@@ -12,12 +12,26 @@ from typing import NamedTuple, TypeAlias
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .attributes import DOCSTART, ENTITIES, IGNORED, guess_columns, is_header, span_key
-from .recognition import check_labels, first_lines, is_numbered, refuse_running_text
+from .attributes import (
+    DOCSTART,
+    ENTITIES,
+    IGNORED,
+    WORDS,
+    guess_columns,
+    is_header,
+    span_key,
+)
 from .schemes import standard_label
 
 TAB, BLANKS = "\t", " "
 N_GUESSED = 1000  # sentences by which columns are guessed
+N_SLASHED = 20  # lines by which words with tags are recognised
+# Tokens from which on a column is refused as tags: if it has this share of different values, or if
+# it has more than half.
+_FEW, _ALL, _MANY = 10, 0.9, 100
+_MANY_WORDS = 5  # for a line of columns
+_MOST = 0.9  # share of words that have tags in text with tags
+_SLASHED = re.compile(r".+/[^/]+")
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
 _BLANKS = re.compile("[ \t]+")
 
@@ -81,13 +95,10 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     are guessed by the values of the first sentences, see `guess_columns`; separator: TAB, BLANKS
     (any number of blanks and tabs), or by default a tab if the first line has one. A line that
     starts with # is a token; sentences end with an empty line. Blanks around a value are no part of
-    it. A first line that names columns is left out, and without `columns` a first column that
-    numbers the tokens. -DOCSTART- begins a document, and need not have all columns.
-    RAISES: SparseCRFError for running text, and when read, for a line with another number of
-    columns.
+    it. A first line that names columns is left out. -DOCSTART- begins a document, and
+    need not have all columns.
+    RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
-    if not columns:
-        refuse_running_text(path, first_lines(path))
     lines, head = read_lines(path), []
     for entry in lines:
         head.append(entry)
@@ -104,6 +115,8 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     def split(number: int, line: str) -> Row:
         row = _split(separator, number, line)
         if len(row.values) != width and row.values[0] != DOCSTART:
+            if not columns:
+                _check_is_no_text(path, head[-1][0], width, row)
             raise wrong_width(path, row, width, why, _DESCRIBED[separator])
         return row
 
@@ -118,51 +131,82 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     rows = sentences(entries, split)
     if columns:
         return Source(path, tuple(columns), rows, notes=notes)
-    return _guessed(Source(path, (), rows, notes=notes))
+    return _with_guessed_columns(path, rows, notes)
 
 
-def _guessed(source: Source) -> Source:
-    """Guess the columns of a source that has none, by its first sentences; see `read_columns`."""
-    head, notes = [*islice(source.sentences, N_GUESSED)], source.notes
-    found: Iterator[Sentence] = chain(head, source.sentences)
-    tokens = ([row.values for row in rows if row.values[0] != DOCSTART] for rows in head)
-    if is_numbered(tokens):
-        notes += ("The first column numbers the tokens and is left out",)
-        found = map(_without_number, found)
-        head = [*map(_without_number, head)]
-    columns = guess_columns(row.values for rows in head for row in rows)
-    labelled = [i for i, name in enumerate(columns) if i and name != IGNORED]
-    for i in labelled:
-        values = [row.values[i] for rows in head for row in rows if row.values[0] != DOCSTART]
-        check_labels(source.path, columns[i], values)
-    return Source(source.path, columns, found, notes=notes + _note_of_labels(columns, head))
+def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
+    """Refuse lines of words that differ much in number. RAISES: SparseCRFError."""
+    n, m = sorted((width, len(row.values)))
+    if m >= _MANY_WORDS and m - n > 1:
+        counts = {"line": line, "n": width, "other": row.line, "m": len(row.values)}
+        raise SparseCRFError(Errors.SC636.format(path=path, **counts))
 
 
-def _without_number(rows: Sentence) -> Sentence:
-    return [row if row.values[0] == DOCSTART else Row(row.line, row.values[1:]) for row in rows]
+def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str, ...]) -> Source:
+    """Guess the columns of a file by its first sentences."""
+    guessed_by = [*islice(rows, N_GUESSED)]
+    n_numbers = int(_is_numbered(guessed_by))
+    if n_numbers:
+        notes += ("Column 1 numbers the tokens and is ignored",)
+    guessed = (IGNORED,) * n_numbers + guess_columns(
+        row.values[n_numbers:] or row.values for sentence in guessed_by for row in sentence
+    )
+    _check_labels(path, guessed, guessed_by)
+    notes += _note_of_labels(guessed, guessed_by)
+    return Source(path, guessed, chain(guessed_by, rows), notes=notes)
 
 
-def read_tagged(path: Path, columns: Sequence[str] = ()) -> Source:
-    r"""Read text of word/TAG, a sentence a line; \/ is a slash of the word.
+def _is_numbered(found: Sequence[Sentence]) -> bool:
+    """Whether the first of at least two columns numbers the tokens of sentences, from 0 or 1."""
+    firsts = [
+        [row.values[0].removesuffix(".") for row in rows if row.values[0] != DOCSTART]
+        for rows in found
+    ]
+    if sum(map(len, firsts)) < 2 or any(len(row.values) < 2 for row in found[0][-1:]):
+        return False
+    return any(
+        all(values == [str(i + base) for i in range(len(values))] for values in firsts)
+        for base in (0, 1)
+    )
 
-    columns: what word and tag are; by default as in `read_columns`.
-    RAISES: SparseCRFError, when read, for a field without a tag.
+
+def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence]) -> None:
+    """Refuse tags that are about as many as tokens. RAISES: SparseCRFError."""
+    if columns[-1] != "tag":
+        return
+    values = [row.values[-1] for rows in found for row in rows if len(row.values) == len(columns)]
+    n, n_distinct = len(values), len(set(values))
+    if (n >= _FEW and n_distinct >= _ALL * n) or (n >= _MANY and n_distinct > n // 2):
+        values_of = {"path": path, "n": n_distinct, "lines": n, "values": ", ".join(values[:3])}
+        raise SparseCRFError(Errors.SC637.format(**values_of))
+
+
+def has_slashes(path: Path) -> bool:
+    """Whether nearly all words of the first lines have a tag behind a slash, and a line several."""
+    lines = [line.split() for _, line in islice(read_lines(path), N_SLASHED)]
+    words = [word for words in lines for word in words]
+    n_tagged = sum(_SLASHED.fullmatch(word) is not None for word in words)
+    return any(len(line) > 1 for line in lines) and n_tagged >= _MOST * len(words)
+
+
+def read_slashes(path: Path) -> Source:
+    """Read text whose words have tags, as in The/DT dog/NN: a sentence in each line.
+
+    RAISES: SparseCRFError, when read, for a word without a tag.
     """
 
     def found() -> Iterator[Sentence]:
         for number, line in read_lines(path):
             rows = []
-            for field in line.split():
-                word, slash, tag = field.rpartition("/")
-                if not (word and slash and tag) and field != DOCSTART:
-                    raise wrong_width(path, Row(number, [field]), 2, "word/TAG", "a slash")
-                values = [word.replace("\\/", "/"), tag] if field != DOCSTART else [field]
-                rows.append(Row(number, values))
+            for word in line.split():
+                if not _SLASHED.fullmatch(word):
+                    raise SparseCRFError(Errors.SC638.format(path=path, line=number, word=word))
+                rows.append(Row(number, word.rsplit("/", 1)))
             if rows:
                 yield rows
 
-    source = Source(path, tuple(columns), found())
-    return source if columns else _guessed(source)
+    note = "Words have tags behind a slash, as in The/DT"
+    return Source(path, (WORDS, "tag"), found(), has_marks=False, notes=(note,))
 
 
 def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Sentences in columns -> Docs, and back."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from .attributes import (
     why_not,
 )
 from .columns import TAB, Row, Sentence, Source, write_sentence
+from .records import DOCUMENT
 from .schemes import (
     MISSING,
     BadLabelError,
@@ -60,28 +60,36 @@ def read_docs(
     """
     register(source.columns)
     is_empty = True
-    for sentences in _of_docs(source, n_sentences):
+    for document, sentences in _of_docs(source, n_sentences):
         is_empty = False
-        yield _DocMaker(source, vocab, scheme, sentences).doc()
+        doc = _DocMaker(source, vocab, scheme, sentences).doc()
+        if document:
+            doc.user_data[DOCUMENT] = str(document)
+        yield doc
     if is_empty:
         raise SparseCRFError(Errors.SC612.format(path=source.path))
 
 
-def _of_docs(source: Source, n_sentences: int) -> Iterator[list[Sentence]]:
-    """Put sentences together, at most so many, and none of two documents."""
+def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
+    """Put sentences together, at most so many, and none of two documents, with its number.
+
+    The number counts from 1; it is 0 in front of the first mark of a document.
+    """
     word = source.columns.index(WORDS) if source.columns else 0
     found: list[Sentence] = []
+    document = 0
     for sentence in source.sentences:
         first = sentence[0].values
         begins = source.has_marks and DOCSTART in (first[0], *first[word : word + 1])
         if found and (begins or len(found) == n_sentences):
-            yield found
+            yield document, found
             found = []
+        document += begins
         rows = sentence[1:] if begins else sentence
         if rows:
             found.append(rows)
     if found:
-        yield found
+        yield document, found
 
 
 @dataclass(frozen=True)
@@ -186,8 +194,8 @@ def write_docs(
 
     docs: those without sentence boundaries are a sentence each, empty ones none; path: of their
     file, for messages; columns: what to write, _ for a value that is not set; scheme: of the labels
-    of entities and other spans; separator: a tab or a blank; skip_space: whether tokens of white
-    space are left out.
+    of entities and other spans; separator: a tab or a blank; skip_space: whether to leave out
+    tokens of white space.
     RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
     of a line in it, or a word -DOCSTART-, and for spans that overlap.
     """
@@ -196,9 +204,10 @@ def write_docs(
     for number, doc in enumerate(docs, start=1):
         writer = _DocWriter(doc, number, path, scheme, separator, skip_space)
         for sentence in _sentences(doc):
-            if skip_space and all(token.text.isspace() for token in sentence):
+            rows = [*writer.rows(sentence, columns)]
+            if not rows:
                 continue
-            text = write_sentence(writer.rows(sentence, columns), separator)
+            text = write_sentence(rows, separator)
             # Who reads a file takes off one.
             yield BOM + text if is_first and text.startswith(BOM) else text
             is_first = False
@@ -221,9 +230,6 @@ class _DocWriter:
     separator: str
     skip_space: bool
 
-    def _tokens(self, sentence: Span) -> list[Token]:
-        return [token for token in sentence if not (self.skip_space and token.text.isspace())]
-
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """The values of a sentence's tokens."""
         may_mark = {columns[0], WORDS}
@@ -232,31 +238,30 @@ class _DocWriter:
 
     def _checked(self, sentence: Span, column: str, may_mark: bool) -> list[str]:
         refused = {"\t", "\n", "\r", self.separator}
-        texts = self._texts(sentence, column)
-        if may_mark and DOCSTART in texts:
-            reason = "begins a document where it is read"
-            token = self._tokens(sentence)[texts.index(DOCSTART)]
-            raise self._error(token.i, column, DOCSTART, reason)
-        for token, text in zip(self._tokens(sentence), texts, strict=True):
+        pairs = zip(sentence, self._texts(sentence, column), strict=True)
+        kept = [(token, text) for token, text in pairs if not (self.skip_space and token.is_space)]
+        for token, text in kept:
+            if may_mark and text == DOCSTART:
+                raise self._error(token.i, column, text, "begins a document where it is read")
             if not refused.isdisjoint(text):
                 reason = "has a separator or the end of a line in it"
-                if token.text.isspace():
-                    reason += " (--skip-space leaves out tokens of white space)"
+                if token.is_space:
+                    reason += ", which --skip-space leaves out"
                 raise self._error(token.i, column, text, reason)
-        return texts
+        return [text for _, text in kept]
 
     def _texts(self, sentence: Span, column: str) -> list[str]:
         if column == ENTITIES:
             labels = self._labels(sentence, column, self.doc.ents)
             # The entity of a token may be unknown, which is other than none.
-            known = [token.ent_iob != 0 for token in self._tokens(sentence)]
+            known = [token.ent_iob != 0 for token in sentence]
             return [text if k else UNSET for text, k in zip(labels, known, strict=True)]
         if key := span_key(column):
             return self._labels(sentence, column, self.doc.spans.get(key, []))
         if name := custom_name(column):
-            values = [token._.get(name) for token in self._tokens(sentence)]
+            values = [token._.get(name) for token in sentence]
             return [UNSET if value is None else str(value) for value in values]
-        return [_READ[column](token) or UNSET for token in self._tokens(sentence)]
+        return [_READ[column](token) or UNSET for token in sentence]
 
     def _labels(self, sentence: Span, column: str, spans: Iterable[Span]) -> list[str]:
         """Labels of a sentence's tokens; a span that goes beyond it is cut."""
@@ -273,9 +278,7 @@ class _DocWriter:
             if first < last:
                 raise self._error(start + first, column, label, "overlaps the span before it")
             last = behind
-        kept = [token.i - start for token in self._tokens(sentence)]
-        moved = [(bisect_left(kept, a), bisect_left(kept, b), label) for a, b, label in found]
-        return write_spans([span for span in moved if span[0] < span[1]], len(kept), self.scheme)
+        return write_spans(found, len(sentence), self.scheme)
 
     def _error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
         where = {"token": token + 1, "doc": self.number, "path": self.path, "column": column}

@@ -69,9 +69,9 @@ def _name_of(key: str, value: str | None, tests: Mapping[str, str]) -> str | Non
         return None  # at once, as most are
     template = _template(called)
     if template is not None:
-        if len(template.tests) != 1:
+        if len(template.attributes) != 1:
             return None
-        reads_number = isinstance(WORD.get(template.tests[0].attribute, str)("a"), int)
+        reads_number = isinstance(WORD.get(template.attributes[0].name, str)("a"), int)
         number = int(value) if value and value.isdecimal() and reads_number else value
         return write_name([(template.key, 1 if number is None else number)])
     if value is not None:

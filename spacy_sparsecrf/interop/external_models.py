@@ -25,7 +25,7 @@ _CHUNK = struct.Struct("<4sII")  # name, size, number
 _STRINGS = struct.Struct("<4s5I")
 _WEIGHED = re.compile(r"\s*\([01]\) (.+) --> (.+): ([+-]?\d+\.\d+)")
 _NUMBERED = re.compile(r"\s*(\d+): (.*)")
-_TOLD = re.compile(r"\s*(\w+): (.*)")
+_NAMED = re.compile(r"\s*(\w+): (.*)")
 _KINDS = ("maxent", "memm", "chain")  # by Wapiti's number
 
 
@@ -215,7 +215,7 @@ def _read_dump(path: Path) -> TrainedModel:
         if line.endswith(" = {") and not line.startswith(" "):
             block = blocks[line.removesuffix(" = {")] = []
         elif line not in ("", "}"):
-            match = _WEIGHED.fullmatch(line) or _NUMBERED.fullmatch(line) or _TOLD.fullmatch(line)
+            match = _WEIGHED.fullmatch(line) or _NUMBERED.fullmatch(line) or _NAMED.fullmatch(line)
             if match is None:
                 raise ValueError(f"expected a weight, not {line!r}")
             block.append(match.groups())

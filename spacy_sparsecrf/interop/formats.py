@@ -1,4 +1,4 @@
-"""The formats that can be read, by name: columns, CoNLL-U and CRFsuite's.
+"""The formats that can be read, by name, and the readers of CoNLL-U and CRFsuite's.
 
 CoNLL-U has the syntactic words of Universal Dependencies; in CRFsuite's a line is a label and
 attributes, one of which is the word.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
+from .annotation_tools import read_brat, read_json
 from .attributes import IGNORED, UNSET, WORDS
 from .columns import (
     BLANKS,
@@ -18,11 +19,13 @@ from .columns import (
     Row,
     Sentence,
     Source,
+    has_slashes,
     read_columns,
-    read_tagged,
+    read_slashes,
     sentences,
     wrong_width,
 )
+from .records import RecordSource
 
 _CONLLU_WIDTH = 10
 _MAX_DIGITS = 9  # of the number of a word, from 1
@@ -38,10 +41,18 @@ class Format(str, Enum):
     tsv = "tsv"
     wapiti = "wapiti"
     crfpp = "crfpp"
+    slash = "slash"
     conllu = "conllu"
     crfsuite = "crfsuite"
-    slash = "slash"
+    csv = "csv"
+    parquet = "parquet"
+    jsonl = "jsonl"
+    json = "json"
+    brat = "brat"
 
+
+RECORDS = frozenset({Format.jsonl, Format.json, Format.brat})
+"""Formats of texts with character spans."""
 
 SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
 """What separates columns; "" is what the file's first line shows."""
@@ -54,14 +65,22 @@ _SUFFIXES = {
     ".iob2": Format.columns,
     ".conllu": Format.conllu,
     ".crfsuite": Format.crfsuite,
+    ".csv": Format.csv,
+    ".parquet": Format.parquet,
+    ".jsonl": Format.jsonl,
+    ".ndjson": Format.jsonl,
+    ".json": Format.json,
+    ".ann": Format.brat,
 }
 
 
 def guess_format(path: Path) -> Format:
-    """Tell a file's format by its name, in which .gz does not count.
+    """Return a file's format by its name, in which .gz does not count; a directory is brat's.
 
     RAISES: SparseCRFError where it does not show.
     """
+    if path.is_dir():
+        return Format.brat
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     if suffix not in _SUFFIXES:
         known = ", ".join(kind.value for kind in Format)
@@ -83,15 +102,26 @@ def open_source(
     RAISES: SparseCRFError for more than one label with CRFsuite.
     """
     if kind in SEPARATORS:
-        return read_columns(path, columns, SEPARATORS[kind])
+        is_slash = kind is Format.columns and not columns and has_slashes(path)
+        return read_slashes(path) if is_slash else read_columns(path, columns, SEPARATORS[kind])
     if kind is Format.slash:
-        return read_tagged(path, columns)
+        return read_slashes(path)
+    if kind in (Format.csv, Format.parquet):
+        from . import tables
+
+        read = tables.read_csv if kind is Format.csv else tables.read_parquet
+        return read(path, columns)
     if kind is Format.conllu:
         return read_conllu(path, merge_subtokens)
     labels = [name for name in columns if name not in (WORDS, IGNORED)]
     if len(labels) > 1:
         raise SparseCRFError(Errors.SC606.format(columns=", ".join(labels)))
     return read_crfsuite(path, attribute, *labels)
+
+
+def open_records(path: Path, kind: Format, lang: str) -> RecordSource:
+    """Open a file of texts with character spans. lang: see `read_json`."""
+    return read_brat(path) if kind is Format.brat else read_json(path, kind is Format.jsonl, lang)
 
 
 def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:

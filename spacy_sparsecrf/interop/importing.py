@@ -113,12 +113,12 @@ def names_by_patterns(feature: str, patterns: Sequence[Pattern]) -> list[str]:
 
 def _values(rest: str, pattern: Pattern, at: int) -> Iterator[tuple[str, ...]]:
     """The values that the macros from number `at` may have had, given the rest of the text."""
-    if at == len(pattern.tests):
+    if at == len(pattern.macros):
         if not rest:
             yield ()
         return
-    literal, command = pattern.literals[at + 1], pattern.tests[at].view.command
-    if at + 1 == len(pattern.tests):
+    literal, command = pattern.literals[at + 1], pattern.macros[at].view.command
+    if at + 1 == len(pattern.macros):
         ends = [len(rest) - len(literal)] if rest.endswith(literal) else []
     else:
         ends = [i for i in range(len(rest) + 1) if rest.startswith(literal, i)]

@@ -60,14 +60,16 @@ def edge_values(n: int) -> np.ndarray:
 
 
 def hash_seeds(seeds: Ints) -> np.ndarray:
-    """Hash templates without attributes, see `hash_test`. seeds, RETURNS: [P] uint64."""
+    """Hash templates without attributes, see `hash_feature`. seeds, RETURNS: [P] uint64."""
     hashes = mix(seeds)
     return np.where(hashes == _ZERO, _NOT_ZERO, hashes)
 
 
 # Inlined: the attributes of a template are the same for all tokens.
 @inlined(forceinline=True)
-def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashPlan) -> np.uint64:
+def hash_feature(
+    p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashPlan
+) -> np.uint64:
     """Hash template p at token t of the sequence first:last.
 
     h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the attributes, and
@@ -102,13 +104,13 @@ def hash_test(p: int, t: int, first: int, last: int, tokens: Tokens, plan: HashP
 
 
 @kernel
-def hash_tests(tokens: Tokens, plan: HashPlan, hashes: Ints) -> None:
-    """Hash all templates at all tokens, see `hash_test`. hashes: [N, P] uint64, out."""
+def hash_features(tokens: Tokens, plan: HashPlan, hashes: Ints) -> None:
+    """Hash all templates at all tokens, see `hash_feature`. hashes: [N, P] uint64, out."""
     for s in range(len(tokens.offsets) - 1):
         first, last = tokens.offsets[s], tokens.offsets[s + 1]
         for t in range(first, last):
             for p in range(len(plan.seeds)):
-                hashes[t, p] = hash_test(p, t, first, last, tokens, plan)
+                hashes[t, p] = hash_feature(p, t, first, last, tokens, plan)
 
 
 def build_table(keys: Ints, capacity: int = 0) -> np.ndarray:

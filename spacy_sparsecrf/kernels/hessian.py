@@ -38,7 +38,7 @@ from .tangents import differentiate, recover_betas
 class TangentWorkspace(NamedTuple):
     """Workspaces of products along a direction, one example at a time; see `SequenceWorkspace`.
 
-    slopes: of the contexts that were evaluated last; tangents, copy: of the example and of its
+    slopes: of the contexts that were evaluated last; tangents, clamped: of the example and of its
     clamped lattice; table: [H, Yp], zeros, the direction's weights of frequent features; counts:
     [Y + 1, Yp], correction_counts: [largest number of corrections of a context] float64, sums of
     products of vectors.
@@ -46,7 +46,7 @@ class TangentWorkspace(NamedTuple):
 
     slopes: Slopes
     tangents: Tangents
-    copy: Tangents
+    clamped: Tangents
     table: Floats
     counts: Floats
     correction_counts: Floats
@@ -133,17 +133,17 @@ def _with_table(unigrams: Unigrams, table: Floats) -> Unigrams:
 @inlined
 def _differentiate_part(
     s: int,
-    is_copy: bool,
+    is_clamped: bool,
     tables: Tables,
     direction: Floats,
     work: SequenceWorkspace,
     changes: TangentWorkspace,
 ) -> None:
     """Run the tangent on example s, or on its clamped lattice, whose weight is -1."""
-    sequences, weight = tables.sequences, -1.0 if is_copy else 1.0
+    sequences, weight = tables.sequences, -1.0 if is_clamped else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    own = vectors_of(0, end - begin, work.copy if is_copy else work.vectors)
-    part = _tangents_of(0, end - begin, changes.copy if is_copy else changes.tangents)
+    own = vectors_of(0, end - begin, work.clamped if is_clamped else work.vectors)
+    part = _tangents_of(0, end - begin, changes.clamped if is_clamped else changes.tangents)
     unigrams = _with_table(tables.unigrams, changes.table)
     for t in range(begin, end):
         scores = part.marginal_change[t - begin]
@@ -187,15 +187,15 @@ def _change_corrections(
     """
     contexts, sums, counts = work.pairs.contexts, work.correction_sums, changes.correction_counts
     e, end = corrections_of(t, c, contexts)
-    given = work.tokens[t : t + 1], t == 0, e, end, contexts
+    args = work.tokens[t : t + 1], t == 0, e, end, contexts
     fill(sums, 0, end - e, 0.0)
     fill(counts, 0, end - e, 0.0)
     for part in range(n_parts):
         alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
-        add_correction_products(*given, alpha, backward, counts)
-        add_correction_products(*given, alpha, backward_change, sums)
+        add_correction_products(*args, alpha, backward, counts)
+        add_correction_products(*args, alpha, backward_change, sums)
         if t > 0:
-            add_correction_products(*given, forward_change, backward, sums)
+            add_correction_products(*args, forward_change, backward, sums)
     settle_context_changes(
         e, end, contexts.matrix_of[c], work.pairs, changes.slopes, counts, work.pair_sums, sums
     )
@@ -206,8 +206,8 @@ def _vectors_of_part(
     part: int, work: SequenceWorkspace, changes: TangentWorkspace
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return alpha, backward and their changes, of an example or of its clamped lattice."""
-    vectors = work.vectors if part == 0 else work.copy
-    tangents = changes.tangents if part == 0 else changes.copy
+    vectors = work.vectors if part == 0 else work.clamped
+    tangents = changes.tangents if part == 0 else changes.clamped
     return vectors.alpha, vectors.backward, tangents.forward_change, tangents.backward_change
 
 
@@ -241,7 +241,7 @@ def _add_pairs(
     """
     sequences, contexts, bigrams = tables.sequences, tables.contexts, tables.bigrams
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
-    n_parts, weight, first = 1 + (sequences.copies[s] >= 0), sequences.weights[s], 0
+    n_parts, weight, first = 1 + (sequences.clamped[s] >= 0), sequences.weights[s], 0
     for t in range(len(context)):
         m = contexts.matrix_of[context[t]]
         if t + 1 < len(context) and contexts.matrix_of[context[t + 1]] == m:
@@ -277,14 +277,14 @@ def add_product(
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     begin, end, split = sequences.offsets[s], sequences.offsets[s + 1], unigrams.split
-    context, tangents, copy = sequences.context[begin:end], changes.tangents, changes.copy
+    context, tangents, clamped = sequences.context[begin:end], changes.tangents, changes.clamped
     slope_for_tokens(number, context, work.pairs, tables.bigrams, direction[split:], changes.slopes)
     _differentiate_part(s, False, tables, direction, work, changes)
-    if sequences.copies[s] >= 0:
+    if sequences.clamped[s] >= 0:
         _differentiate_part(s, True, tables, direction, work, changes)
         for t in range(end - begin):
             for y in range(sequences.n_labels):
-                tangents.marginal_change[t, y] += copy.marginal_change[t, y]
+                tangents.marginal_change[t, y] += clamped.marginal_change[t, y]
     for t in range(begin, end):
         rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
         own = tangents.marginal_change[t - begin]

@@ -32,7 +32,7 @@ Flags = np.ndarray
 class Sequences(NamedTuple):
     """Sequences and their labels.
 
-    n_labels: Y; offsets: [S + 1] int64, tokens of each sequence; copies: [>= n] int32, clamped
+    n_labels: Y; offsets: [S + 1] int64, tokens of each sequence; clamped: [>= n] int32, clamped
     lattice of each of the n sequences that are examples, -1 = none; labels: [N] int32, -1 =
     missing; allowed: [N, W] uint64, labels that a token may have (see `scores`); weights: [S]
     float64, negative for a clamped lattice; token_weight: [N] float64, weight of the token's
@@ -41,7 +41,7 @@ class Sequences(NamedTuple):
 
     n_labels: int
     offsets: Ints
-    copies: Ints
+    clamped: Ints
     labels: Ints
     allowed: Ints
     weights: Floats
@@ -259,14 +259,14 @@ class Tables(NamedTuple):
 class SequenceWorkspace(NamedTuple):
     """Workspaces of kernels that process one sequence at a time; not part of any state.
 
-    pairs: potentials of the contexts that were evaluated last; vectors, copy: of the sequence and
-    of its clamped lattice; tokens: [T] int32, 0, 1, 2, ...; correction_sums: [largest number of
+    pairs: potentials of the contexts that were evaluated last; vectors, clamped: of the sequence
+    and of its clamped lattice; tokens: [T] int32, 0, 1, 2, ...; correction_sums: [largest number of
     corrections of a context] float64; pair_sums: [Y + 1, Yp] float64.
     """
 
     pairs: Pairs
     vectors: Vectors
-    copy: Vectors
+    clamped: Vectors
     tokens: Ints
     correction_sums: Floats
     pair_sums: Floats
@@ -287,7 +287,7 @@ class Tokens(NamedTuple):
 
 
 class HashPlan(NamedTuple):
-    """P templates of K attributes, which hash the features of tokens; see `hashing.hash_test`.
+    """P templates of K attributes, which hash the features of tokens; see `hashing.hash_feature`.
 
     seeds: [P] uint64; part_ptr: [P + 1] int64, attributes of a template; part_columns: [K] int64,
     column of `lexical` if < L, else L + column of `annotations`, ~column for all columns of an
@@ -331,7 +331,7 @@ class Scored(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Candidates of Viterbi for the previous label; see `decoding.legal.Transitions`.
+    """Candidates of Viterbi for the previous label; see `decoding.transitions.Transitions`.
 
     group_ptr [G + 1], group_rows: int64, CSR, rows of groups; rare: [R] int64, rare columns;
     rare_ptr [R + 1], rare_rows: int64, CSR, their rows.
@@ -348,8 +348,8 @@ class SharedPairs(NamedTuple):
     """Scores of label pairs that are the same at each token, ready for Viterbi.
 
     n_labels: Y; pairs: [1, Y + 1, Yp] float64, see `Scored`; slack: [1, Yp], of
-    `decoding.legal.Transitions.finish`; closing: [Yp] float64, cost of ending with a label, 0 or
-    inf.
+    `decoding.transitions.Transitions.finish`; closing: [Yp] float64, cost of ending with a label, 0
+    or inf.
     """
 
     n_labels: int

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .hashing import hash_test
+from .hashing import hash_feature
 from .layout import Floats, HashPlan, Ints, Scored, SharedPairs, Tokens
 from .numba_support import inlined, kernel
 from .numba_support.intrinsics import prefetch
@@ -69,11 +69,11 @@ class KeptSums(NamedTuple):
 class LookupSpace(NamedTuple):
     """Workspaces for a sequence of L tokens, or for L words.
 
-    tests: [L, P] uint64, features of a token; counts: [L] int64; context: [L] int32, zeros; best:
-    [Yp] float64.
+    features: [L, P] uint64, features of a token; counts: [L] int64; context: [L] int32, zeros;
+    best: [Yp] float64.
     """
 
-    tests: Ints
+    features: Ints
     counts: Ints
     context: Ints
     best: Floats
@@ -166,7 +166,7 @@ def add_rows(found: Ints, table: RowTable, scores: Floats) -> None:
 
 
 @kernel
-def find_tests(
+def find_features(
     own: tuple[int, int],
     begin: int,
     end: int,
@@ -185,22 +185,22 @@ def find_tests(
     # By template: hashes of consecutive tokens do not wait for each other.
     for p in range(own[0], own[1]):
         for t in range(begin, end):
-            test = hash_test(p, t, first, last, tokens, plan)
+            feature = hash_feature(p, t, first, last, tokens, plan)
             n = space.counts[t - origin]
-            space.tests[t - origin, n] = test
-            space.counts[t - origin] = n + may_have(table, test)
-            prefetch(table.entries, np.int64(first_slot(table, test)) << 1)
+            space.features[t - origin, n] = feature
+            space.counts[t - origin] = n + may_have(table, feature)
+            prefetch(table.entries, np.int64(first_slot(table, feature)) << 1)
 
 
 @inlined
 def _find_rows(n_tokens: int, table: RowTable, space: LookupSpace) -> None:
     """Replace the features of tokens by their entries."""
     for i in range(n_tokens):
-        tests = space.tests[i]
+        features = space.features[i]
         for j in range(space.counts[i]):
-            tests[j] = find_entry(table, tests[j])
-            prefetch(table.places, np.int64(tests[j] >> _START))
-            prefetch(table.values, np.int64(tests[j] >> _START))
+            features[j] = find_entry(table, features[j])
+            prefetch(table.places, np.int64(features[j] >> _START))
+            prefetch(table.values, np.int64(features[j] >> _START))
 
 
 @kernel
@@ -227,14 +227,14 @@ def sum_groups(
             space.counts[i] = 0
         own = groups.ptr[g], groups.ptr[g + 1]
         where = begin, begin + n_words, begin, zero, n_words
-        find_tests(own, *where, words, plan, table, space)
+        find_features(own, *where, words, plan, table, space)
         _find_rows(n_words, table, space)
         for i in range(n_words):
             score, found = sums[n_rows], _ZERO
             fill(score, 0, len(score), 0.0)
             for j in range(space.counts[i]):
-                found |= space.tests[i, j]
-                _add_row(space.tests[i, j], table, score)
+                found |= space.features[i, j]
+                _add_row(space.features[i, j], table, score)
             rows[i, g] = n_rows if found != _ZERO else 0
             n_rows += found != _ZERO
     return n_rows
@@ -262,7 +262,7 @@ def _score_sequence(
         begin = max(last - offset, first) if offset > 0 else first
         end = last if offset > 0 else min(first - offset, last)
         own = groups.ptr[g], groups.ptr[g + 1]
-        find_tests(own, begin, end, first, first, last, tokens, plan, table, space)
+        find_features(own, begin, end, first, first, last, tokens, plan, table, space)
     _find_rows(last - first, table, space)
     for i in range(last - first):
         score = scores[i]
@@ -273,7 +273,7 @@ def _score_sequence(
             for y in range(len(score)):
                 score[y] += kept[y]
         for j in range(space.counts[i]):
-            _add_row(space.tests[i, j], table, score)
+            _add_row(space.features[i, j], table, score)
 
 
 @kernel

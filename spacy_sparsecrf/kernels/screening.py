@@ -36,7 +36,7 @@ class Chosen(NamedTuple):
 @kernel
 def add_residuals(
     first: int,
-    tests: Ints,
+    features: Ints,
     line: int,
     col_ptr: Ints,
     col_tokens: Ints,
@@ -45,12 +45,12 @@ def add_residuals(
 ) -> None:
     """Add the residuals of a section of the corpus to the sums of features from `first` on.
 
-    tests: [n] int32, ascending, features whose tokens are in the columns from `line` on of col_ptr,
-    col_tokens: CSC; residual: [N, Yp]; sums: [features, Yp] float64, added to.
+    features: [n] int32, ascending, features whose tokens are in the columns from `line` on of
+    col_ptr, col_tokens: CSC; residual: [N, Yp]; sums: [features, Yp] float64, added to.
     """
-    for i in range(len(tests)):
+    for i in range(len(features)):
         begin, end = col_ptr[line + i], col_ptr[line + i + 1]
-        add_rows(residual, col_tokens, begin, end, sums[tests[i] - first])
+        add_rows(residual, col_tokens, begin, end, sums[features[i] - first])
 
 
 @kernel
@@ -108,7 +108,7 @@ def add_counts(
     first: int,
     last: int,
     n_labels: int,
-    tests: ContextsOf,
+    features: ContextsOf,
     tokens: TokensBy,
     gold: GoldTokens,
     residual: Floats,
@@ -122,10 +122,10 @@ def add_counts(
     """
     inner_ptr, inner_tokens, start_ptr, start_tokens = tokens
     labels, token_weight = gold
-    for test in range(first, last):
-        sums = counts[test - first]
-        for j in range(tests.ptr[test], tests.ptr[test + 1]):
-            c = tests.contexts[j]
+    for feature in range(first, last):
+        sums = counts[feature - first]
+        for j in range(features.ptr[feature], features.ptr[feature + 1]):
+            c = features.contexts[j]
             for k in range(inner_ptr[c], inner_ptr[c + 1]):
                 t = inner_tokens[k]
                 weight = token_weight[t]
@@ -273,7 +273,7 @@ def add_chosen_pairs(
     first: int,
     last: int,
     chosen: Chosen,
-    tests: ContextsOf,
+    features: ContextsOf,
     active: Ints,
     pairs: Pairs,
     tokens: TokensBy,
@@ -283,8 +283,8 @@ def add_chosen_pairs(
 ) -> None:
     """Add expected minus observed counts of the chosen pairs of features first:last, of one shard.
 
-    tests: contexts of a feature, sorted by active context; active: [C] int32, context in `pairs` of
-    each context; tokens: of a context, in the shard; vectors: of the shard; totals: float64, all
+    features: contexts of a feature, sorted by active context; active: [C] int32, context in `pairs`
+    of each context; tokens: of a context, in the shard; vectors: of the shard; totals: float64, all
     areas, added to.
     """
     n_labels = pairs.n_labels
@@ -292,12 +292,12 @@ def add_chosen_pairs(
     column_place = np.full(n_labels, -1, np.int32)
     packed = np.zeros((4, n_labels), vectors.backward.dtype)
     space = np.zeros((n_labels + 1) * n_labels)
-    for test in range(first, last):
-        begin, end = chosen.area_ptr[test], chosen.area_ptr[test + 1]
+    for feature in range(first, last):
+        begin, end = chosen.area_ptr[feature], chosen.area_ptr[feature + 1]
         if begin == end:
             continue
-        before = chosen.rows[chosen.row_ptr[test] : chosen.row_ptr[test + 1]]
-        at = chosen.columns[chosen.column_ptr[test] : chosen.column_ptr[test + 1]]
+        before = chosen.rows[chosen.row_ptr[feature] : chosen.row_ptr[feature + 1]]
+        at = chosen.columns[chosen.column_ptr[feature] : chosen.column_ptr[feature + 1]]
         for i in range(len(before)):
             row_place[before[i]] = i
         for k in range(len(at)):
@@ -305,11 +305,11 @@ def add_chosen_pairs(
         total = totals[begin:end].reshape((len(before), len(at)))
         products = space[: end - begin].reshape((len(before), len(at)))
         area = Area(before, at, row_place, column_place, products, total, packed)
-        for j in range(tests.ptr[test], tests.ptr[test + 1]):
-            c = tests.contexts[j]
+        for j in range(features.ptr[feature], features.ptr[feature + 1]):
+            c = features.contexts[j]
             _add_context(c, n_labels, tokens, gold, vectors, area)
-            is_last = j + 1 == tests.ptr[test + 1]
-            if is_last or active[tests.contexts[j + 1]] != active[c]:
+            is_last = j + 1 == features.ptr[feature + 1]
+            if is_last or active[features.contexts[j + 1]] != active[c]:
                 _weigh(active[c], pairs, area)
         for i in range(len(before)):
             row_place[before[i]] = -1
@@ -337,11 +337,11 @@ def screen_pairs(
     """
     row_ptr, rows, column_ptr, columns, area_ptr = chosen
     found = 0
-    for test in range(first, last):
-        k = area_ptr[test]
-        for i in range(row_ptr[test], row_ptr[test + 1]):
-            base = (test * n_previous + rows[i]) * n_labels
-            for j in range(column_ptr[test], column_ptr[test + 1]):
+    for feature in range(first, last):
+        k = area_ptr[feature]
+        for i in range(row_ptr[feature], row_ptr[feature + 1]):
+            base = (feature * n_previous + rows[i]) * n_labels
+            for j in range(column_ptr[feature], column_ptr[feature + 1]):
                 if abs(totals[k]) > threshold:
                     coordinates[found] = base + columns[j]
                     gradients[found] = totals[k]

@@ -77,18 +77,18 @@ def infer_example(
     work: `marginals` become the residuals of the example, expected minus observed labels;
     `backward` of the clamped lattice is negated. RETURNS: the loss, not weighted.
     """
-    sequences, vectors, copy = tables.sequences, work.vectors, work.copy
+    sequences, vectors, clamped = tables.sequences, work.vectors, work.clamped
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
-    context, clamped = sequences.context[begin:end], sequences.copies[s]
+    context, lattice = sequences.context[begin:end], sequences.clamped[s]
     build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
     log_z = infer_part(s, s, tables, theta, work, vectors)
     residual = vectors.marginals
-    if clamped >= 0:
-        log_z -= infer_part(s, clamped, tables, theta, work, copy)
+    if lattice >= 0:
+        log_z -= infer_part(s, lattice, tables, theta, work, clamped)
         for i in range(end - begin):
             for y in range(residual.shape[1]):
-                residual[i, y] -= copy.marginals[i, y]
-                copy.backward[i, y] = -copy.backward[i, y]
+                residual[i, y] -= clamped.marginals[i, y]
+                clamped.backward[i, y] = -clamped.backward[i, y]
         return log_z
     gold = sequences.labels[begin:end]
     loss = path_loss(gold, context, work.pairs, vectors)
@@ -155,7 +155,7 @@ def example_loss(
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
     build_for_tokens(number, context, work.pairs, tables.bigrams, pair_theta)
-    loss, clamped = forward_loss(s, s, tables, theta, work), sequences.copies[s]
+    loss, clamped = forward_loss(s, s, tables, theta, work), sequences.clamped[s]
     if clamped >= 0:
         loss -= forward_loss(s, clamped, tables, theta, work)
     return loss
@@ -163,20 +163,20 @@ def example_loss(
 
 @inlined
 def expect_example_pairs(
-    first: int, last: int, m: int, has_copy: bool, work: SequenceWorkspace
+    first: int, last: int, m: int, has_clamped: bool, work: SequenceWorkspace
 ) -> None:
     """Write the expected pairs of tokens first:last, which share matrix m, to `pair_sums`.
 
-    Sparse corrections are not included. work: after `infer_example`; has_copy: whether the
+    Sparse corrections are not included. work: after `infer_example`; has_clamped: whether the
     example has a clamped lattice.
     """
     n_labels, total, psi = (work.pairs.n_labels, work.pair_sums, work.pairs.potentials.psi[m])
-    vectors, copy, middle = work.vectors, work.copy, max(first, 1)
+    vectors, clamped, middle = work.vectors, work.clamped, max(first, 1)
     tokens, starts = work.tokens[middle:last], work.tokens[first:middle]
     fill(total.reshape(-1), 0, total.size, 0.0)
     add_products(tokens, starts, n_labels, vectors.alpha, vectors.backward, total)
-    if has_copy:
-        add_products(tokens, starts, n_labels, copy.alpha, copy.backward, total)
+    if has_clamped:
+        add_products(tokens, starts, n_labels, clamped.alpha, clamped.backward, total)
     for i in range(total.shape[0]):
         for y in range(total.shape[1]):
             total[i, y] *= psi[i, y]
@@ -184,7 +184,7 @@ def expect_example_pairs(
 
 @inlined
 def settle_example_corrections(
-    first: int, last: int, c: int, has_copy: bool, labels: Ints, work: SequenceWorkspace
+    first: int, last: int, c: int, has_clamped: bool, labels: Ints, work: SequenceWorkspace
 ) -> None:
     """Write expected minus observed counts of corrections of context c to `correction_sums`.
 
@@ -194,11 +194,13 @@ def settle_example_corrections(
     contexts, potentials, sums = (work.pairs.contexts, work.pairs.potentials, work.correction_sums)
     tokens, begins, m = work.tokens[first:last], first == 0, contexts.matrix_of[c]
     e, end = corrections_of(first, c, contexts)
-    vectors, copy, padded = work.vectors, work.copy, work.pair_sums.shape[1]
+    vectors, clamped, padded = work.vectors, work.clamped, work.pair_sums.shape[1]
     fill(sums, 0, end - e, 0.0)
     add_correction_products(tokens, begins, e, end, contexts, vectors.alpha, vectors.backward, sums)
-    if has_copy:
-        add_correction_products(tokens, begins, e, end, contexts, copy.alpha, copy.backward, sums)
+    if has_clamped:
+        add_correction_products(
+            tokens, begins, e, end, contexts, clamped.alpha, clamped.backward, sums
+        )
     psi, value = potentials.psi[m], potentials.value
     settle_context(e, end, m, contexts, psi, value, work.pair_sums, sums)
     for t in tokens:
@@ -225,8 +227,8 @@ def leave_factors(
     sequence, out; its nodes may be those of `work`.
     """
     sequences, groups = grouped.tables.sequences, grouped.groups
-    vectors, copy, products = work.vectors, work.copy, work.pair_sums
-    weight, has_copy = sequences.weights[s], sequences.copies[s] >= 0
+    vectors, clamped, products = work.vectors, work.clamped, work.pair_sums
+    weight, has_clamped = sequences.weights[s], sequences.clamped[s] >= 0
     labels = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
     n_labels, contexts, potentials = work.pairs
     nodes, first = residuals.nodes, groups.seq_ptr[s]
@@ -239,8 +241,8 @@ def leave_factors(
         c, pairs = context[tokens[0]], residuals.pairs[g - first]
         fill(products.reshape(-1), 0, pairs.size, 0.0)
         add_products(tokens, tokens[:0], n_labels, vectors.alpha, vectors.backward, products)
-        if has_copy:
-            add_products(tokens, tokens[:0], n_labels, copy.alpha, copy.backward, products)
+        if has_clamped:
+            add_products(tokens, tokens[:0], n_labels, clamped.alpha, clamped.backward, products)
         _weigh_pairs(weight, potentials.psi[contexts.matrix_of[c]], products, pairs)
         for e in range(contexts.corr_ptr[c], contexts.corr_start[c]):
             i, y = contexts.corr_previous[e], contexts.corr_label[e]

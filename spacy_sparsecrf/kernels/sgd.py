@@ -174,7 +174,7 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
     sequences = tables.sequences
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
-    has_copy, n = sequences.copies[s] >= 0, end - begin
+    has_clamped, n = sequences.clamped[s] >= 0, end - begin
     contexts, residual = work.pairs.contexts, work.pair_sums
     same_context = same_matrix = end_of_matrix = 0
     for i in range(n):
@@ -185,12 +185,12 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
             while end_of_matrix < n and contexts.matrix_of[context[end_of_matrix]] == m:
                 end_of_matrix += 1
             if not contexts.constant[m]:
-                expect_example_pairs(i, end_of_matrix, m, has_copy, work)
+                expect_example_pairs(i, end_of_matrix, m, has_clamped, work)
         # The first token has its own entries, those of the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = corrections_of(same_context, c, contexts)
             if first < last:
-                settle_example_corrections(same_context, i + 1, c, has_copy, labels, work)
+                settle_example_corrections(same_context, i + 1, c, has_clamped, labels, work)
                 _update_corrections(first, last, tables, work.correction_sums, step, paid)
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:

@@ -124,9 +124,9 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
     """Find each sequence's best labels: argmax_y sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
     scored: its scores are overwritten by those of the best partial paths; slack: [C, Yp], of
-    `decoding.legal.Transitions.finish`; best: [Yp] float64, a workspace; labels: [N] int32, out.
-    The lowest label wins a tie. There are no back pointers: computing the previous labels of one
-    path again is cheaper than storing them for every label.
+    `decoding.transitions.Transitions.finish`; best: [Yp] float64, a workspace; labels: [N] int32,
+    out. The lowest label wins a tie. There are no back pointers: computing the previous labels of
+    one path again is cheaper than storing them for every label.
     """
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
@@ -136,11 +136,11 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
 
 @kernel(allocates=True)
 def find_possible(
-    offsets: Ints, permitted: Flags, legal: Flags, ends: Flags, possible: Flags
+    offsets: Ints, permitted: Flags, valid: Flags, ends: Flags, possible: Flags
 ) -> None:
     """Find which sequences have a path of permitted labels and valid transitions.
 
-    offsets [S + 1]; permitted [N, Y] bool; legal [Y + 1, >= Y] bool, valid transitions, row Y: from
+    offsets [S + 1]; permitted [N, Y] bool; valid [Y + 1, >= Y] bool, valid transitions, row Y: from
     the start; ends [Y] bool, labels that may be last; possible: [S] bool, out, true for a sequence
     without tokens.
     """
@@ -151,7 +151,7 @@ def find_possible(
         for t in range(offsets[s], offsets[s + 1]):
             if t == offsets[s]:
                 for y in range(n_labels):
-                    reached[y] = permitted[t, y] and legal[n_labels, y]
+                    reached[y] = permitted[t, y] and valid[n_labels, y]
                 continue
             for y in range(n_labels):
                 before[y] = reached[y]
@@ -159,7 +159,7 @@ def find_possible(
             for i in range(n_labels):
                 if before[i]:
                     for y in range(n_labels):
-                        reached[y] |= legal[i, y] and permitted[t, y]
+                        reached[y] |= valid[i, y] and permitted[t, y]
         found = offsets[s] == offsets[s + 1]
         if not found:
             for y in range(n_labels):

@@ -48,7 +48,7 @@ class ChainLoss:
     store potentials, forward and backward vectors and marginals in half the memory; sums over
     tokens, weights and the objective are always float64; observed_only: whether only features that
     occur with a gold label (or gold label pair) may have weights for it (see
-    `observed_coordinates`); legal: valid transitions (see `build_lattice`): log Z is over valid
+    `observed_coordinates`); valid: valid transitions (see `build_lattice`): log Z is over valid
     sequences only, and gold labels must be valid; permits: returns for coordinates [n] which of
     them screening may find, [n] bool, None = all; also: coordinates [n] that count as observed for
     `observed_only`; limits: change results by rounding only; ratio: an additional term of the loss,
@@ -65,7 +65,7 @@ class ChainLoss:
         workers: Workers,
         precision: str = "float64",
         observed_only: bool = False,
-        legal: Mask | None = None,
+        valid: Mask | None = None,
         permits: Callable[[Longs], Mask] | None = None,
         also: Longs | None = None,
         limits: Limits = LIMITS,
@@ -77,7 +77,7 @@ class ChainLoss:
             limits = limits._replace(shard_bytes=sys.maxsize)
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
-        self._lattice = build_lattice(corpus, n_labels, legal, ratio is not None)
+        self._lattice = build_lattice(corpus, n_labels, valid, ratio is not None)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         # Its arrays take no memory before they are written.
@@ -103,13 +103,13 @@ class ChainLoss:
         coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic solver,
         which processes one sequence at a time, without the entity ratio.
         """
-        given, origin = (self.space, coordinates, self.n_unigram), None
+        args, origin = (self.space, coordinates, self.n_unigram), None
         if self._prior is not None:
             origin = np.zeros(len(coordinates))
             origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
         if self._ratio is not None and not stochastic:
-            return RatioLoss(*given, self._ratio, origin)
-        return WorkingLoss(*given, stochastic, origin)
+            return RatioLoss(*args, self._ratio, origin)
+        return WorkingLoss(*args, stochastic, origin)
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Return the union of coordinates [n] int64 and those of the prior, ascending."""
@@ -205,8 +205,8 @@ class ChainLoss:
 
 def _completed(coordinates: Longs, width: int) -> Longs:
     """Add all coordinates of features that have at least _WORTH_ALL of their `width` already."""
-    tests, counts = np.unique(coordinates // width, return_counts=True)
-    full = tests[counts >= _WORTH_ALL * width]
+    features, counts = np.unique(coordinates // width, return_counts=True)
+    full = features[counts >= _WORTH_ALL * width]
     added = (full[:, None] * width + np.arange(width)).ravel()
     return distinct(np.concatenate((coordinates, added)))
 
@@ -233,15 +233,15 @@ def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     def seen(first: int, last: int) -> Longs:
         """Return keys of features with the label sets of their tokens."""
         numbers = set_numbers(lattice.gold[first:last], n_labels)
-        indptr = lattice.tests.indptr[first : last + 1]
-        keys = lattice.tests.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
+        indptr = lattice.features.indptr[first : last + 1]
+        keys = lattice.features.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
         keys += np.repeat(numbers, np.diff(indptr))
         return keys
 
-    test, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
-    test, number = test[number > 0], number[number > 0]
+    feature, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
+    feature, number = feature[number > 0], number[number > 0]
     row, label = _expanded(number, members)
-    return distinct(test[row] * n_labels + label)
+    return distinct(feature[row] * n_labels + label)
 
 
 def observed_values(lattice: Lattice, n_labels: int) -> Longs:
@@ -249,16 +249,16 @@ def observed_values(lattice: Lattice, n_labels: int) -> Longs:
 
     Ascending; labels as in `observed_unigrams`.
     """
-    tests = lattice.value_tests
-    if not len(tests):
+    features = lattice.value_features
+    if not len(features):
         return np.empty(0, np.int64)
     table = set_table(lattice.sets, n_labels)
-    found = np.zeros((len(table), len(tests)), np.bool_)
+    found = np.zeros((len(table), len(features)), np.bool_)
     value_supports(lattice.values, lattice.value_rows, set_numbers(lattice.gold, n_labels), found)
     # A missing label counts for no label.
     seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
     value, label = np.nonzero(seen)
-    return tests[value] * n_labels + label
+    return features[value] * n_labels + label
 
 
 def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
@@ -287,9 +287,9 @@ def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     context, before = context[row], before[row]
     row, previous = _expanded(before, members)
     context, pair = context[row], previous * n_labels + label[row]
-    tests = lattice.ctx_tests.take(context).indices.astype(np.int64)
-    pair = np.repeat(pair, np.diff(lattice.ctx_tests.indptr)[context])
-    return distinct(tests * n_labels * lattice.n_previous + pair)
+    features = lattice.ctx_features.take(context).indices.astype(np.int64)
+    pair = np.repeat(pair, np.diff(lattice.ctx_features.indptr)[context])
+    return distinct(features * n_labels * lattice.n_previous + pair)
 
 
 def _members(table: Mask, start: int | None = None) -> Csr:

@@ -112,7 +112,7 @@ class ChainExamples(ExampleLoss):
     def __init__(self, working: WorkingLoss) -> None:
         lattice = working.space.lattice
         self.sequences: Longs = np.arange(lattice.n_examples)
-        self.complete: Mask = lattice.copies[: lattice.n_examples] < 0
+        self.complete: Mask = lattice.clamped[: lattice.n_examples] < 0
         self.tables = working.tables
         self._work = new_workspace(working)
         self.split, self.block_ptr = working.split, working.unigram.ptr
@@ -137,11 +137,11 @@ class ChainExamples(ExampleLoss):
     @cached_property
     def _changes(self) -> TangentWorkspace:
         shape = self._work.vectors.alpha.shape
-        own, copy = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
+        own, clamped = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
         table = np.zeros_like(self._working.frequent.table)
         slopes, work = self._working.pairs.new_slopes(np.float64), self._work
         counts = np.zeros_like(work.pair_sums), np.zeros_like(work.correction_sums)
-        return TangentWorkspace(slopes, own, copy, table, *counts)
+        return TangentWorkspace(slopes, own, clamped, table, *counts)
 
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats

@@ -41,9 +41,9 @@ class FactorStorage:
         n_tokens = int(self._offsets[-1])
         sequence = np.repeat(np.arange(self.n_sequences), np.diff(self._offsets))
         context = lattice.context[:n_tokens].astype(np.int64)
-        paired = ~lattice.begins[:n_tokens] & (np.diff(lattice.ctx_tests.indptr)[context] > 0)
+        paired = ~lattice.begins[:n_tokens] & (np.diff(lattice.ctx_features.indptr)[context] > 0)
         tokens = np.flatnonzero(paired)
-        n_contexts = max(1, len(lattice.ctx_tests))
+        n_contexts = max(1, len(lattice.ctx_features))
         keys, group = np.unique(
             sequence[tokens] * n_contexts + context[tokens], return_inverse=True
         )

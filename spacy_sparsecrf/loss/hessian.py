@@ -36,9 +36,9 @@ class _PairSlopes:
     def set_direction(self, direction: Floats) -> None:
         """Evaluate the slopes along a direction [K] of the bigram weights, and clear the sums."""
         pairs, workers = self._pairs, self._pairs.space.workers
-        given = pairs.bigrams, direction, self.slopes
-        workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *given)
-        workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *given)
+        args = pairs.bigrams, direction, self.slopes
+        workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *args)
+        workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *args)
         self._changes[:, :, :] = 0.0
         self._correction_changes[:] = 0.0
 
@@ -69,17 +69,17 @@ class _PairSlopes:
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
         """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
         pairs, chunks = self._pairs, self._pairs.tokens[i].chunks
-        given = pairs.arrays, pairs.with_sums(i, tokens, vectors), vectors, total
-        pairs.space.workers.map(matrix_products, chunks, *given)
+        args = pairs.arrays, pairs.with_sums(i, tokens, vectors), vectors, total
+        pairs.space.workers.map(matrix_products, chunks, *args)
 
     def finish(self, product: Floats) -> None:
         """Gather the product [K] of the bigram weights from the sums."""
-        pairs, given = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
+        pairs, args = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
         counts, changes = (
             (self._counts, self._correction_counts),
             (self._changes, self._correction_changes),
         )
-        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *given, *counts, *changes)
+        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *args, *counts, *changes)
         pairs.gather(*changes, product)
 
 
@@ -90,8 +90,9 @@ class HessianProduct:
     `kernels.tangents`. Three vectors a token are stored, of which pair marginals are products:
     alpha, backward and beta. A product of stored sequences needs no exp.
 
-    working: the loss (not stochastic); stored: number of sequences whose vectors are stored, in the
-        order of the lattice, -1 for all; the others run forward-backward again for each product.
+    working: the loss (not stochastic), of a corpus in memory; stored: number of sequences whose
+        vectors are stored, in the order of the lattice, -1 for all; the others run forward-backward
+        again for each product.
     passes: evaluations and products so far.
     """
 
@@ -133,7 +134,6 @@ class HessianProduct:
             vectors = working.vectors(i)
             self._pairs.count(i, vectors)
             self._keep(i, vectors)
-            space.lattice.store.release()
         self._theta = theta.copy()
         # Later evaluations overwrite the potentials.
         space.contents = Contents(self, self._theta)
@@ -166,11 +166,7 @@ class HessianProduct:
             for of_chunk in self._differentiate(i, vector, scores, vectors, tangents):
                 sums += of_chunk
             self._pairs.add(i, vectors, tangents)
-            if space.by_shard:
-                working.gather(i, result)
-            space.lattice.store.release()
-        if not space.by_shard:
-            working.gather(0, result)
+        working.gather(0, result)
         result[: self._frequent.n_weights] = self._frequent.gradient(sums)
         self._values.gradient(result)
         self._pairs.finish(result[working.split :])
@@ -201,9 +197,9 @@ class HessianProduct:
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
         """Compute beta of chunks of sequences of shard i from the vectors in the workspace."""
         working, vectors = self._working, self._working.vectors(i)
-        given = working.shard(i).sequences, working.pairs.arrays
+        args = working.shard(i).sequences, working.pairs.arrays
         working.space.workers.map(
-            lambda first, last: recover_chunk(first, last, *given, _own(vectors), self._beta),
+            lambda first, last: recover_chunk(first, last, *args, _own(vectors), self._beta),
             chunks,
         )
 
@@ -228,8 +224,8 @@ class HessianProduct:
                 own[:] = own + extra if scored else extra
                 scored = True
             sums = np.zeros(self._frequent.table.shape)
-            given = first, last, tables, pairs, vector, slopes
-            differentiate_chunk(*given, _own(vectors), tangents, scored, sums)
+            args = first, last, tables, pairs, vector, slopes
+            differentiate_chunk(*args, _own(vectors), tangents, scored, sums)
             return sums
 
         return space.workers.map(run, space.chunks[i])

@@ -45,16 +45,16 @@ def set_table(sets: Mask, n_labels: int) -> Mask:
 
 
 def allowed_labels(
-    numbers: Longs, table: Mask, begins: Mask, ends: Mask, legal: Mask | None
+    numbers: Longs, table: Mask, begins: Mask, ends: Mask, valid: Mask | None
 ) -> Words:
     """Return the labels that tokens may have: [N, W] uint64, see `kernels.scores`.
 
     numbers: [N], of sets; table: of `set_table`; begins, ends: [N], whether a token begins or ends
-    a sequence; legal: see `build_lattice`; it restricts these tokens only.
+    a sequence; valid: see `build_lattice`; it restricts these tokens only.
     """
-    if legal is None:
+    if valid is None:
         return np.take(_bits(table), numbers, axis=0)
-    first, last = legal[-1, :-1], legal[:-1, -1]
+    first, last = valid[-1, :-1], valid[:-1, -1]
     variants = (table, table & first, table & last, table & first & last)
     variant = begins + 2 * ends.astype(np.int64)
     return np.take(_bits(np.concatenate(variants)), numbers + len(table) * variant, axis=0)
@@ -148,12 +148,13 @@ class Lattice:
 
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
-    sets [Q, Y]: gold labels of the corpus; legal: see `build_lattice`; copies [S] int64, clamped
-    lattice of a sequence, -1 = none; these come last; tests: unigram features of a token; values
-    [M, V] float32, value_rows [N] int64, value_tests [V] int64: real values, row of each token, and
-    the unigram feature of each column; context [N]; ctx_tests: bigram features of a context;
-    test_contexts: its transpose; tokens_of: the transpose of `tests`, None if arrays are in files;
-    n_tests: number of unigram features O; store: of arrays that are as long as the corpus.
+    sets [Q, Y]: gold labels of the corpus; valid: see `build_lattice`; clamped [S] int64, clamped
+    lattice of a sequence, -1 = none; these come last; features: unigram features of a token; values
+    [M, V] float32, value_rows [N] int64, value_features [V] int64: real values, row of each token,
+    and the unigram feature of each column; context [N]; ctx_features: bigram features of a context;
+    feature_contexts: its transpose; tokens_of: the transpose of `features`, None if arrays are in
+    files; n_features: number of unigram features O; store: of arrays that are as long as the
+    corpus.
     """
 
     offsets: Longs
@@ -163,18 +164,18 @@ class Lattice:
     token_weight: NDArray[np.float64]
     gold: Ints
     sets: Mask
-    legal: Mask | None
-    copies: Longs
+    valid: Mask | None
+    clamped: Longs
     begins: Mask
-    tests: Csr
+    features: Csr
     values: NDArray[np.float32]
     value_rows: Longs
-    value_tests: Longs
+    value_features: Longs
     context: Ints
-    ctx_tests: Csr
+    ctx_features: Csr
     tokens_of: Csr | None
-    n_tests: int
-    test_contexts: Csr
+    n_features: int
+    feature_contexts: Csr
     n_previous: int
     store: Memory = MEMORY
 
@@ -186,10 +187,10 @@ class Lattice:
     @property
     def n_examples(self) -> int:
         """Number of sequences that are not clamped lattices; they come first."""
-        return len(self.copies) - int(np.count_nonzero(self.copies >= 0))
+        return len(self.clamped) - int(np.count_nonzero(self.clamped >= 0))
 
     @property
-    def test_tokens(self) -> Csr:
+    def feature_tokens(self) -> Csr:
         """The tokens of each feature. RAISES: SparseCRFError if the corpus is in files."""
         if self.tokens_of is None:
             raise SparseCRFError(Errors.SC347.format(solver="in use"))
@@ -206,11 +207,11 @@ class Lattice:
 
 
 def build_lattice(
-    corpus: EncodedCorpus, n_labels: int, legal: Mask | None = None, unlabelled: bool = False
+    corpus: EncodedCorpus, n_labels: int, valid: Mask | None = None, unlabelled: bool = False
 ) -> Lattice:
     """Build the lattice of a corpus, without sequences that have no tokens, gold labels or weight.
 
-    The lattice reorders sequences. legal: [Y + 1, Y + 1], valid transitions from label a to label
+    The lattice reorders sequences. valid: [Y + 1, Y + 1], valid transitions from label a to label
     b; row Y: from the start; column Y: to the end; None = all; gold labels must be valid.
     unlabelled: whether to keep sequences without gold labels; their clamped lattice cancels their
     loss.
@@ -224,33 +225,33 @@ def build_lattice(
     lengths = np.diff(corpus.offsets)[order]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     weights = corpus.weights[order] * np.where(np.arange(len(order)) < len(used), 1.0, -1.0)
-    copies = np.full(len(order), -1, dtype=np.int64)
-    copies[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
+    clamped = np.full(len(order), -1, dtype=np.int64)
+    clamped[np.argsort(used)[np.searchsorted(np.sort(used), partial)]] = np.arange(
         len(used), len(order)
     )
     value_rows = np.empty(0, np.int64)
-    if len(corpus.value_tests):
+    if len(corpus.value_features):
         value_rows = concatenated_ranges(corpus.offsets[order], lengths)
-    tokens = _token_arrays(corpus, order, offsets, weights, sure, n_labels, legal)
-    tests = _tests_of(corpus, order, offsets)
-    ctx_tests = Csr(corpus.ctx_indptr, corpus.ctx_indices)
-    n_tests, store = len(corpus.unigram_keys), corpus.store
-    offsets, weights, copies = store.kept((offsets, weights, copies))
+    tokens = _token_arrays(corpus, order, offsets, weights, sure, n_labels, valid)
+    features = _features_of(corpus, order, offsets)
+    ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    n_features, store = len(corpus.unigram_keys), corpus.store
+    offsets, weights, clamped = store.kept((offsets, weights, clamped))
     return Lattice(
         offsets=offsets,
         weights=weights,
         **tokens,
         sets=corpus.sets,
-        legal=legal,
-        copies=copies,
-        tests=tests,
+        valid=valid,
+        clamped=clamped,
+        features=features,
         values=corpus.values,
         value_rows=value_rows,
-        value_tests=corpus.value_tests,
-        ctx_tests=ctx_tests,
-        tokens_of=None if store.on_disk else tests.transposed(n_tests),
-        n_tests=n_tests,
-        test_contexts=ctx_tests.transposed(len(corpus.bigram_keys)),
+        value_features=corpus.value_features,
+        ctx_features=ctx_features,
+        tokens_of=None if store.on_disk else features.transposed(n_features),
+        n_features=n_features,
+        feature_contexts=ctx_features.transposed(len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
         store=store,
     )
@@ -263,12 +264,12 @@ def _token_arrays(
     weights: NDArray[np.float64],
     sure: Mask,
     n_labels: int,
-    legal: Mask | None,
+    valid: Mask | None,
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays [N] of a lattice by name.
 
     order, offsets, weights: of its sequences; clamped lattices have negative weights; sure: whether
-    all labels of a sequence of the corpus are known; n_labels, legal: see `build_lattice`.
+    all labels of a sequence of the corpus are known; n_labels, valid: see `build_lattice`.
     """
     store, n, lengths = corpus.store, int(offsets[-1]), np.diff(offsets)
     labels, gold, context = (store.zeros(n, np.int32) for _ in range(3))
@@ -284,9 +285,9 @@ def _token_arrays(
         token_weight[run] = np.repeat(weights[own], lengths[own])
         incomplete = np.repeat(~sure[order[own]], lengths[own])
         labels[run] = np.where(incomplete, -1, gold[run])
-        is_copy = token_weight[run] < 0.0
-        numbers = np.where(is_copy, set_numbers(gold[run], n_labels), 0)
-        allowed[run] = allowed_labels(numbers, table, begins, ends, legal)
+        is_clamped = token_weight[run] < 0.0
+        numbers = np.where(is_clamped, set_numbers(gold[run], n_labels), 0)
+        allowed[run] = allowed_labels(numbers, table, begins, ends, valid)
         store.release()
     arrays = {"labels": labels, "allowed": allowed, "token_weight": token_weight}
     return {**arrays, "gold": gold, "begins": all_begins, "context": context}
@@ -299,7 +300,7 @@ def _edges(offsets: Longs) -> tuple[Mask, Mask]:
     return begins, ends
 
 
-def _tests_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
+def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
     """Return the unigram features of the tokens of sequences in the given order, with offsets."""
     table, store = Csr(corpus.uni_indptr, corpus.uni_indices), corpus.store
     if not store.on_disk:

@@ -77,7 +77,7 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
     bases = np.where(in_matrix, costs.table, 0)
     first, matrix_of = distinct_rows(np.sort(bases, axis=1))
     matrix_blocks = _csr(bases[first])
-    constant = (np.diff(matrix_blocks.indptr) == 0) & (space.lattice.legal is None)
+    constant = (np.diff(matrix_blocks.indptr) == 0) & (space.lattice.valid is None)
     table = np.where(in_matrix, 0, costs.table)
     entries, weights = _entries(table, rows, space.n_labels, space.padded)
     corr_ptr = entries[0]
@@ -120,7 +120,7 @@ class _CostModel:
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, stochastic: bool) -> None:
         lattice, sizes = space.lattice, np.diff(rows.ptr)
-        every = np.sort(rows.of(lattice.ctx_tests).padded(), axis=1)
+        every = np.sort(rows.of(lattice.ctx_features).padded(), axis=1)
         representatives, self.active = distinct_rows(every)
         self.table = table = every[representatives]
         self.context = lattice.store.looked_up(self.active, lattice.context)
@@ -128,7 +128,7 @@ class _CostModel:
         self._limits = space.limits
         self._area = float(space.n_labels * space.padded)
         self._stochastic = stochastic
-        self._masked = lattice.legal is not None
+        self._masked = lattice.valid is not None
         self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
@@ -220,17 +220,17 @@ def _entries(
     RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
     """
     lines = _csr(table)
-    given = lines.indptr, lines.indices, rows.ptr, rows.places
+    args = lines.indptr, lines.indices, rows.ptr, rows.places
     area = (n_labels + 1) * padded
     sizes, n_weights = (np.zeros(len(table), np.int64) for _ in range(2))
-    count_places(*given, np.full(area, -1, np.int32), sizes, n_weights)
+    count_places(*args, np.full(area, -1, np.int32), sizes, n_weights)
     corr_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_corrections = int(corr_ptr[-1])
     place = np.empty(n_corrections, np.int32)
     weights = Csr(np.empty(n_corrections + 1, np.int64), np.empty(n_weights.sum(), np.int32))
     n_words = -(-area // 64)
     bits, counts = np.zeros(n_words, np.uint64), np.zeros(64 * n_words, np.int64)
-    list_places(*given, corr_ptr, bits, counts, place, weights.indptr, weights.indices)
+    list_places(*args, corr_ptr, bits, counts, place, weights.indptr, weights.indices)
     context = np.repeat(np.arange(len(table)), sizes)
     before_start = np.bincount(context[place < n_labels * padded], minlength=len(table))
     previous, label = (of_place.astype(np.uint16) for of_place in np.divmod(place, padded))
@@ -268,12 +268,12 @@ class PairPotentials:
         """Return potentials that are not evaluated, except matrices of ones and the mask."""
         n_matrices, n_labels = len(self.contexts.matrix_blocks), self.space.n_labels
         n_contexts, n_corrections = len(self.contexts.arrays.matrix_of), self.contexts.n_corrections
-        legal = self.space.lattice.legal
-        shape = (n_matrices + (legal is not None), n_labels + 1, self.space.padded)
+        valid = self.space.lattice.valid
+        shape = (n_matrices + (valid is not None), n_labels + 1, self.space.padded)
         psi = np.zeros(shape, dtype)
         psi[:n_matrices][self.contexts.arrays.constant, :, :n_labels] = 1.0
-        if legal is not None:
-            psi[-1, :n_labels, :n_labels] = legal[:n_labels, :n_labels]
+        if valid is not None:
+            psi[-1, :n_labels, :n_labels] = valid[:n_labels, :n_labels]
             psi[-1, n_labels, :n_labels] = 1.0
         of_entries = np.zeros(n_corrections), np.zeros(n_corrections)
         rewritten = np.zeros(n_contexts, dtype=np.bool_)
@@ -339,9 +339,9 @@ class PairPotentials:
 
         theta: [K] float64, the bigram weights.
         """
-        workers, given = self.space.workers, (self.arrays, self.bigrams, theta)
-        workers.map(build_matrices, self.matrix_chunks, *given)
-        workers.map(build_corrections, self.context_chunks, *given)
+        workers, args = self.space.workers, (self.arrays, self.bigrams, theta)
+        workers.map(build_matrices, self.matrix_chunks, *args)
+        workers.map(build_corrections, self.context_chunks, *args)
 
     def begin_sums(self) -> None:
         """Clear the sums over shards."""
@@ -350,10 +350,10 @@ class PairPotentials:
     def add_shard(self, i: int, sequences: layout.Sequences, vectors: layout.Vectors) -> None:
         """Add the pair counts of shard i, given its sequences and vectors."""
         tokens, residual = self.tokens[i], self._residual
-        given = sequences, self.arrays, self.with_sums(i, tokens.by_matrix, vectors), vectors
+        args = sequences, self.arrays, self.with_sums(i, tokens.by_matrix, vectors), vectors
 
         def add(first: int, last: int) -> None:
-            matrix_residuals(first, last, *given, i == 0, np.zeros(residual.shape[1:]), residual)
+            matrix_residuals(first, last, *args, i == 0, np.zeros(residual.shape[1:]), residual)
 
         self.space.workers.map(add, tokens.chunks)
         self.sum_corrections(tokens.by_context, vectors, self._correction_sums)
@@ -364,17 +364,17 @@ class PairPotentials:
         """Return tokens of shard i by matrix, with the sums alpha_{t-1} (x) backward_t of spans."""
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
-        given = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums
+        args = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums
         chunks = [(span, span + 1) for span in range(len(tokens.spans))]
-        self.space.workers.map(pair_sums, chunks, *given)
+        self.space.workers.map(pair_sums, chunks, *args)
         return layout.MatrixSums(by_matrix, tokens.mat_spans, sums)
 
     def sum_corrections(
         self, tokens: layout.TokensBy, vectors: layout.Vectors, sums: Floats
     ) -> None:
         """Add products alpha_{t-1}[y'] backward_t[y] of tokens of contexts to sums [E]."""
-        given = self.contexts.arrays, self.contexts.correction_context, tokens, vectors, sums
-        self.space.workers.map(correction_sums, self._correction_chunks, *given)
+        args = self.contexts.arrays, self.contexts.correction_context, tokens, vectors, sums
+        self.space.workers.map(correction_sums, self._correction_chunks, *args)
 
     def finish(self, sequences: Iterable[layout.Sequences], gradient: Floats) -> None:
         """Gather the gradient [K] of the bigram weights from the sums; sequences: of each shard."""
@@ -383,9 +383,9 @@ class PairPotentials:
             contexts, padded = self.contexts.arrays, self.space.padded
             for own, tokens in zip(sequences, self.tokens, strict=True):
                 count_corrections(own, contexts, tokens.by_context, padded, gold)
-        given, sums = (self.arrays, self.matrix_contexts), (self._residual, self._correction_sums)
+        args, sums = (self.arrays, self.matrix_contexts), (self._residual, self._correction_sums)
         workers = self.space.workers
-        workers.map(settle_corrections, self.settle_chunks, *given, self._correction_gold, *sums)
+        workers.map(settle_corrections, self.settle_chunks, *args, self._correction_gold, *sums)
         self.gather(*sums, gradient)
 
     def gather(self, residual: Floats, correction_residual: Floats, gradient: Floats) -> None:
@@ -394,6 +394,6 @@ class PairPotentials:
         residual: [M, Y + 1, Yp], of matrices; correction_residual: [E].
         """
         matrices, entries = self._row_matrices, self.contexts.weight_corrections
-        given = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, residual
+        args = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, residual
         of_entries = entries.indptr, entries.indices, correction_residual, gradient
-        self.space.workers.map(gather_bigrams, self._row_chunks, *given, *of_entries)
+        self.space.workers.map(gather_bigrams, self._row_chunks, *args, *of_entries)

@@ -53,35 +53,35 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     if pairs:
         usable &= previous >= 0
     tokens = np.flatnonzero(usable)
-    tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    features = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
     keys = corpus.unigram_keys
     if pairs:
         n_previous = n_labels + int(corpus.start_label)
-        n_tests = len(keys) + len(corpus.bigram_keys) * n_previous
-        if n_tests > np.iinfo(np.int32).max:
-            raise SparseCRFError(Errors.SC301.format(n=n_tests))
-        tests = _joined(tests, _pair_tests(corpus, tokens, previous[tokens], n_previous))
+        n_features = len(keys) + len(corpus.bigram_keys) * n_previous
+        if n_features > np.iinfo(np.int32).max:
+            raise SparseCRFError(Errors.SC301.format(n=n_features))
+        features = _joined(features, _pair_features(corpus, tokens, previous[tokens], n_previous))
         keys = np.concatenate((keys, np.repeat(corpus.bigram_keys, n_previous)))
     weights = np.repeat(corpus.weights, lengths)[tokens]
-    made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, tests, keys)
-    if not len(corpus.value_tests):
+    made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, features, keys)
+    if not len(corpus.value_features):
         return made
     # Not copied where no token is left out: a matrix of vectors is large.
     values = corpus.values if len(tokens) == corpus.n_tokens else corpus.values[tokens]
-    return replace(made, values=values, value_tests=corpus.value_tests)
+    return replace(made, values=values, value_features=corpus.value_features)
 
 
 def tokens_as_corpus(
     corpus: EncodedCorpus,
     labels: NDArray[np.int32],
     weights: NDArray[np.float64],
-    tests: Csr,
+    features: Csr,
     keys: NDArray[np.uint64],
 ) -> EncodedCorpus:
     """Return a corpus of n sequences of one token, without bigram features and real values.
 
-    corpus: origin of the other fields; labels, weights: [n]; tests: features of the tokens; keys:
-    [O], of features.
+    corpus: origin of the other fields; labels, weights: [n]; features: features of the tokens;
+    keys: [O], of features.
     """
     n = len(labels)
     return replace(
@@ -89,29 +89,31 @@ def tokens_as_corpus(
         offsets=np.arange(n + 1, dtype=np.int64),
         labels=labels,
         weights=weights,
-        uni_indptr=tests.indptr,
-        uni_indices=tests.indices,
+        uni_indptr=features.indptr,
+        uni_indices=features.indices,
         context=np.zeros(n, dtype=np.int32),
         ctx_indptr=np.zeros(2, dtype=np.int64),
         ctx_indices=np.empty(0, dtype=np.int32),
         unigram_keys=keys,
         bigram_keys=np.empty(0, dtype=np.uint64),
         values=NO_VALUES,
-        value_tests=np.empty(0, dtype=np.int64),
+        value_features=np.empty(0, dtype=np.int64),
     )
 
 
-def _pair_tests(
+def _pair_features(
     corpus: EncodedCorpus, tokens: Longs, previous: NDArray[np.int32], n_previous: int
 ) -> Csr:
     """Return bigram features of tokens, conjoined with previous gold labels, as unigram features.
 
     previous: [n]; a token after the start label has none if start pairs do not exist.
     """
-    tests = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(corpus.context[tokens].astype(np.int64))
-    label = np.repeat(previous, np.diff(tests.indptr))
-    number = tests.indices.astype(np.int64) * n_previous + label + len(corpus.unigram_keys)
-    return Csr(tests.indptr, number.astype(np.int32))
+    features = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(
+        corpus.context[tokens].astype(np.int64)
+    )
+    label = np.repeat(previous, np.diff(features.indptr))
+    number = features.indices.astype(np.int64) * n_previous + label + len(corpus.unigram_keys)
+    return Csr(features.indptr, number.astype(np.int32))
 
 
 def _joined(first: Csr, second: Csr) -> Csr:

@@ -66,7 +66,7 @@ def from_sums(
         return space.workers.map(in_memory, chunks)
     found: list[FoundT] = []
     width = prod(shape)
-    for run in _runs(chunks, lambda test: test * width, space.limits.held_sums):
+    for run in _runs(chunks, lambda feature: feature * width, space.limits.held_sums):
         found += _from_shards(working, theta, run, shape, add, collect)
     return found
 
@@ -118,9 +118,9 @@ def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> li
 
     def add(i: int, first: int, last: int, sums: Floats) -> None:
         columns = space.columns[i]
-        line, tests = columns.between(first, last)
+        line, features = columns.between(first, last)
         tokens = columns.tokens
-        add_residuals(first, tests, line, tokens.indptr, tokens.indices, space.residual, sums)
+        add_residuals(first, features, line, tokens.indptr, tokens.indices, space.residual, sums)
 
     def collect(first: int, last: int, sums: Floats) -> Found:
         n = (last - first) * space.n_labels
@@ -134,7 +134,7 @@ def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> li
 
 def _chunks(space: Workspace) -> Chunks:
     """Cut the features into chunks of about equal work whose potential weights fit a buffer."""
-    sizes = space.test_counts
+    sizes = space.feature_counts
     # The mean in the cost of each feature keeps chunks of rare features below twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
     return cut(cost, max(space.limits.n_chunks, -(-len(sizes) * space.n_labels // _SCREENED)))
@@ -150,26 +150,26 @@ class PairScreening:
         lattice = space.lattice
         self._space = space
         self._n_unigram = n_unigram
-        n_contexts, store = len(lattice.ctx_tests), lattice.store
+        n_contexts, store = len(lattice.ctx_features), lattice.store
         self._of_shard = [
             tokens_by(shard, lattice.context[shard.begin : shard.end], n_contexts, store)
             for shard in space.shards
         ]
         n_tokens = store.counts(lattice.context, n_contexts)
-        sizes = n_tokens[lattice.test_contexts.indices]
-        ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.test_contexts.indptr]
+        sizes = n_tokens[lattice.feature_contexts.indices]
+        ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.feature_contexts.indptr]
         self._n_tokens: Longs = np.diff(ends)
 
     def screen(self, working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
         """Find the bigram weights whose gradient exceeds a threshold; see `screen_unigrams`."""
         lattice = self._space.lattice
-        contexts = _sorted_by(lattice.test_contexts, working.pairs.contexts.active)
+        contexts = _sorted_by(lattice.feature_contexts, working.pairs.contexts.active)
         chosen = self._choose(working, theta, threshold)
         ptr, found = chosen.area_ptr, []
         n_chunks = max(self._space.limits.n_chunks, int(ptr[-1] >> 20))
         chunks = cut(np.diff(ptr) * self._n_tokens, n_chunks)
         chunks = [chunk for chunk in chunks if ptr[chunk[1]] > ptr[chunk[0]]]
-        for run in _runs(chunks, lambda test: int(ptr[test]), self._space.limits.held_pairs):
+        for run in _runs(chunks, lambda feature: int(ptr[feature]), self._space.limits.held_pairs):
             found += self._screen_run(working, theta, contexts, chosen, threshold, run)
         return found
 
@@ -188,7 +188,7 @@ class PairScreening:
             choose_labels(n_labels, counts, slack, threshold, n_rows, rows, n_columns, columns)
             return n_rows, rows[: n_rows.sum()].copy(), n_columns, columns[: n_columns.sum()].copy()
 
-        n = len(space.lattice.test_contexts)
+        n = len(space.lattice.feature_contexts)
         chunks = cut(self._n_tokens, max(space.limits.n_chunks, n * n_labels >> 20))
         shape = 4, space.padded + 1
         found = from_sums(
@@ -203,10 +203,10 @@ class PairScreening:
 
     def _add_counts(self, i: int, first: int, last: int, counts: Floats) -> None:
         """Add shard i to the counts of labels of features first:last."""
-        space, contexts = self._space, self._space.lattice.test_contexts
-        tests = first, last, space.n_labels, ContextsOf(contexts.indptr, contexts.indices)
+        space, contexts = self._space, self._space.lattice.feature_contexts
+        features = first, last, space.n_labels, ContextsOf(contexts.indptr, contexts.indices)
         residual = space.residual_of(space.shards[i])
-        add_counts(*tests, self._of_shard[i], self._gold(i), residual, counts)
+        add_counts(*features, self._of_shard[i], self._gold(i), residual, counts)
 
     def _gold(self, i: int) -> GoldTokens:
         """The gold labels of shard i."""
@@ -228,14 +228,14 @@ class PairScreening:
         totals = np.zeros(ptr[chunks[-1][1]] - ptr[chunks[0][0]])
         # Areas count from the first of these totals.
         chosen = chosen._replace(area_ptr=ptr - ptr[chunks[0][0]])
-        tests = ContextsOf(contexts.indptr, contexts.indices)
-        given = chosen, tests, working.pairs.contexts.active, working.pairs.arrays
+        features = ContextsOf(contexts.indptr, contexts.indices)
+        args = chosen, features, working.pairs.contexts.active, working.pairs.arrays
         for i in working.visit(theta, vectors=True):
             gold = self._gold(i)
             for tokens, vectors, has_gold in working.pair_terms(i, self._of_shard[i]):
                 missing = None if has_gold else np.full_like(gold.labels, MISSING)
                 own = gold if missing is None else gold._replace(labels=missing)
-                space.workers.map(add_chosen_pairs, chunks, *given, tokens, own, vectors, totals)
+                space.workers.map(add_chosen_pairs, chunks, *args, tokens, own, vectors, totals)
         return space.workers.map(self._collect, chunks, chosen, threshold, totals)
 
     def _collect(

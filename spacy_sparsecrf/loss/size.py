@@ -15,7 +15,7 @@ _PER_OCCURRENCE = 32
 _PER_TOKEN = 80
 # Bytes for each sequence, and each feature, if the rest is in files.
 _PER_SEQUENCE = 64
-_PER_TEST = 64
+_PER_FEATURE = 64
 # Size of the final working set of a sparse solver, per observed weight.
 _WORKING_SHARE = 0.4
 # Vectors of float64 of a batch solver and its loss, without its history.
@@ -26,12 +26,12 @@ _N_VECTORS = 16
 class Size:
     """The size of a problem.
 
-    n_tests, n_potential, n_observed: features, weights, and weights of features with gold labels or
-    pairs that occur, None if they were not counted; n_bytes: estimate of the peak memory of
+    n_features, n_potential, n_observed: features, weights, and weights of features with gold labels
+    or pairs that occur, None if they were not counted; n_bytes: estimate of the peak memory of
     training, without the corpus.
     """
 
-    n_tests: int
+    n_features: int
     n_potential: int
     n_observed: int | None
     n_bytes: int
@@ -40,7 +40,7 @@ class Size:
         """Return a description."""
         observed = "" if self.n_observed is None else f" and {self.n_observed} observed"
         return (
-            f"{self.n_tests} features, {self.n_potential} potential{observed} weights; "
+            f"{self.n_features} features, {self.n_potential} potential{observed} weights; "
             f"training takes about {as_text(self.n_bytes)} more memory"
         )
 
@@ -80,26 +80,26 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     n_bytes = (
         space.residual.nbytes
         + 2 * space.alpha.nbytes
-        + _PER_OCCURRENCE * len(lattice.ctx_tests.indices)
+        + _PER_OCCURRENCE * len(lattice.ctx_features.indices)
         + _bytes_of_tokens(space)
         + 8.0 * (_N_VECTORS + 2 * history) * n_working
         + 8.0 * 8 * len(observed)
     )
     if l1 > 0.0:
         pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
-        shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.test_contexts)
+        shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.feature_contexts)
         n_bytes += bytes_of_pairs(space, FeatureBlocks(pairs, *shape))
-    n_tests = lattice.n_tests + len(lattice.test_contexts)
-    return Size(n_tests, loss.n_potential, len(observed), int(n_bytes))
+    n_features = lattice.n_features + len(lattice.feature_contexts)
+    return Size(n_features, loss.n_potential, len(observed), int(n_bytes))
 
 
 def _bytes_of_tokens(space: Workspace) -> int:
     """Return the bytes of tokens and unigram features: few if the corpus is in files."""
     lattice = space.lattice
     if lattice.store.on_disk:
-        sums = 8 * min(space.limits.held_sums, lattice.n_tests * space.padded)
-        return _PER_SEQUENCE * len(lattice.weights) + _PER_TEST * lattice.n_tests + sums
-    return _PER_OCCURRENCE * len(lattice.tests.indices) + _PER_TOKEN * lattice.n_tokens
+        sums = 8 * min(space.limits.held_sums, lattice.n_features * space.padded)
+        return _PER_SEQUENCE * len(lattice.weights) + _PER_FEATURE * lattice.n_features + sums
+    return _PER_OCCURRENCE * len(lattice.features.indices) + _PER_TOKEN * lattice.n_tokens
 
 
 _PROC = Path("/proc")

@@ -45,10 +45,10 @@ def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tu
     return np.where(is_pair, n_unigram + pair[0], single[0]), np.where(is_pair, pair[1], single[1])
 
 
-def coordinates_of(test: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
+def coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
     """Return coordinates: the inverse of `places_of`."""
-    pair = n_unigram * widths[0] + (test - n_unigram) * widths[1]
-    found: Longs = np.where(test >= n_unigram, pair, test * widths[0]) + place
+    pair = n_unigram * widths[0] + (feature - n_unigram) * widths[1]
+    found: Longs = np.where(feature >= n_unigram, pair, feature * widths[0]) + place
     return found
 
 
@@ -104,16 +104,16 @@ class OutcomePart(Part):
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
         number, label = np.divmod(coordinates, self.n_labels)
-        test, case = np.divmod(self.names[number], len(self.outcomes))
-        found: Longs = test * self.n_outcomes + self.outcomes[case, label]
+        feature, case = np.divmod(self.names[number], len(self.outcomes))
+        found: Longs = feature * self.n_outcomes + self.outcomes[case, label]
         return found
 
     def to_local(self, coordinates: Longs) -> Longs:
         """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
         place = positions(self.outcomes.ravel(), self.n_outcomes).astype(np.int64)
-        test, outcome = np.divmod(coordinates, self.n_outcomes)
+        feature, outcome = np.divmod(coordinates, self.n_outcomes)
         case, label = np.divmod(place[outcome], self.n_labels)
-        number = find_keys(self.names, test * len(self.outcomes) + case)
+        number = find_keys(self.names, feature * len(self.outcomes) + case)
         return np.where((case >= 0) & (number >= 0), number * self.n_labels + label, -1)
 
 
@@ -175,9 +175,9 @@ def _part(
 ) -> Part:
     """Return the part of some tokens [n], given their cases [n] and their labels [n] there."""
     n_cases, n_labels = outcomes.shape
-    tests = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
-    name = tests.indices.astype(np.int64) * n_cases
-    name += np.repeat(case, np.diff(tests.indptr))
+    features = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    name = features.indices.astype(np.int64) * n_cases
+    name += np.repeat(case, np.diff(features.indptr))
     names, number, counts = np.unique(name, return_inverse=True, return_counts=True)
     # The most frequent first, as in every corpus.
     order = np.argsort(-counts, kind="stable")
@@ -186,7 +186,7 @@ def _part(
         corpus,
         labels.astype(np.int32),
         corpus.weights[tokens],
-        Csr(tests.indptr, rank[number]),
+        Csr(features.indptr, rank[number]),
         corpus.unigram_keys[names[order] // n_cases],
     )
     return OutcomePart(own, n_labels, outcomes, names[order], n_outcomes)
@@ -222,12 +222,12 @@ class ChainPart(Part):
         labels: [Y + 1], labels of the other part by label of the first.
         """
         n_unigram = len(self.corpus.unigram_keys)
-        test, place = places_of(coordinates, n_unigram, one.widths)
+        feature, place = places_of(coordinates, n_unigram, one.widths)
         previous, label = np.divmod(place, one.n_labels)
-        before = np.where(test >= n_unigram, labels[previous], 0)
+        before = np.where(feature >= n_unigram, labels[previous], 0)
         own = before * other.n_labels + labels[label]
         known = (before >= 0) & (labels[label] >= 0)
-        return np.where(known, coordinates_of(test, own, n_unigram, other.widths), -1)
+        return np.where(known, coordinates_of(feature, own, n_unigram, other.widths), -1)
 
 
 def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
@@ -259,20 +259,20 @@ def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
 class ReducedPart(Part):
     """A problem with some of the features of a part.
 
-    whole: the part; tests: [n] int64, its features, ascending, bigram after unigram features;
+    whole: the part; features: [n] int64, its features, ascending, bigram after unigram features;
     with_labels: [n] int64, ascending, feature of the part * Y + y: features listed there have
     weights with these labels y only, and any previous label.
     """
 
     whole: Part
-    tests: Longs
+    features: Longs
     with_labels: Longs = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def _n_unigram(self) -> tuple[int, int]:
         """Number of unigram features of the whole part, and of this one."""
         n = len(self.whole.corpus.unigram_keys)
-        return n, int(np.searchsorted(self.tests, n))
+        return n, int(np.searchsorted(self.features, n))
 
     @property
     def permits(self) -> Callable[[Longs], Mask] | None:
@@ -281,51 +281,51 @@ class ReducedPart(Part):
 
     def _has(self, coordinates: Longs) -> Mask:
         own, place = places_of(coordinates, self._n_unigram[1], self.whole.widths)
-        test = self.tests[own]
-        bounds = np.searchsorted(self.with_labels, test * self.n_labels)
+        feature = self.features[own]
+        bounds = np.searchsorted(self.with_labels, feature * self.n_labels)
         # There is none after the last.
         known = np.append(self.with_labels, -1)
-        whole: Mask = known[bounds] // self.n_labels != test
-        pair = test * self.n_labels + place % self.n_labels
+        whole: Mask = known[bounds] // self.n_labels != feature
+        pair = feature * self.n_labels + place % self.n_labels
         whole |= known[np.searchsorted(self.with_labels, pair)] == pair
         return whole
 
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
-        test, place = places_of(coordinates, n_own, widths)
-        return self.whole.to_global(coordinates_of(self.tests[test], place, n_all, widths))
+        feature, place = places_of(coordinates, n_own, widths)
+        return self.whole.to_global(coordinates_of(self.features[feature], place, n_all, widths))
 
     def to_local(self, coordinates: Longs) -> Longs:
         """Return the local coordinates, [n] int64, of global ones; -1: of others, or dropped."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
         found = self.whole.to_local(coordinates)
-        test, place = places_of(found, n_all, widths)
-        own = np.searchsorted(self.tests, test)
-        known = (found >= 0) & (np.append(self.tests, -1)[own] == test)
+        feature, place = places_of(found, n_all, widths)
+        own = np.searchsorted(self.features, feature)
+        known = (found >= 0) & (np.append(self.features, -1)[own] == feature)
         return np.where(known, coordinates_of(own, place, n_own, widths), -1)
 
 
-def without_idle_tests(part: Part, l1: float, known: Longs | None = None) -> Part:
+def without_idle_features(part: Part, l1: float, known: Longs | None = None) -> Part:
     """Remove the features whose weights must be zero at the minimum.
 
     known: [n] int64, global coordinates whose features are kept: those of initial weights.
     RETURNS: the part itself if all features are kept.
     """
     corpus, n_unigram = part.corpus, len(part.corpus.unigram_keys)
-    kept = np.concatenate(_weights_of_tests(corpus)) > l1
+    kept = np.concatenate(_weights_of_features(corpus)) > l1
     # Counts do not bound the gradients of real values.
-    kept[corpus.value_tests] = True
+    kept[corpus.value_features] = True
     if known is not None:
         inner = part.to_local(known)
         kept[places_of(inner[inner >= 0], n_unigram, part.widths)[0]] = True
     if kept.all():
         return part
-    tests = np.flatnonzero(kept)
-    return ReducedPart(reduced(corpus, tests), part.n_labels, part, tests)
+    features = np.flatnonzero(kept)
+    return ReducedPart(reduced(corpus, features), part.n_labels, part, features)
 
 
-def _weights_of_tests(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
+def _weights_of_features(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
     """Return the total weight of the labelled tokens of each unigram and bigram feature."""
     unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
     by_context = np.zeros(len(corpus.ctx_indptr) - 1)
@@ -350,20 +350,20 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
     split = np.searchsorted(kept, len(corpus.unigram_keys))
     unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
     number = positions(unigram, len(corpus.unigram_keys))
-    tests = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number, corpus.store)
+    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number, corpus.store)
     of_bigram = positions(bigram, len(corpus.bigram_keys))
     of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
-    values = number[corpus.value_tests]
+    values = number[corpus.value_features]
     return replace(
         corpus,
-        uni_indptr=tests.indptr,
-        uni_indices=tests.indices,
+        uni_indptr=features.indptr,
+        uni_indices=features.indices,
         ctx_indptr=of_contexts.indptr,
         ctx_indices=of_contexts.indices,
         unigram_keys=corpus.unigram_keys[unigram],
         bigram_keys=corpus.bigram_keys[bigram],
         values=_selected_values(corpus, values >= 0),
-        value_tests=values[values >= 0].astype(np.int64),
+        value_features=values[values >= 0].astype(np.int64),
     )
 
 

@@ -28,23 +28,23 @@ _ROW_COST = 16
 class FeatureBlocks:
     """Unigram or bigram weights of the working set, by feature.
 
-    tests: [R] int32, features with weights; ptr: [R + 1] int64, weights of a block; places: [K]
+    features: [R] int32, features with weights; ptr: [R + 1] int64, weights of a block; places: [K]
     uint32 (numba tests the sign of other indices), y, or y' * Yp + y for pairs: position of a
     weight in a row or matrix of scores.
     """
 
     def __init__(
-        self, coordinates: Longs, n_labels: int, n_previous: int, padded: int, n_tests: int
+        self, coordinates: Longs, n_labels: int, n_previous: int, padded: int, n_features: int
     ) -> None:
         pair, label = np.divmod(coordinates, n_labels)
-        test, previous = np.divmod(pair, n_previous)
-        self.tests, first = np.unique(test.astype(np.int32), return_index=True)
+        feature, previous = np.divmod(pair, n_previous)
+        self.features, first = np.unique(feature.astype(np.int32), return_index=True)
         self.ptr = np.append(first, len(coordinates)).astype(np.int64)
         self.places = (previous * padded + label).astype(np.uint32)
-        self.number = positions(self.tests, n_tests)
+        self.number = positions(self.features, n_features)
 
     def __len__(self) -> int:
-        return len(self.tests)
+        return len(self.features)
 
     def of(
         self, table: Csr, first: int = 0, last: int | None = None, store: Memory = MEMORY
@@ -77,7 +77,7 @@ class FrequentFeatures:
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
         self.n_rows = n_frequent = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_frequent])
-        self.tokens = rows.of(space.lattice.tests, 0, n_frequent, space.lattice.store)
+        self.tokens = rows.of(space.lattice.features, 0, n_frequent, space.lattice.store)
         self.table = np.zeros((n_frequent, space.padded), space.dtype)
         row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
@@ -103,8 +103,8 @@ class OriginFeatures(FrequentFeatures):
         super().__init__(space, rows, np.zeros(len(rows), np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
         kept, own = np.unique(row[origin != 0.0], return_inverse=True)
-        number = positions(rows.tests[kept], lattice.n_tests)
-        self.tokens = lattice.tests.selected(number, lattice.store)
+        number = positions(rows.features[kept], lattice.n_features)
+        self.tokens = lattice.features.selected(number, lattice.store)
         self.table = np.zeros((len(kept), space.padded), space.dtype)
         self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]
 
@@ -118,8 +118,8 @@ class ValueWeights:
 
     def __init__(self, space: Workspace, rows: FeatureBlocks) -> None:
         self._space = space
-        tests = space.lattice.value_tests
-        numbers = rows.number[tests]
+        features = space.lattice.value_features
+        numbers = rows.number[features]
         self.columns: Longs = np.flatnonzero(numbers >= 0)
         own = numbers[self.columns].astype(np.int64)
         lengths = np.diff(rows.ptr)[own]
@@ -171,8 +171,8 @@ class ValueWeights:
     def curvature(self, curvature: Floats) -> None:
         """Write the curvatures of the weights into those of all [K]; see `WorkingLoss`."""
         if len(self):
-            given = self._space.lattice.token_weight, self._space.residual
-            total = _sum_over_tokens(self._space, self.columns, value_curvatures, *given)
+            args = self._space.lattice.token_weight, self._space.residual
+            total = _sum_over_tokens(self._space, self.columns, value_curvatures, *args)
             curvature[self._weights] = total.reshape(-1)[self._places]
 
 
@@ -185,7 +185,7 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
 
 
 def _sum_over_tokens(
-    space: Workspace, columns: Longs, kernel: Callable[..., None], *given: Any
+    space: Workspace, columns: Longs, kernel: Callable[..., None], *args: Any
 ) -> Floats:
     """Return sums [R, Yp] that a kernel adds to over chunks of tokens; columns: [R]."""
     limits, shape = space.limits, (len(columns), space.padded)
@@ -193,7 +193,7 @@ def _sum_over_tokens(
 
     def add(first: int, last: int) -> Floats:
         sums = np.zeros(shape)
-        kernel(first, last, features, *given, sums)
+        kernel(first, last, features, *args, sums)
         return sums
 
     size = max(1, len(columns) * space.padded)
@@ -207,10 +207,10 @@ def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
 
     RETURNS: coordinates [n] int64, and gradients [n] float64.
     """
-    tests, n_labels = space.lattice.value_tests, space.n_labels
-    if not len(tests):
+    features, n_labels = space.lattice.value_features, space.n_labels
+    if not len(features):
         return np.empty(0, np.int64), np.empty(0)
-    sums = sum_residuals(space, np.arange(len(tests)))[:, :n_labels]
-    coordinates = tests[:, None] * n_labels + np.arange(n_labels)
+    sums = sum_residuals(space, np.arange(len(features)))[:, :n_labels]
+    coordinates = features[:, None] * n_labels + np.arange(n_labels)
     found = np.abs(sums) > threshold
     return coordinates[found], sums[found]

@@ -77,11 +77,11 @@ class WorkingLoss(OffsetLoss):
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
         self.unigram = FeatureBlocks(
-            coordinates[: self.split], n_labels, 1, padded, lattice.n_tests
+            coordinates[: self.split], n_labels, 1, padded, lattice.n_features
         )
-        pairs, n_tests = coordinates[self.split :] - n_unigram, len(lattice.test_contexts)
-        self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_tests)
-        n_tokens = workspace.test_counts[self.unigram.tests]
+        pairs, n_features = coordinates[self.split :] - n_unigram, len(lattice.feature_contexts)
+        self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_features)
+        n_tokens = workspace.feature_counts[self.unigram.features]
         # Stochastic descent changes weights too often for a dense copy of them.
         self.frequent = FrequentFeatures(
             workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens
@@ -89,7 +89,7 @@ class WorkingLoss(OffsetLoss):
         if stochastic and len(self.origin):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
         self.token_blocks = self.unigram.of(
-            lattice.tests, self.frequent.n_rows, store=lattice.store
+            lattice.features, self.frequent.n_rows, store=lattice.store
         )
         self.values = ValueWeights(workspace, self.unigram)
         of_pairs = self.origin[self.split :]
@@ -117,7 +117,7 @@ class WorkingLoss(OffsetLoss):
         sequences = Sequences(
             self.space.n_labels,
             lattice.offsets,
-            lattice.copies,
+            lattice.clamped,
             lattice.labels,
             lattice.allowed,
             lattice.weights,
@@ -125,7 +125,7 @@ class WorkingLoss(OffsetLoss):
             pairs.contexts.context,
         )
         unigrams = self._unigrams_of(0, lattice.n_tokens)
-        rows = self.bigram.of(lattice.ctx_tests)
+        rows = self.bigram.of(lattice.ctx_features)
         context_blocks = ContextBlocks(lattice.context, rows.indptr, rows.indices)
         return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
 
@@ -148,7 +148,7 @@ class WorkingLoss(OffsetLoss):
         begin, end = shard.begin, shard.end
         own = whole._replace(
             offsets=shard.offsets,
-            copies=whole.copies[shard.first : shard.last],
+            clamped=whole.clamped[shard.first : shard.last],
             labels=whole.labels[begin:end],
             allowed=whole.allowed[begin:end],
             weights=whole.weights[shard.first : shard.last],
@@ -161,7 +161,7 @@ class WorkingLoss(OffsetLoss):
         """Return the tokens of feature blocks in section i of the corpus."""
         columns = self.space.columns[i]
         tokens = columns.tokens
-        return Columns(columns.of(self.unigram.tests), tokens.indptr, tokens.indices)
+        return Columns(columns.of(self.unigram.features), tokens.indptr, tokens.indices)
 
     def _section(self, i: int) -> Tables:
         """Return the sequences of section i: of a shard if the corpus is in files, else all."""
@@ -371,10 +371,10 @@ class WorkingLoss(OffsetLoss):
     def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
         """Do what `gather` does for chunks of feature blocks, frequent or not."""
         space = self.space
-        given = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
+        args = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
-                first, last, *given, np.zeros(space.padded), i > 0, gradient
+                first, last, *args, np.zeros(space.padded), i > 0, gradient
             ),
             chunks,
         )

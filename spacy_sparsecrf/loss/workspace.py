@@ -61,28 +61,28 @@ LARGE_BYTES = 1 << 16
 class FeatureColumns:
     """The tokens of features in a section: the whole corpus, or a shard if it is in files.
 
-    tests: [C] int32, ascending, features with tokens; None for all; tokens: of each of these,
+    features: [C] int32, ascending, features with tokens; None for all; tokens: of each of these,
     counted from the first token of the section.
     """
 
-    def __init__(self, tests: Ints | None, tokens: Csr) -> None:
-        self._tests = tests
+    def __init__(self, features: Ints | None, tokens: Csr) -> None:
+        self._features = features
         self.tokens = tokens
 
     def of(self, wanted: Ints) -> Ints:
         """Return the rows [n] of `tokens` for features [n], -1 for none."""
-        if self._tests is None:
+        if self._features is None:
             return wanted
-        line = np.searchsorted(self._tests, wanted)
-        known = np.append(self._tests, -1)[line] == wanted
+        line = np.searchsorted(self._features, wanted)
+        known = np.append(self._features, -1)[line] == wanted
         return np.where(known, line, -1).astype(np.int32)
 
     def between(self, first: int, last: int) -> tuple[int, Ints]:
         """Return the first row of features first:last, and the features that have one."""
-        if self._tests is None:
+        if self._features is None:
             return first, np.arange(first, last, dtype=np.int32)
-        begin, end = np.searchsorted(self._tests, (first, last))
-        return int(begin), self._tests[begin:end]
+        begin, end = np.searchsorted(self._features, (first, last))
+        return int(begin), self._features[begin:end]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Workspace:
     multiple of 8, all of dtype `precision`; if the corpus is in files, residual is of one shard;
     log_z: [S], scales, norms: [tokens of the largest shard] float64; contents: owner of these, or
     None; columns: the tokens of features, of the whole corpus, or of each shard if it is in files;
-    test_counts: [O] int64, tokens of a feature.
+    feature_counts: [O] int64, tokens of a feature.
     """
 
     def __init__(
@@ -155,12 +155,12 @@ class Workspace:
         self.residual = np.zeros((n_kept, self.padded), self.dtype)
         self.log_z = lattice.store.zeros(len(lattice.weights), np.float64)
         self.contents: Contents | None = None
-        self.test_counts: Longs = np.zeros(lattice.n_tests, np.int64)
+        self.feature_counts: Longs = np.zeros(lattice.n_features, np.int64)
         self.columns = self._columns()
         for section in self.columns:
-            first, tests = section.between(0, lattice.n_tests)
+            first, features = section.between(0, lattice.n_features)
             lengths = np.diff(section.tokens.indptr)
-            self.test_counts[tests] += lengths[first : first + len(tests)]
+            self.feature_counts[features] += lengths[first : first + len(features)]
 
     def residual_of(self, shard: Shard) -> NDArray[np.floating]:
         """Return the rows of `residual` of the tokens of a shard."""
@@ -170,17 +170,17 @@ class Workspace:
     def _columns(self) -> list[FeatureColumns]:
         lattice = self.lattice
         if not self.by_shard:
-            return [FeatureColumns(None, lattice.test_tokens)]
+            return [FeatureColumns(None, lattice.feature_tokens)]
         found = []
         for shard in self.shards:
-            indptr = lattice.tests.indptr[shard.begin : shard.end + 1]
-            indices = lattice.tests.indices[indptr[0] : indptr[-1]]
-            col_ptr = np.zeros(lattice.n_tests + 1, np.int64)
+            indptr = lattice.features.indptr[shard.begin : shard.end + 1]
+            indices = lattice.features.indices[indptr[0] : indptr[-1]]
+            col_ptr = np.zeros(lattice.n_features + 1, np.int64)
             tokens = np.empty(len(indices), np.int32)
             transpose(indptr - indptr[0], indices, col_ptr, tokens)
-            tests = np.flatnonzero(np.diff(col_ptr))
-            ends = np.append(col_ptr[tests], col_ptr[-1])
-            own = lattice.store.kept((tests.astype(np.int32), ends, tokens))
+            features = np.flatnonzero(np.diff(col_ptr))
+            ends = np.append(col_ptr[features], col_ptr[-1])
+            own = lattice.store.kept((features.astype(np.int32), ends, tokens))
             found.append(FeatureColumns(own[0], Csr(own[1], own[2])))
             lattice.store.release()
         return found
@@ -256,12 +256,12 @@ def interleaved_order(
     ]
     run = np.repeat(np.arange(len(sizes)), sizes)
     begin = shard.offsets[np.concatenate(([0], np.cumsum(sizes[:-1]))).astype(np.int64)]
-    wave = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
-    wave += np.arange(len(context))
+    batch = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
+    batch += np.arange(len(context))
     # Contexts with the same matrix are neighbours.
     rank = np.empty(len(matrix_of), np.int64)
     rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
-    order = np.argsort(wave * len(matrix_of) + rank[context], kind="stable")
+    order = np.argsort(batch * len(matrix_of) + rank[context], kind="stable")
     first = np.repeat(begin[run], lengths) if len(run) else np.empty(0, np.int64)
     return BatchOrder(_marked(order - first, shard.begins[order]), together, False)
 

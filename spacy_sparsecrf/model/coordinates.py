@@ -21,7 +21,7 @@ _Weights = tuple[Keys, Longs, Longs, NDArray[np.floating]]
 class WeightNames:
     """Names the weights of a problem: coordinates (see `loss.chain`) <-> hashes and labels.
 
-    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the features, position = test id;
+    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the features, position = feature id;
     labels: strings of the label ids; bounds: of clusters of labels, see `CRFModel`; start_label:
     whether pairs (start, y) exist; kind: of the model.
     """
@@ -60,10 +60,10 @@ class WeightNames:
         unigram = coordinates < split
         pairs = coordinates[~unigram] - split
         values = theta.astype(dtype)
-        test, outcome = np.divmod(coordinates[unigram], n_outcomes)
-        single = self.unigram_keys[test], outcome, outcome, values[unigram]
-        test, pair = np.divmod(pairs, n * self._n_previous)
-        double = self.bigram_keys[test], pair // n, pair % n, values[~unigram]
+        feature, outcome = np.divmod(coordinates[unigram], n_outcomes)
+        single = self.unigram_keys[feature], outcome, outcome, values[unigram]
+        feature, pair = np.divmod(pairs, n * self._n_previous)
+        double = self.bigram_keys[feature], pair // n, pair % n, values[~unigram]
         if rest is not None:
             single = self._joined(single, self.unigram_keys, rest.unigram, rest.labels)
             double = self._joined(double, self.bigram_keys, rest.bigram, rest.labels)
@@ -75,12 +75,12 @@ class WeightNames:
         self, weights: _Weights, keys: Keys, table: WeightTable, labels: Sequence[str]
     ) -> _Weights:
         """Weights with those of a table whose features are none of the keys; labels: of its ids."""
-        tests = np.repeat(table.keys, np.diff(table.indptr))
-        new = find_keys(keys, tests) < 0
+        features = np.repeat(table.keys, np.diff(table.indptr))
+        new = find_keys(keys, features) < 0
         relabel = np.array([*map(self.labels.index, labels), len(self.labels)], np.int64)
         own = relabel[table.labels[new]]
         before = relabel[table.previous[new]] if len(table.previous) else own
-        rest = tests[new], before, own, table.values[new].astype(weights[-1].dtype)
+        rest = features[new], before, own, table.values[new].astype(weights[-1].dtype)
         joined: Any = tuple(map(np.concatenate, zip(weights, rest, strict=True)))
         found: _Weights = joined
         return found
@@ -105,9 +105,9 @@ class WeightNames:
             tables.append((model.bigram, self.bigram_keys, base, pair, self._n_previous * n))
         coordinates, values = [], []
         for table, keys, base, within, width in tables:
-            test = np.repeat(find_keys(keys, table.keys), np.diff(table.indptr))
-            known = (test >= 0) & (within >= 0)
-            coordinates.append(base + test[known] * width + within[known])
+            feature = np.repeat(find_keys(keys, table.keys), np.diff(table.indptr))
+            known = (feature >= 0) & (within >= 0)
+            coordinates.append(base + feature[known] * width + within[known])
             values.append(table.values[known].astype(np.float64))
         return np.concatenate(coordinates), np.concatenate(values)
 

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..atomic_write import write_files
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
-from ..schema import told
+from ..schema import reported_as
 from . import file
 
 # A chain, and a graph with further edges, is normalised over all labels of a sequence; the others
@@ -119,7 +119,7 @@ class CRFModel:
     `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first label of
     each and the number of labels, empty for none; the unigram weights of cluster c are those of a
     label of the id Y + c. first: of two stages the first model, with the same labels, dtype, kind
-    and bounds: tests of this one may read what it says (see `features.stacking`).
+    and bounds: features of this one may read what it says (see `features.stacking`).
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """
@@ -234,7 +234,7 @@ class CRFModel:
             raise SparseCRFError(Errors.SC312)
         if version > file.FORMAT_VERSION:
             raise SparseCRFError(Errors.SC313.format(found=version, known=file.FORMAT_VERSION))
-        with told(Errors.SC314):
+        with reported_as(Errors.SC314):
             meta, arrays = file.read(data)
             file.check_meta(meta)
             labels, dtype = meta["labels"], _check_dtype(meta["dtype"])

@@ -1,18 +1,18 @@
-r"""Readable names of tests: how they are written, and the file that keeps them.
+r"""Readable names of features: how they are written, and the file that keeps them.
 
     name    := "always" | part ("|" part)* | pattern
-    part    := test "=" value
-    test    := a template's test, as in lower[-1]
+    part    := attribute "=" value
+    attribute := as in a template: lower[-1]
     value   := text | number | "^" distance | "$" distance
     pattern := text ("{" text "}" text)*
 
-`always` is the test that reads nothing; `^2` stands for a token that would be the second before the
-sequence, `$1` for the first behind it (or, with `boundaries`, for all that are farther away too).
-What a pattern of another program becomes is written as there, but with braces around what its
-macros stand for: u01:{the}/{cat}. A backslash takes the meaning from the character after it:
-\t, \n and \r are a tab and ends of lines, and a text that could be taken for a number or for a
-distance has a backslash in front, the former but in tests of word classes, whose values are always
-texts: cluster("brown",4)[0]=0110. So a name says what is hashed, and nothing else has that name.
+`always` is the feature that reads nothing; `^2` stands for a token that would be the second before
+the sequence, `$1` for the first behind it (or, with `boundaries`, for all that are farther away
+too). What a pattern of another program becomes is written as there, but with braces around what its
+macros stand for: u01:{the}/{cat}. A backslash takes the meaning from the character after it: \t, \n
+and \r are a tab and ends of lines, and a text that could be taken for a number or for a distance
+has a backslash in front, the former but in features of word classes, whose values are always texts:
+cluster("brown",4)[0]=0110. So a name says what is hashed, and nothing else has that name.
 """
 
 import gzip
@@ -83,14 +83,14 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def write_name(parts: Iterable[Part]) -> str:
-    """Name a feature. parts: its template's tests, and the values that they read."""
+    """Name a feature. parts: its template's attributes, and their values."""
     pairs = (f"{t.translate(_IN_NAMES)}={write_value(value, _has_texts(t))}" for t, value in parts)
     return "|".join(pairs) or ALWAYS
 
 
-def _has_texts(test: str) -> bool:
+def _has_texts(attribute: str) -> bool:
     """Return whether a feature reads texts only, also of digits."""
-    return test.startswith("cluster(")
+    return attribute.startswith("cluster(")
 
 
 def write_value(value: Value, is_text: bool = False) -> str:
@@ -116,9 +116,9 @@ def read_name(name: str) -> list[Part]:
     while more:
         match = _PART.match(name, at)
         if match is None:
-            raise ValueError(f"expected test=value at character {at + 1}")
-        test, value, more = match.groups()
-        plain = unescape(test)
+            raise ValueError(f"expected attribute=value at character {at + 1}")
+        attribute, value, more = match.groups()
+        plain = unescape(attribute)
         parts.append((plain, _read(value, _has_texts(plain))))
         at = match.end()
     return parts
@@ -175,7 +175,7 @@ def pattern_key(literals: Sequence[str]) -> str:
     return json.dumps(literals, ensure_ascii=False)
 
 
-class NamedTest(NamedTuple):
+class NamedFeature(NamedTuple):
     """The contents of a name.
 
     key: canonical text of the template or pattern, which is hashed; values: that it reads; text:
@@ -187,7 +187,7 @@ class NamedTest(NamedTuple):
     text: str
 
 
-def read_test(name: str) -> NamedTest:
+def read_feature(name: str) -> NamedFeature:
     """Read the name of a feature of a template or pattern. RAISES: ValueError for what is none."""
     try:
         parts = read_name(name)
@@ -195,12 +195,12 @@ def read_test(name: str) -> NamedTest:
         if name[:1] not in PATTERN_KINDS:
             raise
         literals, shown = read_pattern_name(name)
-        return NamedTest(pattern_key(literals), shown, "{}".join(literals))
-    template = "|".join(test for test, _ in parts)
-    return NamedTest(template, [value for _, value in parts], template)
+        return NamedFeature(pattern_key(literals), shown, "{}".join(literals))
+    template = "|".join(attribute for attribute, _ in parts)
+    return NamedFeature(template, [value for _, value in parts], template)
 
 
-def read_test_parts(name: str) -> list[Part]:
+def read_feature_parts(name: str) -> list[Part]:
     """The features of templates and their values in a name; none for other names."""
     try:
         return read_name(name)

@@ -58,7 +58,7 @@ class GraphAddOn(Protocol):
         """Add the links of Docs to what was read of them, for the decoder."""
 
     def make_decoder(
-        self, model: CRFModel, legal: NDArray[np.bool_] | None, inference: Inference
+        self, model: CRFModel, valid: NDArray[np.bool_] | None, inference: Inference
     ) -> "Decoder":
         """Create a decoder."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
+from weakref import WeakSet, ref
 
 from spacy.language import Language
 from spacy.training import Example
@@ -28,12 +29,12 @@ def configure_one_step_per_epoch() -> Batcher:
     return one_step_per_epoch
 
 
-# The ids of vocabs of pipelines that have nothing more to learn. spaCy's loop has no signal to
-# stop, and a batcher sees nothing of a pipeline but the vocab of its Docs.
-_finished: set[int] = set()
+# Pipelines that have nothing more to learn. spaCy's loop has no signal to stop, and a batcher sees
+# nothing of a pipeline but the vocab of its Docs, which does not support weak references.
+_finished: WeakSet[Language] = WeakSet()
 
 
-def begin_run(name: str, nlp: Language | None) -> int | None:
+def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
     """Return what `finish_run` needs to end a training run that begins, or None if it cannot.
 
     It can if component `name` alone learns, and [training] max_epochs is set: without, spaCy's loop
@@ -41,7 +42,7 @@ def begin_run(name: str, nlp: Language | None) -> int | None:
     """
     if nlp is None:
         return None
-    _finished.discard(id(nlp.vocab))
+    _finished.discard(nlp)
     block = _training_block(nlp)
     learning = [
         each
@@ -49,13 +50,14 @@ def begin_run(name: str, nlp: Language | None) -> int | None:
         if getattr(pipe, "is_trainable", False) and each not in block["frozen_components"]
     ]
     is_finite = block["max_epochs"] > 0 and batcher_of(nlp) == ONE_STEP
-    return id(nlp.vocab) if is_finite and learning == [name] else None
+    return ref(nlp) if is_finite and learning == [name] else None
 
 
-def finish_run(run: int | None) -> None:
+def finish_run(run: "ref[Language] | None") -> None:
     """Let the batcher end a run, see `begin_run`; None: one that cannot be ended."""
-    if run is not None:
-        _finished.add(run)
+    nlp = run() if run else None
+    if nlp is not None:
+        _finished.add(nlp)
 
 
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
@@ -64,7 +66,7 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     RAISES: SparseCRFError if there is none, as spaCy's loop would then spin for ever.
     """
     for example in examples:
-        if not _finished or id(example.predicted.vocab) not in _finished:
+        if all(nlp.vocab is not example.predicted.vocab for nlp in _finished):
             yield [example]
         return
     raise SparseCRFError(Errors.SC218)

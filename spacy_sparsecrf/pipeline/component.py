@@ -22,7 +22,7 @@ from spacy.vocab import Vocab
 from .. import progress
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
-from ..features.naming import NameRecord, constant_tests, hash_names, templates_by_kind
+from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
@@ -321,7 +321,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if first is not None:
             if decoder is None or not decoder.is_of(first):
                 decoder = self._session.first_decoder = make_decoder(
-                    first, setup.legal(labels), self.settings.inference
+                    first, setup.valid_transitions(labels), self.settings.inference
                 )
             read = partial(read_first, setup, labels, decoder)
         return Reader(setup, labels, self._overwrite, expected, read)
@@ -337,12 +337,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         decoder = self._session.decoder
         if decoder is None or not decoder.is_of(self.model):
             chains = self.target.chains(self.label_data)
-            legal = self.setup.legal(self.label_data)
+            valid = self.setup.valid_transitions(self.label_data)
             settings = self.settings.inference, self.settings.decoding.temperature
             decoder = self._session.decoder = (
                 ChainDecoders(self.setup, self.model, chains)
                 if chains
-                else make_decoder(self.model, legal, *settings)
+                else make_decoder(self.model, valid, *settings)
             )
         return decoder
 
@@ -387,12 +387,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     # Weights
 
     def explain(self, n: int = 10) -> Any:
-        """Explain the model: its transitions, and the n strongest tests for and against labels.
+        """Explain the model: its transitions, and the n strongest features for and against labels.
 
         RETURNS: a `ModelExplanation`.
         """
         names = self._named()  # which brings the model up to date
-        constant = constant_tests(self.features)
+        constant = constant_features(self.features)
         return add_ons.explanation().explain_model(self.model, names, constant, n)
 
     def dump(self) -> Iterator[str]:

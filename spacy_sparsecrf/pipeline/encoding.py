@@ -136,7 +136,7 @@ class EncodedExamples:
         for label in self.labels:
             setup.target.check_label(label)
         if self.labels:
-            setup.legal(self.labels)
+            setup.valid_transitions(self.labels)
 
     def warn_of_gold(self, name: str, *, is_whole: bool) -> None:
         """Warn if most tokens of a whole corpus lack a gold label, or if alignment loses labels."""
@@ -318,7 +318,7 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
     if not stages:
         return read
     from ..features.featurizer import Featurizer
-    from ..features.template_hierarchy import Lineage, TemplateTreeRecord
+    from ..features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 
     if not isinstance(features, Featurizer):
         raise SparseCRFError(Errors.SC333.format(name=setup.name))
@@ -331,7 +331,7 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
             message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
             raise SparseCRFError(message)
     return TemplateTreeRecord(
-        read, features, Lineage.of(features.parsed, features.templates, stages)
+        read, features, TemplateHierarchy.of(features.parsed, features.templates, stages)
     )
 
 

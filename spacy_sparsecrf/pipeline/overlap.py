@@ -27,8 +27,8 @@ class ChainDecoders:
         every = [(chain, model.with_labels(chain.ids, chain.labels)) for chain in chains]
         # A chain without weights, of a type that was only added, would put spans anywhere.
         for chain, own in [each for each in every if each[1].n_active] or every:
-            legal = setup._replace(target=chain.target).legal(chain.labels)
-            self._chains.append((chain, make_decoder(own, legal, *settings)))
+            valid = setup._replace(target=chain.target).valid_transitions(chain.labels)
+            self._chains.append((chain, make_decoder(own, valid, *settings)))
 
     def is_of(self, model: "CRFModel") -> bool:
         """Whether the model still has the weights and labels that the decoders were made from."""

@@ -99,7 +99,7 @@ class Reader(NamedTuple):
 
 def make_decoder(
     model: "CRFModel",
-    legal: NDArray[np.bool_] | None,
+    valid: NDArray[np.bool_] | None,
     inference: Inference,
     temperature: float = 1.0,
 ) -> "Decoder":
@@ -111,8 +111,8 @@ def make_decoder(
 
     watch_compilation(PREDICTION_KERNELS)
     if model.kind != "graph":
-        return Decoder(model, legal, temperature)
-    return graphs().make_decoder(model, legal, inference)
+        return Decoder(model, valid, temperature)
+    return graphs().make_decoder(model, valid, inference)
 
 
 def predict(

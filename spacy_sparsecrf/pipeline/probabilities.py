@@ -32,7 +32,7 @@ class Probabilities:
 
     Sequences of a Doc are independent, so that the probability of a Doc's labels is the product of
     those of its sequences. With constraints ([components.NAME.decoding], and the target's scheme)
-    probabilities are of the legal sequences, among which they sum to 1. With `forced` they are
+    probabilities are of the valid sequences, among which they sum to 1. With `forced` they are
     given what is set in the Doc, unless [components.NAME] overwrite = true; a Doc that the
     component has annotated already is certain then.
     """
@@ -94,7 +94,7 @@ class Probabilities:
     def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
         """Compute the log-probability of labels of a Doc, log p(y | x).
 
-        labels: one for each token. RETURNS: -inf for labels that are not legal.
+        labels: one for each token. RETURNS: -inf for labels that are not valid.
         RAISES: SparseCRFError for unknown labels, or another number of them.
         """
         self._check_doc(doc)
@@ -132,10 +132,10 @@ class Probabilities:
             after.append(follow)
         if not starts:
             return np.zeros(0)
-        asked = SpanEvents.of(starts, runs, np.array(after))
-        asked.check(len(doc))
+        events = SpanEvents.of(starts, runs, np.array(after))
+        events.check(len(doc))
         [(source, permitted)] = reader.sources([doc], forced)
-        return decoder.span_probability(source, asked, permitted)
+        return decoder.span_probability(source, events, permitted)
 
     def entity_probabilities(
         self, doc: Doc, spans: Iterable[tuple[int, int, str] | DocSpan], *, forced: bool = False
@@ -153,8 +153,8 @@ class Probabilities:
         target, known = reader.setup.target, reader.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
-        given, runs, encoded = [*map(_as_tuple, spans)], [], []
-        for number, (start, end, name) in enumerate(given):
+        args, runs, encoded = [*map(_as_tuple, spans)], [], []
+        for number, (start, end, name) in enumerate(args):
             if name not in target.names_of(known):
                 types = ", ".join(target.names_of(known))
                 raise SparseCRFError(Errors.SC409.format(name=self.name, label=name, known=types))
@@ -165,7 +165,7 @@ class Probabilities:
             if set(labels) <= set(known):
                 encoded.append(number)
                 runs.append((start, labels, target.labels_after(name, known)))
-        found = np.zeros(len(given))
+        found = np.zeros(len(args))
         found[encoded] = self.span_probabilities(doc, runs, forced=forced)
         return found
 
@@ -221,8 +221,8 @@ class Probabilities:
         wanted = [rivals[t] for t in places]
         ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
         texts = [token.text for token in doc]
-        given = labels, marginals, texts, names, dict(zip(places, ids, strict=True))
-        return tuple(explanation().explain_tokens(self.model, observations, *given))
+        args = labels, marginals, texts, names, dict(zip(places, ids, strict=True))
+        return tuple(explanation().explain_tokens(self.model, observations, *args))
 
     def _predicted_spans(
         self, doc: Doc, labels: Sequence[str], forced: bool

@@ -19,7 +19,7 @@ from ..features.defaults import is_set
 from ..features.featurizer import Featurizer
 from ..features.templates import without_sets
 from ..model.model import CRFModel
-from ..model.names import Names, read_test_parts
+from ..model.names import Names, read_feature_parts
 from .settings import Setup
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def check_loaded(
     if has_first != (folds > 0) and (has_first or model.n_active) and "model" not in exclude:
         raise SparseCRFError(Errors.SC415.format(name=name))
     if labels:
-        setup.legal(labels)
+        setup.valid_transitions(labels)
     features: object = setup.features
     if "cfg" not in exclude and cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
         raise SparseCRFError(Errors.SC225.format(name=name))
@@ -99,7 +99,7 @@ def write_out_sets(features: object, nlp: Language | None, name: str) -> None:
         block["templates"] = without_sets(features.templates, features.parsed)
 
 
-# Names of tests
+# Names of features
 
 
 def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> None:
@@ -123,7 +123,7 @@ def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
     if not features.prunes or nameless or not keys:
         return pack(features.learnt[CLUSTERS])
     return pack(
-        features.pruned_classes(part for key in keys for part in read_test_parts(names[key]))
+        features.pruned_classes(part for key in keys for part in read_feature_parts(names[key]))
     )
 
 

@@ -48,7 +48,7 @@ from typing_extensions import Self
 
 from ..corpus.encoded import Observations
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
-from ..decoding.legal import legal_transitions
+from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
@@ -502,13 +502,13 @@ class Setup(NamedTuple):
             if given[key]:
                 raise SparseCRFError(Errors.SC424.format(name=self.name, key=key))
 
-    def legal(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
-        """Combine the target's scheme with the settings; see `legal_transitions`.
+    def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
+        """Combine the target's scheme with the settings; see `valid_transitions`.
 
-        RAISES: SparseCRFError for unknown labels, and where no sequence of some length is legal.
+        RAISES: SparseCRFError for unknown labels, and where no sequence of some length is valid.
         """
         own = self.settings.decoding
-        return legal_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
+        return valid_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
 
 
 def read_inference(name: str, block: Mapping[str, Any] | None) -> Inference:

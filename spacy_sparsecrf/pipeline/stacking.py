@@ -87,13 +87,13 @@ def learn_first(
 
     record: has read the corpus, and then has the predictions too; make: begins a training run of a
     first-stage model.
-    RETURNS: the corpus with all tests, and the model.
+    RETURNS: the corpus with all features, and the model.
     RAISES: SparseCRFError where there are fewer Docs than folds.
     """
     stack = setup.settings.learning.stack
     fold = _folds(setup, record, corpus)
     ids = np.empty(corpus.n_tokens, np.int32)
-    legal = setup.legal(labels)
+    valid = setup.valid_transitions(labels)
     for k in track(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
         weights = np.where(fold == k, 0.0, corpus.weights)
         training = make(replace(corpus, weights=weights))
@@ -101,7 +101,7 @@ def learn_first(
             if training.step().converged:
                 break
         model = training.model()
-        decoder = make_decoder(model, legal, setup.settings.inference)
+        decoder = make_decoder(model, valid, setup.settings.inference)
         for tokens, readings in _chosen(record, corpus, fold == k):
             ids[tokens] = decoder.viterbi(readings)
     slices = iter([part.tokens for part in _parts(record, corpus)])

@@ -15,6 +15,7 @@ from functools import partial, wraps
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from spacy.training import Example
 from spacy.util import logger
 
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.gold import IllegalGoldError, describe, weighted
+from ..corpus.gold import InvalidGoldError, describe, weighted
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
 from ..model.model import CRFModel
@@ -137,14 +138,14 @@ def _start_training(
         corpus = numbered_as_then(Path(earlier.checkpoint), corpus)
     name, labels, settings = setup.name, compiled.labels, setup.settings
     learning = settings.learning
-    legal = setup.legal(labels) if learning.constrained else None
-    if learning.constrained and legal is None:
+    valid = setup.valid_transitions(labels) if learning.constrained else None
+    if learning.constrained and valid is None:
         warn(Warnings.SCW350.format(name=name))
     given = {
         "n_threads": settings.n_threads,
         "observed_only": learning.observed_only,
         "label_weights": learning.weights_of(name, labels),
-        "legal": legal,
+        "valid": valid,
         "ratio": _entity_ratio(setup, labels),
         "chains": [chain.ids for chain in setup.target.chains(labels)],
         **settings.problem,
@@ -203,7 +204,7 @@ def _doc_named(compiled: EncodedExamples) -> Iterator[None]:
     """
     try:
         yield
-    except IllegalGoldError as error:
+    except InvalidGoldError as error:
         found = error.found
         number = bisect_right(compiled.docs, found.token, key=itemgetter(0))
         first = compiled.docs[number - 1][0] if number else 0
@@ -323,7 +324,7 @@ class Session:
     seen: Seen = field(default_factory=Seen)
     record: NameRecord | None = None
     n_uncovered: int | None = None
-    run: int | None = None
+    run: ref[Language] | None = None
     stepped: bool = False
     stale: bool = False
     warned: bool = False

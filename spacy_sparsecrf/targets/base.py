@@ -38,7 +38,7 @@ class Target(Protocol):
 
     Labels are those of the tokens. Where users think in other names, such as types of entities,
     `names_of` and `labels_of` translate. A class that derives from this one has its defaults: all
-    label sequences are legal, nothing is kept, and names are labels.
+    label sequences are valid, nothing is kept, and names are labels.
     """
 
     def check_label(self, label: str) -> None:

@@ -126,7 +126,7 @@ class Scheme:
         lasts = np.flatnonzero(is_inside & ~goes_on[1:])
         return LabelledSpans(starts, lasts + 1, types[starts], arrays.names)
 
-    def legal(self, labels: Sequence[str]) -> NDArray[np.bool_]:
+    def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_]:
         """Tell which labels may follow each other: [Y + 1, Y + 1], see `Target.legal`."""
         arrays = _as_arrays(tuple(labels))
         # The boundary of a sequence is outside of all spans.
@@ -134,8 +134,8 @@ class Scheme:
         is_open, continues = np.append(arrays.is_open, False), np.append(arrays.continues, False)
         goes_on = is_open[:, None] & continues & (types[:, None] == types)
         must_go_on = is_open & (self.name == "BILUO")
-        legal: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
-        return legal
+        valid: NDArray[np.bool_] = goes_on | ~(continues | must_go_on[:, None])
+        return valid
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -72,7 +72,7 @@ class SpanTarget(Target):
     def complete(self, labels: Labels) -> tuple[str, ...]:
         """Return labels with all those of types among them, and, where there are any, with "O".
 
-        Without "O" a sequence might have no legal labels.
+        Without "O" a sequence might have no valid labels.
         """
         known = [
             own
@@ -91,7 +91,7 @@ class SpanTarget(Target):
 
     def legal(self, labels: Labels) -> Mask:
         """Tell which labels may follow each other, see `Target.legal`."""
-        return self.scheme.legal(labels)
+        return self.scheme.valid_transitions(labels)
 
     def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
         """Find the spans that labels tell; label_ids, labels: as for `write`."""

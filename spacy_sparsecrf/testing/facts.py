@@ -21,8 +21,8 @@ def require(part: Any, fact: str, holds: object) -> None:
 def require_same(part: Any, fact: str, got: Any, expected: Any) -> None:
     """Check that two values, arrays, or lists and dicts of them are equal, to the last bit."""
     if not _same(got, expected):
-        told = {"got": _short(got), "expected": _short(expected)}
-        raise AssertionError(Errors.SC661.format(part=name_of(part), fact=fact, **told))
+        values = {"got": _short(got), "expected": _short(expected)}
+        raise AssertionError(Errors.SC661.format(part=name_of(part), fact=fact, **values))
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -88,8 +88,8 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
     require(loss, "value or gradient is not finite", np.isfinite([value, *gradient]).all())
     kept, rng = gradient.copy(), np.random.default_rng(0)
     if (curvature := getattr(loss, "curvature", None)) is not None:
-        told = curvature(gradient)
-        good = told.shape == theta.shape and np.isfinite(told).all() and (told >= 0.0).all()
+        fact = curvature(gradient)
+        good = fact.shape == theta.shape and np.isfinite(fact).all() and (fact >= 0.0).all()
         require(loss, "the curvature is not [K] numbers >= 0", good)
     for _ in range(5):
         direction = rng.normal(size=len(theta))
@@ -129,9 +129,9 @@ def check_solver(solver: BatchSolver) -> None:
         require_same(solver, "of one label it learns something", alone.model().n_active, 0)
 
 
-def _is_refused(function: Any, *given: Any, **named: Any) -> bool:
+def _is_refused(function: Any, *args: Any, **named: Any) -> bool:
     try:
-        function(*given, **named)
+        function(*args, **named)
     except SparseCRFError:
         return True
     return False
@@ -227,18 +227,18 @@ def _check_objective(solver: BatchSolver, run: Training, options: dict[str, Any]
     theta[coordinates] = values
     value, gradient = full.restrict(full.all_coordinates()).value_and_grad(theta)
     expected = value + penalty.value(theta)
-    told = f"it reports an objective of {run.objective!r}, which is {expected!r}"
-    require(solver, told, abs(run.objective - expected) <= 1e-8 * value)
+    fact = f"it reports an objective of {run.objective!r}, which is {expected!r}"
+    require(solver, fact, abs(run.objective - expected) <= 1e-8 * value)
     return penalty.distance(theta, gradient)
 
 
 def _check_minimum(solver: BatchSolver, options: dict[str, Any]) -> None:
     run, least = _converged(solver, _TOLERANCE, options), _least(**options)
-    told = f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
-    require(solver, told, run.objective <= least * (1.0 + 1e-6))
+    fact = f"its minimum is {run.objective!r}, that of OWL-QN {least!r}"
+    require(solver, fact, run.objective <= least * (1.0 + 1e-6))
     distance = _check_objective(solver, run, options)
-    told = f"it says that it has converged, {distance:.3g} from the subdifferential"
-    require(solver, told, distance <= 10.0 * _TOLERANCE)
+    fact = f"it says that it has converged, {distance:.3g} from the subdifferential"
+    require(solver, fact, distance <= 10.0 * _TOLERANCE)
     if options["l1"]:
         options = options | {"l1": 1e6}
         empty = _converged(solver, _TOLERANCE, options)
@@ -253,5 +253,5 @@ def _check_learning(solver: BatchSolver, options: dict[str, Any]) -> None:
         run.step()
     _check_objective(solver, run, options)
     wrong = float((Decoder(run.model()).viterbi(observations) != corpus.labels).mean())
-    told = f"after 10 outer iterations {wrong:.0%} of the labels that it has seen are wrong"
-    require(solver, told, wrong <= 0.4)
+    fact = f"after 10 outer iterations {wrong:.0%} of the labels that it has seen are wrong"
+    require(solver, fact, wrong <= 0.4)

@@ -127,7 +127,7 @@ def check_target(target: Target, references: Sequence[Doc]) -> None:
     labels = target.complete(sorted({str(label) for row in gold for label in row}))
     _check_labels(target, labels)
     ids = [np.array([labels.index(str(label)) for label in row], np.int32) for row in gold]
-    _check_legal(target, labels, ids)
+    _check_valid(target, labels, ids)
     _check_permitted(target, references, labels, ids)
     for docs in (bare, [_bare(doc, Vocab()) for doc in references]):
         target.write(docs, ids, labels, overwrite=False)
@@ -164,17 +164,17 @@ def _check_labels(target: Target, labels: Sequence[str]) -> None:
         require(target, fact, name in target.names_of(target.labels_of(name)))
 
 
-def _check_legal(target: Target, labels: Sequence[str], rows: Sequence[np.ndarray]) -> None:
+def _check_valid(target: Target, labels: Sequence[str], rows: Sequence[np.ndarray]) -> None:
     """Gold labels follow each other as they may."""
-    legal, n = target.legal(labels), len(labels)
-    if legal is None:
+    valid, n = target.legal(labels), len(labels)
+    if valid is None:
         return
-    good = legal.shape == (n + 1, n + 1) and legal.dtype == np.bool_
+    good = valid.shape == (n + 1, n + 1) and valid.dtype == np.bool_
     require(target, "legal is not [Y + 1, Y + 1] bool", good)
     for row in rows:
         path = [n, *row.tolist(), n]
         fact = f"gold labels {[labels[y] for y in row]} are not legal"
-        require(target, fact, len(row) == 0 or legal[path[:-1], path[1:]].all())
+        require(target, fact, len(row) == 0 or valid[path[:-1], path[1:]].all())
 
 
 def _check_permitted(

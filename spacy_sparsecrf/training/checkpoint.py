@@ -20,7 +20,7 @@ from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
 from ..model.model import CRFModel
 from ..penalty import ElasticNet
-from ..schema import SchemaField, check, check_json, told
+from ..schema import SchemaField, check, check_json, reported_as
 from ..solvers.base import BatchSolver, fields_of
 
 # The stored dtype for each kind of value.
@@ -114,7 +114,7 @@ def loaded(path: Path, identity: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     RAISES: SparseCRFError for a damaged file, another kind of file, or another run's.
     """
-    with told(Errors.SC318, path=path):
+    with reported_as(Errors.SC318, path=path):
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -254,7 +254,7 @@ class EvaluationLog:
         if data is None:
             if self.done not in self.places:
                 raise SparseCRFError(Errors.SC223.format(n=self.done))
-            with told(Errors.SC318, path=self.path), _opened(self.path) as file:
+            with reported_as(Errors.SC318, path=self.path), _opened(self.path) as file:
                 file.seek(self.places[self.done])
                 arrays = read(_record(file, self.size - file.tell()))[1]
                 data = _of_step(arrays, self.done)

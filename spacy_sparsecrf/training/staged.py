@@ -29,10 +29,10 @@ _SAVED: dict[str, SchemaField | type] = {
 class StageReport:
     """Report the beginning or the end of a stage.
 
-    number: of the stage, from 1; of: number of stages; ended: whether it ends; potential: tests of
-    the templates of this stage and of those before, and their weights; admitted: those of them that
-    may have weights that are not zero, and their weights; active: tests and weights that are not
-    zero.
+    number: of the stage, from 1; of: number of stages; ended: whether it ends; potential: features
+    of the templates of this stage and of those before, and their weights; admitted: those of them
+    that may have weights that are not zero, and their weights; active: features and weights that
+    are not zero.
     """
 
     number: int
@@ -46,8 +46,8 @@ class StageReport:
         names = "potential", "admitted", "active"
         counts = self.potential, self.admitted, self.active
         shown = (
-            f"{n_weights} {name} weights of {n_tests} features"
-            for name, (n_tests, n_weights) in zip(names, counts, strict=True)
+            f"{n_weights} {name} weights of {n_features} features"
+            for name, (n_features, n_weights) in zip(names, counts, strict=True)
         )
         return f"stage {self.number} of {self.of} {'ends' if self.ended else 'begins'}: " + (
             ", ".join(shown)
@@ -57,7 +57,7 @@ class StageReport:
 class StagedTraining(Training):
     """Trains in stages, each on the features that are admitted so far (see `schedule`).
 
-    corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; tests of
+    corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; features of
     `init` and `prior` that have weights are admitted from the start. tree: of the corpus; stages:
     of the schedule; report: called at each beginning and end of a stage.
 
@@ -85,7 +85,7 @@ class StagedTraining(Training):
         self._number = self._n_steps = 0
         self._last = np.empty(0, np.int64), np.empty(0)
         self._admitted: Mask = tree.stage == 0
-        # Tests that are admitted with some labels, see `TemplateTree.admitted_labels`.
+        # Features that are admitted with some labels, see `TemplateTree.admitted_labels`.
         self._with_labels = np.empty(0, np.int64)
         for known in (each for each in (init, prior) if each is not None):
             unigram = np.isin(corpus.unigram_keys, known.unigram.keys)
@@ -97,9 +97,9 @@ class StagedTraining(Training):
 
     def _divide(self, corpus: EncodedCorpus) -> list[Part]:
         """The problem of the features that are admitted."""
-        tests = np.flatnonzero(self._admitted)
-        (part,) = super()._divide(with_distinct_contexts(reduced(corpus, tests)))
-        return [ReducedPart(part.corpus, part.n_labels, self._whole, tests, self._with_labels)]
+        features = np.flatnonzero(self._admitted)
+        (part,) = super()._divide(with_distinct_contexts(reduced(corpus, features)))
+        return [ReducedPart(part.corpus, part.n_labels, self._whole, features, self._with_labels)]
 
     @property
     def converged(self) -> bool:
@@ -162,13 +162,13 @@ class StagedTraining(Training):
     def _admit(self, coordinates: Longs) -> Mask:
         """The features [U + B] that the stage admits; coordinates: of weights that are not zero."""
         stage, n_labels = self._stages[self._number], len(self._labels)
-        tests = self._tests_of(coordinates)
+        features = self._features_of(coordinates)
         if stage.admit == "tests":
             active = np.zeros(len(self._tree.stage), np.bool_)
-            active[tests] = True
+            active[features] = True
             return self._tree.admitted(self._number, stage.require, active)
         # Of all coordinates the label is what is left.
-        pairs = np.unique(tests * n_labels + coordinates % n_labels)
+        pairs = np.unique(features * n_labels + coordinates % n_labels)
         found = self._tree.admitted_labels(self._number, stage.require, pairs, n_labels)
         admitted, with_labels = found
         with_labels = with_labels[~self._admitted[with_labels // n_labels]]
@@ -176,20 +176,20 @@ class StagedTraining(Training):
         admitted[with_labels // n_labels] = True
         return admitted
 
-    def _tests_of(self, coordinates: Longs) -> Longs:
+    def _features_of(self, coordinates: Longs) -> Longs:
         """The features, from 0 to U + B, of weights [n]."""
         n_unigram = len(self._corpus.unigram_keys)
         return places_of(coordinates, n_unigram, self._whole.widths)[0]
 
-    def _count(self, tests: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
+    def _count(self, features: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
         """How many of some features [U + B] may have weights, and how many weights these may have.
 
         with_labels: as in `TemplateTree.admitted_labels`; default: none.
         """
         n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
-        n_weights = np.full(len(tests), n_labels, np.int64)
+        n_weights = np.full(len(features), n_labels, np.int64)
         n_weights[n_unigram:] = 0 if self._problem.kind == "maxent" else self._whole.widths[1]
-        counted = tests & (n_weights > 0)
+        counted = features & (n_weights > 0)
         total = int(n_weights[counted].sum())
         if with_labels is not None:
             limited = with_labels // n_labels
@@ -205,7 +205,7 @@ class StagedTraining(Training):
             ended,
             self._count((self._tree.stage <= self._number) | self._admitted),
             self._count(self._admitted, self._with_labels),
-            (len(np.unique(self._tests_of(coordinates))), len(coordinates)),
+            (len(np.unique(self._features_of(coordinates))), len(coordinates)),
         )
 
     def _values(self) -> dict[str, Any]:
@@ -216,14 +216,14 @@ class StagedTraining(Training):
         return {**values, **own, "admitted": np.packbits(self._admitted)}
 
     def _restore(self, values: dict[str, Any]) -> None:
-        n_tests, n_labels = len(self._tree.stage), len(self._labels)
+        n_features, n_labels = len(self._tree.stage), len(self._labels)
         own = {name: values[name] for name in _SAVED if name in values}
-        sizes = {"B": -(-n_tests // 8), "pairs": n_tests * n_labels}
+        sizes = {"B": -(-n_features // 8), "pairs": n_features * n_labels}
         expect(own, _SAVED, sizes)
         if own["stage"] >= len(self._stages):
             raise ValueError(f"there is no stage {own['stage']}")
         self._number, self._n_steps = own["stage"], own["n_steps"]
-        admitted = np.unpackbits(own["admitted"], count=n_tests).astype(np.bool_)
+        admitted = np.unpackbits(own["admitted"], count=n_features).astype(np.bool_)
         if (admitted != self._admitted).any():
             self._admitted, self._with_labels = admitted, own["with_labels"]
             self._runs = []

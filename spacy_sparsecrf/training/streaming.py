@@ -77,7 +77,7 @@ class Stream:
             raise SparseCRFError(Errors.SC383.format(clusters=clusters))
         penalty = ElasticNet(l1, l2)
         lacking = unsupported(
-            penalty, kind, values=len(sample.value_tests) > 0, shifted=prior is not None
+            penalty, kind, values=len(sample.value_features) > 0, shifted=prior is not None
         )
         check_supported(solver, lacking)
         warn_of_pairs(sample, kind)
@@ -113,7 +113,7 @@ class Stream:
                 store.rows(table.keys, self._marks)
             weights = self._names(stores[0].keys, stores[1].keys).coordinates_of(init)
             coordinates, theta = self._with_prior(weights, stores, -1.0)
-            split = stores[0].n_tests * n
+            split = stores[0].n_features * n
             unigram = coordinates < split
             for store, base, own in ((stores[0], 0, unigram), (stores[1], split, ~unigram)):
                 slots = store.add(*np.divmod(coordinates[own] - base, store.width))
@@ -130,9 +130,9 @@ class Stream:
         return {name: self._totals[name] for name in self._solver.stream_marks}
 
     @property
-    def n_tests(self) -> int:
+    def n_features(self) -> int:
         """Number of features that there have been."""
-        return sum(store.n_tests for store in self._stores)
+        return sum(store.n_features for store in self._stores)
 
     @property
     def n_weights(self) -> int:
@@ -142,7 +142,8 @@ class Stream:
     @property
     def progress(self) -> str:
         """Where the run stands, in words."""
-        return f"{self._n_updates} batches, {self.n_tests} features, {self.n_weights} weights held"
+        counts = f"{self.n_features} features, {self.n_weights} weights held"
+        return f"{self._n_updates} batches, {counts}"
 
     def learn(self, corpus: EncodedCorpus) -> float:
         """Visit the examples of a batch once, in a random order.
@@ -198,7 +199,7 @@ class Stream:
         self._solver.settled(self._totals)
         for store, values in zip(self._stores, columns, strict=True):
             store.write(np.arange(store.n_weights), values)
-            store.mark(np.arange(store.n_tests), self._marks)
+            store.mark(np.arange(store.n_features), self._marks)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:
@@ -213,7 +214,7 @@ class Stream:
             active = active[np.argsort(store.coordinates[active])]
             coordinates.append(base + store.coordinates[active])
             values.append(theta[active])
-            base += store.n_tests * store.width
+            base += store.n_features * store.width
         found = np.concatenate(coordinates), np.concatenate(values)
         return self._with_prior(found, self._stores, 1.0)
 
@@ -310,7 +311,7 @@ class StreamView:
             coordinates = loss.descent_coordinates(known)
         self.working: WorkingLoss = loss.restrict(coordinates, stochastic=True)
         split = int(np.searchsorted(coordinates, found[1][2]))
-        # Of each kind of tests: where its weights are stored, and which of all [K] they are.
+        # Of each kind of features: where its weights are stored, and which of all [K] they are.
         self._kinds = [
             (store, rows, _placed(store, rows, coordinates[span] - base, known, slots), span)
             for (store, rows, base, known, slots), span in zip(
@@ -341,6 +342,6 @@ def _placed(
     placed: Longs = np.full(len(coordinates), -1)
     placed[np.searchsorted(coordinates, known)] = slots
     new = placed < 0
-    test, place = np.divmod(coordinates[new], store.width)
-    placed[new] = store.add(rows[test], place)
+    feature, place = np.divmod(coordinates[new], store.width)
+    placed[new] = store.add(rows[feature], place)
     return placed

@@ -32,13 +32,13 @@ from .working_set import Run
 class TrainingProblem:
     """The problem of a training run without its penalty, and how it is computed.
 
-    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, legal,
+    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, valid,
     also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
     labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
     per-position model (see `loss.per_token`); clusters: of labels, with "maxent" (see
     `loss.subproblems`), 0 for none; chains: of labels, each of which labels all tokens (see
     `chain_parts`), none where one has all.
-    RAISES: SparseCRFError for another kind, and for clusters, legal sequences or a ratio where the
+    RAISES: SparseCRFError for another kind, and for clusters, valid sequences or a ratio where the
         kind has none.
     """
 
@@ -48,7 +48,7 @@ class TrainingProblem:
     observed_only: bool = False
     also: Longs | None = None
     label_weights: Floats | None = None
-    legal: NDArray[np.bool_] | None = None
+    valid: NDArray[np.bool_] | None = None
     kind: str = "chain"
     clusters: int = 0
     chains: Sequence[Longs] = ()
@@ -59,12 +59,12 @@ class TrainingProblem:
         check_clusters(check_kind(self.kind), self.clusters)
         if self.ratio is not None and self.kind != "chain":
             raise SparseCRFError(Errors.SC363.format(kind=self.kind))
-        if self.legal is not None and self.kind != "chain":
+        if self.valid is not None and self.kind != "chain":
             raise SparseCRFError(Errors.SC357.format(kind=self.kind))
 
     def identity(self) -> dict[str, Any]:
         """The values that distinguish the problem from others, as JSON."""
-        label_weights, legal, also = self.label_weights, self.legal, self.also
+        label_weights, valid, also = self.label_weights, self.valid, self.also
         return {
             "precision": self.precision,
             "observed_only": self.observed_only,
@@ -73,7 +73,7 @@ class TrainingProblem:
             "clusters": self.clusters,
             **({"chains": [own.tolist() for own in self.chains]} if self.chains else {}),
             "label_weights": "" if label_weights is None else checkpoint.digest(label_weights),
-            "legal": "" if legal is None else checkpoint.digest(legal),
+            "legal": "" if valid is None else checkpoint.digest(valid),
             "ratio": "" if self.ratio is None else self.ratio.identity,
         }
 
@@ -88,7 +88,7 @@ class Training:
     w0|_2^2, w0 = 0 for features and labels that it does not have; features of it that this corpus
     does not have keep their weights; options: the fields of `TrainingProblem`.
     RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
-    real-valued features or a prior that the solver cannot minimise, gold labels that are not legal,
+    real-valued features or a prior that the solver cannot minimise, gold labels that are not valid,
     a corpus without gold labels or weight, or a prior that has no feature in common with it.
     """
 
@@ -120,21 +120,21 @@ class Training:
         self._penalty = ElasticNet(l1, l2)
         self._least_l1 = l1
         self._solver = solver
-        if len(corpus.value_tests) and problem.clusters:
+        if len(corpus.value_features) and problem.clusters:
             raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
         lacking = unsupported(
             self._penalty,
             problem.kind,
-            values=len(corpus.value_tests) > 0,
+            values=len(corpus.value_features) > 0,
             on_disk=corpus.store.on_disk,
-            constrained=problem.legal is not None,
+            constrained=problem.valid is not None,
             summed=problem.ratio is None,
             shifted=prior is not None,
         )
         check_supported(solver, lacking)
         self._origin = None if prior is None else origin_of(prior, self._names, solver)
-        if problem.legal is not None:
-            check_gold(corpus, self._labels, problem.legal)
+        if problem.valid is not None:
+            check_gold(corpus, self._labels, problem.valid)
         self._workers = Workers(problem.n_threads)
         warn_of_pairs(corpus, problem.kind)
         weights = None if init is None else self._names.coordinates_of(init)
@@ -187,14 +187,14 @@ class Training:
         RAISES: SparseCRFError where memory does not suffice.
         """
         l1, problem, runs = self._penalty.l1, self._problem, []
-        settings = self._workers, problem.precision, problem.observed_only, problem.legal
+        settings = self._workers, problem.precision, problem.observed_only, problem.valid
         self._corpus.store.check()
         with self._corpus.store.bounded():
             parts = self._divide(self._corpus)
             n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
             # The tokens of a feature do not bound its effect on the ratio.
             if l1 > 0.0 and self._leaves_out and problem.ratio is None:
-                parts = [subproblems.without_idle_tests(part, l1, known) for part in parts]
+                parts = [subproblems.without_idle_features(part, l1, known) for part in parts]
             if problem.chains:
                 parts = subproblems.chain_parts(parts[0], problem.chains)
                 n_potential = sum(self._corpus.n_potential(len(own)) for own in problem.chains)

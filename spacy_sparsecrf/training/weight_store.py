@@ -36,7 +36,7 @@ class WeightStore:
         self._columns = {name: np.full(_FIRST_CAPACITY, v) for name, v in columns.items()}
 
     @property
-    def n_tests(self) -> int:
+    def n_features(self) -> int:
         """Number of features O."""
         return len(self._index.counts)
 
@@ -55,8 +55,8 @@ class WeightStore:
 
         keys: [n] uint64, distinct; marks: of the new.
         """
-        first, found = self.n_tests, self._index.add(keys[:, None])
-        last = self.n_tests
+        first, found = self.n_features, self._index.add(keys[:, None])
+        last = self.n_features
         self._heads = grown(self._heads, last, -1)
         self._sizes = grown(self._sizes, last)
         for name, value in marks.items():
@@ -110,7 +110,7 @@ class WeightStore:
     def values(self) -> dict[str, Any]:
         """Arrays by name, from which `restore` makes the same weights."""
         own = {"keys": self.keys, "coordinates": self.coordinates}
-        marks = {name: mark[: self.n_tests] for name, mark in self._marks.items()}
+        marks = {name: mark[: self.n_features] for name, mark in self._marks.items()}
         columns = {name: column[: self.n_weights] for name, column in self._columns.items()}
         return own | prefixed("mark.", marks) | prefixed("column.", columns)
 
@@ -122,13 +122,13 @@ class WeightStore:
             **prefixed("mark.", dict.fromkeys(self._marks, SchemaField("<f8", "O"))),
             **prefixed("column.", dict.fromkeys(self._columns, SchemaField("<f8", "K"))),
         }
-        n_tests = len(values.get("keys", ()))
-        expect(values, forms, {"potential": n_tests * self.width})
+        n_features = len(values.get("keys", ()))
+        expect(values, forms, {"potential": n_features * self.width})
         for name in ("keys", "coordinates"):
             if len(np.unique(values[name])) < len(values[name]):
                 raise ValueError(f"{name} are not distinct")
         self.rows(values["keys"], dict.fromkeys(self._marks, 0.0))
         slots = self.add(*np.divmod(values["coordinates"], self.width))
         for name, mark in without_prefix("mark.", values).items():
-            self._marks[name][: self.n_tests] = mark
+            self._marks[name][: self.n_features] = mark
         self.write(slots, without_prefix("column.", values))

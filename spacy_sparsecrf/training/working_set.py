@@ -163,9 +163,9 @@ class Run:
         self.converged = self._optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
         return replace(self.reached, objective=report.objective, passes=passes)
 
-    def _first_weights(self, *given: Any) -> tuple[Longs, Floats]:
-        """The weights of the warm start; given: see `warm_start`."""
-        return warm_start(self.loss, *given)
+    def _first_weights(self, *args: Any) -> tuple[Longs, Floats]:
+        """The weights of the warm start; args: see `warm_start`."""
+        return warm_start(self.loss, *args)
 
     def _warm_up(self) -> int:
         """Start at the weights of a warm start; how many passes that took."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 
@@ -59,7 +59,6 @@ def empty_like(model: CRFModel) -> CRFModel:
     return CRFModel(model.labels, model.dtype, kind=model.kind, bounds=model.bounds)
 
 
-@settings(deadline=None)  # The first call may compile.
 @given(models(), st.booleans())
 def test_a_dump_gives_the_same_bytes_again(model: CRFModel, replace: bool):
     lines = [*dump(model, Names())]
@@ -71,7 +70,6 @@ def test_a_dump_gives_the_same_bytes_again(model: CRFModel, replace: bool):
     assert patch(model, lines, "x", hash_names).model.to_bytes() == model.to_bytes()
 
 
-@settings(deadline=None)  # The first call may compile.
 @given(models())
 def test_a_dump_replaces_another_model(model: CRFModel):
     table = make_table({(1, 0, 0): 2.0}, True, model.dtype)
@@ -153,9 +151,6 @@ def test_a_line_that_is_refused_is_named(line: str, message: str):
     with pytest.raises(SparseCRFError, match=message) as caught:
         patch(model, lines, "weights.tsv", hash_names, templates)
     assert "weights.tsv, line 2" in str(caught.value)
-
-
-# The component
 
 
 def test_a_refused_patch_changes_nothing(trained: Language):

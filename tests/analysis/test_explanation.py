@@ -24,9 +24,6 @@ def paired(corpus: Corpus, request: pytest.FixtureRequest) -> Language:
     return nlp
 
 
-# Models
-
-
 def test_a_model_is_explained_by_its_strongest_weights():
     labels = ("A", "B")
     unigram = WeightTable(
@@ -82,9 +79,6 @@ def test_clusters_are_explained_beside_the_labels():
     model = CRFModel(("A", "B", "C"), kind="maxent", bounds=(0, 2, 3))
     assert outcome_names(model) == ["A", "B", "C", "A .. B", "C .. C"]
     assert [x.label for x in explain_model(model, {}, {0}, 1).labels] == outcome_names(model)
-
-
-# Tokens
 
 
 def path_score(pipe, doc: Doc, labels: list[int]) -> float:
@@ -145,9 +139,6 @@ def test_labels_and_probabilities_are_those_of_the_component(trained: Language, 
             assert [c.difference for c in token.opposing] == sorted(d for d in differences if d < 0)
         pipe(doc)
         assert [token.label for token in found] == tags_of([doc])[0]
-
-
-# Constraints
 
 
 def test_what_is_set_has_no_runner_up(trained: Language):

@@ -186,9 +186,6 @@ def test_max_steps_hold_for_each_point(tmp_path: Path, hard: Corpus):
     assert points[0]["optimality"] is None and points[1]["optimality"] > 0.0
 
 
-# Pipelines
-
-
 def test_other_pipes_are_there_and_frozen_ones_run(output: Path, tmp_path: Path, hard: Corpus):
     config = load_config(SHIPPED_CONFIG)
     config["components"]["sentencizer"] = {"factory": "sentencizer"}
@@ -239,9 +236,6 @@ def test_a_corpus_without_gold_is_refused(tmp_path: Path, hard: Corpus):
     refuse("SC203", *FEW, "-o", tmp_path, *bare)
 
 
-# Options
-
-
 @pytest.mark.parametrize(
     ("code", "options"),
     [
@@ -269,9 +263,3 @@ def test_something_else_in_the_place_of_the_model_is_kept(tmp_path: Path, hard: 
     (tmp_path / "model" / "mine").write_text("x", encoding="utf8")
     refuse("SC708", *FEW, "-o", tmp_path, *hard.arguments)
     assert (tmp_path / "model" / "mine").exists()
-
-
-def test_an_unknown_setting_is_shown_as_spacy_does(tmp_path: Path, hard: Corpus):
-    unknown = ["--components.sparse_crf.solver.histroy", "3"]
-    result = run("path", SHIPPED_CONFIG, *FEW, "-o", tmp_path, *hard.arguments, *unknown, code=1)
-    assert "histroy" in result.output

@@ -7,37 +7,9 @@ import numpy as np
 
 from .files import Entry, File, Json
 
-JUNK: list[Json] = [
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    7,
-    2**31,
-    2**63,
-    2**64,
-    10**30,
-    -(2**63),
-    0.5,
-    1e308,
-]
-JUNK += [
-    "",
-    "a",
-    "A",
-    "Ü",
-    "\ud800",
-    "\0",
-    "unigram.keys",
-    "<u8",
-    "<f8",
-    "|O",
-    "<f2",
-    ">u2",
-    "maxent",
-]
+JUNK: list[Json] = [None, True, False, 0, 1, -1, 7, 2**31, 2**63, 2**64, 10**30, -(2**63)]
+JUNK += [0.5, 1e308, "", "a", "A", "Ü", "\ud800", "\0", "unigram.keys", "<u8", "<f8", "|O", "<f2"]
+JUNK += [">u2", "maxent"]
 JUNK += [[], {}, [0], [[]], {"a": 1}, ["a", "a"], [0, 2], ["A", "Ü", "B"]]
 NUMBERS = [0, 1, -1, 2, 255, 65534, 65535, 65536, 2**31, 2**32 - 1, 2**63, 2**64 - 1, -(10**8)]
 FLOATS = [0.0, -0.0, 1e-300, 1e308, -1e308, 3e38, np.nan, np.inf, -np.inf]
@@ -106,14 +78,8 @@ class Mutator:
                     0
                 ]
         else:
-            ways = [
-                array[:-1],
-                array[::-1],
-                np.concatenate((array, array[-1:])),
-                array[:0],
-                array[1:],
-            ]
-            array = self.rng.choice(ways)
+            longer = np.concatenate((array, array[-1:]))
+            array = self.rng.choice([array[:-1], array[::-1], longer, array[:0], array[1:]])
         file.entries[file.entries.index(entry)] = Entry.of(name, array)
 
     def _bytes(self, file: File) -> None:

@@ -13,7 +13,7 @@ from spacy_sparsecrf.schema import MAX_JSON, MAX_STRUCTURE
 
 from . import fuzz
 from .files import sealed, taken_apart
-from .kinds import MODELS, model_of, predictions, stacked
+from .kinds import model_of, stacked
 
 Change = Callable[[Any], object]
 
@@ -58,150 +58,53 @@ def padded(name: str, padding: bytes) -> Change:
 
 
 ATTACKS: list[tuple[str, Change, str]] = [
-    (
-        "places outside of the scores",
-        array("unigram.labels", [0, 1, -(10**8), 0, 2], "<i8"),
-        "unigram.labels has the dtype <i8",
-    ),
-    (
-        "wider labels",
-        array("unigram.labels", [0, 1, 1, 0, 2], "<u4"),
-        "unigram.labels has the dtype <u4",
-    ),
-    (
-        "labels out of range",
-        array("unigram.labels", [0, 1, 3, 0, 2], "<u2"),
-        "unigram.labels are not all",
-    ),
-    (
-        "labels of pairs out of range",
-        array("bigram.labels", [0, 1, 3], "<u2"),
-        "bigram.labels are not all",
-    ),
-    (
-        "previous labels out of range",
-        array("bigram.previous", [1, 4, 2], "<u2"),
-        "bigram.previous are not all below 4",
-    ),
-    (
-        "previous labels of no pairs",
-        array("unigram.previous", [0] * 5, "<u2"),
-        "unigram.previous has 5 entries",
-    ),
-    (
-        "no previous labels",
-        array("bigram.previous", [], "<u2"),
-        "bigram.labels has 3 entries, not 0",
-    ),
-    (
-        "signed counts",
-        array("unigram.counts", [2, 1, 2], "<i8"),
-        "unigram.counts has the dtype <i8",
-    ),
-    (
-        "counts that come to another sum",
-        array("unigram.counts", [2, 1, 3], "<u2"),
-        "unigram.counts do not come to 5",
-    ),
-    (
-        "counts that overflow",
-        array("unigram.counts", [2**32 - 1, 2, 4], "<u4"),
-        "unigram.counts do not come to 5",
-    ),
-    (
-        "a count of nothing",
-        array("unigram.counts", [2, 0, 3], "<u2"),
-        "unigram.counts do not come to 5",
-    ),
-    ("fewer counts", array("unigram.counts", [3, 2], "<u2"), "unigram.counts has 2 entries, not 3"),
+    ("places outside", array("unigram.labels", [0, 1, -(10**8), 0, 2], "<i8"), "dtype <i8"),
+    ("wider labels", array("unigram.labels", [0, 1, 1, 0, 2], "<u4"), "labels has the dtype <u4"),
+    ("labels out of range", array("unigram.labels", [0, 1, 3, 0, 2], "<u2"), "labels are not all"),
+    ("previous labels", array("bigram.previous", [1, 4, 2], "<u2"), "are not all below 4"),
+    ("no pairs", array("unigram.previous", [0] * 5, "<u2"), "previous has 5 entries"),
+    ("no previous labels", array("bigram.previous", [], "<u2"), "labels has 3 entries, not 0"),
+    ("a count of nothing", array("unigram.counts", [2, 0, 3], "<u2"), "do not come to 5"),
     ("keys that descend", array("unigram.keys", [9, 3, 11], "<u8"), "unigram.keys do not ascend"),
-    ("a key twice", array("unigram.keys", [3, 3, 11], "<u8"), "unigram.keys do not ascend"),
-    ("signed keys", array("unigram.keys", [-1, 3, 9], "<i8"), "unigram.keys has the dtype <i8"),
     (
         "no number",
         array("unigram.values", [0.5, np.nan, 1, 1, 1], "<f4"),
         "unigram.values are not all finite",
     ),
-    (
-        "an infinite weight",
-        array("bigram.values", [0.5, np.inf, 1], "<f4"),
-        "bigram.values are not all finite",
-    ),
-    (
-        "wider weights than told",
-        array("unigram.values", [0.5] * 5, "<f8"),
-        "unigram.values has the dtype <f8",
-    ),
-    (
-        "whole numbers as weights",
-        array("unigram.values", [1] * 5, "<u4"),
-        "unigram.values has the dtype <u4",
-    ),
+    ("wider weights than told", array("unigram.values", [0.5] * 5, "<f8"), "has the dtype <f8"),
     ("Python objects", told("unigram.keys", dtype="|O"), "has the dtype '|O'"),
-    ("big-endian numbers", told("unigram.labels", dtype=">u2"), "has the dtype '>u2'"),
     ("a dtype that is no text", told("unigram.labels", dtype=["<u2"]), "which is no text"),
     ("a length below zero", told("unigram.keys", length=-1), "has the length -1"),
-    ("a length that is no number", told("unigram.keys", length="3"), "which is no whole number"),
-    ("a truth value as length", told("unigram.keys", length=True), "which is no whole number"),
     ("a broken length", told("unigram.keys", length=3.0), "which is no whole number"),
     ("a length beyond memory", told("unigram.keys", length=2**60), "'unigram.keys' is cut off"),
-    (
-        "a length that overflows",
-        told("unigram.keys", length=2**61 + 3),
-        "'unigram.keys' is cut off",
-    ),
     ("a shorter length", told("bigram.values", length=1), "there is something behind"),
     ("an unknown array", told("unigram.keys", name="unigram.key"), "its arrays are"),
     ("an array twice", told("bigram.keys", name="unigram.keys"), "'unigram.keys' is there twice"),
     ("a name that is no text", told("bigram.keys", name=7), "arrays"),
-    ("more of an array", told("bigram.keys", offset=0), "arrays"),
-    (
-        "less of an array",
-        lambda file: file["bigram.keys"].told.pop("dtype"),
-        "not name, dtype, length",
-    ),
+    ("less of an array", lambda file: file["bigram.keys"].told.pop("dtype"), "not name, dtype"),
     ("arrays in another order", lambda file: file.entries.reverse(), "its arrays are"),
     ("a missing array", without("bigram.keys"), "its arrays are"),
-    ("no arrays", lambda file: file.entries.clear(), "its arrays are"),
     ("arrays that are none", frame(others={"arrays": {}}, entries=[]), "not a list"),
     ("something between arrays", padded("unigram.counts", b"\1\0"), "there is something behind"),
     ("bytes left over", frame(rest=bytes(8)), "8 bytes are left over"),
-    ("one byte left over", frame(rest=b"\0"), "1 bytes are left over"),
     ("a header beyond the file", frame(longer=2**31), "its header cannot have"),
-    ("a header of a broken length", frame(longer=-1), "its header cannot have"),
-    ("no header", frame(longer=-10_000), "its header cannot have"),
     ("format 0", frame(version=0), "there is no format 0"),
     ("a key twice", text('"kind"', '"dtype"'), "a key is there twice"),
-    ("a key of an array twice", text('"length"', '"dtype"'), "a key is there twice"),
     ("a key twice, once escaped", text('"kind"', '"\\u0064type"'), "a key is there twice"),
     ("an infinite number", text('"length": 3', '"length": Infinity'), "Infinity is no number"),
-    ("JSON cut off", text("}]}", ""), "its header cannot be read"),
     ("something behind JSON", text("}]}", "}]} {}"), "its header cannot be read"),
-    (
-        "a header that is a list",
-        lambda file: vars(file).update(edit=lambda _: "[]"),
-        "not meta, arrays",
-    ),
+    ("a list", lambda file: vars(file).update(edit=lambda _: "[]"), "not meta, arrays"),
     ("more in the header", frame(others={"__metadata__": {}}), "its header"),
-    ("nothing told", frame(meta={}), "it tells []"),
     ("meta that is a list", frame(meta=[]), "its header"),
-    (
-        "a checkpoint",
-        frame(meta={"checkpoint": {}, "kinds": {}}),
-        "it tells ['checkpoint', 'kinds']",
-    ),
+    ("a checkpoint", frame(meta={"checkpoint": {}, "kinds": {}}), "it tells ['checkpoint'"),
     ("something else told", meta(more=1), "it tells"),
     ("labels that are a text", meta(labels="AÜB"), "it: labels"),
-    ("labels by name", meta(labels={"A": 0, "Ü": 1, "B": 2}), "it: labels"),
     ("labels that are numbers", meta(labels=[0, 1, 2]), "it: labels"),
-    ("labels in lists", meta(labels=[["A"], ["Ü"], ["B"]]), "it: labels"),
     ("half a character", meta(labels=["A", "\ud800", "B"]), "it: labels"),
     ("a label twice", meta(labels=["A", "B", "B"]), "its labels are not distinct"),
     ("fewer labels", meta(labels=["A", "Ü"]), "are not all below 2"),
     ("clusters that are a text", meta(bounds="03"), "bounds"),
-    ("clusters that are nothing", meta(bounds=None), "bounds"),
     ("broken bounds", meta(bounds=[0, 3.0]), "bounds"),
-    ("truth values as bounds", meta(bounds=[False, 3]), "bounds"),
 ]
 
 
@@ -306,19 +209,6 @@ def test_labels_whose_names_fill_a_file_are_refused_when_it_is_written() -> None
     assert CRFModel().from_bytes(model.to_bytes()).labels == model.labels
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_files_that_are_taken_apart_and_put_together_load(model: CRFModel) -> None:
-    for before, after in zip(
-        predictions(model), predictions(loaded(taken_apart(model.to_bytes()))), strict=True
-    ):
-        np.testing.assert_array_equal(before, after)
-
-
-def loaded(file: Any) -> CRFModel:
-    """A model from the parts of a file."""
-    return CRFModel().from_bytes(file.to_bytes())
-
-
 @pytest.mark.parametrize(
     ("kind", "n"),
     [("model", 3_000), ("names", 1_000), ("clusters", 1_000), ("corpus", 150), ("checkpoint", 150)],
@@ -338,5 +228,5 @@ def test_the_header_is_told_in_short() -> None:
     file = taken_apart(model_of().to_bytes())
     file.entries[0].told["name"] = "x" * 100_000
     with pytest.raises(SparseCRFError) as caught:
-        loaded(file)
+        CRFModel().from_bytes(file.to_bytes())
     assert len(str(caught.value)) < 1000

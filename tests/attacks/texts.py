@@ -38,24 +38,8 @@ from .mutations import QUIET, Mutator
 
 # What means something in one language or another; blanks, ends of lines, marks; other alphabets,
 # characters of several codes, and halves of pairs; numbers; and what columns may hold.
-FRAGMENTS = [
-    "",
-    " ",
-    "\t",
-    "\n",
-    "\r\n",
-    "\n\n",
-    "\0",
-    "\\",
-    '"',
-    "'",
-    "#",
-    "*",
-    "_",
-    "-",
-    "|",
-    "=",
-]
+FRAGMENTS = ["", " ", "\t", "\n", "\r\n", "\n\n", "\0", "\\", '"', "'", "#", "*", "_", "-", "|"]
+FRAGMENTS += ["="]
 FRAGMENTS += ["[0]", "[-1]", "%x[0,0]", '%m[0,0,"', "(", ")", "[", "]", "{", "}", ",", ":", ";"]
 FRAGMENTS += ["\u2028", "\u0085", "\x0b", "\x0c", "\x1c", "\ufeff", "\u200d", "\u0301", "\u202e"]
 FRAGMENTS += ["é", "ß", "İ", "ı", "ǅ", "ﬃ", "Ω", "٣", "Ⅷ", "½", "漢字", "שלום", "😀", "\U0010ffff"]

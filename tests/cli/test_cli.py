@@ -141,15 +141,6 @@ def test_assemble_with_a_sourced_component(model_best: Path, corpus: Corpus, tmp
     assert accuracy(nlp, corpus.dev) > 0.95
 
 
-def test_debug_model_says_that_there_is_no_neural_network(model_best: Path, corpus: Corpus):
-    output = run_spacy("debug", "model", model_best / "config.cfg", "sparse_crf", code=1)
-    assert "Requires a Thinc Model" in output
-    assert "TAG" in run_spacy("benchmark", "accuracy", model_best, corpus.dev_path)
-
-
-# Packages
-
-
 @pytest.fixture(scope="module")
 def package_dir(model_best: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `spacy package` wrote."""

@@ -42,9 +42,6 @@ def test_as_a_module(tmp_path: Path):
     assert "E050" in done.stderr and "Traceback" not in done.stderr
 
 
-# config
-
-
 def test_configs_come_with_the_package(tmp_path: Path):
     listed = run("config").stdout
     for path in CONFIGS.glob("*.cfg"):
@@ -81,9 +78,6 @@ def test_a_config_does_not_overwrite_files(tmp_path: Path):
     assert path.read_bytes() == (CONFIGS / "tagger.cfg").read_bytes()
 
 
-# explain
-
-
 def test_explaining_a_model(trained_dir: Path):
     shown = run("explain", trained_dir, "-n", 2).stdout
     pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
@@ -113,9 +107,6 @@ def test_explanations_as_pages(trained_dir: Path, tmp_path: Path):
     run("explain", trained_dir, "-n", 2, "--text", "the a", "--html", path)
     explained = pipe.explain_doc(Doc(pipe.vocab, words=["the", "a"], spaces=[True, False]))
     assert path.read_text(encoding="utf8") == render(explained, "sparse_crf", 2)
-
-
-# errors
 
 
 def test_errors_of_a_model(trained_dir: Path, corpus: Corpus, tmp_path: Path):
@@ -149,9 +140,6 @@ def test_errors_without_gold_labels_or_a_path(trained_dir: Path, corpus: Corpus,
     assert "SC641" in run("errors", tmp_path / "x", corpus.dev_path, code=1).stderr
 
 
-# debug
-
-
 def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
     shown = run("debug", SHIPPED_CONFIG, corpus.train_path, "--components.sparse_crf.l1", 1).stdout
     counts = Counter(tag for _, tags in corpus.train for tag in tags)
@@ -165,7 +153,7 @@ def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
     shown = run("debug", trained_dir, corpus.train_path, "--steps", 0).stdout
     pipe.initialize(lambda: examples, nlp=nlp)
     size = pipe.training_run().size
-    for number in (size.n_tests, size.n_potential, size.n_observed):
+    for number in (size.n_features, size.n_potential, size.n_observed):
         assert f" {number:,}" in shown
     assert "Iteration" not in shown
 
@@ -182,9 +170,6 @@ def test_lost_and_rare_labels_are_told(nlp: Language, tmp_path: Path):
     assert "1 Docs, 2 tokens, 1 of them with a gold label" in shown
     assert "1 labels of fewer than 10 tokens: Z" in shown
     assert "2 of 3 (66.67%), first that of 'ab' in the Doc that begins 'abc d" in shown
-
-
-# Which component
 
 
 def test_pipelines_without_and_with_several_components(trained_dir: Path, tmp_path: Path):
@@ -208,9 +193,6 @@ def test_what_cannot_be_explained_is_refused(trained_dir: Path, corpus: Corpus):
     assert "SC647" in failed and "NOTHERE" in failed and "DT, IN, JJ, NN, VB" in failed
 
 
-# dump and patch
-
-
 def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
     text = run("dump", trained_dir).stdout
     run("dump", trained_dir, "--output", tmp_path / "weights.tsv")
@@ -226,9 +208,6 @@ def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
     shown = run("patch", trained_dir, tmp_path / "weights.tsv", tmp_path / "new").stdout
     assert "1 changes" in shown and f"{len(lines) - 1} weights" in shown
     assert run("dump", tmp_path / "new").stdout.splitlines() == lines[1:]
-
-
-# convert
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz"])

@@ -22,9 +22,6 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     cut_small(monkeypatch)
 
 
-# The corpus
-
-
 def made_up(seed: int, start_label: bool) -> tuple[Observations, np.ndarray, np.ndarray]:
     """Tests, some frequent and some missing, in sequences some of which are empty."""
     rng = np.random.default_rng(seed)
@@ -129,17 +126,10 @@ def test_nothing_to_learn_from_is_said_alike(tmp_path: Path, min_freq: int):
 
 
 DAMAGES = {
-    "no file": lambda path: (path / "labels.npy").unlink(),
     "cut off": lambda path: os.truncate(path / "uni_indices.npy", 200),
-    "another version": lambda path: (path / "corpus.json").write_text('{"version": 0}'),
     "no meta": lambda path: (path / "corpus.json").unlink(),
     "no json": lambda path: (path / "corpus.json").write_bytes(b"\xff{"),
-    "no object": lambda path: (path / "corpus.json").write_text("[]"),
-    "no key": lambda path: (path / "corpus.json").write_text('{"version": 1}'),
-    "another kind": lambda path: np.save(path / "context.npy", np.zeros(3)),
-    "no array": lambda path: (path / "offsets.npy").write_bytes(b"text"),
     "empty array": lambda path: np.save(path / "uni_indptr.npy", np.zeros(0, np.int64)),
-    "other offsets": lambda path: np.save(path / "offsets.npy", np.zeros(41, np.int64)),
 }
 
 
@@ -193,9 +183,6 @@ def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SparseCRFError, match="SC345"):
         Files(tmp_path / "file" / "below")
-
-
-# Arrays
 
 
 @given(

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.numbering import RowIndex, distinct, number_tests
+from spacy_sparsecrf.corpus.numbering import distinct, number_features
 
 # Few values, so that some come again, of which zero and the largest one are two.
 HASHES = st.lists(st.sampled_from([0, 1, 2, 7, 2**32, 2**63, 2**64 - 1]), max_size=30)
@@ -23,7 +23,7 @@ def test_distinct_values_come_by_arrival(values: list[int]) -> None:
 
 
 def test_many_distinct_values_outgrow_the_first_table() -> None:
-    values = np.random.default_rng(0).integers(0, 2**63, 3_000_000, dtype=np.uint64)
+    values = np.random.default_rng(0).integers(0, 2**63, 1_200_000, dtype=np.uint64)
     values[-10:] = values[:10]
     keys, numbers, counts = distinct(values)
     assert (keys[numbers] == values).all()
@@ -32,21 +32,10 @@ def test_many_distinct_values_outgrow_the_first_table() -> None:
     assert counts.sum() == len(values) and sorted(counts)[-10:] == [2] * 10
 
 
-@given(st.lists(HASHES, max_size=5))
-def test_rows_are_numbered_by_arrival_whatever_the_batches(batches: list[list[int]]) -> None:
-    index = RowIndex(1)
-    numbers = [n for values in batches for n in index.add(np.array([values], np.uint64).T).tolist()]
-    values = [value for batch in batches for value in batch]
-    known = list(dict.fromkeys(values))
-    assert numbers == [known.index(value) for value in values]
-    assert index.rows[:, 0].tolist() == known
-    assert index.counts.tolist() == [Counter(values)[value] for value in known]
-
-
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=12))
 def test_frequent_tests_come_first_and_zero_is_no_test(rows: list[tuple[int, int, int]]) -> None:
     hashes = np.array(rows, dtype=np.uint64).reshape(-1, 3)
-    keys, indptr, ids = number_tests(hashes)
+    keys, indptr, ids = number_features(hashes)
     counts = Counter(value for row in rows for value in row if value)
     # Sorting keeps the order of equals, which is that of their arrival.
     assert keys.tolist() == sorted(counts, key=lambda key: -counts[key])

@@ -42,10 +42,7 @@ class Case:
         return len(self.model.labels)
 
     def table(
-        self,
-        tokens: range,
-        legal: np.ndarray | None = None,
-        permitted: np.ndarray | None = None,
+        self, tokens: range, valid: np.ndarray | None = None, permitted: np.ndarray | None = None
     ) -> dict[Path, float]:
         """Log p(y | x) of every path, of those that are legal and permitted.
 
@@ -54,19 +51,19 @@ class Case:
         scores: dict[int, dict[Path, float]] = {}
         for path in itertools.product(range(self.n_labels), repeat=len(tokens)):
             if permitted is None or all(permitted[t, y] for t, y in zip(tokens, path, strict=True)):
-                scores.setdefault(n_illegal(path, legal), {})[path] = self.score(tokens, path)
+                scores.setdefault(n_illegal(path, valid), {})[path] = self.score(tokens, path)
         kept = scores[min(scores)]
         log_z = logsumexp(list(kept.values()))
         return {path: score - log_z for path, score in kept.items()}
 
 
-def n_illegal(path: Path, legal: np.ndarray | None) -> int:
+def n_illegal(path: Path, valid: np.ndarray | None) -> int:
     """Count the transitions of a path that are not legal, from and to the boundary included."""
-    if legal is None or not path:
+    if valid is None or not path:
         return 0
-    boundary = len(legal) - 1
+    boundary = len(valid) - 1
     steps = itertools.pairwise((boundary, *path, boundary))
-    return sum(not legal[step] for step in steps)
+    return sum(not valid[step] for step in steps)
 
 
 def make_case(
@@ -103,25 +100,25 @@ def make_case(
 
 def dense_table(keys: np.ndarray, weights: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
     """All weights [O, P, outcomes] as a table; the start label is the last previous label."""
-    n_tests, n_previous, n_outcomes = weights.shape
+    n_features, n_previous, n_outcomes = weights.shape
     order = np.argsort(keys)
     previous, labels = np.indices((n_previous, n_outcomes)).reshape(2, -1)
     size = n_previous * n_outcomes
     return WeightTable(
         keys[order],
-        np.arange(n_tests + 1, dtype=np.int64) * size,
-        (np.tile(previous, n_tests) if pairs else previous[:0]).astype(np.uint16),
-        np.tile(labels, n_tests).astype(np.uint16),
+        np.arange(n_features + 1, dtype=np.int64) * size,
+        (np.tile(previous, n_features) if pairs else previous[:0]).astype(np.uint16),
+        np.tile(labels, n_features).astype(np.uint16),
         weights[order].reshape(-1).astype(np.float64),
     )
 
 
 def random_mask(rng: np.random.Generator, n_labels: int) -> np.ndarray:
     """A random mask with a path of each length: some label may begin, stay and end."""
-    legal = rng.random((n_labels + 1, n_labels + 1)) < 0.6
+    valid = rng.random((n_labels + 1, n_labels + 1)) < 0.6
     y = rng.integers(n_labels)
-    legal[n_labels, y] = legal[y, y] = legal[y, n_labels] = legal[n_labels, n_labels] = True
-    return legal
+    valid[n_labels, y] = valid[y, y] = valid[y, n_labels] = valid[n_labels, n_labels] = True
+    return valid
 
 
 def random_permitted(rng: np.random.Generator, n_tokens: int, n_labels: int) -> np.ndarray:
@@ -135,15 +132,15 @@ def random_permitted(rng: np.random.Generator, n_tokens: int, n_labels: int) -> 
 def scheme_mask(labels: list[str], ends: str) -> np.ndarray:
     """Legal transitions of labels such as "B-PER": IOB2 with ends = "", BILUO with ends = "LU"."""
     n = len(labels)
-    legal = np.zeros((n + 1, n + 1), dtype=bool)
+    valid = np.zeros((n + 1, n + 1), dtype=bool)
     for a, before in enumerate([*labels, "O"]):
         for b, after in enumerate([*labels, "O"]):
             goes_on = after[0] in "IL"
             if goes_on:
-                legal[a, b] = before[0] in "BI" and before[2:] == after[2:]
+                valid[a, b] = before[0] in "BI" and before[2:] == after[2:]
             else:
-                legal[a, b] = before[0] not in "BI" or not ends
-    return legal
+                valid[a, b] = before[0] not in "BI" or not ends
+    return valid
 
 
 def scheme_labels(n_types: int, ends: str) -> list[str]:
@@ -156,13 +153,13 @@ def reference_best_labels(
     scores: np.ndarray,
     context: np.ndarray,
     pairs: np.ndarray,
-    legal: np.ndarray | None = None,
+    valid: np.ndarray | None = None,
 ) -> np.ndarray:
     """Viterbi with back pointers, without pruning, over all transitions; legal: None for all."""
     n_labels = pairs.shape[1] - 1
     added = np.zeros((n_labels + 1, n_labels + 1))
-    if legal is not None:
-        added[~legal] = -np.inf
+    if valid is not None:
+        added[~valid] = -np.inf
     labels = np.empty(len(scores), np.int32)
     for begin, end in itertools.pairwise(offsets):
         if begin == end:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -76,7 +76,6 @@ def marginals(decoder: Decoder, features: Featurizer, docs: list[Doc]) -> np.nda
     return np.concatenate([decoder.marginals(part) for part in features.readings(docs)])
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.sampled_from(EVERY_TEMPLATE), min_size=1, max_size=8, unique=True),
     st.integers(1, 10),

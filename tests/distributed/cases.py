@@ -11,7 +11,7 @@ import spacy
 from spacy.language import Language
 
 from spacy_sparsecrf.distributed.ray_engine import Ray
-from spacy_sparsecrf.parallel import Given, LocalWorkerPool, WorkerPool
+from spacy_sparsecrf.parallel import Args, LocalWorkerPool, WorkerPool
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.pipeline.engines import Engine
 
@@ -23,13 +23,15 @@ for _, tags in SENTENCES[::4]:
     tags[2] = ""
 # One file has no Doc.
 CUTS = (0, 30, 30, 45, 90, 110)
+# Each iteration asks all shards.
+FEW = {"inner_iterations": 4, "warm_start_epochs": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Here(Ray):
     """Workers in this process, which is all that differs."""
 
-    def team(self, make: Callable[[], Any]) -> WorkerPool:
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return LocalWorkerPool(self.num_workers, make)
 
 
@@ -39,22 +41,22 @@ class ForgetfulPool(LocalWorkerPool):
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         super().__init__(n, make)
         self._make_pool = partial(LocalWorkerPool, n, make)
-        self._kept: list[tuple[str, Sequence[Given]]] = []
+        self._kept: list[tuple[str, Sequence[Args]]] = []
 
-    def ask(self, method: str, each: Sequence[Given], *, keep: bool = False) -> list[Any]:
-        team = self._make_pool()
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
+        pool = self._make_pool()
         for kept in self._kept:
-            team.ask(*kept)
+            pool.ask(*kept)
         if keep:
             self._kept.append((method, each))
-        return team.ask(method, each)
+        return pool.ask(method, each)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forgetful(Here):
     """Workers that are lost all the time."""
 
-    def team(self, make: Callable[[], Any]) -> WorkerPool:
+    def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return ForgetfulPool(self.num_workers, make)
 
 
@@ -69,7 +71,7 @@ def begun(
 ) -> tuple[Language, SparseCRFPipe]:
     """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
     nlp = spacy.blank("xx")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, "solver": FEW, **config})
     if engine is not None:
         pipe.engine = engine
     own = {"shards": [str(folder / "part-*.spacy")], **(initialize or {})}

@@ -46,10 +46,7 @@ def expected(folder: Path) -> bytes:
 
 
 def test_two_workers_learn_the_same_though_both_are_lost(
-    folder: Path,
-    expected: bytes,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    folder: Path, expected: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PAUSE", 0.0)
     caplog.set_level("DEBUG", "spacy")

@@ -20,13 +20,13 @@ from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
 from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus
 from spacy_sparsecrf.pipeline.engines import Engine, Threads
 
-from .cases import Forgetful, Here, begun, learnt, steps, write_parts
+from .cases import FEW, Forgetful, Here, begun, learnt, steps, write_parts
 
 SOLVERS = {
     "OWLQN": {},
     "L-BFGS": {"l1": 0.0},
-    "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1"}},
-    "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1"}},
+    "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1", **FEW}},
+    "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1", **FEW}},
     "SGDL1": {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}},
     "Perceptron": {
         "l1": 0.0,
@@ -163,8 +163,3 @@ def test_files_without_labels_are_nothing_to_learn_from(tmp_path: Path) -> None:
     DocBin(docs=[]).to_disk(tmp_path / "part-0.spacy")
     with pytest.raises(SparseCRFError, match="SC217"):
         begun(tmp_path, Here())
-
-
-def test_a_label_that_is_not_known_is_told(folder: Path) -> None:
-    with pytest.raises(SparseCRFError, match="SC206"):
-        begun(folder, Here(), {"labels": ["NN"]})

@@ -16,12 +16,12 @@ class ValueProblem(Problem):
 
     def log_potential(self, t: int, previous: int, label: int) -> float:
         total = super().log_potential(t, previous, label)
-        rows = zip(self.corpus.values[t], self.corpus.value_tests, strict=True)
+        rows = zip(self.corpus.values[t], self.corpus.value_features, strict=True)
         return total + sum(float(x) * self.mu[o, label] for x, o in rows)
 
     def count(self, t: int, previous: int, label: int, weight: float, total: Problem) -> None:
         super().count(t, previous, label, weight, total)
-        total.mu[self.corpus.value_tests, label] += weight * self.corpus.values[t]
+        total.mu[self.corpus.value_features, label] += weight * self.corpus.values[t]
 
 
 def random_values(rng: np.random.Generator, n: int, n_values: int) -> np.ndarray:
@@ -65,13 +65,13 @@ def with_repeated_tests(problem: ValueProblem) -> Problem:
     for t in range(corpus.n_tokens):
         times = corpus.values[t].astype(int)
         assert (times == corpus.values[t]).all()
-        rows.append(np.concatenate((problem.unigram_tests(t), corpus.value_tests.repeat(times))))
+        rows.append(np.concatenate((problem.unigram_tests(t), corpus.value_features.repeat(times))))
     indptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     repeated = replace(
         corpus,
         uni_indptr=indptr,
         uni_indices=np.concatenate(rows).astype(np.int32),
         values=np.empty((0, 0), np.float32),
-        value_tests=np.empty(0, np.int64),
+        value_features=np.empty(0, np.int64),
     )
     return Problem(repeated, problem.n_labels, problem.theta)

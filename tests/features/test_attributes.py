@@ -81,8 +81,6 @@ def test_norm_is_that_of_the_token() -> None:
     assert hashes == [hash_values("norm[0]", value) for value in ("can", "not")]
 
 
-# Annotations that are read in Python
-
 TEMPLATE = "u:_.golden[0]"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -48,8 +48,6 @@ def hashes(words: list[str], template: str, clusters: dict[str, Any]) -> list[in
     return features([Doc(ENGLISH, words=words)]).hashes[:, 0].tolist()
 
 
-# Values --------------------------------------------------------------------------------------
-
 GOLDEN = {
     'cluster("brown",2)[0]': ["01", "01", "01", "10", "11", 0],
     'cluster("brown")[0]': ["0110", "0110", "0111", "10", "11", 0],
@@ -64,7 +62,6 @@ def test_golden(tmp_path: Path, key: str) -> None:
     assert hashes(words, key, brown(tmp_path)) == expected
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.dictionaries(st.text("aAbBİ", min_size=1, max_size=3), st.text("01", min_size=1)))
 def test_equals_the_reference(words: dict[str, str]) -> None:
     own = unpack(pack({"x": WordClasses.of(words, True)}))["x"]
@@ -76,17 +73,6 @@ def test_equals_the_reference(words: dict[str, str]) -> None:
         assert ClassReader(own, 2)(word) == expected[:2]
         is_kept = expected[:1] == "0" or expected == "11"
         assert ClassReader(pruned, 0)(word) == (expected if is_kept else "")
-
-
-def test_codes_are_as_small_as_can_be() -> None:
-    words = {f"w{i}": f"{i:b}" for i in range(300)}
-    own = WordClasses.of(words, True)
-    assert (own.hashes.dtype, own.codes.dtype) == (np.uint64, np.uint16)
-    assert own.pruned({0: {"0", "11"}}).codes.dtype == np.uint8
-    assert len(own.pruned({0: {"0", "11"}})) == 2
-
-
-# Sources -------------------------------------------------------------------------------------
 
 
 def test_table_of_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,8 +128,6 @@ def test_templates_that_are_not_valid(tmp_path: Path) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC147\] Template 1 .*numbers without"):
         hashes(["a"], "cluster(brown,2)[0]", brown(tmp_path, NUMBERS, format="word2vec"))
 
-
-# Saved pipelines -----------------------------------------------------------------------------
 
 SENTENCES = make_sentences(30, seed=1)
 TAGGED = {w: tag for words, tags in SENTENCES for w, tag in zip(words, tags, strict=True)}

@@ -15,7 +15,6 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import expressions
 from spacy_sparsecrf.features.expressions import Expression, _cost, find_fault, longest_text
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.templates import parse_template
 from spacy_sparsecrf.interop.patterns.macros import translate
 
 from ..toy import blank_with, vocab_of
@@ -23,9 +22,6 @@ from .reference_features import hash_values
 
 CATASTROPHE = "^(a|aa)+$"
 VICTIM = "a" * 40 + "!"
-
-
-# Writing -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -39,11 +35,6 @@ def test_malformed_expression(expression: str, at: int) -> None:
     start = f"[SC111] Template 2 of [components.NAME.features] templates, {text!r}, has a malformed"
     assert str(caught.value).startswith(start)
     assert str(caught.value).endswith(f", at character {21 + at} of the template.")
-
-
-def test_position_behind_escaped_marks() -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC111\].*at character 16 of"):
-        parse_template(r'u:regex("\"\"\d)")[0]')
 
 
 @pytest.mark.parametrize(
@@ -112,9 +103,6 @@ def test_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install spacy-sparsecrf[regex]" in str(caught.value)
 
 
-# Finding -------------------------------------------------------------------------------------
-
-
 def test_each_word_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     search = Expression.__call__
@@ -129,9 +117,6 @@ def test_each_word_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         features([Doc(vocab, words=["one", "two", "one"]), Doc(vocab, words=["two"])])
     assert sorted(seen) == ["one", "two"]
-
-
-# Giving up -----------------------------------------------------------------------------------
 
 
 def test_catastrophe_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,20 +5,17 @@ import pickle
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.registry import crf_features
 
 from ..toy import ENGLISH, vocab_of
 from .feature_cases import EVERY_TEMPLATE, SENTENCE
 from .reference_features import hash_docs, hash_values
-
-# Templates -----------------------------------------------------------------------------------
 
 
 def test_windows_stop_at_sentence_bounds(vocab: Vocab) -> None:
@@ -51,20 +48,10 @@ def test_unknown_sequences(vocab: Vocab) -> None:
         Featurizer()([Doc(vocab, words=["a"])], "words")
 
 
-def test_registered() -> None:
-    assert crf_features.get("spacy_sparsecrf.Templates.v1") is Featurizer
-
-
-# Difficult tokens ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("words", [["x", "Ab-1é" * 20_000], [" ", "\n\n", "\t"], ["   "]])
 def test_difficult_tokens(vocab: Vocab, words: list[str]) -> None:
     docs = [Doc(vocab, words=words)]
     assert Featurizer(EVERY_TEMPLATE)(docs).hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
-
-
-# Sameness ------------------------------------------------------------------------------------
 
 
 def test_several_vocabs_in_one_call() -> None:
@@ -94,14 +81,11 @@ def test_pickle_leaves_the_words_behind(vocab: Vocab) -> None:
     assert pickle.dumps(features) == before_use
 
 
-# Against the reference -----------------------------------------------------------------------
-
 characters = st.characters(exclude_categories=["Cs"])
 words = st.text(characters, min_size=1, max_size=6) | st.sampled_from([*SENTENCE, "NOUN", " "])
 sentences = st.lists(words, max_size=8)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(sentences, st.randoms(use_true_random=False)), max_size=4),
     st.lists(st.sampled_from(EVERY_TEMPLATE), min_size=1, max_size=6, unique=True),

@@ -2,20 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import lexemes
-from spacy_sparsecrf.features.attributes import LONG_WORD, Ngrams
+from spacy_sparsecrf.features.attributes import Ngrams
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 
 from ..toy import ENGLISH
-from .feature_cases import SENTENCE
 from .reference_features import hash_docs, ngrams
 
 TEMPLATES = [
@@ -30,24 +28,6 @@ sizes = st.tuples(st.integers(1, 10), st.integers(1, 10)).map(sorted)
 words = st.text(characters, min_size=1, max_size=50) | st.text("ab", min_size=1, max_size=50)
 
 
-@pytest.mark.parametrize(
-    ("ngram", "word", "expected"),
-    [
-        (Ngrams(2, 3), "abcd", ["ab", "bc", "cd", "abc", "bcd"]),
-        (Ngrams(2, 3), "aaaa", ["aa", "aaa"]),
-        (Ngrams(2, 3), "a", []),
-        (Ngrams(3, 3, "^$"), "a", ["^a$"]),
-        (Ngrams(2, 2, "^$"), "ab", ["^a", "ab", "b$"]),
-        (Ngrams(2, 2), "é😀ß", ["é😀", "😀ß"]),
-        (Ngrams(10, 10, "^$"), "abcdefghij" + "x" * 30, ["^abcdefghi", "abcdefghij"]),
-    ],
-)
-def test_golden(ngram: Ngrams, word: str, expected: list[str]) -> None:
-    assert ngram(word)[: len(expected)] == expected
-    if len(word) <= LONG_WORD:
-        assert len(ngram(word)) == len(expected)
-
-
 @given(sizes, words, st.sampled_from(["", "^$", "ab"]))
 def test_equals_the_reference(size: list[int], word: str, marks: str) -> None:
     found = Ngrams(*size, marks)(word)
@@ -55,13 +35,6 @@ def test_equals_the_reference(size: list[int], word: str, marks: str) -> None:
     assert len(set(found)) == len(found) <= Ngrams(*size, marks).width
 
 
-@given(sizes, st.sampled_from(["", "^$"]))
-def test_width_is_reached(size: list[int], marks: str) -> None:
-    word = "".join(chr(ord("a") + i) for i in range(LONG_WORD))
-    assert len(Ngrams(*size, marks)(word)) == Ngrams(*size, marks).width
-
-
-@settings(deadline=None)
 @given(
     st.lists(st.lists(words, min_size=1, max_size=4), max_size=3),
     st.lists(st.sampled_from(TEMPLATES), min_size=1, unique=True),
@@ -74,16 +47,6 @@ def test_hashes_equal_the_reference(sentences: list[list[str]], templates: list[
         for row in rows:
             present = row[row != 0]
             assert len(np.unique(present)) == len(present)  # a feature is at a token once
-
-
-def test_kinds_of_all_features_of_a_template() -> None:
-    observations: Observations = Featurizer(["u:lower[0]", "*:ngrams(9,10)[0]", "b:"])(
-        [Doc(ENGLISH, words=SENTENCE)]
-    )
-    width = Ngrams(9, 10).width
-    assert observations.hashes.shape[1] == width + 2
-    assert observations.unigram_columns.tolist() == list(range(width + 1))
-    assert observations.bigram_columns.tolist() == list(range(1, width + 2))
 
 
 def test_too_many_combinations() -> None:

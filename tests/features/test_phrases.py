@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -32,10 +32,6 @@ def places(phrases: Any, **settings: Any) -> Featurizer:
     return Featurizer(TEMPLATES, phrases={"places": phrases}, **settings)
 
 
-# Matching ------------------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), min_size=1, max_size=5),
     st.lists(st.sampled_from("abcd"), min_size=1, max_size=10),
@@ -53,9 +49,6 @@ def test_equals_the_reference(phrases: list[list[str]], words: list[str]) -> Non
             inside = ["B", *"I" * (size - 2), "L"] if size > 1 else ["U"]
             expected[-i : size - i] = inside
     assert signs(places([" ".join(phrase) for phrase in phrases]), words) == expected
-
-
-# Sources -------------------------------------------------------------------------------------
 
 
 def test_file(tmp_path: Path) -> None:
@@ -126,9 +119,6 @@ def test_files_that_no_template_reads_are_not_read(tmp_path: Path) -> None:
     features = Featurizer(["u:lower[0]"], phrases={"places": str(tmp_path / "missing")})
     features.initialize()
     assert features.learnt == {}
-
-
-# Saved pipelines -----------------------------------------------------------------------------
 
 
 def trained(path: Path) -> Language:

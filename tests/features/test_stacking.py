@@ -13,14 +13,8 @@ from spacy_sparsecrf.features.stacking import FirstLabels, FirstSpans, fill, mos
 
 from ..toy import ENGLISH
 
-TEMPLATES = [
-    "b:",
-    "u:lower[0]",
-    "u:first[-1]|lower[0]",
-    "b:first[0]",
-    "u:doc_majority[1]",
-    "*:lower[1]",
-]
+TEMPLATES = ["b:", "u:lower[0]", "u:first[-1]|lower[0]", "b:first[0]", "u:doc_majority[1]"]
+TEMPLATES += ["*:lower[1]"]
 NAMES = np.array([11, 12, 13], np.uint64)
 
 

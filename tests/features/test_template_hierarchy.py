@@ -10,21 +10,13 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.corpus.schedule import REQUIRE, Stage
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.template_hierarchy import Lineage, TemplateTreeRecord
+from spacy_sparsecrf.features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 from spacy_sparsecrf.features.templates import parse_templates
 
 from ..toy import ENGLISH
 
-TEMPLATES = [
-    "b:",
-    "u:lower[0]",
-    "*:lower[-1]",
-    "b:lower[0]",
-    "u:ngrams(1,2)[0]",
-    "*:lower[-1]|lower[0]",
-    "u:ngrams(1,2)[0]|lower[-1]",
-    "u:lower[-1]|lower[0]|lower[1]",
-]
+TEMPLATES = ["b:", "u:lower[0]", "*:lower[-1]", "b:lower[0]", "u:ngrams(1,2)[0]"]
+TEMPLATES += ["*:lower[-1]|lower[0]", "u:ngrams(1,2)[0]|lower[-1]", "u:lower[-1]|lower[0]|lower[1]"]
 STAGES = [
     Stage(("b:", "u:lower[0]", "*:lower[-1]")),
     Stage(("b:lower[0]", "u:ngrams(1,2)[0]", "*:lower[-1]|lower[0]")),
@@ -32,18 +24,15 @@ STAGES = [
 ]
 
 
-def lineage_of(templates: list[str], *stages: Stage) -> Lineage:
-    return Lineage.of(parse_templates(templates), templates, stages)
+def lineage_of(templates: list[str], *stages: Stage) -> TemplateHierarchy:
+    return TemplateHierarchy.of(parse_templates(templates), templates, stages)
 
 
-def named(lineage: Lineage, templates: list[str]) -> list[tuple[int, list[str]]]:
+def named(lineage: TemplateHierarchy, templates: list[str]) -> list[tuple[int, list[str]]]:
     """Stages, and parents by their texts."""
     texts = [str(template) for template in parse_templates(templates)]
     both = zip(lineage.stages, lineage.parents, strict=True)
     return [(stage, sorted(texts[t] for t in parents)) for stage, parents in both]
-
-
-# Templates
 
 
 def test_parents_are_the_largest_parts_in_stages_before():
@@ -122,16 +111,13 @@ def test_declared_parents_take_the_place_of_derived_ones():
         ),
         (
             [Stage(("u:lower[-1]*",)), Stage(("*",), parents={"b:": ("u:lower[-1]*",)})],
-            r"SC332.*tests lower\[-1\], lower\[0\], which b: does not",
+            r"SC332.*reads lower\[-1\], lower\[0\], which b: does not",
         ),
     ],
 )
 def test_schedules_that_cannot_be_followed_are_refused(stages, message):
     with pytest.raises(SparseCRFError, match=message):
         lineage_of(["b:", "u:lower[0]", "u:lower[-1]|lower[0]"], *stages)
-
-
-# Tests
 
 
 def values(words: list[str], t: int, attribute: str) -> list[object]:
@@ -147,9 +133,9 @@ def values(words: list[str], t: int, attribute: str) -> list[object]:
 def spelt_out(template, words: list[str], t: int) -> list[frozenset[object]]:
     """What a template tests at a token, in so many words."""
     of_parts = []
-    for part in template.tests:
-        found = values(words, t + part.offset, part.attribute)
-        of_parts.append([(part.attribute, part.offset, value) for value in found])
+    for part in template.attributes:
+        found = values(words, t + part.offset, part.name)
+        of_parts.append([(part.name, part.offset, value) for value in found])
     return [frozenset(chosen) for chosen in itertools.product(*of_parts)]
 
 
@@ -207,7 +193,7 @@ def test_admission_is_that_of_the_reference(seed, start_label):
     sequences = [rng.choice(words, n).tolist() for n in rng.integers(2, 5, 12)]
     docs = [Doc(ENGLISH, words=words) for words in sequences]
     features = Featurizer(TEMPLATES, start_label=start_label)
-    lineage = Lineage.of(features.parsed, TEMPLATES, STAGES)
+    lineage = TemplateHierarchy.of(features.parsed, TEMPLATES, STAGES)
     record = TemplateTreeRecord(features, features, lineage)
     builder = CorpusBuilder()
     for i in range(0, len(docs), 3):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Token
 
@@ -64,7 +64,6 @@ offsets = st.integers(-6, 6)
 places = offsets.map(str) | offsets.filter(bool).map("@{}".format)
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3), min_size=1, max_size=2),
     st.lists(places, min_size=1, max_size=3, unique=True),

@@ -42,9 +42,6 @@ def numbered(values: Sequence[Any], vocab: Vocab | None = None) -> Doc:
     return doc
 
 
-# What is read ------------------------------------------------------------------------------------
-
-
 def test_vectors_are_read_as_they_are() -> None:
     vocab = vocab_of("", {"a": [1.0, -2.0, 30.0], "b": [-0.25, 0.0, 0.5]})
     observations = Featurizer(["u:vector[0]", "b:"])([Doc(vocab, words=["a", "b", "unknown"])])
@@ -91,9 +88,6 @@ def test_vocabs_and_parts() -> None:
     assert features([]).values.shape == (0, 3)
 
 
-# What is refused ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "template",
     [
@@ -129,9 +123,6 @@ NOT_FINITE = r"\[SC392\].*token\._\.number is .* at the token 'w1' of the Doc th
 def test_values_that_are_refused(template: str, value: Any, message: str) -> None:
     with pytest.raises(SparseCRFError, match=message):
         Featurizer([template])([numbered([1, value])])
-
-
-# Decoding ----------------------------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=30)
@@ -176,9 +167,6 @@ def test_decoding_equals_enumeration(seed: int, n_labels: int, n_real: int, kind
             for r in problem.sequences()
         ]
         np.testing.assert_allclose(log_p, expected, atol=1e-10)
-
-
-# The component -----------------------------------------------------------------------------------
 
 
 def made_pipeline(templates: Sequence[str] = TEMPLATES, **config: Any) -> Language:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from spacy.tokens import Doc
@@ -36,7 +36,6 @@ def bins_of(vector: np.ndarray, bins: int) -> list[int]:
     return values
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     arrays("f4", (4, 5), elements=st.floats(-(2.0**99), 2.0**99, width=32) | st.just(0.0)),
     st.sampled_from([2, 3]),

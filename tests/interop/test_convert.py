@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,8 +51,6 @@ def text_of(docs: list[Doc], columns: str, **options) -> str:
     return "".join(write_docs(docs, Path("x.spacy"), parse_columns(columns), **options))
 
 
-# Every format
-
 CRFSUITE = "DT\tw[0]=The\tw[1]=a\\:b:0.5\nNN\tb\tw[0]=x\\\\y\\:z:2\n\nVB\tw[0]=Run\n"
 
 
@@ -96,18 +93,6 @@ def test_crfsuite_without_words(tmp_path: Path, attribute: str):
         docs_of(path, Format.crfsuite, attribute="w")
 
 
-MULTIWORD = next(row[2] for row in read_golden(__file__, "converted.jsonl") if "dámelo" in row[2])
-
-
-@pytest.mark.parametrize("merge", [False, True])
-def test_multiword_tokens_are_counted(tmp_path: Path, merge: bool):
-    path = tmp_path / "a.conllu"
-    path.write_text(MULTIWORD)
-    source = open_source(path, Format.conllu, merge_subtokens=merge)
-    assert [len(rows) for rows in source.sentences] == ([4, 3, 1] if merge else [7, 4, 1])
-    assert source.n_multiword == 3
-
-
 def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
     path = tmp_path / "a.conllu"
     rows = (f"{i}\t{word}\t_\tX" + "\t_" * 6 for i, word in enumerate(("-DOCSTART-", "a"), 1))
@@ -123,9 +108,6 @@ def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
     path = tmp_path / "a.tsv"
     path.write_text(text_of([Doc(Vocab(), words)] * 2, "orth"), encoding="utf8")
     assert [[t.text for t in doc] for doc in docs_of(path, Format.tsv, "orth")] == [words] * 2
-
-
-# Bad input
 
 
 @pytest.mark.parametrize(
@@ -217,8 +199,6 @@ def test_docs_without_some_of_what_is_written():
     doc = make_doc(ents=["B-X", "I-X", "I-X"], sent_starts=[True, False, True])
     assert text_of([doc], "orth,ner") == "a\tB-X\nb c\tI-X\n\nd\tB-X\n\n"
 
-
-# Round trips
 
 words = st.text(
     st.characters(codec="utf-8", exclude_characters="\t\n\r \ufeff"), min_size=1, max_size=5
@@ -318,61 +298,3 @@ def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_pat
     done = run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
     assert "Columns are orth,ner" in done.stdout
     assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "Ann\tB-PER\nran\tO\n\n"
-
-
-@pytest.mark.parametrize(
-    ("lang", "said"),
-    [("xx", "cuts 3 of 3 tokens (100.00%) otherwise"), ("zh", "cuts all 3 tokens")],
-)
-def test_tokens_that_the_tokenizer_cuts_otherwise_are_counted(tmp_path: Path, lang: str, said: str):
-    (tmp_path / "a.txt").write_text("我 O\n李 B-PER\n华 I-PER\n", encoding="utf8")
-    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy", "--lang", lang)
-    shown = " ".join(done.stdout.split())
-    assert said in shown
-    assert ("'我' (1), '李' (1), '华' (1)" in shown) == (lang == "xx")
-
-
-@pytest.mark.parametrize(
-    ("text", "said", "docs"),
-    [
-        ("The/DT dog/NN\nand\\/or/CC\n", "word/TAG", ["The\tDT\ndog\tNN\n\n", "and/or\tCC\n\n"]),
-        ("1. Ann B-PER\n2. ran O\n\n1. No O\n", "numbers", ["Ann\tB-PER\nran\tO\n\n", "No\tO\n\n"]),
-        ("0 Ann B-PER\n1 ran O\n", "numbers the tokens", ["Ann\tB-PER\nran\tO\n\n"]),
-    ],
-)
-def test_other_layouts_are_recognised(tmp_path: Path, text: str, said: str, docs: list[str]):
-    (tmp_path / "a.txt").write_text(text, encoding="utf8")
-    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy")
-    assert said in " ".join(done.stdout.split())
-    run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
-    assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "".join(docs)
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Ann went to Rome today.\nThen she came back home again.\n", "SC623.*'Ann went"),
-        ("我叫李华住在北京。\n他也住在北京。\n", "SC623"),
-        ("".join(f"w{i} v{i}\n" for i in range(30)), "SC624.*30 different.*--columns"),
-        ("a/X b/Y a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X a/X c", "SC611"),
-    ],
-)
-def test_files_that_are_no_columns_are_refused(tmp_path: Path, text: str, code: str):
-    (tmp_path / "a.txt").write_text(text, encoding="utf8")
-    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy", code=1)
-    assert re.search(code, done.output)
-    run(
-        "convert",
-        tmp_path / "a.txt",
-        tmp_path / "a.spacy",
-        "--columns",
-        "orth,tag",
-        code=int("SC624" not in code),
-    )
-
-
-def test_tokens_of_white_space_are_left_out_on_request():
-    doc = Doc(Vocab(), ["Ann", "\n\n", "Lee"], ents=["B-PER", "I-PER", "I-PER"])
-    with pytest.raises(SparseCRFError, match="SC619.*--skip-space"):
-        text_of([doc], "orth,ner")
-    assert text_of([doc], "orth,ner", skip_space=True) == "Ann\tB-PER\nLee\tI-PER\n\n"

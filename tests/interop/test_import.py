@@ -108,9 +108,6 @@ def test_a_feature_is_each_test_that_becomes_its_text(feature: str, names: list[
     assert names_by_patterns(feature, patterns) == names
 
 
-# Refusals
-
-
 def damaged(name: str, old: str, new: str) -> str:
     text = (PEERS / name).read_text(encoding="utf8")
     assert old in text

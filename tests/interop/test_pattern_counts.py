@@ -1,8 +1,5 @@
 """Features of pattern files, counted, against Wapiti's own counts."""
 
-import re
-import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +17,6 @@ from .test_patterns import EVERYTHING
 
 LETTERS = DATA / "nettalk.train.tsv.gz"
 CHUNKS = DATA / "conll2000.train7936.tsv.gz"
-wapiti = shutil.which("wapiti")
 
 
 class Counts(NamedTuple):
@@ -44,11 +40,6 @@ def centred(n: int) -> str:
     )
 
 
-ASCII = [
-    [["Ms.", "NNP"], ["Strasse", "NNP"], ["sold", "VBD"], ["12", "CD"], ["e-mails", "NNS"]],
-    [["_x-1", "NN"], ["ETE", "NN"], ["a^b", "nn"], ["a$b", "nn"], ['a"b', "nn"]],
-    [["a", "DT"]],
-]
 CHUNKING = Path(__file__).with_name("chunking.wapiti").read_text(encoding="utf8")
 
 
@@ -77,20 +68,6 @@ def count_texts(text: str, sentences: Sequence[Sentence]) -> Counts:
     unigram = sum(text[0] in "u*" for text in texts)
     bigram = sum(text[0] in "b*" for text in texts)
     return Counts(unigram, bigram, len(texts))
-
-
-def ask_wapiti(text: str, sentences: Sequence[Sentence], directory: Path) -> tuple[int, int, int]:
-    """Labels, observations and features that Wapiti counts. The last column is the label."""
-    (directory / "patterns").write_text(text, encoding="utf8")
-    rows = ["".join(" ".join(row) + "\n" for row in rows) for rows in sentences]
-    (directory / "data").write_text("\n".join(rows), encoding="utf8")
-    command = ["wapiti", "train", "-a", "sgd-l1", "-i", "1", "-p", "patterns", "data", "model"]
-    run = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
-    found = [
-        re.search(rf"nb {what}:\s*(\d+)", run.stderr) for what in ("labels", "blocks", "features")
-    ]
-    n_labels, n_blocks, n_features = (int(match[1]) for match in found if match)
-    return n_labels, n_blocks, n_features
 
 
 class Case(NamedTuple):
@@ -125,16 +102,3 @@ def test_counts_equal_the_reference_and_what_wapiti_printed(case: Case) -> None:
     counts = count(case.text, read(case.path, case.columns, case.n_sentences), case.columns)
     n_labels, n_blocks, n_features = case.printed
     assert (counts.either, counts.n_features(n_labels)) == (n_blocks, n_features)
-
-
-@pytest.mark.skipif(not wapiti, reason="wapiti is not on PATH")
-def test_texts_equal_those_of_wapiti(tmp_path: Path) -> None:
-    """The reference makes Wapiti's own texts, letter by letter."""
-    sentences = [[[*row, "AB"[len(row[0]) % 2]] for row in rows] for rows in ASCII]
-    ask_wapiti(EVERYTHING, sentences, tmp_path)
-    command = ["wapiti", "dump", "--all", "model", "dump"]
-    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
-    dumped = (tmp_path / "dump").read_text(encoding="ascii").splitlines()
-    tokens = [(rows, t) for rows in sentences for t in range(len(rows))]
-    texts = {expand(line, rows, t) for rows, t in tokens for line in lines_of(EVERYTHING)}
-    assert {line.split("\t")[0] for line in dumped if line} == texts

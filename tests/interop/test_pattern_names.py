@@ -1,31 +1,24 @@
 """Names of the features of pattern files: as the other programs print them, with braces."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.features.naming import templates_by_kind
-from spacy_sparsecrf.interop.patterns.featurizer import (
-    CRFPPTemplates,
-    WapitiPatterns,
-)
+from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from spacy_sparsecrf.model.names import (
+    read_feature,
     read_hash,
     read_name,
     read_pattern_name,
-    read_test,
     write_pattern_name,
 )
 
-from ..cli.commands import run
 from ..model.names_cases import names_of
-from ..toy import blank_with, examples_of, train
 from .reference_patterns import Outside, crfpp_outside, expand, lines_of, wapiti_outside
 from .test_patterns import COLUMNS, EVERYTHING, SENTENCES, docs_of
 
@@ -38,15 +31,12 @@ def without_braces(name: str) -> str:
     return "".join(x + y for x, y in zip(literals, [*values, ""], strict=True))
 
 
-# Syntax
-
-
 @given(st.sampled_from("ub*"), st.lists(texts, min_size=1).filter(lambda x: len(x) % 2))
 def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
     pieces[0] = kind + pieces[0]
     name = write_pattern_name(pieces[::2], pieces[1::2])
     assert read_pattern_name(name) == (pieces[::2], pieces[1::2])
-    assert read_test(name).values == pieces[1::2]
+    assert read_feature(name).values == pieces[1::2]
     assert not set("\t\n\r") & set(name)
     assert read_hash(name) is None
     with pytest.raises(ValueError):
@@ -65,10 +55,7 @@ def test_a_name_is_read_or_refused(text: str):
 @pytest.mark.parametrize("name", ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""])
 def test_what_is_no_name_is_refused(name: str):
     with pytest.raises(ValueError):
-        read_test(name)
-
-
-# Naming
+        read_feature(name)
 
 
 CRFPP = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"
@@ -88,12 +75,7 @@ def test_names_are_the_texts_of_the_reference(make: Any, text: str, outside: Out
 
 
 def test_names_of_columns_of_all_kinds():
-    doc = Doc(
-        Vocab(),
-        words=["Ab", "c", "d"],
-        spaces=[True, False, False],
-        ents=["B-X", "I-X", ""],
-    )
+    doc = Doc(Vocab(), words=["Ab", "c", "d"], spaces=[True, False, False], ents=["B-X", "I-X", ""])
     if not Token.has_extension("pattern_named"):
         Token.set_extension("pattern_named", default=None)
     doc[0]._.pattern_named, doc[1]._.pattern_named = "Word", -12
@@ -115,25 +97,3 @@ def test_empty_texts_and_pairs_of_patterns():
         "u": {'["u:", ""]', '["*:", ""]'},
         "b": {'["*:", ""]', '["b"]'},
     }
-
-
-# The component
-
-
-def trained(text: str, name: str = "WapitiPatterns") -> Language:
-    config = {"@crf_features": f"spacy_sparsecrf.{name}.v1", "text": text}
-    nlp = blank_with(features=config, l1=0.0)
-    train(nlp, examples_of(nlp, [(["a", "b", "a=", "c"], ["X", "Y", "X", "Z"])] * 5), 3)
-    return nlp
-
-
-def test_commands_know_patterns(tmp_path: Path):
-    trained("u:%x[0,0]\n*:%x[-1,0]\nb\n").to_disk(tmp_path / "a")
-    run("dump", tmp_path / "a", "--output", tmp_path / "weights.tsv")
-    assert "\tu:{b}\t" in (tmp_path / "weights.tsv").read_text(encoding="utf8")
-    run("patch", tmp_path / "a", tmp_path / "weights.tsv", tmp_path / "b", "--replace")
-    for name in ("cfg", "model", "names"):
-        path = Path("sparse_crf") / name
-        assert (tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes()
-    shown = run("explain", tmp_path / "b", "--text", "a b").stdout
-    assert "u:{b}" in shown and "X -> Y" in shown

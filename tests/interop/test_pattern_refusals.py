@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
@@ -63,7 +63,6 @@ def test_malformed_expressions(expression: str) -> None:
     assert f"expression, {expression!r}, behind character 9: nothing stands before" in message
 
 
-@settings(deadline=None)  # the first call may compile
 @given(st.text(alphabet='uUbB*%xXtTmM[@-1,0"\\^$]# \n\u00e9', max_size=25))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for program in (WapitiPatterns, CRFPPTemplates):

@@ -11,7 +11,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.interop.patterns.featurizer import (
@@ -28,7 +28,7 @@ from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
-from .reference_patterns import Table, crfpp_outside, expand, lines_of, search
+from .reference_patterns import Table, expand, lines_of, search
 
 VOCAB = ENGLISH
 COLUMNS = ["orth", "tag"]
@@ -122,25 +122,6 @@ def test_expressions_equal_the_reference(expression: str, text: str) -> None:
     assert (None if found is None else found.group()) == search(expression, text)
 
 
-def test_crfpp() -> None:
-    lines = [
-        "U00:%x[-8,0]/%x[8,1]",
-        "U01:%x[0,0]",
-        "U%x[-1,1]",
-        "U%x[1,1]",
-        "U#%x[0,1]",
-        "B",
-        "B1:%x[0,1]",
-    ]
-    text = "\r\n".join(["# a comment", "", *lines, ""])
-    texts = [
-        [expand(line, rows, t, crfpp_outside) for line in lines]
-        for rows in SENTENCES
-        for t in range(len(rows))
-    ]
-    assert_same_features(CRFPPTemplates(text=text, columns=COLUMNS), texts, docs_of(SENTENCES))
-
-
 def test_they_are_registered_and_their_settings_are_read_without_numba() -> None:
     code = (
         "import sys, spacy_sparsecrf.interop.patterns.featurizer as f; "
@@ -150,49 +131,6 @@ def test_they_are_registered_and_their_settings_are_read_without_numba() -> None
     subprocess.run([sys.executable, "-c", code], check=True)
     assert crf_features.get("spacy_sparsecrf.WapitiPatterns.v1") is WapitiPatterns
     assert crf_features.get("spacy_sparsecrf.CRFPPTemplates.v1") is CRFPPTemplates
-
-
-def test_columns_are_attributes() -> None:
-    doc = Doc(VOCAB, words=["Two", "e-mails", "x"], spaces=[True, False, False])
-    columns = ["suffix(2)", "is_title", "length", "glued", "lower"]
-    text = 'u:0%x[0,0]\nu:1%x[0,1]\nu:2%m[0,2,".$"]\nu:3%x[0,3]\nu:4%x[@1,4]'
-    hashes = WapitiPatterns(text=text, columns=columns)([doc]).hashes
-    assert (hashes == 0).tolist() == [[False] * 5, [False] * 5, [True] + [False] * 4]
-    # true false false, 3 7 1, false true false.
-    assert len({*hashes[:, 1].tolist()}) == 2 and hashes[1, 1] == hashes[2, 1] != hashes[0, 1]
-    assert len({*hashes[:, 2].tolist()}) == 3
-    assert hashes[0, 3] == hashes[2, 3] != hashes[1, 3]
-    assert len({*hashes[:, 4].tolist()}) == 1
-
-
-def test_columns_that_are_read_in_python() -> None:
-    doc = Doc(VOCAB, words=["a", "b", "c"])
-    if not Token.has_extension("pattern_column"):
-        Token.set_extension("pattern_column", default=None)
-    doc[0]._.pattern_column, doc[1]._.pattern_column = "Ab", 12
-    doc.spans["found"] = [doc[1:3]]
-    doc.spans["found"] = [Span(doc, 1, 3, label="X")]
-    columns = ["_.pattern_column", "span(found)"]
-    text = 'u:%X[0,0]\nu:%t[0,0,"^\\d*$"]\nu:%x[0,1]\nu:%m[0,1,"^."]\nu:%M[-1,0,"."]'
-    features = WapitiPatterns(text=text, columns=columns)
-    for _ in range(2):
-        hashes = features([doc]).hashes
-        assert (hashes != 0).tolist() == [
-            [True, True, False, False, True],
-            [True, True, True, True, True],
-            [False, False, True, True, True],
-        ]
-        assert hashes[0, 1] != hashes[1, 1]
-        words = Doc(VOCAB, words=["ab", "12", "B-X", "I-X", "B", "I", "_", "a", "1"])
-        alone = WapitiPatterns(text="u:%x[0,0]")([words]).hashes[:, 0].tolist()
-        found = [hashes[0, 0], hashes[1, 0], hashes[1, 2], hashes[2, 2], hashes[1, 3], hashes[2, 3]]
-        assert [*found, *hashes[:, 4]] == alone
-
-
-def test_annotations_that_are_missing_have_no_features() -> None:
-    doc = Doc(VOCAB, words=["a", "b"])
-    features = WapitiPatterns(text='u:%x[0,1]\nu:%t[0,1,"a"]\nu:%x[-1,1]', columns=COLUMNS)
-    assert (features([doc]).hashes != 0).tolist() == [[False, False, True], [False, False, False]]
 
 
 def test_texts_of_several_vocabs() -> None:
@@ -227,9 +165,6 @@ def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]
     assert active.sum() > 10
     assert np.abs(gradient[active]).max() < 1e-4
     assert np.abs(gradient[~active]).max() < 0.3 + 1e-4
-
-
-# Where the text travels ----------------------------------------------------------------------
 
 
 def write(path: Path, text: str = EVERYTHING) -> str:

@@ -15,14 +15,8 @@ from ..solvers.cases import working_loss as everything
 from .layouts import in_every_layout
 
 # So large that zero weights stay zero.
-OPTIONS = [
-    {},
-    {"n_bigram": 3, "weighted": True},
-    {"start_label": False, "n_bigram": 3},
-    {"n_bigram": 0},
-    {"n_unigram": 0},
-    {"missing": 0.3, "weighted": True},
-]
+OPTIONS = [{}, {"n_bigram": 3, "weighted": True}, {"start_label": False, "n_bigram": 3}]
+OPTIONS += [{"n_bigram": 0}, {"n_unigram": 0}, {"missing": 0.3, "weighted": True}]
 
 
 def sweep(working: WorkingLoss, penalty: ElasticNet, theta: np.ndarray) -> BlockDescent:

@@ -6,13 +6,13 @@ from functools import partial
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.gold import find_illegal
+from spacy_sparsecrf.corpus.gold import find_invalid
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -20,12 +20,7 @@ from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 from spacy_sparsecrf.training.training import Training
 
-from ..solvers.test_solvers import (
-    SOLVERS,
-    dense_weights,
-    precise,
-    train,
-)
+from ..solvers.test_solvers import SOLVERS, dense_weights, precise, train
 from ..training.learning_cases import partial_problem
 
 COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}
@@ -37,7 +32,7 @@ def test_every_solver_finds_a_stationary_point_over_legal_sequences(solver):
     # The loss of missing labels has no dual.
     options = COMPLETE if solver == "oeg" else {"constrained": True}
     problem = partial_problem(222, 3, [6, 4, 5, 3], n_values=2, weighted=True, **options)
-    training = train(problem, l1, l2, precise(solver), legal=problem.legal)
+    training = train(problem, l1, l2, precise(solver), valid=problem.valid)
     problem.theta = dense_weights(training, len(problem.theta))
     value, gradient = problem.loss()
     penalty = ElasticNet(l1, l2)
@@ -46,11 +41,10 @@ def test_every_solver_finds_a_stationary_point_over_legal_sequences(solver):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None, derandomize=True)
 def test_labels_are_illegal_where_no_path_agrees(seed):
     problem = partial_problem(seed, 3, [3, 0, 1, 4], missing=0.3, weighted=True)
     rng = np.random.default_rng(seed)
-    problem.legal = rng.random((4, 4)) < 0.7
+    problem.valid = rng.random((4, 4)) < 0.7
     problem.corpus.weights[rng.integers(4)] = 0.0
     bad = [
         s
@@ -59,12 +53,12 @@ def test_labels_are_illegal_where_no_path_agrees(seed):
         and (problem.corpus.labels[tokens.start : tokens.stop] != -1).any()
         and not problem.paths(tokens, agree=True)
     ]
-    found = find_illegal(problem.corpus, problem.legal)
+    found = find_invalid(problem.corpus, problem.valid)
     assert (found.sequence if found else None) == (bad[0] if bad else None)
 
 
 @pytest.mark.parametrize(
-    ("labels", "legal", "message"),
+    ("labels", "valid", "message"),
     [
         ([0, 1, 0], (0, 1), "'b' may not follow 'a': token 1"),
         ([0, 0, 0], (2, 0), "'a' may not begin a sequence: token 0"),
@@ -72,18 +66,18 @@ def test_labels_are_illegal_where_no_path_agrees(seed):
         ([1, -1, 1], (1, slice(0, 2)), "'a' or 'b' may not follow 'b': token 1"),
     ],
 )
-def test_illegal_gold_labels_are_refused(labels, legal, message):
+def test_illegal_gold_labels_are_refused(labels, valid, message):
     problem = partial_problem(224, 2, [3], **COMPLETE)
     problem.corpus = replace(problem.corpus, labels=np.array(labels, dtype=np.int32))
     allowed = np.ones((3, 3), dtype=np.bool_)
-    allowed[legal] = False
+    allowed[valid] = False
     with pytest.raises(SparseCRFError, match=rf"SC358.*{message} .*sequence 1"):
-        Training(problem.corpus, "ab", OWLQN(), l1=0.1, l2=0.1, legal=allowed)
+        Training(problem.corpus, "ab", OWLQN(), l1=0.1, l2=0.1, valid=allowed)
 
 
 def test_models_and_solvers_that_cannot_are_refused():
     problem = partial_problem(225, 3, [4, 5], **COMPLETE)
-    make = partial(Training, problem.corpus, "abc", l2=0.0, legal=problem.legal)
+    make = partial(Training, problem.corpus, "abc", l2=0.0, valid=problem.valid)
     with pytest.raises(SparseCRFError, match="SC359.*AveragedPerceptron"):
         make(AveragedPerceptron(), l1=0.0)
     for kind in ("maxent", "memm"):
@@ -91,20 +85,14 @@ def test_models_and_solvers_that_cannot_are_refused():
             make(OWLQN(), l1=0.1, kind=kind)
 
 
-# Resumed runs
-
-
-# Pipelines
-
-
 class Alternating(TokenAttribute):
     """Tags of which none may follow itself; "B" may not begin a sequence."""
 
     def legal(self, labels):
-        legal = np.ones((len(labels) + 1, len(labels) + 1), dtype=np.bool_)
-        np.fill_diagonal(legal[:-1, :-1], False)
-        legal[-1, labels.index("B")] = False
-        return legal
+        valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=np.bool_)
+        np.fill_diagonal(valid[:-1, :-1], False)
+        valid[-1, labels.index("B")] = False
+        return valid
 
 
 def pipeline(**learning) -> Language:

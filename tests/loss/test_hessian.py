@@ -8,7 +8,6 @@ import pytest
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
@@ -74,24 +73,6 @@ def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(limits):
     expected = enumerated_hessian(problem)
     got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-14)
-
-
-def blocks_of(n_tokens: int) -> Limits:
-    return Limits(shard_bytes=n_tokens * 8 * 8)
-
-
-@pytest.mark.parametrize("n_tokens", [9, 20, 10_000])
-def test_neither_storage_nor_blocks_change_a_product(n_tokens):
-    problem, _ = random_problem(73, 4, [9, 8, 10, 3] * 4, n_bigram=3, missing=0.05, weighted=True)
-    vector = np.random.default_rng(2).normal(size=len(problem.theta))
-    reference = prepared(problem).product(vector)
-    products = [
-        prepared(problem, stored, limits=blocks_of(n_tokens)).product(vector)
-        for stored in (-1, 0, 1, 5, 11, 999)
-    ]
-    for product in products:
-        np.testing.assert_array_equal(product, products[0])
-    np.testing.assert_allclose(products[0], reference, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("stored", [-1, 2])

@@ -6,12 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.workspace import BufferPool, Limits
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import evaluate
 from spacy_sparsecrf.testing import check_loss
 
 from ..reference import Problem, random_problem
@@ -47,30 +44,6 @@ def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
         kept.append(gradient[1:])
         copies.append(gradient.copy()[1:])
     np.testing.assert_array_equal(kept, copies)
-
-
-def test_only_arrays_that_were_given_back_are_used_again():
-    pool = BufferPool(5)
-    first, second = pool.take(), pool.take()
-    assert first is not second
-    pool.give(first)
-    pool.give(first)
-    assert pool.take() is first
-    assert pool.take() is not first
-
-
-def test_an_evaluation_gives_its_gradient_back():
-    problem, _ = random_problem(18, 3, [2] * 5, n_bigram=2)
-    loss = chain_loss(problem.corpus, 3)
-    working = loss.restrict(loss.all_coordinates())
-    own = working.value_and_grad(problem.theta)[1]
-    expected = own.copy()
-    working.give_back(own)
-    for _ in range(2):
-        _, found = evaluate(working, ElasticNet(0.0, 0.0), problem.theta)
-        np.testing.assert_array_equal(found, expected)
-        assert not np.shares_memory(found, own)
-    assert working.value_and_grad(problem.theta)[1] is own
 
 
 @pytest.mark.parametrize("options", [{}, {"weighted": True}])
@@ -125,9 +98,3 @@ def test_weights_beyond_float64_give_an_infinite_value():
     assert value == np.inf or value > 0.0
     problem.theta[:] = np.nan
     assert full_value_and_grad(problem)[0] == np.inf
-
-
-def test_a_corpus_without_gold_labels_is_refused():
-    problem, _ = random_problem(17, 3, [4], missing=1.0)
-    with pytest.raises(SparseCRFError, match="SC305"):
-        chain_loss(problem.corpus, 3)

@@ -35,7 +35,7 @@ def twin(problem: Problem, ratio: EntityRatio) -> float:
 
 
 def moved(problem: Problem, direction: np.ndarray) -> Problem:
-    return Problem(problem.corpus, problem.n_labels, problem.theta + direction, problem.legal)
+    return Problem(problem.corpus, problem.n_labels, problem.theta + direction, problem.valid)
 
 
 @in_every_layout

@@ -8,7 +8,7 @@ import spacy
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.loss.size import as_text, available_memory
+from spacy_sparsecrf.loss.size import available_memory
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
@@ -82,19 +82,10 @@ def test_counts_are_those_of_the_problem(l1):
         pairs |= {("b", o, previous, corpus.labels[t]) for o in own}
     if l1 < 1.0:
         assert training.size.n_observed == len(pairs)
-        n_tests = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        assert training.size.n_tests == n_tests
+        n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        assert training.size.n_features == n_features
     else:
         assert training.size.n_observed < len(pairs)
-
-
-def test_bytes_are_told_in_units_that_fit():
-    assert [as_text(n) for n in (0, 400_000, 950_000_000, 1_250_000_000)] == [
-        "0 MB",
-        "0 MB",
-        "950 MB",
-        "1.2 GB",
-    ]
 
 
 def test_the_size_is_logged_before_training(caplog):

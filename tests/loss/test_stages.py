@@ -14,17 +14,6 @@ from spacy_sparsecrf.training.working_set import warm_start
 from ..reference import Problem, random_problem
 
 
-def test_descent_completes_tests_with_many_labels():
-    problem, _ = random_problem(53, 8, [9, 4, 7], n_values=2)
-    loss = ChainLoss(problem.corpus, 8, Workers(1))
-    observed, descent = loss.observed_coordinates(), loss.descent_coordinates()
-    assert set(observed) < set(descent)
-    unigram = descent[descent < loss.n_unigram] // 8
-    seen = np.bincount(observed[observed < loss.n_unigram] // 8)
-    sizes = np.bincount(unigram)
-    np.testing.assert_array_equal(sizes, np.where(seen >= 2, 8, seen))
-
-
 @pytest.mark.parametrize("l1", [0.0, 0.1])
 def test_observed_pairs_only(l1):
     problem = learnable()
@@ -132,12 +121,3 @@ def test_warm_and_cold_starts_reach_the_same_minimum(averaged, row):
                 break
         objectives.append(training.objective)
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-7)
-
-
-def test_sequences_with_missing_labels_are_left_to_the_batch_solver():
-    problem, _ = random_problem(55, 3, [5, 4], missing=1.0)
-    problem.corpus.labels[0] = 1
-    penalty = ElasticNet(0.5, 0.0)
-    loss = ChainLoss(problem.corpus, 3, Workers(1))
-    coordinates, _ = warm_start(loss, penalty, 3, 0)
-    assert len(coordinates) == 0

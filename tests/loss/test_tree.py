@@ -7,10 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.tree import (
-    maximal_subtrees,
-    sum_over_tree,
-)
+from spacy_sparsecrf.loss.tree import maximal_subtrees, sum_over_tree
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import random_problem, tree_sum

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
@@ -47,9 +47,6 @@ def restricted(problem: ValueProblem, n_threads: int = 1, **options: Any) -> Wor
     return loss.restrict(loss.all_coordinates())
 
 
-# The loss and its derivatives --------------------------------------------------------------------
-
-
 def whole_numbers(seed: int, n_labels: int, n_real: int) -> ValueProblem:
     problem, _ = random_value_problem(seed, n_labels, [4, 3, 0, 2], n_real=n_real, missing=0.2)
     values = np.random.default_rng(seed).integers(0, 4, problem.corpus.values.shape)
@@ -57,7 +54,6 @@ def whole_numbers(seed: int, n_labels: int, n_real: int) -> ValueProblem:
     return ValueProblem(corpus, n_labels, problem.theta)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 10),
@@ -90,9 +86,6 @@ def test_whole_numbers_count_repeated_tests(seed, n_labels, n_real, kind, precis
         np.testing.assert_allclose(found[0][5], found[1][5], atol=1e-11)
 
 
-# The corpus --------------------------------------------------------------------------------------
-
-
 def test_batches_give_the_same_corpus():
     problem, observations = random_value_problem(15, 3, [4, 3, 2], n_real=5)
     builder = CorpusBuilder()
@@ -107,8 +100,8 @@ def test_batches_give_the_same_corpus():
     corpus = builder.build()
     np.testing.assert_array_equal(corpus.values, problem.corpus.values)
     np.testing.assert_array_equal(corpus.unigram_keys, problem.corpus.unigram_keys)
-    np.testing.assert_array_equal(corpus.value_tests, problem.corpus.value_tests)
-    n = len(corpus.value_tests)
+    np.testing.assert_array_equal(corpus.value_features, problem.corpus.value_features)
+    n = len(corpus.value_features)
     np.testing.assert_array_equal(corpus.unigram_keys[-n:], observations.value_keys)
 
 
@@ -123,8 +116,6 @@ def test_observed_values_are_those_that_are_not_zero():
     found, _ = loss.screen(loss.restrict(np.empty(0, np.int64)), np.empty(0), 0.0, 100)
     assert set(found) <= set(np.flatnonzero(seen))
 
-
-# Solvers -----------------------------------------------------------------------------------------
 
 SOLVERS = {"owlqn": OWLQN, "newton-cg": NewtonCG, "rprop": RPROP}
 
@@ -143,7 +134,7 @@ def test_solvers_reach_the_minimum(solver, l1, l2):
         np.testing.assert_allclose(got, theta, atol=2e-4)
     if l1:
         # Some values work and some do not, and the certificate is that of all of them.
-        active = got[: len(problem.mu) * 3].reshape(-1, 3)[problem.corpus.value_tests] != 0
+        active = got[: len(problem.mu) * 3].reshape(-1, 3)[problem.corpus.value_features] != 0
         assert 0 < active.sum() < active.size
         _, gradient = restricted(problem).value_and_grad(got)
         slack = np.where(
@@ -198,6 +189,3 @@ def test_clusters_refuse():
         Training(
             problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.1, l2=0.1, kind="maxent", clusters=2
         )
-
-
-# Real data ---------------------------------------------------------------------------------------

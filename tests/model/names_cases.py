@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.interop.patterns.featurizer import PatternFeaturizer
-from spacy_sparsecrf.model.names import Outside, Value, read_test
+from spacy_sparsecrf.model.names import Outside, Value, read_feature
 
 from ..features.reference_features import MASK, after, before, hash_values
 
@@ -40,6 +40,6 @@ def names_of(
     assert sorted(names) == keys.tolist()
     assert hash_names([*names.values()]).tolist() == [*names]
     for key, name in names.items():
-        test = read_test(name)
+        test = read_feature(name)
         assert hash_values(test.key, *map(number, test.values)) == key, name
     return [[names.get(key, "") for key in row] for row in hashes.tolist()]

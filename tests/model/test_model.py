@@ -6,35 +6,19 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.model.file import FORMAT_VERSION, read, write
+from spacy_sparsecrf.model.file import FORMAT_VERSION
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
-
-def small_model(dtype: str = "float32") -> CRFModel:
-    unigram = WeightTable(
-        keys=np.array([3, 2**63 + 1], np.uint64),
-        indptr=np.array([0, 2, 3], np.int64),
-        previous=np.empty(0, np.uint16),
-        labels=np.array([0, 1, 1], np.uint16),
-        values=np.array([0.5, -1.25, 1 / 3], dtype),
-    )
-    bigram = WeightTable(
-        keys=np.array([7], np.uint64),
-        indptr=np.array([0, 2], np.int64),
-        previous=np.array([1, 2], np.uint16),
-        labels=np.array([0, 1], np.uint16),
-        values=np.array([2.0, -0.1], dtype),
-    )
-    return CRFModel(["A", "Ü"], dtype, unigram, bigram)
+from ..attacks.kinds import model_of
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_round_trip_is_exact(dtype, tmp_path):
-    model = small_model(dtype)
+    model = model_of(dtype=dtype)
     again = CRFModel().from_bytes(model.to_bytes())
     assert again.labels == model.labels
     assert again.dtype == dtype
-    assert again.n_active == 5
+    assert again.n_active == 8
     for kind in ("unigram", "bigram"):
         for name, array in vars(getattr(model, kind)).items():
             other = getattr(getattr(again, kind), name)
@@ -42,12 +26,6 @@ def test_round_trip_is_exact(dtype, tmp_path):
             np.testing.assert_array_equal(other, array)
     model.to_disk(tmp_path / "model")
     assert CRFModel().from_disk(tmp_path / "model").to_bytes() == model.to_bytes()
-
-
-def test_empty_model_round_trips():
-    model = CRFModel().from_bytes(CRFModel(["x"]).to_bytes())
-    assert model.labels == ("x",)
-    assert model.n_active == 0
 
 
 def test_features_with_very_many_weights_keep_their_counts():
@@ -64,7 +42,7 @@ def test_features_with_very_many_weights_keep_their_counts():
 
 
 def test_every_truncation_and_every_changed_byte_is_refused():
-    data = small_model().to_bytes()
+    data = model_of().to_bytes()
     for position in range(len(data)):
         with pytest.raises(SparseCRFError, match="SC31[24]"):
             CRFModel().from_bytes(data[:position])
@@ -74,58 +52,18 @@ def test_every_truncation_and_every_changed_byte_is_refused():
             CRFModel().from_bytes(bytes(changed))
 
 
-def test_a_refused_file_leaves_the_model_alone():
-    model = small_model()
-    before = model.to_bytes()
-    with pytest.raises(SparseCRFError, match="SC312"):
-        model.from_bytes(b"something else")
-    assert model.to_bytes() == before
-
-
 def test_a_newer_format_is_refused_with_the_remedy():
-    data = bytearray(small_model().to_bytes())
+    data = bytearray(model_of().to_bytes())
     struct.pack_into("<I", data, 8, FORMAT_VERSION + 1)
     with pytest.raises(SparseCRFError, match=r"SC313.*pip install -U spacy-sparsecrf"):
         CRFModel().from_bytes(bytes(data))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("unigram.labels", np.array([0, 1, 2], np.uint16)),
-        ("unigram.counts", np.array([2, 9], np.uint16)),
-        ("unigram.counts", np.array([3, 0], np.uint16)),
-        ("unigram.keys", np.array([9, 3], np.uint64)),
-        ("unigram.values", np.array([0.5, np.nan, 1.0], np.float32)),
-        ("bigram.previous", np.array([1, 3], np.uint16)),
-        ("bigram.previous", np.empty(0, np.uint16)),
-    ],
-)
-def test_unsound_tables_are_refused_even_with_a_fitting_digest(name, value):
-    meta, arrays = read(small_model().to_bytes())
-    with pytest.raises(SparseCRFError, match="SC314"):
-        CRFModel().from_bytes(write(meta, {**arrays, name: value}))
-
-
-def test_missing_parts_are_refused():
-    meta, arrays = read(small_model().to_bytes())
-    del arrays["bigram.keys"]
-    with pytest.raises(SparseCRFError, match="SC314"):
-        CRFModel().from_bytes(write(meta, arrays))
-    with pytest.raises(SparseCRFError, match="SC314"):
-        CRFModel().from_bytes(write({}, read(small_model().to_bytes())[1]))
-
-
 def test_add_label_moves_the_start_label():
-    model = CRFModel().from_bytes(small_model().to_bytes())
-    model.add_label("B")
-    assert model.labels == ("A", "Ü", "B")
-    assert model.bigram.previous.tolist() == [1, 3]
+    model = CRFModel().from_bytes(model_of().to_bytes())
+    model.add_label("C")
+    assert model.labels == ("A", "Ü", "B", "C")
+    assert model.bigram.previous.tolist() == [1, 4, 2]
     assert CRFModel().from_bytes(model.to_bytes()).labels == model.labels
     with pytest.raises(SparseCRFError, match="SC311"):
         model.add_label("B")
-
-
-def test_other_dtypes_are_refused():
-    with pytest.raises(SparseCRFError, match="SC310"):
-        CRFModel(["a"], "float16")

@@ -38,9 +38,6 @@ values = st.one_of(texts, tricky, numbers, outside)
 parts = st.lists(st.tuples(st.one_of(texts, tricky), values), max_size=4)
 
 
-# Syntax
-
-
 @given(parts)
 def test_a_name_is_read_as_it_was_written(parts):
     name = write_name(parts)
@@ -83,14 +80,6 @@ def test_what_is_no_name_is_refused(name):
         read_name(name)
 
 
-@given(numbers)
-def test_a_hash_is_read_as_it_was_written(key):
-    assert read_hash(write_hash(key)) == key
-
-
-# Naming
-
-
 def test_names_hash_to_their_tests():
     names = ["always", "lower[-1]=the|lower[0]=cat", r"length[0]=3|orth[0]=\3", "orth[-2]=^2"]
     assert hash_names(names[:3]).tolist() == [
@@ -109,9 +98,6 @@ def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab: Vocab, monkey
     keys = record([Doc(vocab, words=["A", "b"])]).hashes.ravel()
     monkeypatch.setattr(features, "readers", lambda vocab: [lambda text: text])
     assert [*record.names(keys).values()] == ["lower[0]=b"]
-
-
-# The file
 
 
 def test_a_file_of_names_is_read_as_it_was_written():
@@ -143,9 +129,6 @@ def test_a_damaged_file_of_names_is_left_out_with_a_warning(damage):
         data = gzip.compress(b"one\ntwo\n")
     with pytest.warns(SparseCRFWarning, match="SCW601"):
         assert Names(data)[1] == write_hash(1)
-
-
-# The component
 
 
 def keys_of(pipe) -> set[int]:

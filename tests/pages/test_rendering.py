@@ -59,7 +59,7 @@ def explained_doc() -> DocExplanation:
 
 def explained_model(n_labels: int = 3) -> ModelExplanation:
     names = [HOSTILE, LONG, *(f"L{i}" for i in range(n_labels - 2))]
-    weight = explanation.TestWeight
+    weight = explanation.FeatureWeight
     labels = tuple(
         LabelExplanation(
             name,
@@ -178,8 +178,6 @@ def test_long_docs_are_small_pages(trained_dir: Path, corpus: Corpus):
     page = render(pipe.explain_doc(Doc(pipe.vocab, words=words)))
     assert page.count("<section") == 300 and len(page.encode()) < 1_000_000
 
-
-# In a browser
 
 WIDTHS = 400, 1200
 LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf8")

@@ -54,16 +54,6 @@ def test_labels_that_no_predicted_token_has(
     assert counted(Example(Doc(nlp.vocab, **GOLD), gold), target).n_lost == 0
 
 
-def test_a_tokenizer_that_cuts_less_loses_labels_and_one_that_cuts_more_does_not(nlp: Language):
-    words = ["de", "el", "sol"]
-    gold = Doc(nlp.vocab, words=words, spaces=[False, True, False], tags=["P", "D", "N"])
-    joined = Doc(nlp.vocab, words=["deel", "sol"])
-    assert counted(Example(joined, gold), TokenAttribute()).n_lost == 2
-    whole = Doc(nlp.vocab, words=["deel", "sol"], tags=["P", "N"])
-    cut = Doc(nlp.vocab, words=words, spaces=[False, True, False])
-    assert counted(Example(cut, whole), TokenAttribute()).n_lost == 0
-
-
 @pytest.mark.filterwarnings("ignore:.*SCW220")
 @pytest.mark.parametrize(("n", "warns"), [(1, False), (60, True)])
 def test_training_warns_above_one_in_a_hundred(corpus: Corpus, n: int, warns: bool):

@@ -22,7 +22,7 @@ from spacy_sparsecrf.analysis.calibration import (
 )
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pages.rendering import render
-from spacy_sparsecrf.pipeline.settings import DecodingSettings, as_section
+from spacy_sparsecrf.pipeline.settings import DecodingSettings
 
 from ..conftest import Corpus
 from ..toy import examples_of
@@ -165,11 +165,6 @@ def test_what_cannot_be_calibrated_is_refused(noisy: Path):
     doc = Doc(nlp.vocab, words=["went", "to"])
     with pytest.raises(SparseCRFError, match="SC640"):
         calibrate(pipe, [Example(doc, doc.copy())])
-
-
-def test_labels_that_a_config_loses_as_keys_are_pairs():
-    assert as_section({"A": 0.5}) == {"A": 0.5}
-    assert as_section({"A": 0.5, "b:c": 0.25}) == [["A", 0.5], ["b:c", 0.25]]
 
 
 def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):

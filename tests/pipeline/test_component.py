@@ -21,26 +21,19 @@ from ..conftest import Corpus
 from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of, train
 
 
-def test_the_factory_declares_what_it_assigns_and_its_score(nlp: Language):
+def test_the_factory_declares_and_fills_what_spacy_asks_for(nlp: Language):
     meta = nlp.get_factory_meta("sparse_crf")
     assert meta.assigns == ["token.tag"]
     assert meta.default_score_weights == {"tag_acc": 1.0}
-
-
-def test_add_pipe_fills_every_setting_so_that_a_saved_config_is_complete(nlp):
     block = nlp.config["components"]["sparse_crf"]
     assert (block["l1"], block["l2"], block["sequences"]) == (0.1, 0.3, "sents")
-    assert block["features"]["templates"]
-    assert block["solver"]["history"] == 20
+    assert block["features"]["templates"] and block["solver"]["history"] == 20
     assert block["target"]["attr"] == "tag"
 
 
 def test_it_learns_and_generalises_to_words_it_has_not_seen(fitted: Language, corpus: Corpus):
     assert accuracy(fitted, corpus.train) > 0.99
     assert accuracy(fitted, corpus.dev) > 0.95
-
-
-# Labels
 
 
 def test_labels_come_sorted_from_the_examples(nlp: Language, corpus: Corpus):
@@ -59,32 +52,11 @@ def test_given_labels_keep_their_order(nlp: Language, corpus: Corpus):
     assert accuracy(nlp, corpus.train) > 0.95
 
 
-def test_a_label_added_after_training_is_stored(trained: Language, tmp_path: Path):
-    pipe = trained.get_pipe("sparse_crf")
-    n_active = pipe.model.n_active
-    assert pipe.is_resizable
-    assert pipe.add_label("AA") == 1
-    assert pipe.model.labels[-1] == "AA"
-    assert pipe.model.n_active == n_active
-    trained("the fentovtion fentovizes")
-    trained.to_disk(tmp_path / "resized")
-    assert spacy.load(tmp_path / "resized").get_pipe("sparse_crf").labels[-1] == "AA"
-
-
 def test_set_output_accepts_the_number_of_labels_only(fitted: Language):
     pipe = fitted.get_pipe("sparse_crf")
     pipe.set_output(5)
     with pytest.raises(SparseCRFError, match="SC213"):
         pipe.set_output(6)
-
-
-@pytest.mark.parametrize("label", ["", 7, None])
-def test_a_label_must_be_a_non_empty_string(nlp: Language, label: object):
-    with pytest.raises(SparseCRFError, match="SC212"):
-        nlp.get_pipe("sparse_crf").add_label(label)
-
-
-# Prediction and annotation
 
 
 def test_pipe_equals_call_and_predict_changes_nothing(fitted: Language, corpus: Corpus):
@@ -111,12 +83,6 @@ def test_tags_that_are_set_are_kept_unless_overwrite(fitted: Language, trained_d
     assert tags_of([replaced]) == [["DT", "NN"]]
 
 
-def test_labels_are_added_to_the_strings_of_a_foreign_vocab(fitted: Language):
-    doc = Doc(spacy.blank("en").vocab, words=["the", "fentovtion"])
-    fitted.get_pipe("sparse_crf")(doc)
-    assert tags_of([doc]) == [["DT", "NN"]]
-
-
 def test_pos_can_be_the_target(corpus: Corpus):
     nlp = spacy.blank("en")
     target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "pos"}
@@ -133,9 +99,6 @@ def test_pos_can_be_the_target(corpus: Corpus):
     assert nlp.evaluate(examples)["pos_acc"] > 0.95
     with pytest.raises(SparseCRFError, match="SC215"):
         nlp.get_pipe("sparse_crf").add_label("NNP")
-
-
-# Sequences
 
 
 def pairs(items: list[Any]) -> list[tuple[Any, Any]]:
@@ -187,9 +150,6 @@ def test_docs_without_any_boundaries_tell_nothing_about_skew(fitted: Language, c
     assert pipe.cfg["sequences"] is None
     pipe.predict(with_boundaries(fitted, corpus))
     pipe.predict(docs_of(fitted, corpus.dev))
-
-
-# Storage
 
 
 def assert_same(one: Language, other: Language, corpus: Corpus) -> None:
@@ -249,16 +209,6 @@ def test_saving_during_training_saves_the_current_weights(nlp: Language, corpus:
     assert len(set(saved)) == 3
 
 
-def test_loading_ends_a_training_run(nlp: Language, corpus: Corpus):
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    pipe = nlp.get_pipe("sparse_crf")
-    pipe.from_bytes(pipe.to_bytes())
-    with pytest.raises(SparseCRFError, match="SC202"):
-        # Without any step there are no weights to go on from.
-        pipe.update(examples)
-
-
 def test_a_newer_format_is_refused(trained: Language):
     pipe = trained.get_pipe("sparse_crf")
     pipe.cfg["format"] = 2
@@ -277,8 +227,6 @@ def test_cfg_and_model_that_do_not_belong_together_are_refused(trained_dir: Path
     with pytest.raises(SparseCRFError, match="SC211"):
         spacy.load(tmp_path / "mixed")
 
-
-# Processes
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,17 +13,13 @@ from spacy.tokens import Doc, DocBin, Span, Token
 from spacy.training import Corpus as SpacyCorpus
 from spacy.training import Example
 from spacy.training.augment import create_lower_casing_augmenter
-from spacy.util import load_config
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.annotations import Annotations
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
-from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import docs_of, examples_of, make_sentences, run_steps, train
-from ..training.test_training_loop import run_training
 
-READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
 TEMPLATES = ["b:", "u:tag[0]", "u:tag[0]|lower[0]"]
 EXTENSION = "corpus_test"
 
@@ -101,16 +97,8 @@ def same_examples(found: list[Example], expected: list[Example]) -> bool:
     ]
 
 
-# What spaCy's reader yields
-
-SETTINGS: list[dict[str, Any]] = [
-    {},
-    {"gold_preproc": True},
-    {"max_length": 12},
-    {"max_length": 6},
-    {"limit": 3},
-    {"gold_preproc": True, "max_length": 6, "limit": 2},
-]
+SETTINGS: list[dict[str, Any]] = [{}, {"gold_preproc": True}, {"max_length": 12}, {"max_length": 6}]
+SETTINGS += [{"limit": 3}, {"gold_preproc": True, "max_length": 6, "limit": 2}]
 
 
 @pytest.mark.parametrize("keep", [True, False])
@@ -155,14 +143,6 @@ def test_what_an_augmenter_writes_to_gold_is_gone_at_the_next_reading(path: Path
         assert all(example.reference[0].tag_ == "SPOILT" for example in read(blank))
 
 
-def test_without_a_path_it_raises_as_spacys_reader_does():
-    with pytest.raises(ValueError, match="E913"):
-        make_annotated_corpus(None)
-
-
-# What it keeps
-
-
 @pytest.fixture
 def n_reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Collects the paths of files that are read."""
@@ -183,15 +163,10 @@ def test_files_are_read_once(path: Path, blank: Language, n_reads: list[Path]):
     assert [file.name for file in n_reads] == ["a.spacy", "b.spacy"]
     for a, b in zip(first, second, strict=True):
         assert a.reference is b.reference and a.predicted is not b.predicted
-
-
-def test_files_are_read_again_where_nothing_is_kept(
-    path: Path, blank: Language, n_reads: list[Path]
-):
-    read = make_annotated_corpus(path, keep=False)
+    unkept = make_annotated_corpus(path, keep=False)
     for _ in range(2):
-        list(read(blank))
-    assert len(n_reads) == 4
+        list(unkept(blank))
+    assert len(n_reads) == 2 + 4
 
 
 def test_a_reading_that_is_broken_off_keeps_nothing(
@@ -214,26 +189,6 @@ def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Langua
     texts = [example.reference.text for example in read(other)]
     assert len(texts) == 4 and texts[0] == "new "
 
-
-def test_training_is_the_same_with_both_readers(corpus: Corpus):
-    results = []
-    for reader in (READER, "spacy.Corpus.v1"):
-        overrides = {
-            **corpus.overrides,
-            "training.max_steps": 4,
-            "components.sparse_crf.n_threads": 1,
-        }
-        config = load_config(SHIPPED_CONFIG, overrides=overrides)
-        for block in config["corpora"].values():
-            block["@readers"] = reader
-            for key in ("annotations", "gold_tokens", "keep") if reader != READER else ():
-                del block[key]
-        nlp, rows = run_training(config)
-        results.append((rows, nlp.get_pipe("sparse_crf").to_bytes()))
-    assert results[0] == results[1]
-
-
-# What it hands over
 
 EVERYTHING = ["tag", "pos", "morph", "lemma", "dep", "ents", "spans", f"_.{EXTENSION}"]
 
@@ -425,7 +380,3 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens():
     nlp("the plan")
     with pytest.warns(SparseCRFWarning, match="SCW206"):
         list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))
-
-
-def test_initialization_without_data_does_not_warn():
-    pipeline().initialize()

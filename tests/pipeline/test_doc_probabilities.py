@@ -21,24 +21,18 @@ from ..decoding.span_cases import span_examples, training_sentences
 from ..toy import docs_of, tags_of
 
 WORDS = ["the", "plan", "of", "a", "plan"]
-DEFAULTS = {
-    "method": "viterbi",
-    "forbidden": [],
-    "allowed": [],
-    "scores": False,
-    "temperature": 1.0,
-    "thresholds": {},
-}
+DEFAULTS = {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False}
+DEFAULTS |= {"temperature": 1.0, "thresholds": {}}
 
 
 class PresetTags(TokenAttribute):
     """Keeps tags that are set, and lets nothing but IN follow a VB."""
 
     def legal(self, labels: Sequence[str]) -> np.ndarray:
-        legal = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
-        legal[labels.index("VB"), : len(labels)] = False
-        legal[labels.index("VB"), labels.index("IN")] = True
-        return legal
+        valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
+        valid[labels.index("VB"), : len(labels)] = False
+        valid[labels.index("VB"), labels.index("IN")] = True
+        return valid
 
     def permitted(self, docs, labels, *, overwrite) -> np.ndarray | None:
         tags = [token.tag_ for doc in docs for token in doc]
@@ -60,9 +54,6 @@ def with_decoding(trained: Language, path: Path, **decoding: Any) -> Language:
 
 def two_sentences(nlp: Language) -> Doc:
     return Doc(nlp.vocab, words=WORDS, sent_starts=[True, False, False, True, False])
-
-
-# Probabilities of Docs
 
 
 def test_probabilities_of_a_doc_agree(fitted: Language):
@@ -120,22 +111,6 @@ def test_bad_arguments(fitted: Language):
         pipe.span_probabilities(doc, [(0, ["DT"], ["XX"])])
 
 
-def test_without_labels(nlp: Language):
-    pipe = nlp.get_pipe("sparse_crf")
-    doc = Doc(nlp.vocab, words=["a"])
-    for ask in (
-        lambda: pipe.marginals([doc]),
-        lambda: pipe.nbest(doc, 1),
-        lambda: pipe.log_probability(doc, ["A"]),
-        lambda: pipe.span_probabilities(doc, [(0, ["A"])]),
-    ):
-        with pytest.raises(SparseCRFError, match="SC201"):
-            ask()
-
-
-# The block [components.NAME.decoding]
-
-
 def test_the_defaults_are_in_the_config(nlp: Language):
     assert nlp.config["components"]["sparse_crf"]["decoding"] == DEFAULTS
     assert DecodingSettings.read("x", DEFAULTS) == DecodingSettings.read("x", None)
@@ -173,9 +148,6 @@ def test_lists_are_checked_when_labels_are_known(fitted: Language, tmp_path: Pat
         with_decoding(fitted, tmp_path, allowed=[["DT", "NN"]])
 
 
-# What is set, and schemes of targets
-
-
 def test_labels_that_are_set_are_kept_and_others_follow(trained: Language, pipe: Any):
     pipe.target = PresetTags()
     free = Doc(trained.vocab, words=["the", "plan", "the", "plan"])
@@ -190,9 +162,6 @@ def test_labels_that_are_set_are_kept_and_others_follow(trained: Language, pipe:
     pipe.settings = type(pipe.settings)(**{**vars(pipe.settings), "overwrite": True})
     doc = Doc(trained.vocab, words=["the", "plan"], tags=["JJ", "JJ"])
     assert [token.tag_ for token in pipe(doc)] != ["JJ", "JJ"]
-
-
-# Stored scores
 
 
 def scores_of(doc: Doc) -> list[float]:
@@ -236,21 +205,26 @@ def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_what_is_not_a_doc_is_refused(trained: Language):
-    pipe = trained.get_pipe("sparse_crf")
-    doc = trained.make_doc("the plan")
-    calls: list[Callable[[Any], Any]] = [
-        lambda given: pipe.marginals(given),
-        lambda given: pipe.nbest(given, 2),
-        lambda given: pipe.log_probability(given, []),
-        lambda given: pipe.span_probabilities(given, [(0, ["X"])]),
-        lambda given: pipe.explain_doc(given),
-    ]
-    for call in calls:
-        with pytest.raises(SparseCRFError, match=r"SC430\] '\w.* is not a Doc"):
-            call("the plan")
+CALLS: list[Callable[[Any, Any], Any]] = [
+    lambda pipe, given: pipe.marginals(given),
+    lambda pipe, given: pipe.nbest(given, 2),
+    lambda pipe, given: pipe.log_probability(given, ["A"]),
+    lambda pipe, given: pipe.span_probabilities(given, [(0, ["X"])]),
+    lambda pipe, given: pipe.explain_doc(given),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_not_a_doc_and_components_without_labels_are_refused(
+    fitted: Language, nlp: Language, call: Callable[[Any, Any], Any]
+):
+    pipe = fitted.get_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match=r"SC430\] '\w.* is not a Doc"):
+        call(pipe, "the plan")
     with pytest.raises(SparseCRFError, match=r"SC430\] \[the plan\] is not a Doc"):
-        pipe.nbest([doc], 2)
+        pipe.nbest([fitted.make_doc("the plan")], 2)
+    with pytest.raises(SparseCRFError, match="SC201"):
+        call(nlp.get_pipe("sparse_crf"), Doc(nlp.vocab, words=["a"]))
 
 
 def test_spans_of_spacy_have_probabilities():

@@ -43,13 +43,6 @@ def test_a_new_label_is_learnt_around_a_saved_pipeline(
     assert not any("0x" in name for name in names)
 
 
-def test_the_settings_are_checked(trained_dir: Path, corpus: Corpus):
-    examples = examples_of(spacy.blank("en"), NEW)
-    templates = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["u:suffix(4)[2]"]}
-    with pytest.raises(SparseCRFError, match="SC368"):
-        initialized(trained_dir, examples, features=templates)
-
-
 @pytest.mark.parametrize("solver", ["OWLQN", "AdaGrad"])
 def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_path: Path):
     nlp = spacy.blank("en")

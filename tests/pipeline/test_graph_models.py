@@ -14,12 +14,11 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.graphs.edges import read_links
 from spacy_sparsecrf.graphs.encoded import Links
 from spacy_sparsecrf.graphs.loss import GraphLoss
-from spacy_sparsecrf.graphs.training import GraphTraining, linked
+from spacy_sparsecrf.graphs.training import linked
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.pipeline.graph_settings import Edge, Inference, parse_edges
-from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
+from spacy_sparsecrf.pipeline.graph_settings import Edge, parse_edges
 
 from ..reference import random_problem
 from ..toy import examples_of, make_sentences
@@ -177,10 +176,3 @@ def test_entities_of_a_graph_are_legal() -> None:
     given.set_ents([spacy.tokens.Span(given, 2, 3, "PER")], default="unmodified")
     assert (2, 3) in [(e.start, e.end) for e in nlp(given).ents]
     assert pipe.marginals(Doc(nlp.vocab, words=["x"])).shape == (1, len(pipe.label_data))
-
-
-def test_solvers_that_need_chains_are_refused() -> None:
-    problem, _ = random_problem(1, 3, [5, 6, 4])
-    options = {"l1": 0.0, "l2": 0.5, "links": NO_LINKS, "inference": Inference(), "kind": "graph"}
-    with pytest.raises(SparseCRFError, match="SC376"):
-        GraphTraining(problem.corpus, "abc", NewtonCG(), **options)

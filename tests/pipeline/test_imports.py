@@ -1,4 +1,4 @@
-"""What importing costs."""
+"""What importing costs, and that it works where something is missing: each in one process."""
 
 import ast
 import subprocess
@@ -15,70 +15,74 @@ NUMERICS += ["model.file", "model.names", "analysis.explanation", "loss.chain"]
 NUMERICS += ["analysis.edit_weights"]
 
 
-def run(code: str) -> None:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def imports(modules: list[str]) -> str:
     return "".join(f"import spacy_sparsecrf.{name}\n" for name in modules)
 
 
-def test_numerics_import_without_spacy_and_the_package_and_settings_without_numba():
-    run(
-        "import sys; sys.modules['spacy'] = None\n"
-        f"import spacy_sparsecrf\n{imports(SETTINGS)}"
-        "assert 'numba' not in sys.modules\n"
-        f"{imports(NUMERICS)}"
-    )
+WITHOUT_SPACY = f"""
+import sys
+sys.modules["spacy"] = sys.modules["sklearn"] = None
+import spacy_sparsecrf
+assert set(spacy_sparsecrf.__all__) <= set(dir(spacy_sparsecrf))
+loaded = {{name for name in sys.modules if name.startswith("spacy_sparsecrf.")}}
+assert loaded == {{"spacy_sparsecrf.old_paths"}}
+try:
+    import spacy_sparsecrf.sklearn
+except ImportError as error:
+    assert "[SC817]" in str(error) and ".whl[sklearn]" in str(error)
+else:
+    raise AssertionError("scikit-learn is not needed")
+{imports(SETTINGS)}
+del sys.modules["sklearn"]
+from spacy_sparsecrf.sklearn import SparseCRF
+assert "numba" not in sys.modules
+{imports(NUMERICS)}
+crf = SparseCRF().fit([[{{"a": "b"}}, {{"a": "c"}}]] * 3, [["X", "Y"]] * 3)
+assert crf.predict_single([{{"a": "b"}}, {{"a": "c"}}]) == ["X", "Y"]
+"""
+WITH_SPACY = """
+import sys, warnings, spacy
+nlp = spacy.blank("en")
+found = [name for name in sys.modules if name.startswith("spacy_sparsecrf.")]
+assert "spacy_sparsecrf.pipeline.factories" in found and len(found) < 15, found
+for name in ("component", "settings", "session"):
+    assert f"spacy_sparsecrf.pipeline.{name}" not in found
+assert "numba" not in sys.modules
+for name in ("sparse_crf", "sparse_crf_ner", "sparse_crf_spans"):
+    nlp.add_pipe(name)
+nlp("")
+import spacy_sparsecrf.interop.patterns.featurizer as patterns
+patterns.WapitiPatterns("absent", columns=["orth", "tag"])
+patterns.CRFPPTemplates(text="B")
+from spacy_sparsecrf import *
+from spacy_sparsecrf.pipeline.component import SparseCRF as same
+assert SparseCRF is same and set(sys.modules["spacy_sparsecrf"].__all__) <= set(globals())
+assert "numba" not in sys.modules
+from spacy.tokens import Doc
+from spacy.training import Example
+nlp = spacy.blank("en")
+nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+gold = Doc(nlp.vocab, ["a", "cat"], tags=["D", "N"])
+examples = [Example(Doc(nlp.vocab, ["a", "cat"]), gold)]
+nlp.initialize(lambda: examples)
+nlp.update(examples)
+nlp("a cat")
+# Training and prediction of chains import nothing of graphs.
+for name in "belief_propagation", "loss", "training", "decoder":
+    assert f"spacy_sparsecrf.graphs.{name}" not in sys.modules, name
+warnings.simplefilter("ignore", DeprecationWarning)
+from spacy_sparsecrf.convert.schemes import read_spans
+import spacy_sparsecrf.cluster
+"""
 
 
-def test_a_blank_pipeline_knows_the_factories_and_imports_nothing_of_a_component():
-    run(
-        "import sys, spacy\n"
-        "nlp = spacy.blank('en')\n"
-        "found = [name for name in sys.modules if name.startswith('spacy_sparsecrf.')]\n"
-        "assert 'spacy_sparsecrf.pipeline.factories' in found\n"
-        "assert len(found) < 15, found\n"
-        "for name in ('component', 'settings', 'session'):\n"
-        "    assert f'spacy_sparsecrf.pipeline.{name}' not in found\n"
-        "assert 'numba' not in sys.modules\n"
-        "for name in ('sparse_crf', 'sparse_crf_ner', 'sparse_crf_spans'):\n"
-        "    nlp.add_pipe(name)\n"
-        "nlp('')\n"
-        "assert 'numba' not in sys.modules\n"
-    )
+@pytest.mark.parametrize("code", [WITHOUT_SPACY, WITH_SPACY], ids=["without", "with"])
+def test_what_is_imported_with_and_without_spacy(code: str):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
-def test_training_and_prediction_of_chains_import_nothing_of_graphs():
-    run(
-        "import sys, spacy\n"
-        "from spacy.tokens import Doc\n"
-        "from spacy.training import Example\n"
-        "nlp = spacy.blank('en')\n"
-        "nlp.add_pipe('sparse_crf', config={'n_threads': 1})\n"
-        "gold = Doc(nlp.vocab, ['a', 'cat'], tags=['D', 'N'])\n"
-        "examples = [Example(Doc(nlp.vocab, ['a', 'cat']), gold)]\n"
-        "nlp.initialize(lambda: examples)\n"
-        "nlp.update(examples)\n"
-        "nlp('a cat')\n"
-        "for name in 'belief_propagation', 'loss', 'training', 'decoder':\n"
-        "    assert f'spacy_sparsecrf.graphs.{name}' not in sys.modules, name\n"
-    )
-
-
-def test_what_users_need_is_imported_from_the_package_when_asked_for():
-    run(
-        "import sys, spacy_sparsecrf\n"
-        "names = spacy_sparsecrf.__all__\n"
-        "assert set(names) <= set(dir(spacy_sparsecrf))\n"
-        "loaded = {name for name in sys.modules if name.startswith('spacy_sparsecrf.')}\n"
-        "assert loaded == {'spacy_sparsecrf.old_paths'}\n"
-        "from spacy_sparsecrf import *\n"
-        "from spacy_sparsecrf.pipeline.component import SparseCRF as same\n"
-        "assert SparseCRF is same and set(names) <= set(globals())\n"
-        "assert 'numba' not in sys.modules\n"
-    )
+def test_other_names_are_errors():
     with pytest.raises(AttributeError, match="'spacy_sparsecrf' has no attribute 'SparseCRFs'"):
         spacy_sparsecrf.SparseCRFs  # noqa: B018
 

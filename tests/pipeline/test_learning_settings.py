@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import spacy
 from confection import Config
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -58,9 +58,6 @@ def trained(nlp: Language, examples: list[Example], n: int = 8) -> tuple[float, 
     pipe = nlp.get_pipe("sparse_crf")
     pipe.to_bytes()
     return loss, pipe.model.to_bytes()
-
-
-# The block
 
 
 def test_defaults_are_in_the_config_and_change_nothing():
@@ -119,11 +116,7 @@ def test_a_config_keeps_labels_that_are_keys_and_any_in_pairs(weights):
     assert again.get_pipe("sparse_crf").settings.learning.label_weights == dict(weights)
 
 
-# Frequency of tests
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
-@settings(max_examples=40, deadline=None, derandomize=True)
 def test_rare_tests_are_those_that_are_counted_below_the_limit(seed, min_freq):
     rng = np.random.default_rng(seed)
     hashes = rng.integers(0, 8, (12, 3)).astype(np.uint64)
@@ -141,9 +134,6 @@ def test_a_pipeline_without_rare_tests_or_unseen_pairs_has_fewer_weights(key, va
         sizes.append(nlp.get_pipe("sparse_crf")._session.training.n_potential)
         assert [token.tag_ for token in nlp("the plan fails")] == ["DT", "NN", "VB"]
     assert sizes == sorted(set(sizes), reverse=True)
-
-
-# Weights
 
 
 def test_the_weight_of_a_doc_is_how_often_it_is_there(weight):

@@ -1,7 +1,8 @@
 """Prediction by the component: kept words and sums must never show."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from spacy.tokens import Doc
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.model.model import CRFModel
 
 from ..conftest import Corpus
 from ..toy import docs_of, examples_of, run_steps, tags_of, train
@@ -51,25 +53,26 @@ def test_a_norm_that_changes_is_seen(normed: Language):
     assert predicted(normed, [doc]) == plain(normed, [doc]) != before
 
 
-def test_a_model_that_is_replaced_in_place_is_seen(
-    normed: Language, trained: Language, corpus: Corpus
-):
-    docs = docs_of(trained, corpus.dev)
-    pipe = trained.get_pipe("sparse_crf")
-    first = predicted(trained, docs)
-    pipe.model.from_bytes(normed.get_pipe("sparse_crf").model.to_bytes())
-    second = predicted(trained, docs)
-    assert second == plain(trained, docs) != first
-
-
-def test_a_label_that_is_added_is_seen(trained: Language, corpus: Corpus):
-    docs = docs_of(trained, corpus.dev)
-    first = predicted(trained, docs)
-    pipe = trained.get_pipe("sparse_crf")
+def add_labels(pipe: Any) -> None:
     for i in range(4):  # more than the padding of a row of scores has room for
         pipe.add_label(f"Z{i}")
+
+
+CHANGES: list[Callable[[Any], object]] = [
+    lambda pipe: pipe.patch(["u\tsuffix(3)[0]=ion\t#\tVB\t50"]),
+    lambda pipe: pipe.model.from_bytes(CRFModel(pipe.label_data).to_bytes()),
+    lambda pipe: setattr(pipe, "features", Featurizer(["b:", "u:suffix(3)[0]"])),
+    add_labels,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=["weights", "model", "features", "labels"])
+def test_what_changes_after_prediction_is_seen(trained: Language, corpus: Corpus, change: Any):
+    docs = docs_of(trained, corpus.dev)
+    first = predicted(trained, docs)
+    change(trained.get_pipe("sparse_crf"))
     assert predicted(trained, docs) == plain(trained, docs)
-    assert len(first) == len(predicted(trained, docs))
+    assert (predicted(trained, docs) == first) == (change is add_labels)
 
 
 def test_steps_after_prediction_are_seen(nlp: Language, corpus: Corpus):
@@ -79,14 +82,6 @@ def test_steps_after_prediction_are_seen(nlp: Language, corpus: Corpus):
     for _ in range(3):
         run_steps(nlp, examples, 1)
         assert predicted(nlp, docs) == plain(nlp, docs)
-
-
-def test_features_that_are_replaced_are_seen(trained: Language, corpus: Corpus):
-    docs = docs_of(trained, corpus.dev)
-    pipe = trained.get_pipe("sparse_crf")
-    first = predicted(trained, docs)
-    pipe.features = Featurizer(["b:", "u:suffix(3)[0]"])
-    assert predicted(trained, docs) == plain(trained, docs) != first
 
 
 def test_features_may_be_a_plain_function(trained: Language, corpus: Corpus):

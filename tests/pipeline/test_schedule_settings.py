@@ -1,16 +1,11 @@
-"""The setting `schedule` in a pipeline: the config, the log, what is refused."""
+"""The setting `schedule` in a pipeline: the config, and what the log shows."""
 
 import logging
 
-import pytest
 import spacy
 from confection import Config
 from spacy.language import Language
-from spacy.tokens import Token
 from spacy.util import load_model_from_config
-
-from spacy_sparsecrf.corpus.schedule import Stage
-from spacy_sparsecrf.pipeline.settings import LearningSettings
 
 from ..toy import accuracy, examples_of, make_sentences, run_steps
 
@@ -33,24 +28,6 @@ def pipeline(schedule: object = SCHEDULE, **config: object) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config=config)
     return nlp
-
-
-def stages(schedule: object) -> list[Stage]:
-    return LearningSettings.read("sparse_crf", {"schedule": schedule}).stages
-
-
-def test_settings_are_read():
-    whole = {
-        "templates": ["u:*", "b:"],
-        "steps": 3,
-        "require": "none",
-        "admit": "labels",
-        "parents": {"u:lower[0]": ["b:"], "b:": []},
-    }
-    assert stages([whole, {"templates": "*"}]) == [
-        Stage(("u:*", "b:"), 3, "none", "labels", {"u:lower[0]": ("b:",), "b:": ()}),
-        Stage(("*",), 0, "all", "tests", {}),
-    ]
 
 
 def test_a_pipeline_learns_in_stages_and_tells_of_them(caplog):
@@ -81,10 +58,3 @@ def test_a_pipeline_learns_in_stages_and_tells_of_them(caplog):
         for message in told
         for name in ("potential", "admitted", "active")
     )
-
-
-@pytest.fixture
-def number():
-    Token.set_extension("num", getter=lambda token: len(token.text) / 4.0)
-    yield
-    Token.remove_extension("num")

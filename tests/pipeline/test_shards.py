@@ -9,7 +9,6 @@ from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.corpus_files import block_of, read_files, reader_block, shard_files
-from spacy_sparsecrf.registry import crf_engines
 
 from ..toy import blank_with, examples_of, make_sentences, write_corpus
 
@@ -66,7 +65,3 @@ def test_what_is_no_corpus_is_refused(folder: Path) -> None:
     nlp.config["training"]["train_corpus"] = "nowhere.else"
     with pytest.raises(SparseCRFError, match="SC901"):
         reader_block("x", nlp)
-
-
-def test_engines_are_registered() -> None:
-    assert "spacy_sparsecrf.Threads.v1" in crf_engines.get_all()

@@ -18,22 +18,17 @@ from weasel.util.config import load_project_config
 
 from .toy_data import PROJECT, write_all
 
-TRIAL = {
-    "bench_size": "quick",
-    "study_size": "quick",
-    "lavergne_size": "quick",
-    "lattices_size": "quick",
-    "fuzz_files": 1,
-    "kills": 1,
-    "brown_sentences": 10,
-    "train_words": 1000,
-}
+TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
+TRIAL |= {"lattices_size": "quick", "fuzz_files": 1, "kills": 1, "brown_sentences": 10}
+TRIAL |= {"train_words": 1000}
 # They start many processes, or need a cluster.
 SLOW = {
     *("bench-startup", "bench-whole", "bench-out-of-core", "bench-memory", "bench-workers"),
     *("bench-driver", "bench-threads", "lavergne-run", "reliability-faults", "reliability-kills"),
     *("reliability-cluster", "reliability-fuzz", "corpus", "pronounce"),
     *("conll2002-es-crfsuite", "solvers-race", "bench-kernels", "bench-objective"),
+    *("bench-decode", "bench-gradient", "bench-chain", "bench-agreement"),
+    *("lattices-race", "lattices-report"),
 }
 # Pipelines that commands read.
 TRAINED = {"ud": "ud_tagger", "conll2000": "chunker"}
@@ -91,8 +86,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in commands()],
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in commands()]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_commands_run_on_toy_data(name: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.penalty import ElasticNet
@@ -16,7 +16,6 @@ from ..reference import random_problem
 from .cases import working_loss as everything
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n_labels=st.integers(1, 4),

@@ -15,20 +15,9 @@ from ..reference import random_problem
 from ..toy import docs_of, examples_of, tags_of
 
 # As the config of a pipeline has it that was saved when the solver was there.
-SOLVER = {
-    "@crf_solvers": "spacy_sparsecrf.OrthantNewton.v1",
-    "stored": -1,
-    "xi": 0.1,
-    "max_cg": 50,
-    "max_line_search": 5,
-    "tolerance": 0.001,
-    "window": 1e-05,
-    "inner_iterations": 5,
-    "warm_start_epochs": 6,
-    "seed": 0,
-    "polish_iterations": 0,
-    "polish_l2": 1e-05,
-}
+SOLVER = {"@crf_solvers": "spacy_sparsecrf.OrthantNewton.v1", "stored": -1, "xi": 0.1, "max_cg": 50}
+SOLVER |= {"max_line_search": 5, "tolerance": 0.001, "window": 1e-05, "inner_iterations": 5}
+SOLVER |= {"warm_start_epochs": 6, "seed": 0, "polish_iterations": 0, "polish_l2": 1e-05}
 
 
 def test_what_it_trained_predicts_and_is_not_trained_again(

@@ -16,8 +16,7 @@ from .test_sgd import MISSING, example_loss, lattice_order
 
 @in_every_layout
 @pytest.mark.parametrize(
-    "options",
-    [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}],
+    "options", [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}]
 )
 def test_sums_of_examples_equal_enumeration(options, limits):
     problem, _ = random_problem(101, 3, [5, 3, 4, 1], **options)
@@ -80,29 +79,6 @@ def test_samples_grow_and_have_those_before(monkeypatch):
     added = [members for members in visited if members[0] != order[0]]
     np.testing.assert_array_equal(np.concatenate(added), order[4:70])
     assert 80 * passes == pytest.approx(sum(map(len, visited)) + 80 - 70)
-
-
-@pytest.mark.parametrize("l1", [0.0, 0.2])
-def test_remapped_samples_are_evaluated_anew(l1):
-    problem, penalty = learnable(), ElasticNet(l1, 1.0)
-    working = working_loss(problem)
-    solver = Hybrid(growth=1.1)
-    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
-    solver.step(working, penalty, state)
-    assert 0 < state.known == state.size < 80
-    identity = np.arange(len(state.theta))
-    other = solver.remap(working, penalty, state, identity, state.gradient)
-    assert other.size == state.size
-    assert other.known == 0
-    np.testing.assert_array_equal(other.theta, state.theta)
-    passes = [solver.step(working, penalty, each).passes for each in (state, other)]
-    assert other.known <= state.known
-    sums, gradient = ChainExamples(working), np.zeros_like(other.theta)
-    order = np.random.default_rng(0).permutation(sums.sequences)
-    value = sums.add(order[: other.known], other.theta, gradient)
-    assert other.partial_value == pytest.approx(value, rel=1e-10)
-    np.testing.assert_allclose(other.partial, gradient, atol=1e-9)
-    assert min(passes) >= 1.0
 
 
 def test_settings_have_the_order_of_stored_checkpoints():

@@ -171,10 +171,7 @@ class Damaged:
 
 def test_points_without_a_finite_gradient_are_not_visited():
     problem, _ = random_problem(90, 3, [4, 3, 5, 5])
-    loss, penalty = (
-        working_loss(problem, stochastic=False),
-        ElasticNet(0.0, 0.1),
-    )
+    loss, penalty = (working_loss(problem, stochastic=False), ElasticNet(0.0, 0.1))
     assert not np.isfinite(point_at(Damaged(loss, 0.0), penalty, problem.theta).value)
     with pytest.raises(SparseCRFError, match="SC307"):
         NewtonCG().start(Damaged(loss, 0.0), penalty, problem.theta)

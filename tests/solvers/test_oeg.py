@@ -1,13 +1,12 @@
 """Online exponentiated gradient: its dual against enumeration, its way to the minimum."""
 
-import copy
 import itertools
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
@@ -51,7 +50,7 @@ class Reference:
         tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
         order = [
-            known.index(contents(lattice.labels, lattice.tests, *bounds))
+            known.index(contents(lattice.labels, lattice.features, *bounds))
             for bounds in pairwise(lattice.offsets)
         ]
         assert len(set(order)) == len(spans)
@@ -143,7 +142,6 @@ def test_the_dual_never_falls_and_meets_the_objective(case):
     assert reference.value(reference.first(state.theta, 0.0)) == pytest.approx(duals[-1], rel=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 1000),
     n_labels=st.integers(1, 10),
@@ -202,20 +200,6 @@ def test_the_working_set_does_not_change_the_distributions():
     assert again.n_passes == 0 and len(again.theta) == len(source)
     before = moved.dual
     assert solver.step(part, penalty, moved).objective >= moved.dual > before
-
-
-def test_steps_that_never_gain_leave_the_distribution():
-    problem, working, penalty = make("plain", 1.0)
-    solver = OEG()
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    # What is not a number is no gain.
-    state.nodes[:] = np.nan
-    before = copy.deepcopy(state)
-    report = solver.step(working, penalty, state)
-    assert report.passes == 20.0
-    assert state.dual == before.dual
-    np.testing.assert_array_equal(state.node_theta, before.node_theta)
-    np.testing.assert_array_equal(state.steps, 0.5 * before.steps)
 
 
 def test_the_dual_rises_where_the_weights_have_no_finite_objective(monkeypatch):

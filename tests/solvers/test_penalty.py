@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -30,7 +30,6 @@ def test_prox_beats_a_grid(penalty, point):
 
 
 @given(st.sampled_from(PENALTIES), st.lists(st.floats(-5, 5), min_size=1, max_size=5))
-@settings(max_examples=50, deadline=None, derandomize=True)
 def test_distance_is_zero_exactly_at_fixed_points_of_prox(penalty, values):
     z = np.array(values)
     theta = penalty.prox(z, 1.0)

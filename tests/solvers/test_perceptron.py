@@ -19,51 +19,9 @@ from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.streaming import Batch, Terms
 from spacy_sparsecrf.training.training import Training
 
-from ..reference import Problem, random_problem
-from .cases import working_loss
-from .test_sgd import lattice_order
+from ..reference import random_problem
 
 NONE = ElasticNet(0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"start_label": False, "n_bigram": 3},
-        {"weighted": True, "n_bigram": 3},
-        {"n_bigram": 0},
-        {"n_unigram": 0},
-    ],
-)
-def test_passes_equal_the_reference(options):
-    problem, _ = random_problem(91, 3, [4, 3, 5, 2, 1], n_values=2, **options)
-    # The longest has a missing label, and is left out.
-    problem.corpus.labels[8] = -1
-    working = working_loss(problem)
-    solver = AveragedPerceptron(seed=4)
-    # No ties.
-    start = 0.1 * problem.theta
-    state = solver.start(working, NONE, start)
-    numbers = lattice_order(problem, working)
-    theta, iterates = start.copy(), []
-    for epoch in range(3):
-        solver.step(working, NONE, state)
-        whole = np.flatnonzero(numbers != 2)
-        wrong = 0
-        for s in np.random.default_rng([4, epoch]).permutation(whole):
-            there = Problem(problem.corpus, 3, theta)
-            tokens = there.sequences()[numbers[s]]
-            gold = tuple(problem.corpus.labels[tokens.start : tokens.stop])
-            best = there.best_path(tokens)
-            change = there.counts(tokens, gold) - there.counts(tokens, best)
-            theta = theta + problem.corpus.weights[numbers[s]] * change
-            wrong += sum(a != b for a, b in zip(gold, best, strict=True))
-            iterates.append(theta)
-        np.testing.assert_allclose(state.iterate, theta, atol=1e-12)
-        np.testing.assert_allclose(state.theta, np.mean(iterates, axis=0), atol=1e-12)
-        assert state.n_wrong == wrong
-        assert wrong > 0 or epoch > 0
 
 
 def test_a_corpus_without_complete_sequences_is_refused():

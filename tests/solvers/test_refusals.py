@@ -105,10 +105,3 @@ def test_a_start_whose_gradient_is_not_finite_is_refused():
 def test_a_corpus_without_sequences_is_refused():
     with pytest.raises(SparseCRFError, match="SC302.*no sequences"):
         CorpusBuilder().build()
-
-
-@pytest.mark.parametrize("n_threads", [-1, -2])
-def test_less_than_no_threads_are_refused(n_threads):
-    problem, _ = random_problem(31, 3, [4, 3])
-    with pytest.raises(SparseCRFError, match=f"SC304.*n_threads = {n_threads} is negative"):
-        Training(problem.corpus, list("abc"), OWLQN(), l1=0.1, l2=0.1, n_threads=n_threads)

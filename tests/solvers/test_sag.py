@@ -12,13 +12,7 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.solvers.sag.sag_updates import (
-    Pending,
-    Steps,
-    repeat_steps,
-)
 
-from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
 from .cases import LENGTHS, METHODS, SAMPLINGS, everything
@@ -245,34 +239,3 @@ def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method
 def test_iterates_of_all_kinds_of_problems(options, limits):
     problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
     assert_equal_to_reference(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
-
-
-# The parts of SAG: steps made up for, the forward recursion alone, draws in proportion.
-
-
-@pytest.mark.parametrize("l1", [0.0, 0.3])
-@pytest.mark.parametrize("decay", [0.0, 0.2])
-def test_missed_steps_are_made_up_for(l1, decay):
-    rng = np.random.default_rng(73)
-    n_steps, n_weights = 40, 3000
-    alphas, counts = rng.uniform(0.05, 0.6, n_steps), rng.integers(1, 9, n_steps)
-    shrunk, moved = np.zeros(n_steps + 1), np.zeros(n_steps + 1)
-    for i, (alpha, m) in enumerate(zip(alphas, counts, strict=True)):
-        shrunk[i + 1] = shrunk[i] + np.log1p(-alpha * decay)
-        moved[i + 1] = (1.0 - alpha * decay) * moved[i] + alpha / m
-    theta = rng.normal(size=n_weights) * (rng.random(n_weights) < 0.8)
-    total = 0.8 * rng.normal(size=n_weights)
-    expected, first, last = theta.copy(), 7, 33
-    crossed = np.zeros(n_weights, dtype=bool)
-    for alpha, m in zip(alphas[first:last], counts[first:last], strict=True):
-        drawn = (1.0 - alpha * decay) * expected - alpha / m * total
-        before = expected
-        expected = np.sign(drawn) * np.maximum(np.abs(drawn) - alpha / m * l1, 0.0)
-        crossed |= expected * before <= 0.0
-    pending = Pending(theta, total, l1, Steps(np.array([first]), shrunk, moved))
-    compiled(repeat_steps)(0, n_weights, first, last, pending)
-    np.testing.assert_allclose(theta, expected, atol=1e-12)
-    assert crossed.any() and not crossed.all()
-    if l1 > 0.0:
-        np.testing.assert_array_equal(theta == 0.0, expected == 0.0)
-        assert 0 < np.count_nonzero(theta) < n_weights

@@ -156,8 +156,8 @@ def test_scgis_is_ahead_of_gis_the_more_features_are_on():
     """After ten sweeps it is much closer, and GIS takes long to follow (Goodman 2002, table 1)."""
     penalty = ElasticNet(0.0, 0.1)
     needed = []
-    for n_tests in (2, 5, 12):
-        problem, _ = random_problem(75, 3, [9] * 20, n_unigram=n_tests, n_bigram=0, n_values=6)
+    for n_features in (2, 5, 12):
+        problem, _ = random_problem(75, 3, [9] * 20, n_unigram=n_features, n_bigram=0, n_values=6)
         for t in range(problem.corpus.n_tokens):
             problem.corpus.labels[t] = problem.unigram_tests(t).sum() % 3
         loss = make_loss(problem, "memm")

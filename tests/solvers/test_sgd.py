@@ -14,7 +14,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
+from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.training import Training
@@ -38,8 +38,7 @@ def example_loss(problem: Problem, i: int, theta: np.ndarray) -> tuple[float, np
 
 @in_every_layout
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"n_bigram": 0}, {"n_unigram": 0}, MISSING, {**MISSING, "start_label": False}],
+    "options", [{}, {"n_bigram": 0}, {"n_unigram": 0}, MISSING, {**MISSING, "start_label": False}]
 )
 def test_one_step_is_the_gradient_of_one_example(options, limits):
     problem, _ = random_problem(61, 3, [6], **options)
@@ -112,78 +111,6 @@ def test_passes_of_sgd_l1_equal_the_reference(l2):
         np.testing.assert_allclose(state.theta, theta, atol=1e-12)
         np.testing.assert_allclose(state.received, received, atol=1e-12)
         assert state.due == pytest.approx(due, rel=1e-12)
-    assert 0 < np.count_nonzero(theta) < len(theta)
-
-
-def slow_gradients(problem, working, seed, epoch, batch):
-    """The minibatches of a pass, as functions of the weights."""
-    numbers = lattice_order(problem, working)
-    order = np.random.default_rng([seed, epoch]).permutation(np.arange(len(numbers)))
-    for first in range(0, len(order), batch):
-        members = numbers[order[first : first + batch]]
-        yield lambda theta, members=members: sum(
-            problem.corpus.weights[i] * example_loss(problem, i, theta)[1] for i in members
-        )
-
-
-def small_problem() -> Problem:
-    """Weighted sequences of distinct lengths, one with a missing label, several bigram tests."""
-    problem, _ = random_problem(
-        71, 3, [4, 3, 5, 2, 1], n_values=6, n_bigram=3, n_unigram=1, weighted=True
-    )
-    problem.corpus.labels[5] = -1
-    return problem
-
-
-@in_every_layout
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_passes_of_sgd_equal_the_reference(schedule, batch, limits):
-    problem, l2, eta = small_problem(), 0.7, 0.1
-    working, penalty = working_loss(problem, limits=limits), ElasticNet(0.0, l2)
-    solver = SGD(schedule=schedule, eta0=eta, batch=batch, decay=0.6, average_from=2, seed=2)
-    state = solver.start(working, penalty, problem.theta)
-    theta, iterates, k, n = problem.theta.copy(), [], 0, 5
-    n_batches = -(-n // batch)
-    for epoch in range(3):
-        solver.step(working, penalty, state)
-        k = epoch * n
-        for gradient in slow_gradients(problem, working, 2, epoch, batch):
-            rate = {
-                "constant": eta,
-                "annealed": eta / (1 + k / n),
-                "exponential": eta * 0.6 ** (k / n),
-                "pegasos": eta / (l2 / n * (1 + k / batch)) / batch,
-            }[schedule]
-            theta = (theta - rate * gradient(theta)) / (1 + rate * l2 / n_batches)
-            k += batch
-            if epoch >= 1:
-                iterates.append(theta)
-        np.testing.assert_allclose(state.iterate, theta, atol=1e-11)
-        expected = np.mean(iterates, axis=0) if iterates else theta
-        np.testing.assert_allclose(state.theta, expected, atol=1e-11)
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-@pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.3), ElasticNet(0.4, 0.0)])
-def test_passes_of_adagrad_equal_the_reference(penalty, batch):
-    problem = small_problem()
-    working = working_loss(problem)
-    solver = AdaGrad(eta0=0.4, delta=0.5, batch=batch, seed=2)
-    state = solver.start(working, penalty, problem.theta)
-    theta, squares = problem.theta.copy(), np.zeros_like(problem.theta)
-    share = ElasticNet(penalty.l1 / -(-5 // batch), penalty.l2 / -(-5 // batch))
-    for epoch in range(3):
-        solver.step(working, penalty, state)
-        for gradient in slow_gradients(problem, working, 2, epoch, batch):
-            g = gradient(theta)
-            squares += g * g
-            rates = 0.4 / (0.5 + np.sqrt(squares))
-            theta = np.array(
-                [share.prox(theta[k] - rates[k] * g[k], rates[k]) for k in range(len(theta))]
-            )
-        np.testing.assert_allclose(state.squares, squares, atol=1e-11)
-        np.testing.assert_allclose(state.theta, theta, atol=1e-11)
     assert 0 < np.count_nonzero(theta) < len(theta)
 
 
@@ -282,32 +209,6 @@ def test_products_stay_finite_at_extreme_weights():
     ChainExamples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
     assert np.isfinite(gradient).all()
     assert np.isfinite(product).all()
-
-
-@pytest.mark.parametrize("decay", [1.0, 0.7])
-def test_passes_equal_the_reference(decay):
-    problem, l2 = small_problem(), 0.4
-    working, penalty = working_loss(problem), ElasticNet(0.0, l2)
-    solver = SMD(eta0=0.2, mu=0.8, decay=decay, batch=2, seed=4)
-    state = solver.start(working, penalty, problem.theta)
-    theta, gains = problem.theta.copy(), np.full(len(problem.theta), 0.2)
-    v = np.zeros_like(theta)
-    numbers = lattice_order(problem, working)
-    for epoch in range(2):
-        solver.step(working, penalty, state)
-        order = numbers[np.random.default_rng([4, epoch]).permutation(np.arange(5))]
-        for members in (order[:2], order[2:4], order[4:]):
-            parts = [complex_step(problem, i, theta, v) for i in members]
-            g = sum(g for g, _ in parts) + l2 / 3 * theta
-            h = sum(h for _, h in parts) + l2 / 3 * v
-            gains = gains * np.maximum(0.5, 1.0 - 0.8 * g * v)
-            theta = theta - gains * g
-            v = decay * v - gains * (g + decay * h)
-        np.testing.assert_allclose(state.theta, theta, atol=1e-11)
-        np.testing.assert_allclose(state.gains, gains, atol=1e-11)
-        np.testing.assert_allclose(state.v, v, atol=1e-11)
-    assert gains.min() < 0.15
-    assert gains.max() > 0.25
 
 
 @pytest.mark.parametrize("solver", [SMD(eta0=10.0, mu=10.0), SGD(schedule="constant", eta0=1e300)])

@@ -64,9 +64,6 @@ def test_several_gold_labels_are_refused(solver, settings, message):
         Training(problem.corpus, "abcd", solver, **settings).step()
 
 
-# Pipelines
-
-
 def pipeline(**target: str) -> Language:
     kind = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", **target}
     return blank_with(l1=0.1, target=kind)

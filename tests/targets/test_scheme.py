@@ -99,20 +99,20 @@ def test_legal_sequences_are_those_that_come_back(name: str):
     """In BILUO other ones do not; in IOB2, I- that begins a span does not."""
     scheme = Scheme(name)
     labels = labels_of(scheme)
-    legal = scheme.legal(labels)
+    valid = scheme.valid_transitions(labels)
     boundary = len(labels)
-    assert legal.shape == (boundary + 1, boundary + 1)
+    assert valid.shape == (boundary + 1, boundary + 1)
     for n in range(4):
         for sequence in product(range(boundary), repeat=n):
             path = [boundary, *sequence, boundary]
-            is_legal = all(legal[a, b] for a, b in pairwise(path))
+            is_valid = all(valid[a, b] for a, b in pairwise(path))
             names = [labels[i] for i in sequence]
-            assert is_legal == (encode(scheme, n, decode(scheme, names, labels)) == names), names
+            assert is_valid == (encode(scheme, n, decode(scheme, names, labels)) == names), names
 
 
 def test_legality_of_labels_that_lack_some_of_a_type():
-    legal = Scheme().legal(["B-X", "O", "U-Y"])
-    assert legal.tolist() == [[False] * 4, *[[True] * 4] * 3]
+    valid = Scheme().valid_transitions(["B-X", "O", "U-Y"])
+    assert valid.tolist() == [[False] * 4, *[[True] * 4] * 3]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,6 @@ def test_a_scheme_that_is_not_known():
     with pytest.raises(SparseCRFError, match=r"SC501.*'IO'.*BILUO, IOB2"):
         Scheme("IO")
 
-
-# How predicted spans match gold ones.
 
 N_TOKENS = 8
 Spans = list[tuple[int, int, str]]

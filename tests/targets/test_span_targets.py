@@ -122,9 +122,6 @@ def test_gold_entities_that_are_damaged():
         Entities().gold(Example(make_doc(2), reference))
 
 
-# What is kept
-
-
 @pytest.mark.parametrize("scheme", LETTERS)
 @pytest.mark.parametrize("key", ["ents", "sc"])
 @given(data=st.data())
@@ -215,9 +212,6 @@ def test_blocked_tokens_stay_outside_and_others_are_free():
     assert doc[1].ent_type == 0
 
 
-# Scores and thresholds
-
-
 @pytest.mark.parametrize("key", ["ents", "sc"])
 def test_scores_are_those_of_the_spans(key: str):
     target = both(key)
@@ -247,9 +241,6 @@ def test_spans_are_taken_out_of_labels(scheme: str, data: st.DataObject):
     for name in ("starts", "ends", "types"):
         np.testing.assert_array_equal(getattr(left, name), getattr(expected, name))
     assert [row.tolist() for row in ids] == rows
-
-
-# Labels
 
 
 def test_labels_and_types():

@@ -47,9 +47,6 @@ def train(nlp: spacy.Language, examples: list[Example]) -> None:
         nlp.get_pipe("sparse_crf").finish_update(None)
 
 
-# Morphology
-
-
 def test_empty_morphology_is_a_label_and_none_is_missing():
     reference = Doc(VOCAB, words=WORDS, morphs=[NOUN, "_", ""])
     unset = Doc(VOCAB, words=WORDS)
@@ -103,9 +100,6 @@ def test_given_morphology_gets_its_normal_form():
     assert target.complete(["Number=Sing|Case=Nom", NOUN, "_"]) == (NOUN, "_")
     assert target.labels_of("B=2,1|A=x") == ("A=x|B=1,2",)
     assert TokenAttribute("tag").complete(["B=2,1|A=x"]) == ("B=2,1|A=x",)
-
-
-# Extension attributes
 
 
 def with_roles(values: list[str | None]) -> Doc:

@@ -66,9 +66,6 @@ def test_attributes_of_tokens(attr: str):
         Token.remove_extension("role")
 
 
-# Parts with a fault
-
-
 def changing(docs: Sequence[Doc], sequences: str) -> Observations:
     for doc in docs:
         doc.user_data["seen"] = True

@@ -12,13 +12,13 @@ from spacy_sparsecrf.parallel import Workers
 from ..reference import Problem, random_problem
 
 
-def random_legal(rng: np.random.Generator, n_labels: int) -> np.ndarray:
+def random_valid(rng: np.random.Generator, n_labels: int) -> np.ndarray:
     """Half of all pairs; each label may follow itself, so that every length has a sequence."""
-    legal = rng.random((n_labels + 1, n_labels + 1)) < 0.5
-    np.fill_diagonal(legal, True)
+    valid = rng.random((n_labels + 1, n_labels + 1)) < 0.5
+    np.fill_diagonal(valid, True)
     kept = rng.integers(n_labels)
-    legal[kept, -1] = legal[-1, kept] = True
-    return legal
+    valid[kept, -1] = valid[-1, kept] = True
+    return valid
 
 
 def partial_problem(
@@ -35,7 +35,7 @@ def partial_problem(
     problem, _ = random_problem(seed, n_labels, lengths, **options)
     rng = np.random.default_rng(seed + 1)
     if constrained:
-        problem.legal = random_legal(rng, n_labels)
+        problem.valid = random_valid(rng, n_labels)
     labels, sets = problem.corpus.labels.copy(), []
     for tokens in filter(len, problem.sequences()):
         paths = problem.paths(tokens)
@@ -55,7 +55,7 @@ def partial_problem(
 
 def loss_of(problem: Problem, *, n_threads: int = 1, **options: object) -> ChainLoss:
     workers = Workers(n_threads)
-    return ChainLoss(problem.corpus, problem.n_labels, workers, legal=problem.legal, **options)
+    return ChainLoss(problem.corpus, problem.n_labels, workers, valid=problem.valid, **options)
 
 
 def admitted_alone(corpus: EncodedCorpus, admitted: np.ndarray) -> EncodedCorpus:

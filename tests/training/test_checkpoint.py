@@ -78,37 +78,8 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path):
         make_run().resume(tmp_path / "run")
 
 
-def test_values_come_back_as_they_were(tmp_path):
-    values = {
-        "floats": np.array([[0.1, -np.inf], [np.nan, 1e-320]]),
-        "narrow": np.array([0.1], np.float32),
-        "ints": np.array([-3, 2**62]),
-        "small": np.array([-3], np.int32),
-        "flags": np.array([True, False]),
-        "empty": np.empty((0, 3)),
-        "infinite": np.inf,
-        "count": 7,
-        "flag": True,
-    }
-    checkpoint.save(tmp_path / "deep" / "file", {}, values)
-    with checkpoint.loaded(tmp_path / "deep" / "file", {}) as found:
-        pass
-    assert found.keys() == values.keys()
-    for name, value in values.items():
-        assert type(found[name]) is type(value)
-        np.testing.assert_array_equal(found[name], value)
-        if isinstance(value, np.ndarray):
-            assert found[name].dtype == value.dtype
-            assert found[name].shape == value.shape
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["file"]
-
-
-STAGES = [{"templates": ["b:", "*:lower[0]"], "steps": 2}, {"templates": ["*"], "steps": 3}]
 LOOPS = {
     "OWLQN": {},
-    "polished": {"solver": {"polish_iterations": 2}},
-    "BCD": {"solver": {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}},
-    "stages": {"learning": {"schedule": STAGES}},
     "two models": {"learning": {"stack": {"folds": 2}}, "templates": ["u:first[0]"]},
     "out of core": {"initialize": {"cache_dir": "corpus"}},
     "stream": {
@@ -239,10 +210,7 @@ def test_what_is_behind_the_rows_that_count_is_overwritten(tmp_path, behind):
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "run.rows beside it is cut off"),
         (lambda path: path.write_bytes(bytes(path.stat().st_size)), "run.rows beside it is cut"),
         (lambda path: path.write_bytes(b"\xff" * path.stat().st_size), "run.rows beside it is cut"),
-        (
-            lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\1"),
-            "its digest does not fit",
-        ),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\1"), "its digest does not fit"),
     ],
 )
 def test_damaged_rows_are_refused(tmp_path, damage, reason):

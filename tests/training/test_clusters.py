@@ -88,30 +88,12 @@ def finished(training: Training) -> Training:
     raise AssertionError("not converged in 300 outer iterations")
 
 
-def precise(solver: str = "owlqn"):
-    return ALL_SOLVERS[solver](tolerance=1e-7, window=0.0)
-
-
 def dense_weights(training: Training, problem: Problem, clusters: int) -> np.ndarray:
     mu = np.zeros((len(problem.corpus.unigram_keys), N_LABELS + clusters))
     coordinates, values = training.weights
     assert np.all(np.diff(coordinates) > 0)
     mu.reshape(-1)[coordinates] = values
     return mu
-
-
-@pytest.mark.parametrize(
-    ("n_labels", "n_clusters", "bounds"),
-    [
-        (7, 3, (0, 2, 4, 7)),
-        (6, 3, (0, 2, 4, 6)),
-        (3, 1, (0, 3)),
-        (3, 3, (0, 1, 2, 3)),
-        (4, 0, ()),
-    ],
-)
-def test_clusters_are_runs_of_labels_of_about_equal_size(n_labels, n_clusters, bounds):
-    assert cluster_bounds(n_labels, n_clusters) == bounds
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 3, 5, 7])

@@ -1,6 +1,5 @@
 """Training on a corpus in files: the very weights that training in memory finds."""
 
-import copy
 import os
 import tracemalloc
 from collections.abc import Iterator
@@ -41,12 +40,9 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     cut_small(monkeypatch)
 
 
-# The loss
-
-
 def losses(problem: Problem, directory: Path, **options: object) -> list[ChainLoss]:
     rest = problem.n_labels, Workers(1)
-    options |= {"legal": problem.legal, "limits": SMALL_PARTS}
+    options |= {"valid": problem.valid, "limits": SMALL_PARTS}
     return [
         ChainLoss(replace(problem.corpus, store=store), *rest, **options)
         for store in (MEMORY, Files(directory))
@@ -146,9 +142,6 @@ def test_other_solvers_are_refused(tmp_path: Path, solver: str):
         Training(corpus, names, made, l1=l1, l2=0.1, kind=kind)
 
 
-# The component
-
-
 SCHEDULE = [
     {"templates": ["b:", "*:lower[0]"], "steps": 1},
     {"templates": "*", "admit": "labels", "require": "any"},
@@ -222,15 +215,6 @@ def test_a_failure_while_reading_leaves_nothing(tmp_path: Path):
     with pytest.raises(RuntimeError, match="made up"):
         pipe.initialize(failing, cache_dir=tmp_path)
     assert os.listdir(tmp_path) == []
-
-
-def test_pickles_and_copies_have_no_files(tmp_path: Path):
-    examples = examples_of(spacy.blank("en"), make_sentences(20, seed=1))
-    nlp = blank_with()
-    pipe = nlp.get_pipe("sparse_crf")
-    pipe.initialize(lambda: examples, nlp=nlp, cache_dir=tmp_path)
-    run_steps(nlp, examples, 1)
-    assert copy.deepcopy(pipe).to_bytes() == pipe.to_bytes()
 
 
 # What fails, and what else learning can do

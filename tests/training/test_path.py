@@ -57,9 +57,6 @@ def cold_objective(name: str, l1: float) -> float:
     return train(small(), l1, L2, precise(name), kind=kind_of(name)).objective
 
 
-# Each point
-
-
 @pytest.mark.parametrize(
     ("name", "from_zero"), [*((name, True) for name in EXACT), ("owlqn", False), ("bcd", False)]
 )
@@ -113,21 +110,12 @@ def test_steps_that_end_too_early_are_warned_of():
     assert (solution.n_steps, solution.converged) == (2, False)
 
 
-def test_steps_are_told_of():
-    reports: list[object] = []
-    solutions = list(follow(begun(small()), [2.0, 1.0], on_step=reports.append))
-    assert len(reports) == sum(solution.n_steps for solution in solutions)
-
-
 def test_an_objective_that_is_not_finite_is_an_error(monkeypatch: pytest.MonkeyPatch):
     training = begun(small())
     broken = replace(training.step(), objective=float("nan"))
     monkeypatch.setattr(training, "step", lambda: broken)
     with pytest.raises(SparseCRFError, match=r"SC705.*l1 = 0\.5"):
         next(follow(training, [0.5]))
-
-
-# Where it begins
 
 
 @pytest.mark.parametrize(
@@ -148,23 +136,6 @@ def test_largest_gradient(kind: str, options: dict[str, object]):
     assert training.largest_gradient() == pytest.approx(np.abs(gradient).max(), rel=1e-12)
 
 
-def test_without_a_gradient_there_is_no_path():
-    problem, _ = random_problem(5, 1, [3, 2])
-    training = Training(problem.corpus, ["a"], OWLQN(), l1=1.0, l2=0.1)
-    assert training.largest_gradient() == 0.0
-
-
-def test_zero_is_no_beginning_for_training_that_has_begun():
-    training = begun(small())
-    training.step()
-    before = training.objective
-    begin_at_zero(training)
-    assert training.objective == before
-
-
-# The values of l1
-
-
 @given(st.floats(0.01, 0.99), st.floats(1e-6, 1e6), st.integers(1, 50))
 def test_automatic_values_fall_geometrically(share: float, highest: float, n: int):
     lowest = share * highest
@@ -173,18 +144,6 @@ def test_automatic_values_fall_geometrically(share: float, highest: float, n: in
     assert values[-1] == lowest
     ratios = np.divide(values, [highest, *values[:-1]])
     np.testing.assert_allclose(ratios, share ** (1 / n), rtol=1e-9)
-
-
-def test_given_values_are_sorted():
-    assert check_l1s([0.5, 2.0, 1.0, 2.0]) == [2.0, 1.0, 0.5]
-
-
-# Solvers
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_exact_solvers_with_l1_are_accepted(name: str):
-    check_solver(ALL_SOLVERS[name]())
 
 
 def solver_named(name: str) -> Any:
@@ -207,8 +166,6 @@ def test_what_is_no_path_is_refused(do: Callable[[], object], message: str):
         do()
 
 
-# The choice
-
 POINTS = st.lists(
     st.tuples(st.sampled_from([0.5, 0.9, 0.95, 0.951]), st.integers(1, 4)), min_size=1, max_size=6
 )
@@ -222,10 +179,3 @@ def test_the_choice_is_the_smallest_near_the_best(points: list[tuple[float, int]
     assert chosen in near
     assert sizes[chosen] == min(sizes[i] for i in near)
     assert all(scores[i] <= scores[chosen] for i in near if sizes[i] == sizes[chosen])
-
-
-def test_the_best_is_the_smaller_of_equals():
-    assert choose([0.9, 0.95, 0.95, 0.8], [1, 3, 2, 4]) == 2
-    assert choose([0.9, 0.95], [1, 1]) == 1
-    assert choose([0.95, 0.95], [1, 1]) == 0
-    assert choose([0.9, 0.95], [1, 2], within=0.06) == 0

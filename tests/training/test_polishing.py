@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.pipeline.training_state import Session
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import polish
 
@@ -55,15 +51,6 @@ def test_enough_iterations_reach_the_minimum_on_the_active_set():
     assert np.abs(gradient + 0.1 * theta).max() <= 1e-3
 
 
-@pytest.mark.parametrize("n_iterations", [0, 5])
-def test_nothing_to_polish(n_iterations):
-    loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
-    nothing = np.empty(0, np.int64), np.empty(0)
-    assert polish(loss, nothing, n_iterations, ElasticNet(0.0, 0.1)) is nothing
-    weights = trained(OWLQN()).weights
-    assert polish(loss, weights, 0, ElasticNet(0.0, 0.1)) is weights
-
-
 @pytest.mark.parametrize("name", sorted(SOLVERS_IN_USE))
 def test_models_of_every_solver_are_polished(name):
     make = crf_solvers.get(name)
@@ -84,35 +71,3 @@ def test_models_of_every_solver_are_polished(name):
     np.testing.assert_array_equal(after.weights[0], coordinates)
     before, polished = (working.value_and_grad(w)[0] for w in (theta, after.weights[1]))
     assert polished < before
-
-
-@pytest.fixture
-def calls(monkeypatch) -> list[tuple[int, float]]:
-    """How many iterations each polishing has been asked for, and with which penalty."""
-    seen: list[tuple[int, float]] = []
-
-    def counted(loss, weights, n_iterations, penalty):
-        seen.append((n_iterations, penalty.l2))
-        return polish(loss, weights, n_iterations, penalty)
-
-    monkeypatch.setattr("spacy_sparsecrf.training.working_set.polish", counted)
-    return seen
-
-
-def test_the_component_polishes_once_a_step(calls):
-    session = Session()
-    session.begin("crf", trained(OWLQN(polish_iterations=3, polish_l2=0.5)), None)
-    first = session.take_model("crf", 0.5)
-    assert session.take_model("crf", 0.5) is None
-    assert calls == [(3, 0.5)]
-    session.update("crf", [], 0.0)
-    second = session.take_model("crf", 0.5)
-    assert second.to_bytes() != first.to_bytes()
-    assert calls == [(3, 0.5)] * 2
-
-
-@pytest.mark.parametrize("key", ["polish_iterations", "polish_l2"])
-@pytest.mark.parametrize("solver", [OWLQN, RPROP, BCD])
-def test_settings_out_of_range_are_refused_by_name(solver, key):
-    with pytest.raises(SparseCRFError, match=f"SC306.*{key}"):
-        solver(**{key: -1})

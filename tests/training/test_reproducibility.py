@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from spacy_sparsecrf.distributed.training import WorkerShard
 
+from ..cli.commands import run_spacy
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..reference import random_problem
 
@@ -23,30 +25,30 @@ def read_files(directory: Path, replace: Callable[[bytes], bytes]) -> dict[str, 
     }
 
 
+@pytest.mark.usefixtures("level_of_the_logger")
 def test_model_directories_are_the_same_whatever_hash_seed_and_threads(
     corpus: Corpus, tmp_path: Path
 ):
-    directories = []
-    for hash_seed, n_threads in (("1", 1), ("2", 2)):
-        output = tmp_path / hash_seed
-        command = [sys.executable, "-m", "spacy", "train", str(SHIPPED_CONFIG), *corpus.arguments]
-        command += ["--output", str(output), "--training.max_steps", "3"]
-        command += ["--components.sparse_crf.n_threads", str(n_threads)]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        setting = f"n_threads = {n_threads}".encode()
-        directories.append(
-            read_files(output / "model-last", lambda data, s=setting: data.replace(s, b""))
-        )
-    assert directories[0].keys() == directories[1].keys()
-    different = [name for name in directories[0] if directories[0][name] != directories[1][name]]
-    assert different == []
-    assert "sparse_crf/model" in directories[0]
+    """Of this process, whose hash seed is random, and of another one with two threads."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    options = [SHIPPED_CONFIG, *corpus.arguments, "--training.max_steps", "3"]
+    n_threads = "--components.sparse_crf.n_threads"
+    run_spacy("train", *options, "--output", here, n_threads, 1)
+    command = [sys.executable, "-m", "spacy", "train", *map(str, options), n_threads, "2"]
+    done = subprocess.run(
+        [*command, "--output", str(there)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": "2"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    files = [
+        read_files(path / "model-last", lambda data, n=n: data.replace(b"n_threads = %d" % n, b""))
+        for n, path in ((1, here), (2, there))
+    ]
+    assert files[0].keys() == files[1].keys()
+    assert [name for name in files[0] if files[0][name] != files[1][name]] == []
+    assert "sparse_crf/model" in files[0]
 
 
 # What a member of a run tells of its part.

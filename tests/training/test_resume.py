@@ -86,7 +86,7 @@ class ResumeCase:
 def valid(**options: Any) -> Any:
     problem = partial_problem(226, 4, [6, 4, 5, 3] * 3, n_values=4, constrained=True)
     weights = np.array([1.0, 0.5, 3.0, 1.0])
-    return plain(problem, **{"legal": problem.legal, "label_weights": weights, **options})
+    return plain(problem, **{"valid": problem.valid, "label_weights": weights, **options})
 
 
 CASES = {
@@ -152,7 +152,7 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
         ("plain", {"kind": "memm"}, "kind"),
         ("plain", {"solver": OWLQN(history=3)}, "solver"),
         ("plain", {"problem": STRANGE}, "corpus"),
-        ("valid", {"legal": None}, "legal"),
+        ("valid", {"valid": None}, "legal"),
         ("valid", {"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}, "label_weights"),
         ("valid", {"observed_only": True}, "observed_only"),
         ("graph", {"links": replace(LINKS, ends=LINKS.ends[:, ::-1])}, ""),

@@ -80,39 +80,6 @@ def with_weights(run: Training, corpus) -> np.ndarray:
     return active
 
 
-# The problem of some tests
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
-def test_the_loss_of_some_tests_is_that_of_the_whole_without_the_others(share):
-    problem, _ = random_value_problem(53, 3, LENGTHS, n_real=4, n_bigram=3, n_values=5)
-    corpus, rng = problem.corpus, np.random.default_rng(6)
-    n_unigram = len(corpus.unigram_keys)
-    admitted = rng.random(n_unigram + len(corpus.bigram_keys)) < share
-    # Two of four real values, where there are some tests.
-    admitted[corpus.value_tests] = np.array([False, True, True, False]) | (share == 1.0)
-    widths = 3, 9 + 3 * int(corpus.start_label)
-    part = admitted_alone(corpus, admitted)
-    assert len(part.value_tests) == part.values.shape[1] == (4 if share == 1.0 else 2)
-    np.testing.assert_array_equal(
-        part.unigram_keys[part.value_tests],
-        corpus.unigram_keys[corpus.value_tests][admitted[corpus.value_tests]],
-    )
-    places = np.repeat(admitted, np.repeat(widths, (n_unigram, len(corpus.bigram_keys))))
-    values = []
-    for own, theta in (
-        (corpus, np.where(places, problem.theta, 0.0)),
-        (part, problem.theta[places]),
-    ):
-        loss = ChainLoss(own, 3, Workers(1))
-        values.append(loss.restrict(loss.all_coordinates()).value_and_grad(theta))
-    assert values[1][0] == pytest.approx(values[0][0], rel=1e-12)
-    np.testing.assert_allclose(values[1][1], values[0][1][places], atol=1e-12)
-
-
-# Stages
-
-
 @pytest.mark.parametrize(
     ("solver", "kind"), [(OWLQN, "chain"), (BCD, "chain"), (BCD, "memm"), (OWLQN, "maxent")]
 )
@@ -153,11 +120,11 @@ def test_real_values_enter_in_stages(admit):
     run = StagedTraining(corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY)
     finish(run)
     admitted = np.ones(len(kin.stage), np.bool_)
-    admitted[corpus.value_tests[2]] = False
+    admitted[corpus.value_features[2]] = False
     alone = Training(admitted_alone(corpus, admitted), LABELS, solver, **PENALTY)
     assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
     active = with_weights(run, corpus)
-    assert active[corpus.value_tests].tolist() == [True, True, False]
+    assert active[corpus.value_features].tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("require", ["all", "any"])
@@ -221,9 +188,6 @@ def test_a_path_is_refused():
         run.change_l1(0.1)
 
 
-# Labels
-
-
 def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[int, int]]) -> set:
     """What the tests of a stage are admitted with, (test, label), label None for all labels."""
     found = set()
@@ -272,7 +236,7 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
     pairs = {(test, None) for test in np.flatnonzero(kin.stage == 0).tolist()}
     for stage in range(3):
         if stage:
-            tests = run._tests_of(run.weights[0])
+            tests = run._features_of(run.weights[0])
             active = set(zip(tests.tolist(), (run.weights[0] % 3).tolist(), strict=True))
             pairs |= slow_labels(kin, stage, require, active)
         while sum(report.ended for report in reports) <= stage:

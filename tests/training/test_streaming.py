@@ -24,11 +24,10 @@ from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.streaming import DEFAULT_HORIZON, Stream
+from spacy_sparsecrf.training.streaming import Stream
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..reference import Problem
-from ..solvers.cases import SOLVERS_IN_USE
 from ..solvers.test_sgd import clip, complex_step, example_loss
 from ..toy import accuracy, examples_of, make_sentences
 from .streaming_cases import (
@@ -216,37 +215,25 @@ def test_the_perceptron_equals_a_slow_twin():
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
 @pytest.mark.parametrize("name", ["sgd-l1", "asg", "adagrad", "smd", "perceptron"])
 @pytest.mark.filterwarnings("ignore:.*SCW340")
-def test_a_batch_of_the_whole_corpus_is_a_pass_of_the_solver(name, kind):
+def test_batches_of_the_whole_corpus_are_passes_of_the_solver(name, kind):
     make, penalty = SOLVERS[name]
     case = make_case(missing=0.2)
     corpus, solver = case.problem.corpus, make(seed=1)
     options = {"l1": penalty.l1, "l2": penalty.l2, "dtype": "float64", "kind": kind}
     stream = Stream(corpus, LABELS, solver, whole=True, **options)
-    stream.learn(corpus)
     loss = ChainLoss(corpus_of_kind(corpus, N, kind), N, Workers(1))
     dense = penalty.l1 == 0.0
     coordinates = loss.all_coordinates() if dense else loss.descent_coordinates()
     working = loss.restrict(coordinates, stochastic=True)
     state = solver.start(working, penalty, np.zeros(len(coordinates)))
-    solver.step(working, penalty, state)
     keys = corpus.unigram_keys, corpus.bigram_keys
     names = WeightNames(*keys, tuple(LABELS), (), corpus.start_label, kind)
-    expected = names.model(coordinates, state.theta, "float64")
-    assert expected.n_active > 0
-    assert_same(stream.model(), expected, atol=1e-14)
-
-
-def test_the_horizon_is_the_setting_or_what_is_known():
-    case = make_case(missing=0.1)
-    complete = make_case()
-    found = [
-        make_stream(case, SGDL1(horizon=3), NONE)._terms.horizon,
-        make_stream(case, SGDL1(), NONE)._terms.horizon,
-        make_stream(case, SGDL1(horizon=3), NONE, whole=True)._terms.horizon,
-        make_stream(case, SGDL1(), NONE, whole=True)._terms.horizon,
-        make_stream(complete, SGDL1(), NONE, whole=True, kind="memm")._terms.horizon,
-    ]
-    assert found == [3, DEFAULT_HORIZON, 3, 3, 12]
+    for _ in range(3):
+        stream.learn(corpus)
+        solver.step(working, penalty, state)
+        expected = names.model(coordinates, state.theta, "float64")
+        assert expected.n_active > 0
+        assert_same(stream.model(), expected, atol=1e-13)
 
 
 def test_weights_without_bounds_are_refused_and_not_kept():
@@ -259,17 +246,6 @@ def test_weights_without_bounds_are_refused_and_not_kept():
         stream.learn(case.batches[1])
     assert stream.model().to_bytes() == before
     assert np.isfinite(stream.learn(case.batches[2]))
-
-
-@pytest.mark.parametrize(
-    ("setting", "needed"),
-    [("inner_iterations", 1), ("warm_start_epochs", 0), ("polish_iterations", 0)],
-)
-@pytest.mark.parametrize("name", ["sgd-l1", "sgd", "adagrad", "smd", "perceptron"])
-def test_settings_of_passes_are_refused(name, setting, needed):
-    make, penalty = SOLVERS[name]
-    with pytest.raises(SparseCRFError, match=rf"SC382.*{setting} = 3 .*{setting} = {needed};"):
-        make_stream(make_case(), make(**{setting: 3}), penalty)
 
 
 def test_what_cannot_be_learnt_from_batches_is_refused():
@@ -324,14 +300,7 @@ def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpu
     assert stream._terms.horizon == len(corpus.train)
 
 
-PASSES = sorted(
-    name.removeprefix("spacy_sparsecrf.").removesuffix(".v1")
-    for name, make in SOLVERS_IN_USE.items()
-    if not make.streaming
-)
-
-
-@pytest.mark.parametrize("solver", PASSES)
+@pytest.mark.parametrize("solver", ["OWLQN", "SAG", "GIS"])
 def test_solvers_that_need_the_whole_corpus_refuse_a_stream(corpus: Corpus, solver):
     with pytest.raises(SparseCRFError, match=r"SC204.*max_epochs = 0.*SGDL1"):
         init_nlp(config_for(corpus, solver))
@@ -382,18 +351,6 @@ def test_losses_add_up():
     nlp.update(blank, losses=losses)
     assert losses["sparse_crf"] == total
     assert weights_of(nlp) == before
-
-
-def test_an_unknown_label_is_refused_and_leaves_the_weights():
-    nlp, examples = begin()
-    nlp.update(examples)
-    before = weights_of(nlp)
-    strange = examples_of(nlp, [(["of", "the"], ["IN", "XX"])])
-    with pytest.raises(SparseCRFError, match=r"SC380.*'XX'.*spacy init labels.*'of the '"):
-        nlp.update([*examples[:3], *strange])
-    assert weights_of(nlp) == before
-    nlp.update(examples)
-    assert weights_of(nlp) != before
 
 
 def test_labels_come_from_a_file(corpus: Corpus, tmp_path):

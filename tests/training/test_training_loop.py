@@ -59,9 +59,6 @@ def with_sourced(config: Any, name: str, path: Path, *, frozen: bool, first: boo
     return config
 
 
-# spaCy's loop
-
-
 def test_a_row_of_the_log_is_an_iteration_and_its_loss_the_objective(corpus: Corpus):
     nlp, rows = run_training(config_for(corpus, patience=0, max_steps=4))
     assert [(int(row[0]), int(row[1])) for row in rows] == [(i, i) for i in range(5)]
@@ -78,26 +75,6 @@ def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus: Corp
     best = spacy.load(tmp_path / "model-best")
     assert best.meta["performance"]["tag_acc"] == pytest.approx(accuracy(best, corpus.dev))
     assert 100 * best.meta["performance"]["tag_acc"] == pytest.approx(max(scores), abs=0.01)
-
-
-def test_an_untouched_training_block_trains_every_step(corpus: Corpus, tmp_path: Path):
-    blank = spacy.blank("en")
-    blank.add_pipe("sparse_crf", config={"n_threads": 1})
-    config = blank.config.copy()
-    config["paths"].update(train=corpus.train_path, dev=corpus.dev_path)
-    config["training"]["max_steps"] = 4
-    assert config["training"]["eval_frequency"] == 200
-    with pytest.warns(SparseCRFWarning, match="SCW209.*after every 200 steps"):
-        nlp, rows = run_training(config, tmp_path)
-    assert len(rows) == 1
-    own = spacy.blank("en")
-    own.add_pipe("sparse_crf", config={"n_threads": 1})
-    examples = examples_of(own, corpus.train)
-    own.initialize(lambda: examples)
-    losses = run_steps(own, examples, 5)
-    assert nlp.update(examples[:1])["sparse_crf"] == own.update(examples[:1])["sparse_crf"]
-    assert float(rows[0][2]) == pytest.approx(losses[0], abs=0.01)
-    assert (tmp_path / "model-last" / "sparse_crf" / "model").exists()
 
 
 def test_accumulating_gradients_makes_one_step_an_update(corpus: Corpus):
@@ -136,9 +113,6 @@ def test_use_params_yields_once_and_keeps_the_weights(trained: Language):
     assert len(list(pipe.use_params({}))) == 1
 
 
-# Frozen and sourced components
-
-
 def test_a_frozen_component_stays_as_it_is(corpus: Corpus, trained_dir: Path, tmp_path: Path):
     config = config_for(corpus, patience=0, max_steps=2)
     with_sourced(config, "frozen", trained_dir, frozen=True)
@@ -158,9 +132,6 @@ def test_a_sourced_component_that_sees_one_example_an_epoch_is_told(
         run_training(config)
 
 
-# Annotating components
-
-
 def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained_dir: Path):
     config = config_for(corpus, patience=0, max_steps=3, annotating_components=["first"])
     with_sourced(config, "first", trained_dir, frozen=True)
@@ -174,23 +145,12 @@ def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained
         assert accuracy(nlp, corpus.dev) < 0.6
 
 
-def test_sentence_boundaries_of_an_annotating_component_cut_sequences(corpus: Corpus):
-    config = config_for(corpus, patience=0, max_steps=1, annotating_components=["sentencizer"])
-    config["components"]["sentencizer"] = {"factory": "sentencizer"}
-    config["nlp"]["pipeline"] = ["sentencizer", "sparse_crf"]
-    nlp, _ = run_training(config)
-    assert get_crf(nlp).cfg["sequences"] == "sents"
-
-
 def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Corpus):
     config = config_for(corpus, annotating_components=["tagger"])
     config["components"]["tagger"] = {"factory": "tagger", "model": SMALL_TAGGER}
     config["nlp"]["pipeline"] = ["tagger", "sparse_crf"]
     with pytest.warns(SparseCRFWarning, match="SCW203"):
         init_nlp(config)
-
-
-# Continuing
 
 
 @pytest.mark.parametrize(("dtype", "precision"), [("float64", 1e-12), ("float32", 1e-6)])
@@ -236,9 +196,6 @@ def test_labels_of_init_weights_are_united_with_those_of_the_corpus(
             labels=["AA", "DT", "IN", "JJ", "VB"],
             init_weights=trained_dir / "sparse_crf",
         )
-
-
-# A user's own loop
 
 
 def test_one_step_until_finish_update(nlp: Language, corpus: Corpus):

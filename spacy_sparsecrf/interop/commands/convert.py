@@ -1,15 +1,15 @@
 """`convert`: annotated text to .spacy files, and back to columns."""
 
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Annotated, cast
 
 import spacy
 import typer
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from spacy.vocab import Vocab
 from wasabi import msg
 
 from ...atomic_write import write_files
@@ -19,13 +19,15 @@ from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
 from ...progress import track
 from ..attributes import parse_columns
-from ..columns import TAB
+from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
-from ..formats import SEPARATORS, Format, guess_format, open_source
-from ..recognition import first_lines, is_tagged_text
+from ..formats import RECORDS, SEPARATORS, Format, guess_format, open_records, open_source
+from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
 
 SPACY = ".spacy"
+DEV = "dev.spacy"
+GUESSED = {*SEPARATORS, Format.csv, Format.parquet}
 MOST_CUT = 0.01  # share of tokens that a tokenizer may cut otherwise without a warning
 
 
@@ -58,6 +60,16 @@ def convert(
             "--merge-subtokens", "-T", help="Multiword tokens of CoNLL-U are one token each"
         ),
     ] = False,
+    alignment: Annotated[
+        Alignment, typer.Option(help="What becomes of spans that do not fit tokens")
+    ] = Alignment.expand,
+    spans: Annotated[
+        str, typer.Option(help="Key of doc.spans for character spans (default: entities)")
+    ] = "",
+    dev: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of the Docs to write to dev.spacy")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the split by --dev")] = 0,
     skip_space: Annotated[
         bool, typer.Option("--skip-space", help="Leave out tokens of white space in columns")
     ] = False,
@@ -67,6 +79,8 @@ def convert(
     Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
     as in the files of CoNLL, Wapiti and CRF++ (where # is a token, not a comment); CoNLL-U, whose
     columns are given; CRFsuite, whose label is the tag unless --columns names another, as orth,ner.
+    Also text with tags as in The/DT; CSV with a column that numbers sentences; Parquet with lists
+    of tokens; JSON or JSONL with character spans (Prodigy, Doccano, Label Studio, spaCy); and brat.
     """
     with reported():
         kind = _format_of(source, target, kind, bool(columns), bool(attribute))
@@ -75,51 +89,67 @@ def convert(
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
         if target.suffix != SPACY:
-            _export(source, target, nlp.vocab, names, scheme, SEPARATORS[kind] or TAB, skip_space)
+            _to_columns(source, target, kind, names, scheme, nlp, skip_space)
             return
-        opened = open_source(source, kind, names, attribute, merge_subtokens)
-        for note in opened.notes:
-            msg.info(note)
-        if kind in (*SEPARATORS, Format.slash) and not names and opened.columns:
-            taken = ",".join(opened.columns)
-            msg.info(f"Columns are taken for {taken} by their values (see --columns)")
         cuts = TokenCuts(nlp.tokenizer)
-        found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
-        n = _save(_counted(found, cuts), target)
-        _say_multiword(opened.n_multiword, merge_subtokens)
+        if kind in RECORDS:
+            records = open_records(source, kind, lang)
+            found = record_docs(records, nlp, alignment, spans)
+            n = _save(_counted(found, cuts), target, dev, seed)
+            for what, count in sorted(records.left_out.items()):
+                msg.warn(f"{count} {what}")
+        else:
+            opened = open_source(source, kind, names, attribute, merge_subtokens)
+            _say_columns(opened, bool(names) or kind not in GUESSED)
+            found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
+            n = _save(_counted(found, cuts), target, dev, seed)
+            _say_multiword(opened.n_multiword, merge_subtokens)
         _say_cuts(cuts, lang)
-        msg.good(f"{n} docs are in {target}")
+        for path, n_docs in n.items():
+            msg.good(f"{n_docs} docs are in {path}")
 
 
-def _export(
-    source: Path,
-    target: Path,
-    vocab: Vocab,
-    names: tuple[str, ...],
-    scheme: ColumnScheme,
-    separator: str,
-    skip_space: bool,
-) -> None:
-    """Write the Docs of a .spacy file as columns; see `convert`."""
-    docs: Iterable[Doc] = unpack(source, vocab)
-    if not names:
-        docs = [*docs]
-        names = annotated_columns(docs)
-        msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
-    options = {"scheme": scheme, "separator": separator, "skip_space": skip_space}
-    n = _write(write_docs(docs, source, names, **options), source, target)  # type: ignore[arg-type]
-    msg.good(f"{n} sentences are in {target}")
+def _say_columns(opened: Source, are_given: bool) -> None:
+    """Say what was done to a file, and for what its columns are taken."""
+    for note in opened.notes:
+        msg.info(note)
+    if opened.columns and not are_given:
+        taken = ",".join(opened.columns)
+        msg.info(f"Columns are taken for {taken} by their values (see --columns)")
 
 
-def _say_multiword(n: int, merged: bool) -> None:
-    """Say what multiword tokens of CoNLL-U have become."""
-    if n and merged:
+def _say_multiword(n: int, are_merged: bool) -> None:
+    """Say what becomes of n multiword tokens."""
+    if n and are_merged:
         msg.info(f"{n} multiword tokens are a token each")
     elif n:
         msg.warn(
             f"{n} multiword tokens are their words, so that texts are not those of the file, and "
             "no tokenizer finds these words (see --merge-subtokens)"
         )
+
+
+def _to_columns(
+    source: Path,
+    target: Path,
+    kind: Format,
+    names: Sequence[str],
+    scheme: ColumnScheme,
+    nlp: Language,
+    skip_space: bool,
+) -> None:
+    """Write the Docs of a .spacy file as columns."""
+    unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
+    if not names:
+        unpacked = [*unpacked]
+        names = annotated_columns(unpacked)
+        msg.info(f"Columns are {','.join(names)}: what is annotated (see --columns)")
+    separator = SEPARATORS[kind] or TAB
+    written = write_docs(
+        unpacked, source, names, scheme=scheme, separator=separator, skip_space=skip_space
+    )
+    n = _write(written, source, target)
+    msg.good(f"{n} sentences are in {target}")
 
 
 def _format_of(
@@ -129,15 +159,11 @@ def _format_of(
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
     written = source.suffix == SPACY
-    if kind is None:
-        kind = guess_format(target if written else source)
-        if not written and kind is Format.columns and is_tagged_text(first_lines(source)):
-            kind = Format.slash
-            msg.info("The fields are read as word/TAG (--format slash)")
+    kind = kind or guess_format(target if written else source)
     if written and kind not in SEPARATORS:
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
-    if has_columns and kind is Format.conllu:
-        raise typer.BadParameter("--columns says nothing of CoNLL-U, whose columns are given")
+    if has_columns and kind in (Format.conllu, Format.slash, *RECORDS):
+        raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
     if has_attribute and kind is not Format.crfsuite:
         raise typer.BadParameter("--attribute is for CRFsuite only")
     return kind
@@ -164,13 +190,21 @@ def _say_cuts(cuts: TokenCuts, lang: str) -> None:
     )
 
 
-def _save(docs: Iterable[Doc], target: Path) -> int:
-    """Write Docs to a .spacy file. RETURNS: their number."""
-    packed = DocBin(attrs=STORED, store_user_data=True)
-    for doc in track(docs, "Converting", "docs"):
-        packed.add(doc)
-    write_files(target.parent, {target.name: packed.to_bytes()}, "the output")
-    return len(packed)
+def _save(docs: Iterable[Doc], target: Path, dev: float, seed: int) -> dict[Path, int]:
+    """Write Docs to a .spacy file, and a share of them to dev.spacy next to it.
+
+    RETURNS: number of Docs by file.
+    """
+    shown = track(docs, "Converting", "docs")
+    parts: dict[Path, Iterable[Doc]] = {target: shown}
+    if dev:
+        if target.name == DEV:
+            raise typer.BadParameter(f"--dev writes {DEV} next to {target}: choose another name")
+        parts = dict(zip((target, target.with_name(DEV)), split([*shown], dev, seed), strict=True))
+    packed = {path: DocBin(STORED, store_user_data=True, docs=own) for path, own in parts.items()}
+    contents = {path.name: found.to_bytes() for path, found in packed.items()}
+    write_files(target.parent, contents, "the output")
+    return {path: len(found) for path, found in packed.items()}
 
 
 def _write(sentences: Iterable[str], source: Path, target: Path) -> int:

@@ -114,7 +114,7 @@ class PatternFeaturizer(PlanFeaturizer):
     @property
     def constant_names(self) -> list[str]:
         """The names of the features that read nothing; see `patterns`."""
-        return [write_pattern_name(p.literals, ()) for p in self.parsed if not p.tests]
+        return [write_pattern_name(p.literals, ()) for p in self.parsed if not p.macros]
 
     @property
     def names_of_cells(self) -> Callable[..., PatternCellNames]:

@@ -136,7 +136,7 @@ class Macro:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A line: its macros, here `tests`, and the texts before, between and behind them.
+    """A line: its macros, and the texts before, between and behind them.
 
     kind: "u", "b" or "*", as of templates.
     literals: one more than macros; the first begins with the kind.
@@ -145,7 +145,7 @@ class Pattern:
 
     kind: str
     literals: tuple[str, ...]
-    tests: tuple[Macro, ...]
+    macros: tuple[Macro, ...]
     line: int
 
     @property
@@ -245,8 +245,8 @@ class _Line:
         offset = self._number(_OFFSET, "an offset", -self.dialect.furthest, self.dialect.furthest)
         column = self._number(_COLUMN, "',' and the number of a column", 0, 10**9)
         if column >= self.n_columns:
-            told = {"column": column, "n": self.n_columns, "last": self.n_columns - 1}
-            raise SparseCRFError(Errors.SC152.format(**self._where, **told))
+            values = {"column": column, "n": self.n_columns, "last": self.n_columns - 1}
+            raise SparseCRFError(Errors.SC152.format(**self._where, **values))
         expression = self._expression() if command.lower() in "tm" else ""
         self._take(_END, "']'")
         return Macro(
@@ -266,8 +266,8 @@ class _Line:
         try:
             translate(expression)
         except ValueError as error:
-            told = {"expression": expression, "position": start + 1, "reason": error}
-            raise SparseCRFError(Errors.SC154.format(**self._where, **told)) from None
+            values = {"expression": expression, "position": start + 1, "reason": error}
+            raise SparseCRFError(Errors.SC154.format(**self._where, **values)) from None
         return expression
 
     def _take(self, pattern: re.Pattern[str], expected: str) -> str:
@@ -281,8 +281,8 @@ class _Line:
         at = self.at if at is None else at
         match = _FOUND.match(self.text, at)
         found = repr(match[0]) if match else "the end of the line"
-        told = {"position": at + 1, "expected": expected, "found": found}
-        raise SparseCRFError(Errors.SC151.format(**self._where, **told))
+        values = {"position": at + 1, "expected": expected, "found": found}
+        raise SparseCRFError(Errors.SC151.format(**self._where, **values))
 
     @property
     def _where(self) -> dict[str, object]:

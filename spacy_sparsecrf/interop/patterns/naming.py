@@ -34,7 +34,7 @@ class PatternCellNames(CellNames):
 
     def _outside(self, p: int, part: int, distance: int) -> str:
         texts = self._plan.dialect.before if distance < 0 else self._plan.dialect.behind
-        see = self._plan.patterns[p].tests[part].view.compile()
+        see = self._plan.patterns[p].macros[part].view.compile()
         return see(texts[abs(distance) - 1])
 
     def _inside(self, readings: Readings, at: int, column: int) -> str:

@@ -46,15 +46,15 @@ def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:
 
 def _parse_column(number: int, column: str) -> Read:
     try:
-        tests = parse_template(f"u:{column}[0]").tests
-        reason = "" if len(tests) == 1 else "it has an offset."
+        attributes = parse_template(f"u:{column}[0]").attributes
+        reason = "" if len(attributes) == 1 else "it has an offset."
     except SparseCRFError as error:
-        tests, reason = (), str(error)
-    if not reason and tests[0].attribute in _SEVERAL:
+        attributes, reason = (), str(error)
+    if not reason and attributes[0].name in _SEVERAL:
         reason = "it is not one text."
     if reason:
         raise SparseCRFError(Errors.SC158.format(number=number, column=column, reason=reason))
-    return tests[0].read
+    return attributes[0].read
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class PatternPlan:
     words: [L] what is seen of each word attribute.
     seen: by the position of one of the A + T columns what else is seen of it: the last columns, in
         this order.
-    patterns, dialect: what was laid out, a test each.
+    patterns, dialect: what was laid out, a conjunction each.
     """
 
     patterns: tuple[Pattern, ...]
@@ -105,9 +105,9 @@ def plan_patterns(
     reads: what each column is; start_label: see `Templates`.
     RAISES: ImportError if the package `regex` is needed, and missing.
     """
-    tests = [test for pattern in patterns for test in pattern.tests]
-    see = {test.view: test.view.compile() for test in tests}
-    used = list(dict.fromkeys((reads[test.column], test.view) for test in tests))
+    macros = [macro for pattern in patterns for macro in pattern.macros]
+    see = {macro.view: macro.view.compile() for macro in macros}
+    used = list(dict.fromkeys((reads[macro.column], macro.view) for macro in macros))
     words = [key for key in used if key[0].name not in (*ANNOTATION, *TOKEN)]
     others = [key for key in used if key not in words]
     annotations = annotations_of(read for read, _ in others)
@@ -120,10 +120,10 @@ def plan_patterns(
     columns |= {key: i for i, key in enumerate(seen, len(words) + len(stored))}
     conjunctions = conjoin(
         [seed_of(pattern.key) for pattern in patterns],
-        [pattern.tests for pattern in patterns],
-        [[columns[reads[test.column], test.view] for test in p.tests] for p in patterns],
+        [pattern.macros for pattern in patterns],
+        [[columns[reads[macro.column], macro.view] for macro in p.macros] for p in patterns],
         len(dialect.before),
-        _edges(tests, see, dialect),
+        _edges(macros, see, dialect),
     )
     kinds = [pattern.kinds for pattern in patterns]
     distinct = list(dict.fromkeys(reads))
@@ -150,13 +150,13 @@ def _is_stored(column: Column) -> bool:
 
 
 def _edges(
-    tests: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect
+    macros: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect
 ) -> NDArray[np.uint64]:
-    """Values of each test outside the sequence: those of the dialect's texts there."""
+    """Values of each macro outside the sequence: those of the dialect's texts there."""
     sides = dialect.before, dialect.behind
     of_view = {
         view: [[value_of(shown(text)) for text in side] for side in sides]
         for view, shown in see.items()
     }
-    values = np.array([of_view[test.view] for test in tests], dtype=np.uint64)
-    return values.reshape(len(tests), 2, len(dialect.before))
+    values = np.array([of_view[macro.view] for macro in macros], dtype=np.uint64)
+    return values.reshape(len(macros), 2, len(dialect.before))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...corpus.encoded import NO_VALUES, EncodedCorpus, Observations
-from ...corpus.numbering import distinct_rows, number_tests, without_rare
+from ...corpus.numbering import distinct_rows, number_features, without_rare
 from ...errors import Errors, SparseCRFError
 from ...model.model import CRFModel
 from .attributes import SEPARATOR, Attributes, Longs
@@ -91,7 +91,7 @@ def encode(
     pairs = _bigram_keys(attributes.offsets, parts, bigrams)
     pairs[:, 1:] = without_rare(pairs[:, 1:], min_freq)
     representatives, context = distinct_rows(pairs)
-    bigram_keys, ctx_indptr, ctx_indices = number_tests(pairs[representatives])
+    bigram_keys, ctx_indptr, ctx_indices = number_features(pairs[representatives])
     corpus = EncodedCorpus(
         offsets=attributes.offsets,
         labels=gold.ids,
@@ -105,7 +105,7 @@ def encode(
         bigram_keys=bigram_keys,
         start_label=bigrams.start_label,
         values=parts.values,
-        value_tests=np.arange(len(order), len(keys)),
+        value_features=np.arange(len(order), len(keys)),
     )
     test, label = rank[attributes.zero_numbers], gold.ids[attributes.zero_tokens]
     known = (test >= 0) & (label >= 0)

@@ -386,7 +386,7 @@ class SparseCRF(Estimator):
         options = {"bigrams": bigrams, "start_label": start, "dtype": settings.dtype}
         crf = cls(settings.l1, settings.l2, solver=setup.solver, **options)
         crf.model_, crf.attributes_, crf.classes_ = model, attributes, list(model.labels)
-        crf.legal_ = setup.legal(pipe.label_data)
+        crf.legal_ = setup.valid_transitions(pipe.label_data)
         return crf
 
 

@@ -32,7 +32,7 @@ class BlockLayout:
         lengths = np.diff(lattice.offsets)
         self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         starts = lattice.n_previous > working.space.n_labels
-        unigram = lattice.test_tokens.take(working.unigram.tests.astype(np.int64))
+        unigram = lattice.feature_tokens.take(working.unigram.features.astype(np.int64))
         bigram = _bigram_tokens(lattice, working.bigram, starts)
         inner = unigram
         if not starts:
@@ -59,7 +59,7 @@ class BlockLayout:
     def _dependent_potentials(self, working: WorkingLoss) -> tuple[Csr, Csr]:
         """Return the matrices of each bigram block, and the contexts whose entries depend on it."""
         contexts, rows = working.pairs.contexts, working.bigram
-        columns = working.space.lattice.test_contexts.take(rows.tests.astype(np.int64))
+        columns = working.space.lattice.feature_contexts.take(rows.features.astype(np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
         n_contexts = len(contexts.arrays.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
@@ -185,9 +185,9 @@ def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
     """
     tokens = np.flatnonzero(~lattice.begins | starts)
     by_context = tokens[np.argsort(lattice.context[tokens], kind="stable")]
-    bounds = np.arange(len(lattice.ctx_tests) + 1)
+    bounds = np.arange(len(lattice.ctx_features) + 1)
     indptr = np.searchsorted(lattice.context[by_context], bounds).astype(np.int64)
-    contexts = lattice.test_contexts.take(rows.tests.astype(np.int64))
+    contexts = lattice.feature_contexts.take(rows.features.astype(np.int64))
     found = Csr(indptr, by_context.astype(np.int32)).take(contexts.indices.astype(np.int64))
     row = np.repeat(np.arange(len(rows)), np.diff(contexts.indptr))
     row = np.repeat(row, np.diff(indptr)[contexts.indices])

@@ -24,12 +24,12 @@ _MAX_NEWTON = 100
 class SweepTables(NamedTuple):
     """The feature blocks in the order of a sweep, and the tokens of each feature.
 
-    row_tests: [R] int32, feature of a block, block_ptr [R + 1], block_labels: its weights; col_ptr,
-    col_tokens: CSC, tokens of a feature; most: [O] int32, of `repetitions`; token_weight: [N]
-    float64; observed: [K] float64.
+    row_features: [R] int32, feature of a block, block_ptr [R + 1], block_labels: its weights;
+    col_ptr, col_tokens: CSC, tokens of a feature; most: [O] int32, of `repetitions`; token_weight:
+    [N] float64; observed: [K] float64.
     """
 
-    row_tests: Ints
+    row_features: Ints
     block_ptr: Ints
     block_labels: Ints
     col_ptr: Ints
@@ -131,13 +131,13 @@ def repetitions(col_ptr: Ints, col_tokens: Ints, most: Ints) -> None:
 
     col_ptr, col_tokens: CSC, tokens of a feature, ascending; most: [O] int32, out.
     """
-    for test in range(len(most)):
+    for feature in range(len(most)):
         longest = run = 0
-        for j in range(col_ptr[test], col_ptr[test + 1]):
-            same = j > col_ptr[test] and col_tokens[j] == col_tokens[j - 1]
+        for j in range(col_ptr[feature], col_ptr[feature + 1]):
+            same = j > col_ptr[feature] and col_tokens[j] == col_tokens[j - 1]
             run = run + 1 if same else 1
             longest = max(longest, run)
-        most[test] = longest
+        most[feature] = longest
 
 
 @kernel
@@ -203,10 +203,10 @@ def scale_in_turn(
     """
     block_ptr, col_ptr = tables.block_ptr, tables.col_ptr
     factors = np.empty(mass.shape[1])
-    for row in range(len(tables.row_tests)):
-        test, end = tables.row_tests[row], block_ptr[row + 1]
-        tokens = tables.col_tokens[col_ptr[test] : col_ptr[test + 1]]
-        slowing = np.float64(max(tables.most[test], 1))
+    for row in range(len(tables.row_features)):
+        feature, end = tables.row_features[row], block_ptr[row + 1]
+        tokens = tables.col_tokens[col_ptr[feature] : col_ptr[feature + 1]]
+        slowing = np.float64(max(tables.most[feature], 1))
         width = end - block_ptr[row] if by_test else 1
         for first in range(block_ptr[row], end, width):
             places = tables.block_labels[first : first + width]

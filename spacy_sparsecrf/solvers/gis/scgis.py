@@ -87,11 +87,11 @@ class SCGIS(IterativeScaling):
         theta: [K], in and out; mass: [N, Yp], total: [N], in and out: p(y | x) is mass / total.
         """
         lattice, rows = loss.space.lattice, loss.unigram
-        columns = lattice.test_tokens
+        columns = lattice.feature_tokens
         most = np.empty(len(columns), dtype=np.int32)
         repetitions(columns.indptr, columns.indices, most)
         tokens = columns.indptr, columns.indices, most, lattice.token_weight
-        tables = SweepTables(rows.tests, rows.ptr, rows.places, *tokens, loss.observed)
+        tables = SweepTables(rows.features, rows.ptr, rows.places, *tokens, loss.observed)
         scale_in_turn(self.by_test, tables, penalty.l1, penalty.l2, theta, mass, total)
 
 
@@ -104,6 +104,6 @@ def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     loss.frequent.fill(theta)
     mass = np.empty((lattice.n_tokens, space.padded))
     chunks = cut(np.ones(lattice.n_tokens, np.int64), space.limits.n_chunks)
-    given = space.n_labels, loss.tables.unigrams, theta, mass
-    space.workers.map(token_masses, chunks, *given)
+    args = space.n_labels, loss.tables.unigrams, theta, mass
+    space.workers.map(token_masses, chunks, *args)
     return mass

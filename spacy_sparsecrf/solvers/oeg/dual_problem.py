@@ -71,15 +71,15 @@ class DualProblem(FactorStorage):
     def __init__(self, working: WorkingLoss) -> None:
         super().__init__(working)
         space, most = working.space, self._most_groups
-        work, legal = new_workspace(working), space.lattice.legal
+        work, valid = new_workspace(working), space.lattice.valid
         n_labels, padded = space.n_labels, space.padded
         mask = np.zeros((n_labels, padded))
-        mask[:, :n_labels] = 1.0 if legal is None else legal[:n_labels, :n_labels]
+        mask[:, :n_labels] = 1.0 if valid is None else valid[:n_labels, :n_labels]
         potentials, longest = _own_potentials(mask, most + 1), len(work.tokens)
-        contexts = _own_contexts(most + 1, legal is None)
+        contexts = _own_contexts(most + 1, valid is None)
         # No sequence has a clamped lattice.
         pairs = Pairs(n_labels, contexts, potentials)
-        work = work._replace(pairs=pairs, copy=work.vectors)
+        work = work._replace(pairs=pairs, clamped=work.vectors)
 
         def factors() -> Factors:
             return Factors(np.zeros((longest, padded)), np.zeros((most, n_labels, padded)))

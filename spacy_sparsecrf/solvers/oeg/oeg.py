@@ -78,7 +78,7 @@ class OEG(BatchSolver):
         RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
         """
         value, gradient = base.evaluate_start(loss, penalty, theta)
-        n_partial = int(np.count_nonzero(loss.space.lattice.copies >= 0))
+        n_partial = int(np.count_nonzero(loss.space.lattice.clamped >= 0))
         if n_partial:
             raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
         gold, dual = 0.0 if theta.any() else self.gold, loss.derived(DualProblem)

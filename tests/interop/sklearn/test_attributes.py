@@ -45,22 +45,14 @@ def test_attributes_are_those_of_python_crfsuite(token: Any):
     assert dict(read(token)[0]) == pytest.approx(there)
 
 
-def test_a_string_is_a_token_of_one_attribute():
-    assert read("the", ["cat"]) == [[("the", 1.0)], [("cat", 1.0)]]
-
-
-def test_what_is_twice_at_a_token_counts_twice():
-    assert read({"a:b": "c", "a": "b:c"}) == [[("a:b:c", 1.0), ("a:b:c", 1.0)]]
-
-
 def test_tokens_of_all_kinds_are_read_alike():
     """Plain dicts and lists are read in another way where one among them is not plain."""
     plain = [{"w": "a", "on": True}, {"w": "b", "off": 0}, {"w": "a"}]
     assert read(*plain, {"n": 0.5})[:3] == read(*plain)
     assert read(["a", "b"], {"c": True})[:1] == read(["a", "b"])
-
-
-def test_sets_are_read_in_the_order_of_their_texts():
+    # A string is a token of one attribute; what is twice at a token counts twice; sets are sorted.
+    assert read("the", ["cat"]) == [[("the", 1.0)], [("cat", 1.0)]]
+    assert read({"a:b": "c", "a": "b:c"}) == [[("a:b:c", 1.0), ("a:b:c", 1.0)]]
     assert [text for text, _ in read({"s": set("dcba")})[0]] == ["s:a", "s:b", "s:c", "s:d"]
 
 

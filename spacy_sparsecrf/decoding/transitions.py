@@ -1,6 +1,6 @@
-"""Legal transitions: which label may follow which, from a target's scheme and a user's lists.
+"""Valid transitions: which label may follow which, from a target's scheme and a user's lists.
 
-`Transitions` has them as the Viterbi kernel looks at them: few, where few are legal.
+`Transitions` has them as the Viterbi kernel looks at them: few, where few are valid.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ MARGIN = 1e-6
 RARE = 4  # a label with at most Y / RARE labels before it has a list of them
 
 
-def legal_transitions(
+def valid_transitions(
     labels: Sequence[str],
     forbidden: Iterable[Sequence[str]] = (),
     allowed: Iterable[Sequence[str]] = (),
@@ -34,30 +34,30 @@ def legal_transitions(
     """Combine a scheme with lists of pairs.
 
     labels: [Y].
-    forbidden: pairs (label, next label) that are not legal, "" = boundary of a sequence.
-    allowed: the only pairs that are legal; empty: all but those that are forbidden.
+    forbidden: pairs (label, next label) that are not valid, "" = boundary of a sequence.
+    allowed: the only pairs that are valid; empty: all but those that are forbidden.
     scheme: [Y + 1, Y + 1] as below, or None: all.
     RETURNS: [Y + 1, Y + 1] bool, entry [a, b]: whether label b may follow label a; row Y: may begin
-        a sequence; column Y: may end one. None: all transitions are legal.
+        a sequence; column Y: may end one. None: all transitions are valid.
     RAISES: SparseCRFError for pairs of unknown labels, a scheme of another shape, and where no
-        sequence of some length would be legal.
+        sequence of some length would be valid.
     """
     n = len(labels)
-    legal = np.ones((n + 1, n + 1), dtype=bool)
+    valid = np.ones((n + 1, n + 1), dtype=bool)
     if scheme is not None:
-        legal &= checked_legal(scheme, n)
+        valid &= checked_valid(scheme, n)
     only = _pairs("allowed", allowed, labels)
     if only:
-        listed = np.zeros_like(legal)
+        listed = np.zeros_like(valid)
         listed[tuple(zip(*only, strict=True))] = True
-        legal &= listed
+        valid &= listed
     for pair in _pairs("forbidden", forbidden, labels):
-        legal[pair] = False
-    legal[n, n] = True  # a sequence without tokens
-    if legal.all():
+        valid[pair] = False
+    valid[n, n] = True  # a sequence without tokens
+    if valid.all():
         return None
-    check_paths(legal)
-    return legal
+    check_paths(valid)
+    return valid
 
 
 def _pairs(
@@ -83,24 +83,24 @@ def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> 
     """
     found, kind = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)
     if found != shape or mask.dtype != bool:
-        told = {"what": what, "shape": found, "dtype": kind, "expected": [*shape], "method": method}
-        raise SparseCRFError(Errors.SC405.format(**told))
+        values = {"what": what, "shape": found, "dtype": kind, "method": method}
+        raise SparseCRFError(Errors.SC405.format(expected=[*shape], **values))
     return mask
 
 
-def checked_legal(legal: Mask, n_labels: int) -> Mask:
-    """Check the shape and type of legal transitions. RAISES: SparseCRFError."""
-    return checked_mask(legal, (n_labels + 1, n_labels + 1), "legal transitions", "legal")
+def checked_valid(valid: Mask, n_labels: int) -> Mask:
+    """Check the shape and type of valid transitions. RAISES: SparseCRFError."""
+    return checked_mask(valid, (n_labels + 1, n_labels + 1), "valid transitions", "legal")
 
 
-def check_paths(legal: Mask) -> None:
-    """Check that there is a legal sequence of each length.
+def check_paths(valid: Mask) -> None:
+    """Check that there is a valid sequence of each length.
 
-    legal: [Y + 1, Y + 1] bool. Lengths are tried until the labels that can be reached repeat, or
+    valid: [Y + 1, Y + 1] bool. Lengths are tried until the labels that can be reached repeat, or
     up to LONGEST. RAISES: SparseCRFError where there is none.
     """
-    n = len(legal) - 1
-    reached, ends = legal[n, :n], legal[:n, n]
+    n = len(valid) - 1
+    reached, ends = valid[n, :n], valid[:n, n]
     if not reached.any():
         raise SparseCRFError(Errors.SC404.format(problem="no label can begin a sequence"))
     if not ends.any():
@@ -114,53 +114,53 @@ def check_paths(legal: Mask) -> None:
         if key in seen:
             return
         seen.add(key)
-        reached = legal[:n, :n][reached].sum(axis=0) > 0
+        reached = valid[:n, :n][reached].sum(axis=0) > 0
 
 
 @dataclass(frozen=True)
 class Transitions:
-    """Legal transitions, and how to search them.
+    """Valid transitions, and how to search them.
 
-    Columns of a pair matrix with few legal rows (I-PER) are *rare*: their rows are listed. The
+    Columns of a pair matrix with few valid rows (I-PER) are *rare*: their rows are listed. The
     others are *frequent*, and are searched for all at once. A row can be left out there if another
-    is better by enough; that is only known of rows with the same legal frequent columns, a *group*.
+    is better by enough; that is only known of rows with the same valid frequent columns, a *group*.
 
-    legal: [Y + 1, Yp] bool, row Y = start, padding false; ends: [Y] bool, labels that may end a
-    sequence; masked: whether anything is not legal; frequent: [Yp] bool; search: groups, and rare
+    valid: [Y + 1, Yp] bool, row Y = start, padding false; ends: [Y] bool, labels that may end a
+    sequence; masked: whether anything is not valid; frequent: [Yp] bool; search: groups, and rare
     columns.
     """
 
-    legal: Mask
+    valid: Mask
     ends: Mask
     masked: bool
     frequent: Mask
     search: Search
 
     @classmethod
-    def make(cls, legal: Mask | None, n_labels: int, padded: int) -> "Transitions":
-        """Make them from a mask [Y + 1, Y + 1], as of `legal_transitions`, or None.
+    def make(cls, valid: Mask | None, n_labels: int, padded: int) -> "Transitions":
+        """Make them from a mask [Y + 1, Y + 1], as of `valid_transitions`, or None.
 
         RAISES: SparseCRFError for a mask of another shape, or one that leaves no path.
         """
-        n, masked = n_labels, legal is not None
-        if legal is None:
-            legal = np.ones((n + 1, n + 1), dtype=bool)
+        n, masked = n_labels, valid is not None
+        if valid is None:
+            valid = np.ones((n + 1, n + 1), dtype=bool)
         else:
-            check_paths(checked_legal(legal, n))
-        columns = legal[:n, :n].sum(axis=0)
+            check_paths(checked_valid(valid, n))
+        columns = valid[:n, :n].sum(axis=0)
         frequent = np.zeros(padded, dtype=bool)
         frequent[:n] = columns > n // RARE
         groups: dict[bytes, list[int]] = {}
         for row in range(n):
-            open_columns = legal[row, :n] & frequent[:n]
+            open_columns = valid[row, :n] & frequent[:n]
             if open_columns.any():
                 groups.setdefault(open_columns.tobytes(), []).append(row)
         rare = np.flatnonzero(~frequent[:n])
-        rare_rows = [np.flatnonzero(legal[:n, y]) for y in rare]
+        rare_rows = [np.flatnonzero(valid[:n, y]) for y in rare]
         padding = np.zeros((n + 1, padded - n), dtype=bool)
         return cls(
-            np.hstack((legal[:, :n], padding)),
-            legal[:n, n].copy(),
+            np.hstack((valid[:, :n], padding)),
+            valid[:n, n].copy(),
             masked,
             frequent,
             Search(*_csr(list(groups.values())), rare.astype(np.int64), *_csr(rare_rows)),
@@ -168,39 +168,39 @@ class Transitions:
 
     @cached_property
     def everything(self) -> Search:
-        """The search of matrices in which every transition may be legal, without pruning."""
+        """The search of matrices in which every transition may be valid, without pruning."""
         return search_all(len(self.ends))
 
     @cached_property
     def closing(self) -> NDArray[np.float64]:
         """Cost to end a sequence with a label: [Yp], 0 or inf."""
-        costs = np.zeros(self.legal.shape[1])
+        costs = np.zeros(self.valid.shape[1])
         costs[: len(self.ends)][~self.ends] = np.inf
         return costs
 
     def finish(self, pairs: NDArray[np.float64], prune: bool) -> NDArray[np.float64]:
         """Make pair scores ready for Viterbi.
 
-        pairs: [C, Y + 1, Yp]; what is not legal, and the padding, is overwritten by -inf, so that
+        pairs: [C, Y + 1, Yp]; what is not valid, and the padding, is overwritten by -inf, so that
         it never wins. RETURNS: slack [C, Yp], by how much the previous label y' may lag behind the
         best one of its group and still be before the best path to a frequent label: max_y
         (pairs[c, y', y] - min_i pairs[c, i, y]), i in the group; inf without pruning, which is
         slower than no pruning where a context has few tokens.
         """
-        np.copyto(pairs, -np.inf, where=~self.legal)
+        np.copyto(pairs, -np.inf, where=~self.valid)
         slack = np.full((len(pairs), pairs.shape[2]), np.inf)
         for first, last in pairwise(self.search.group_ptr if prune else ()):
             rows = self.search.group_rows[first:last]
             own = pairs[:, rows][:, :, self.frequent]
             low = own.min(axis=1, keepdims=True)
-            # What is illegal in one row of a group is so in all.
+            # What is invalid in one row of a group is so in all.
             own -= np.where(low > -np.inf, low, 0.0)
             slack[:, rows] = own.max(axis=2, initial=0.0) + MARGIN
         return slack
 
     def mask(self, penalty: float) -> NDArray[np.float64]:
-        """Summand of pair scores: [Y + 1, Yp], -penalty where illegal, -inf in the padding."""
-        added = np.where(self.legal, 0.0, -penalty)
+        """Summand of pair scores: [Y + 1, Yp], -penalty where invalid, -inf in the padding."""
+        added = np.where(self.valid, 0.0, -penalty)
         added[:, len(self.ends) :] = -np.inf
         return added
 

@@ -1,0 +1,271 @@
+"""Files of annotation tools: JSON of Prodigy, Doccano, Label Studio and spaCy, and brat's .ann.
+
+JSON is a value in each line (.jsonl) or a list of them (.json). Which tool wrote a value shows in
+its keys; where its spans are does too, see `_marks_of`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from spacy.training.converters.json_to_docs import json_to_docs
+
+from ..cli.files import read_lines
+from ..errors import Errors, SparseCRFError
+from ..pipeline.seen import LANG
+from .records import Mark, Record, RecordSource
+
+_TEXTS = ("text", "data", "content", "sentence")
+_SPANS = ("spans", "entities", "labels", "label", "ner")
+_STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
+_LABELS = ("label", "labels", "tag", "type")
+_REJECTED = ("reject", "ignore")
+_KNOWN = "text with spans of Prodigy, Doccano, Label Studio or spaCy"
+
+
+class _EntryError(ValueError):
+    """A value that is not a record, with the reason."""
+
+
+def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
+    """Read a file of JSON; in_lines: whether each line is a value.
+
+    lang: of Docs of spaCy's own format.
+    RAISES: SparseCRFError, when read, that names the line or the number of a value that is none.
+    """
+    source = RecordSource(path)
+    source.entries = _JsonReader(source, lang).entries(in_lines)
+    return source
+
+
+class _JsonReader:
+    def __init__(self, source: RecordSource, lang: str) -> None:
+        self._source, self._lang = source, lang
+        self._has_spans = False
+
+    def entries(self, in_lines: bool) -> Iterator[Any]:
+        """Yield Records, and Docs of spaCy's own format."""
+        n = 0
+        for place, value in self._values(in_lines):
+            n += 1
+            try:
+                if isinstance(value, Mapping) and "paragraphs" in value:
+                    yield from self._docs(value)
+                elif record := self._record(place, value):
+                    yield record
+            except _EntryError as error:
+                raise self._error(place, error) from error
+        if n and not self._has_spans:
+            raise SparseCRFError(
+                Errors.SC625.format(path=self._source.path, keys=", ".join(_SPANS))
+            )
+
+    def _values(self, in_lines: bool) -> Iterator[tuple[str, Any]]:
+        lines = read_lines(self._source.path)
+        if in_lines:
+            for number, line in lines:
+                if line.strip():
+                    yield f"line {number}", self._parsed(f"line {number}", line)
+            return
+        found = self._parsed("the file", "\n".join(line for _, line in lines))
+        if isinstance(found, Mapping):
+            inner = next(
+                (found[k] for k in ("annotations", "examples") if _is_list(found, k)), None
+            )
+            found = [found] if inner is None or "text" in found or "data" in found else inner
+        if not isinstance(found, list):
+            raise self._error("the file", _EntryError("it is not a list of records"))
+        yield from ((f"record {i}", value) for i, value in enumerate(found, start=1))
+
+    def _parsed(self, place: str, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self._error(place, error) from error
+
+    def _docs(self, value: Mapping[str, Any]) -> Iterator[Any]:
+        """The Docs of a value in spaCy's training format of version 2."""
+        try:
+            read: Any = json_to_docs
+            found = list(read(json.dumps([value])))
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise _EntryError(f"spaCy cannot read its paragraphs ({error!r})") from error
+        self._has_spans = True
+        for doc in found:
+            doc.user_data[LANG] = self._lang
+            yield doc
+
+    def _record(self, place: str, value: Any) -> Record | None:
+        if isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[1], Mapping):
+            value = {"text": value[0], **value[1]}
+        if value is None:  # What an annotator of spaCy's format has skipped.
+            self._skip("records without annotation")
+            return None
+        if not isinstance(value, Mapping):
+            raise _EntryError(f"it is {str(value)[:60]!r}, and not {_KNOWN}")
+        if value.get("answer") in _REJECTED:
+            self._skip("records whose answer is reject or ignore")
+            return None
+        if isinstance(value.get("data"), Mapping) and _is_list(value, "annotations"):
+            return self._label_studio(place, value)
+        text = _text_of(value)
+        if value.get("relations"):
+            self._source.left_out["relations"] += len(value["relations"])
+        tokens = [_ends_of(token) for token in value["tokens"]] if value.get("tokens") else None
+        document = str(value.get("document", value.get("doc_id", "")))
+        return Record(place, text, self._marks_of(value), tokens, document)
+
+    def _label_studio(self, place: str, value: Mapping[str, Any]) -> Record | None:
+        """A task of Label Studio, with the first of its annotations that was not cancelled."""
+        done = [each for each in value["annotations"] if not each.get("was_cancelled")]
+        if not done:
+            self._skip("tasks that were cancelled or not annotated")
+            return None
+        if len(done) > 1:
+            self._source.left_out["further annotations of a task (the first is read)"] += 1
+        texts = [each for each in value["data"].values() if isinstance(each, str)]
+        text = value["data"].get("text", texts[0] if texts else None)
+        self._has_spans = True
+        results = [each for each in done[0].get("result", ()) if isinstance(each, Mapping)]
+        of_spans = [each["value"] for each in results if "start" in each.get("value", ())]
+        if n_others := len(results) - len(of_spans):
+            self._source.left_out["results that are not spans"] += n_others
+        return Record(place, _checked_text(text), [_mark(each) for each in of_spans])
+
+    def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
+        """The marks of a value: the list under a usual key, else a list of objects with labels."""
+        key = next((key for key in _SPANS if key in value), None)
+        if key is None:
+            key = next((k for k, own in value.items() if _has_labels(own)), None)
+        if key is None:
+            return []
+        self._has_spans = True
+        found = value[key]
+        if found is None:
+            return []
+        if not isinstance(found, list):
+            raise _EntryError(f"{key!r} is {str(found)[:60]!r}, and not a list of spans")
+        return [_mark(each) for each in found]
+
+    def _skip(self, what: str) -> None:
+        """Count a record that is left out."""
+        self._has_spans = True
+        self._source.left_out[what] += 1
+
+    def _error(self, place: str, reason: Exception) -> SparseCRFError:
+        values = {"path": self._source.path, "place": place, "reason": reason}
+        return SparseCRFError(Errors.SC624.format(**values))
+
+
+def _is_list(value: Mapping[str, Any], key: str) -> bool:
+    return isinstance(value.get(key), list)
+
+
+def _has_labels(found: Any) -> bool:
+    """Whether a value is a list of spans as Label Studio's short export has them."""
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(
+            isinstance(each, Mapping) and "start" in each and "labels" in each for each in found
+        )
+    )
+
+
+def _text_of(value: Mapping[str, Any]) -> str:
+    key = next((key for key in _TEXTS if key in value), None)
+    if key is None:
+        raise _EntryError(f"it has no text; its keys are {', '.join(map(str, value))[:200]}")
+    return _checked_text(value[key])
+
+
+def _checked_text(text: Any) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise _EntryError(f"its text is {text!r}")
+    try:
+        text.encode("utf8")
+    except UnicodeEncodeError as error:
+        raise _EntryError(f"its text is not Unicode ({error.reason})") from error
+    return text
+
+
+def _first_of(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((value[key] for key in keys if key in value), None)
+
+
+def _ends_of(value: Any) -> tuple[int, int]:
+    """The offsets of a span or a token."""
+    ends: Sequence[Any] = ()
+    if isinstance(value, Mapping):
+        ends = [_first_of(value, _STARTS), _first_of(value, _ENDS)]
+    elif isinstance(value, (list, tuple)) and len(value) >= 2:
+        ends = value[:2]
+    if len(ends) != 2 or not all(
+        isinstance(end, int) and not isinstance(end, bool) for end in ends
+    ):
+        raise _EntryError(f"{str(value)[:60]!r} has no offsets of a first and a last character")
+    return ends[0], ends[1]
+
+
+def _mark(value: Any) -> Mark:
+    """A span: [start, end, label], or an object with these under usual keys."""
+    start, end = _ends_of(value)
+    text = None
+    if isinstance(value, Mapping):
+        label = _first_of(value, _LABELS)
+        label = label[0] if isinstance(label, list) and label else label
+        text = value.get("text")
+    else:
+        label = value[2] if len(value) > 2 else None
+    if not isinstance(label, str) or not label.strip():
+        raise _EntryError(f"span {start}:{end} has the label {label!r}")
+    return Mark(start, end, label.strip(), text if isinstance(text, str) else None)
+
+
+def read_brat(path: Path) -> RecordSource:
+    """Read text-bound annotation of brat: a file .ann with its .txt, or a directory of them.
+
+    A text is a document. Of annotation other than continuous spans, `left_out` has the numbers.
+    RAISES: SparseCRFError, when read, for a line that is no annotation, and without a text.
+    """
+    source = RecordSource(path)
+    files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+    source.entries = (_brat_record(source, file) for file in files)
+    return source
+
+
+def _brat_record(source: RecordSource, path: Path) -> Record:
+    written = path.with_suffix(".txt")
+    if not written.is_file():
+        raise SparseCRFError(Errors.SC626.format(path=path, text=written))
+    # brat counts an end of line as one character, as here.
+    text = "\n".join(line for _, line in read_lines(written))
+    marks = []
+    for number, line in read_lines(path):
+        if not line.startswith("T"):
+            if line.strip():
+                source.left_out["annotations that are not spans"] += 1
+            continue
+        try:
+            _, head, covered = line.split("\t")
+            label, ends = head.split(" ", 1)
+            first, last = ends.split(" ") if ";" not in ends else ("", "")
+            if not first:
+                source.left_out["discontinuous spans"] += 1
+                continue
+            marks.append(Mark(int(first), int(last), label, covered))
+        except ValueError as error:
+            place = f"line {number}"
+            reason = f"{line[:60]!r} is not T1<tab>LABEL START END<tab>TEXT"
+            message = Errors.SC624.format(path=path, place=place, reason=reason)
+            raise SparseCRFError(message) from error
+    return Record(str(path.name), _checked_brat(path, text), marks, document=path.stem)
+
+
+def _checked_brat(path: Path, text: str) -> str:
+    try:
+        return _checked_text(text)
+    except _EntryError as error:
+        message = Errors.SC624.format(path=path, place="its .txt file", reason=error)
+        raise SparseCRFError(message) from error

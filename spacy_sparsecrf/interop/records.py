@@ -1,0 +1,181 @@
+"""Texts with character spans -> Docs: what files of annotation tools have in common."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+
+from ..errors import Errors, SparseCRFError
+from ..pipeline.seen import LANG
+
+DOCUMENT = "document"
+"""The key of `doc.user_data` with the document that a Doc is a part of."""
+
+
+class Alignment(str, Enum):
+    """How spans that do not end at the ends of tokens become spans of tokens."""
+
+    strict = "strict"
+    contract = "contract"
+    expand = "expand"
+
+
+class Mark(NamedTuple):
+    """A span of characters start:end with a label. text: what the file says it covers, or None."""
+
+    start: int
+    end: int
+    label: str
+    text: str | None = None
+
+
+class Record(NamedTuple):
+    """A text with marks.
+
+    place: where it is in the file, for messages; tokens: character offsets (start, end) of the
+    file's own tokens, or None; document: the document that it is a part of, or "".
+    """
+
+    place: str
+    text: str
+    marks: Sequence[Mark]
+    tokens: Sequence[tuple[int, int]] | None = None
+    document: str = ""
+
+
+@dataclass
+class RecordSource:
+    """A file of records, read.
+
+    path: for messages; entries: Records, or Docs where the file has tokens and their annotation;
+    left_out: how many there are of what cannot be read, by its description.
+    """
+
+    path: Path
+    entries: Iterator[Record | Doc] = field(default_factory=lambda: iter(()))
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def record_docs(
+    source: RecordSource, nlp: Language, alignment: Alignment, key: str = ""
+) -> Iterator[Doc]:
+    """Make Docs of the records of a file, each of its own record.
+
+    nlp: whose tokenizer cuts texts without tokens; alignment: of spans that do not fit tokens,
+    which are counted in `source.left_out`; key: of `doc.spans`, for marks of any kind; default:
+    marks are entities, and of those that overlap the longest stays.
+    RAISES: SparseCRFError that names the place of a mark that cannot be, and if there is no text.
+    """
+    is_empty = True
+    for entry in source.entries:
+        is_empty = False
+        yield entry if isinstance(entry, Doc) else _RecordDoc(source, nlp, alignment, key).of(entry)
+    if is_empty:
+        raise SparseCRFError(Errors.SC612.format(path=source.path))
+
+
+@dataclass(frozen=True)
+class _RecordDoc:
+    """Makes the Doc of a record; see `record_docs`."""
+
+    source: RecordSource
+    nlp: Language
+    alignment: Alignment
+    key: str
+
+    def of(self, record: Record) -> Doc:
+        """Make the Doc."""
+        doc = self._tokenized(record)
+        doc.user_data[LANG] = self.nlp.lang
+        if record.document:
+            doc.user_data[DOCUMENT] = record.document
+        spans = [span for mark in record.marks if (span := self._span(doc, record, mark))]
+        if self.key:
+            doc.spans[self.key] = sorted(set(spans), key=lambda span: (span.start, span.end))
+            return doc
+        kept = filter_spans(spans)
+        n_lost = len({(s.start, s.end, s.label) for s in spans}) - len(kept)
+        if n_lost:
+            self.source.left_out["spans that overlap longer ones (--spans KEY keeps all)"] += n_lost
+        doc.set_ents(kept)
+        return doc
+
+    def _tokenized(self, record: Record) -> Doc:
+        if record.tokens is None:
+            return self.nlp.make_doc(record.text)
+        words: list[str] = []
+        spaces: list[bool] = []
+        text, end = record.text, 0
+        for first, last in record.tokens:
+            gap = text[end:first]
+            if not 0 <= end <= first < last <= len(text) or gap.strip():
+                raise self._error(record, f"token {first}:{last}", "is not behind the last one")
+            if words and gap.startswith(" "):
+                spaces[-1], gap = True, gap[1:]
+            # White space that spaCy's tokens cannot have behind them is a token of its own.
+            for word in (gap, text[first:last]) if gap else (text[first:last],):
+                words.append(word)
+                spaces.append(False)
+            end = last
+        if rest := text[end:]:
+            if rest.strip():
+                raise self._error(record, f"text behind {end}", "has no tokens")
+            if words:
+                spaces[-1] = rest.startswith(" ")
+        return Doc(self.nlp.vocab, words=words, spaces=spaces)
+
+    def _span(self, doc: Doc, record: Record, mark: Mark) -> Span | None:
+        """The span of tokens of a mark, without white space at its ends; or None."""
+        start, end, label, _ = mark
+        text = record.text[start:end] if 0 <= start <= end else ""
+        if end > len(record.text) or not text.strip():
+            reason = f"is not a part of the text of {len(record.text)} characters"
+            raise self._error(record, f"{label} {start}:{end}", reason)
+        if mark.text is not None and mark.text.split() != text.split():
+            reason = (
+                f"is {text!r} in the text, not {mark.text!r}: offsets must count Unicode "
+                "characters, not bytes or UTF-16 units"
+            )
+            raise self._error(record, f"{label} {start}:{end}", reason)
+        start += len(text) - len(text.lstrip())
+        end = start + len(text.strip())
+        span = doc.char_span(start, end, label=label, alignment_mode="strict")
+        if span is not None:
+            return span
+        span = doc.char_span(start, end, label=label, alignment_mode=self.alignment.value)
+        done = {"expand": "expanded to whole tokens", "contract": "contracted to whole tokens"}
+        what = "left out" if span is None else done[self.alignment.value]
+        self.source.left_out[f"spans that do not fit the tokens ({what})"] += 1
+        return span
+
+    def _error(self, record: Record, value: str, reason: str) -> SparseCRFError:
+        where = {"path": self.source.path, "place": record.place, "value": value}
+        return SparseCRFError(Errors.SC623.format(**where, reason=reason))
+
+
+def split(docs: Sequence[Doc], share: float, seed: int) -> tuple[list[Doc], list[Doc]]:
+    """Split Docs at random into two parts, each in its order, and no document into both.
+
+    share: of Docs in the second part, about. RAISES: SparseCRFError if a part would be empty.
+    """
+    groups: dict[object, list[int]] = {}
+    for i, doc in enumerate(docs):
+        groups.setdefault(doc.user_data.get(DOCUMENT, i), []).append(i)
+    order = list(groups.values())
+    random.Random(seed).shuffle(order)
+    chosen: set[int] = set()
+    while order and len(chosen) < max(1.0, share * len(docs)):
+        chosen.update(order.pop())
+    if not order:
+        raise SparseCRFError(Errors.SC627.format(share=share, n=len(docs), documents=len(groups)))
+    parts: tuple[list[Doc], list[Doc]] = [], []
+    for i, doc in enumerate(docs):
+        parts[i in chosen].append(doc)
+    return parts

@@ -1,0 +1,182 @@
+"""Tables of tokens: CSV with a column that numbers sentences, and Parquet with lists of tokens."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from ..cli.files import BOM
+from ..errors import Errors, SparseCRFError
+from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns
+from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
+
+# Names of columns, in lower case and without blanks, _ and #.
+_SENTENCES = frozenset(
+    ["sentence", "sentenceid", "sentid", "sentenceidx", "sentenceno", "sentencenumber"]
+)
+_WORDS = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
+# Columns of data sets of Hugging Face, and attributes.
+_OF_NAMES = {"pos": "tag", "postag": "tag", "xpos": "tag", "upos": "pos", "lemma": "lemma"}
+_OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
+
+
+def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
+    """Read CSV: a token in each row, with a header, and a column that numbers the sentences.
+
+    The number may stand in the first row of a sentence only. A file that is not UTF-8 is read as
+    Latin-1, which a note says. columns: what the columns are, _ for that of sentences; by default
+    they are guessed, see `guess_columns`.
+    RAISES: SparseCRFError without such columns, and for a row with another number of them.
+    """
+    notes: tuple[str, ...] = ()
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf8")
+    except UnicodeDecodeError as error:
+        text = data.decode("latin1")
+        notes = (f"{path} is not UTF-8 (byte {error.start}); it is read as Latin-1",)
+    lines = text.removeprefix(BOM).splitlines(keepends=True)
+    separator = max(",;\t", key=lambda each: lines[0].count(each)) if lines else ","
+    rows = csv.reader(lines, delimiter=separator)
+    names = [_plain(name) for name in next(rows, [])]
+    number = next((i for i, name in enumerate(names) if name in _SENTENCES), None)
+    word = next((i for i, name in enumerate(names) if name in _WORDS), -1)
+    if number is None or (word < 0 and not columns):
+        found = ", ".join(names)
+        raise SparseCRFError(Errors.SC628.format(path=path, columns=found))
+    if columns and len(columns) != len(names):
+        raise wrong_width(path, Row(1, names), len(columns), "as --columns says", "one comma each")
+    found_rows = _sentences(path, rows, len(names), number)
+    if columns:
+        return Source(path, tuple(columns), found_rows, has_marks=False, notes=notes)
+    head = [*islice(found_rows, N_GUESSED)]
+    if not head:
+        return Source(path, (), iter(()))
+    others = [i for i in range(len(names)) if i not in (number, word)]
+    order = [word, *others]
+    by_values = guess_columns([row.values[i] for i in order] for rows in head for row in rows)
+    taken = [IGNORED] * len(names)
+    for i, name in zip(order, by_values, strict=True):
+        taken[i] = name if name != IGNORED else _OF_NAMES.get(names[i], IGNORED)
+    return Source(path, tuple(taken), chain(head, found_rows), has_marks=False, notes=notes)
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _sentences(
+    path: Path, rows: Iterator[list[str]], width: int, number: int
+) -> Iterator[Sentence]:
+    """Cut rows into sentences where the number changes; an empty one continues a sentence."""
+    found: Sentence = []
+    last = ""
+    reader: Any = rows
+    for values in rows:
+        if not any(value.strip() for value in values):
+            continue
+        row = Row(reader.line_num, [value.strip() or UNSET for value in values])
+        if len(values) != width:
+            raise wrong_width(path, row, width, "as in the header", "one comma each")
+        own = values[number].strip()
+        if found and own and own != last:
+            yield found
+            found = []
+        last = own or last
+        found.append(row)
+    if found:
+        yield found
+
+
+def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
+    """Read Parquet whose rows are sentences: lists of tokens and of their labels.
+
+    Labels may be the numbers of classes, whose names the file has where the package datasets wrote
+    it. columns: names of attributes or _ for the columns that are lists; by default those that data
+    sets have, such as tokens and ner_tags, and else they are guessed by their values.
+    RAISES: SparseCRFError without pyarrow, without lists of tokens, and for numbers without names.
+    """
+    try:
+        from pyarrow import ArrowInvalid
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise SparseCRFError(
+            Errors.SC817.format(what=f"Reading {path}", package="pyarrow", extra="parquet")
+        ) from error
+    try:
+        file = ParquetFile(path)
+    except ArrowInvalid as error:
+        values = {"path": path, "place": "the file", "reason": error}
+        raise SparseCRFError(Errors.SC624.format(**values)) from error
+    schema = file.schema_arrow
+    lists = [name for name in schema.names if str(schema.field(name).type).startswith("list")]
+    classes = _classes((schema.metadata or {}).get(b"huggingface", b"{}"))
+    word = next((name for name in lists if _plain(name) in _WORDS), None)
+    if word is None:
+        found = ", ".join(schema.names)
+        raise SparseCRFError(Errors.SC628.format(path=path, columns=found))
+    lists.remove(word)
+    lists.insert(0, word)
+    named = [_namer(path, name, schema.field(name).type, classes) for name in lists]
+    found_rows = _parquet_rows(file, lists, named)
+    if columns:
+        if len(columns) != len(lists):
+            why = f"as --columns says, the lists being {', '.join(lists)}"
+            raise wrong_width(path, Row(1, lists), len(columns), why, "a list each")
+        return Source(path, tuple(columns), found_rows, has_marks=False)
+    head = [*islice(found_rows, N_GUESSED)]
+    if not head:
+        return Source(path, (), iter(()))
+    guessed = guess_columns(row.values for rows in head for row in rows)
+    taken = [WORDS, *(_OF_LISTS.get(name, IGNORED) for name in lists[1:])]
+    if taken.count(IGNORED) == len(taken) - 1:
+        taken = [*guessed]
+    return Source(path, tuple(taken), chain(head, found_rows), has_marks=False)
+
+
+def _parquet_rows(
+    file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
+) -> Iterator[Sentence]:
+    number = 0
+    for batch in file.iter_batches(columns=lists):
+        for row in batch.to_pylist():
+            number += 1
+            tokens = zip(*(row[name] or () for name in lists), strict=True)
+            found = [
+                Row(number, [name(value) for name, value in zip(named, values, strict=True)])
+                for values in tokens
+            ]
+            if found:
+                yield found
+
+
+def _classes(metadata: bytes) -> dict[str, list[str]]:
+    """Names of the classes of columns, as the package datasets writes them."""
+    try:
+        features = json.loads(metadata).get("info", {}).get("features", {})
+    except (ValueError, AttributeError):
+        return {}
+    found = {}
+    for column, feature in features.items():
+        while isinstance(feature, (Mapping, list)):
+            if isinstance(feature, Mapping) and "names" in feature:
+                found[column] = [str(name) for name in feature["names"]]
+                break
+            inner = feature if isinstance(feature, list) else [feature.get("feature")]
+            feature = inner[0] if inner else None
+    return found
+
+
+def _namer(
+    path: Path, column: str, kind: Any, classes: Mapping[str, list[str]]
+) -> Callable[[Any], str]:
+    """The function that gives the text of a value of a column."""
+    if "int" not in str(kind):
+        return lambda value: UNSET if value is None or not str(value).strip() else str(value)
+    names = classes.get(column)
+    if names is None:
+        raise SparseCRFError(Errors.SC635.format(path=path, column=column))
+    # -100 is what libraries mask labels by.
+    return lambda value: names[value] if value is not None and value >= 0 else UNSET

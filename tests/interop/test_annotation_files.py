@@ -1,0 +1,310 @@
+"""Files of annotation tools and tables: each kind of file gives the same Docs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_sparsecrf.cli.files import unpack
+
+from ..cli.commands import run
+
+TEXTS = ("Ann Lee flew to New York.", "Nobody 🙂 saw Bo.")
+SPANS = ([(0, 7, "PER"), (16, 24, "LOC")], [(13, 15, "PER")])
+FOUND = [[("Ann Lee", "PER"), ("New York", "LOC")], [("Bo", "PER")]]
+ROWS = [
+    [("Ann", "B-PER"), ("Lee", "I-PER"), ("flew", "O"), ("to", "O"), ("New", "B-LOC")],
+    [("Nobody", "O"), ("🙂", "O"), ("saw", "O"), ("Bo", "B-PER")],
+]
+
+
+def lines(make: Callable[[str, list[tuple[int, int, str]]], Any]) -> str:
+    return "\n".join(json.dumps(make(*each)) for each in zip(TEXTS, SPANS, strict=True)) + "\n\n"
+
+
+def listed(make: Callable[[str, list[tuple[int, int, str]]], Any]) -> str:
+    return json.dumps([make(*each) for each in zip(TEXTS, SPANS, strict=True)], indent=1)
+
+
+def keyed(text: str, spans: list[tuple[int, int, str]], **names: str) -> list[dict[str, Any]]:
+    key = {"start": "start", "end": "end", "label": "label"} | names
+    found = [{key["start"]: a, key["end"]: b, key["label"]: label} for a, b, label in spans]
+    return [each | {"text": text[a:b]} for each, (a, b, _) in zip(found, spans, strict=True)]
+
+
+def prodigy(text, spans):
+    words, end, tokens = text.replace(".", " .").split(), 0, []
+    for word in words:
+        start = text.index(word, end)
+        end = start + len(word)
+        tokens.append({"text": word, "start": start, "end": end})
+    return {"text": text, "spans": keyed(text, spans), "tokens": tokens, "answer": "accept"}
+
+
+def label_studio(text, spans):
+    results = [
+        {"type": "labels", "value": each | {"labels": [each["label"]]}}
+        for each in keyed(text, spans)
+    ]
+    choice = {"type": "choices", "value": {"choices": ["x"]}}
+    dropped = {"was_cancelled": True, "result": []}
+    return {"data": {"text": text}, "annotations": [dropped, {"result": [*results, choice]}]}
+
+
+def min_studio(text, spans):
+    found = [each | {"labels": [each.pop("label")]} for each in keyed(text, spans)]
+    return {"id": 7, "entity_tags": found, "text": text}
+
+
+def doccano_entities(text, spans):
+    found = keyed(text, spans, start="start_offset", end="end_offset")
+    return {"id": 1, "text": text, "entities": found, "relations": [{"type": "x"}]}
+
+
+def version_2(text, spans):
+    return [text, {"entities": spans}]
+
+
+def trained(text, spans):
+    tokens = [
+        {"id": i, "orth": w, "ner": n, "space": " "} for i, (w, n) in enumerate([("Bo", "U-PER")])
+    ]
+    return {"id": 0, "paragraphs": [{"raw": "Bo ", "sentences": [{"tokens": tokens}]}]}
+
+
+FILES = {
+    "a.jsonl": lines(prodigy),
+    "b.jsonl": lines(lambda text, spans: {"id": 1, "text": text, "label": spans}),
+    "c.jsonl": lines(lambda text, spans: {"data": text, "labels": spans}),
+    "d.jsonl": lines(doccano_entities),
+    "e.jsonl": lines(version_2),
+    "f.json": listed(label_studio),
+    "g.json": listed(min_studio),
+    "h.json": listed(version_2),
+    "i.json": json.dumps(
+        {"classes": ["PER"], "annotations": [None, *json.loads(listed(version_2))]}
+    ),
+}
+
+
+def converted(path: Path, *options: str) -> tuple[list[Doc], str]:
+    """Docs of a file, with the language en, and what the command says."""
+    target = path.parent / "out.spacy"
+    done = run("convert", path, target, "--lang", "en", *options)
+    return [*unpack(target, Vocab())], " ".join((done.stdout + done.stderr).split())
+
+
+def entities(docs: list[Doc]) -> list[list[tuple[str, str]]]:
+    return [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_json_of_every_tool_gives_the_same_entities(tmp_path: Path, name: str):
+    (tmp_path / name).write_text(FILES[name], encoding="utf8")
+    docs, said = converted(tmp_path / name)
+    assert entities(docs) == FOUND and [doc.text for doc in docs] == [*TEXTS]
+    for count in ({"d": "2 relations", "f": "2 results that are not spans"}.get(name[0]),):
+        assert count is None or count in said
+
+
+def test_json_of_spacy_has_its_tokens_and_annotation(tmp_path: Path):
+    (tmp_path / "a.json").write_text(json.dumps([trained("", [])]))
+    assert entities(converted(tmp_path / "a.json")[0]) == [[("Bo", "PER")]]
+
+
+def test_answers_that_were_rejected_are_counted(tmp_path: Path):
+    rejected = prodigy(TEXTS[0], SPANS[0]) | {"answer": "reject"}
+    (tmp_path / "a.jsonl").write_text(lines(prodigy) + json.dumps(rejected), encoding="utf8")
+    docs, said = converted(tmp_path / "a.jsonl")
+    assert len(docs) == 2 and "1 records whose answer is reject or ignore" in said
+
+
+def test_brat(tmp_path: Path):
+    (tmp_path / "one.txt").write_text(f"{TEXTS[0]}\n{TEXTS[1]}", encoding="utf8")
+    (tmp_path / "one.ann").write_text(
+        "T1\tPER 0 7\tAnn Lee\nT2\tLOC 16 24\tNew York\nT3\tPER 39 41\tBo\n"
+        "T4\tPER 0 3;8 12\tAnn flew\nR1\tlives Arg1:T1 Arg2:T2\n"
+    )
+    for path in (tmp_path, tmp_path / "one.ann"):
+        docs, said = converted(path)
+        assert entities(docs) == [FOUND[0] + FOUND[1]]
+        assert docs[0].user_data["document"] == "one"
+        assert "1 discontinuous spans" in said and "1 annotations that are not spans" in said
+
+
+@pytest.mark.parametrize("every_row", [False, True])
+@pytest.mark.parametrize("encoding", ["utf8", "latin1"])
+def test_csv_with_a_column_of_sentences(tmp_path: Path, every_row: bool, encoding: str):
+    word = "José" if encoding == "latin1" else "🙂"
+    text = "Sentence #,Word,POS,Tag\n"
+    for i, rows in enumerate(ROWS):
+        for j, (token, label) in enumerate(rows):
+            number = f"Sentence: {i}" if every_row or j == 0 else ""
+            text += f"{number},{token.replace('🙂', word)},NN,{label}\n"
+    (tmp_path / "a.csv").write_text(text, encoding=encoding)
+    docs, said = converted(tmp_path / "a.csv")
+    assert entities(docs) == [[("Ann Lee", "PER"), ("New", "LOC")], FOUND[1]]
+    assert docs[1][1].text == word and docs[0][0].tag_ == "NN"
+    assert ("read as Latin-1" in said) == (encoding == "latin1")
+
+
+@pytest.mark.parametrize("are_numbers", [False, True])
+def test_parquet(tmp_path: Path, are_numbers: bool):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    names = ["O", "B-PER", "I-PER", "B-LOC"]
+    labels: Any = [[label for _, label in rows] for rows in ROWS]
+    metadata = {}
+    if are_numbers:
+        labels = [[names.index(label) for label in own] for own in labels]
+        feature = {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"}
+        metadata = {"huggingface": json.dumps({"info": {"features": {"ner_tags": feature}}})}
+    words = [[word for word, _ in rows] for rows in ROWS]
+    table = pa.table({"id": ["0", "1"], "tokens": words, "ner_tags": labels})
+    parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "a.parquet")
+    docs, _ = converted(tmp_path / "a.parquet")
+    assert entities(docs) == [[("Ann Lee", "PER"), ("New", "LOC")], FOUND[1]]
+    if are_numbers:
+        parquet.write_table(table.replace_schema_metadata({}), tmp_path / "b.parquet")
+        refused(tmp_path / "b.parquet", "SC635")
+
+
+@pytest.mark.parametrize(
+    ("alignment", "found", "said"),
+    [
+        ("strict", [], "2 spans that do not fit the tokens (left out)"),
+        ("contract", ["flew"], "1 spans that do not fit the tokens (left out)"),
+        ("expand", ["Ann", "flew to"], "2 spans that do not fit the tokens (expanded"),
+    ],
+)
+def test_spans_that_do_not_fit_tokens(tmp_path: Path, alignment: str, found: list, said: str):
+    spans = [[1, 2, "A"], [7, 14, "B"]]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": TEXTS[0], "spans": spans}))
+    docs, output = converted(tmp_path / "a.jsonl", "--alignment", alignment)
+    assert [text for text, _ in entities(docs)[0]] == found and said in output
+
+
+def test_spans_that_overlap(tmp_path: Path):
+    spans = [[0, 7, "A"], [4, 7, "B"]]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": TEXTS[0], "spans": spans}))
+    docs, said = converted(tmp_path / "a.jsonl")
+    assert entities(docs) == [[("Ann Lee", "A")]] and "1 spans that overlap longer ones" in said
+    docs, _ = converted(tmp_path / "a.jsonl", "--spans", "sc")
+    assert [span.label_ for span in docs[0].spans["sc"]] == ["A", "B"]
+
+
+def refused(path: Path, code: str, *options: str) -> None:
+    done = run("convert", path, path.parent / "refused.spacy", *options, code=1)
+    assert code in done.stderr
+    assert not (path.parent / "refused.spacy").exists()
+
+
+def one(**values: Any) -> str:
+    return json.dumps({"text": "Ann Lee"} | values)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (one(spans=[[0, 9, "A"]]), "SC623] "),
+        (one(spans=[[3, 4, "A"]]), "SC623] "),
+        (one(spans=[{"start": 0, "end": 3, "label": "A", "text": "Lee"}]), "not 'Lee'"),
+        (one(spans=[[0, 3, "A"]], tokens=[[0, 3]]), "text behind 3"),
+        (one(spans=[[-3, 3, "A"]]), "SC623] "),
+        (one(spans=[[0.0, 3, "A"]]), "SC624] "),
+        (one(spans=[[0, 3]]), "has the label None"),
+        (one(spans=[[0, 3, ""]]), "has the label ''"),
+        (one(label=["positive"]), "'positive' has no offsets"),
+        (one(label="positive"), "and not a list of spans"),
+        (one(), "SC625"),
+        (json.dumps({"words": []}), "its keys are words"),
+        (one(text=""), "its text is ''"),
+        (one(text=3), "its text is 3"),
+        ('{"text": "\\ud800", "spans": []}', "is not Unicode"),
+        ("nonsense", "line 1, cannot be read"),
+        ("[" * 100_000, "line 1, cannot be read"),
+        ("3", "and not text with spans"),
+        ("", "SC612"),
+    ],
+)
+def test_bad_json_is_refused_with_its_place(tmp_path: Path, text: str, code: str):
+    (tmp_path / "a.jsonl").write_text(text)
+    refused(tmp_path / "a.jsonl", code)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("a.json", "{}", "it has no text"),
+        ("a.json", '"x"', "not a list of records"),
+        ("a.json", json.dumps([{"paragraphs": 3}]), "spaCy cannot read its paragraphs"),
+        ("a.csv", "word,tag\na,b\n", "SC628"),
+        ("a.csv", "sentence,word,tag\n1,a\n", "SC611"),
+        ("a.csv", "sentence,word,tag\n", "SC612"),
+        ("a.ann", "T1\tPER 0 2\tBo\n", "SC626"),
+        ("a.txt", "This is text.\nThis is another line of it.\n", "SC636"),
+        ("a.txt", "\n".join(f"word{i} value{i}" for i in range(12)), "SC637"),
+        ("a.txt", "The/DT dog/NN\n" * 5 + "runs fast/RB\n", "SC638"),
+    ],
+)
+def test_other_bad_files_are_refused(tmp_path: Path, name: str, text: str, code: str):
+    (tmp_path / name).write_text(text)
+    refused(tmp_path / name, code)
+
+
+def test_labels_that_differ_in_each_line_can_be_forced(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("\n".join(f"word{i} value{i}" for i in range(12)))
+    docs, _ = converted(tmp_path / "a.txt", "--columns", "orth,tag")
+    assert docs[0][11].tag_ == "value11"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("The/DT dog/NN\n1/2/CD runs/VB\n", "Words have tags behind a slash"),
+        ("1 The DT\n2 dog NN\n\n1 1/2 CD\n2 runs VB\n", "Column 1 numbers the tokens"),
+        ("0.\tThe\tDT\n1.\tdog\tNN\n\n0.\t1/2\tCD\n1.\truns\tVB\n", "Column 1 numbers the tokens"),
+    ],
+)
+def test_text_with_slashes_and_numbered_tokens(tmp_path: Path, text: str, said: str):
+    (tmp_path / "a.txt").write_text(text)
+    docs, output = converted(tmp_path / "a.txt")
+    found = [[(token.text, token.tag_) for token in doc] for doc in docs]
+    assert found == [[("The", "DT"), ("dog", "NN")], [("1/2", "CD"), ("runs", "VB")]]
+    assert said in output
+
+
+def test_a_share_of_the_documents_is_for_development(tmp_path: Path):
+    text = "".join(f"-DOCSTART- O\n\nx{i} B-A\n\ny{i} O\n\n" for i in range(10))
+    (tmp_path / "a.iob").write_text(text)
+    parts = {}
+    for seed in ("0", "0", "1"):
+        _, said = converted(tmp_path / "a.iob", "--dev", "0.2", "--seed", seed)
+        both = [[*unpack(tmp_path / name, Vocab())] for name in ("out.spacy", "dev.spacy")]
+        documents = [{doc.user_data["document"] for doc in docs} for docs in both]
+        assert len(both[1]) == 4 and not documents[0] & documents[1]
+        assert "16 docs are in" in said and "4 docs are in" in said
+        assert parts.setdefault(seed, documents) == documents
+    assert parts["0"] != parts["1"]
+    (tmp_path / "b.iob").write_text("x B-A\n")
+    refused(tmp_path / "b.iob", "SC627", "--dev", "0.5")
+
+
+def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text(one(text="Ann\nLee ran", spans=[[0, 7, "A"]]))
+    converted(tmp_path / "a.jsonl")
+    source, target = tmp_path / "out.spacy", tmp_path / "a.tsv"
+    assert "--skip-space" in run("convert", source, target, code=1).stderr
+    run("convert", source, target, "--skip-space")
+    assert target.read_text() == "Ann\tB-A\nLee\tI-A\nran\tO\n\n"
+
+
+def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
+    (tmp_path / "a.tsv").write_text("10mg\tB-DOSE\nof\tO\naspirin\tO\n")
+    _, said = converted(tmp_path / "a.tsv")
+    assert "cuts 1 of 3 tokens (33.33%) otherwise than the file: '10mg' (1)" in said
