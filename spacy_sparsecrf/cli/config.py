@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from thinc.api import Config
 from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
@@ -85,5 +86,10 @@ def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: boo
         return text
     from spacy.util import get_lang_class
 
-    get_lang_class(lang)
+    # Chinese, Japanese, Korean, Thai and Vietnamese have tokenizers of their own.
+    tokenizer = Config(
+        {"nlp": {"tokenizer": get_lang_class(lang).default_config["nlp"]["tokenizer"]}}
+    )
+    block = tokenizer.to_str(interpolate=False).removeprefix("[nlp]\n\n") + "\n\n"
+    text = re.sub(r"\[nlp\.tokenizer\]\n(.+\n)+\n", lambda _: block, text, count=1)
     return re.sub(r'^lang = "en"$', f'lang = "{lang}"', text, count=1, flags=re.MULTILINE)
