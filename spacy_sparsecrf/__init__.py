@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .analysis.explanation import DocExplanation, ModelExplanation
     from .errors import SparseCRFError, SparseCRFWarning
     from .model.model import CRFModel
-    from .pipeline.component import SparseCRF, SparseCRFPipe
+    from .pipeline.component import SparseCRFPipe
     from .registry import crf_engines, crf_features, crf_solvers, crf_targets
     from .solvers.base import BatchSolver
     from .targets.base import Target
@@ -24,7 +24,6 @@ __all__ = [
     "CRFModel",
     "DocExplanation",
     "ModelExplanation",
-    "SparseCRF",
     "SparseCRFError",
     "SparseCRFPipe",
     "SparseCRFWarning",
@@ -40,7 +39,6 @@ _HOMES = {
     "CRFModel": "model.model",
     "DocExplanation": "analysis.explanation",
     "ModelExplanation": "analysis.explanation",
-    "SparseCRF": "pipeline.component",
     "SparseCRFError": "errors",
     "SparseCRFPipe": "pipeline.component",
     "SparseCRFWarning": "errors",
@@ -59,7 +57,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Import a name when it is asked for (PEP 562)."""
         if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return old_paths.find_old_name(__name__, name)
         found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
         globals()[name] = found
         return found

@@ -6,6 +6,7 @@ from .analysis.commands.calibrate import calibrate
 from .analysis.commands.error_report import errors
 from .analysis.commands.explain import explain
 from .analysis.commands.path import path
+from .analysis.commands.select import select
 from .analysis.commands.weights import dump, patch
 from .cli.clusters import clusters
 from .cli.config import config
@@ -31,6 +32,7 @@ for command in (
     errors,
     dump,
     patch,
+    select,
     warmup,
 ):
     app.command()(command)

@@ -48,6 +48,13 @@ class _Coded(type):
         return message if code.startswith("_") else f"[{code}] {message}"
 
 
+def _install(extra: str) -> str:
+    return (
+        f"Run `pip install 'spacy-sparsecrf[{extra}]'` or, if you installed a wheel file, "
+        f"`pip install 'FILE.whl[{extra}]'` with its path"
+    )
+
+
 class Errors(metaclass=_Coded):
     """Messages of errors: what failed, with which value, where, and what to do."""
 
@@ -76,8 +83,7 @@ class Errors(metaclass=_Coded):
     )
     SC110 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
-        "expression, which needs the package `regex`. Install it: pip install "
-        "spacy-sparsecrf[regex]."
+        f"expression, which needs the package `regex`. {_install('regex')}."
     )
     SC111 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a malformed "
@@ -167,8 +173,8 @@ class Errors(metaclass=_Coded):
     )
     SC145 = (
         "[components.NAME.features.clusters] {name!r}: language {lang!r} has no table {table!r} of "
-        "lookups. Run pip install spacy-sparsecrf[clusters], which has lexeme_cluster for de, en "
-        "and es, or give the words as a file."
+        f"lookups. {_install('clusters')}, for lexeme_cluster of de, en and es, or give the words "
+        "as a file."
     )
     SC146 = (
         "[components.NAME.features.clusters] {name!r}: the table {table!r} of lookups does not map "
@@ -209,8 +215,7 @@ class Errors(metaclass=_Coded):
         "one of the two."
     )
     SC156 = (
-        "{source} has regular expressions, which need the package `regex`. Install it: pip install "
-        "spacy-sparsecrf[regex]."
+        f"{{source}} has regular expressions, which need the package `regex`. {_install('regex')}."
     )
     SC157 = (
         "[components.NAME.features] columns = {value!r} is not a list of attributes. Name the "
@@ -954,6 +959,14 @@ class Errors(metaclass=_Coded):
         "--label {label!r} is neither a label of the component nor of the data. Choose one of: "
         "{known}."
     )
+    SC648 = (
+        "{path} has no texts that can be read. Name .txt files with one text per line, .jsonl "
+        "files with a `text` per line, or .spacy files; text files may be compressed (.gz)."
+    )
+    SC649 = (
+        "{path}, line {line}, has no text: {found}. Write a JSON object with a string `text`, such "
+        'as {{"text": "..."}}.'
+    )
     SC650 = (
         "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
         "vectors, or both."
@@ -966,8 +979,8 @@ class Errors(metaclass=_Coded):
     SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."
     SC662 = (
         "[components.{name}.{key}] is {found}, which is not of the type of {key}. Write it as a "
-        "block:\n[components.{name}.{key}]\n@crf_{plural} = "
-        '"spacy_sparsecrf.{example}.v1"'
+        "block:\n[components.{name}.{key}]\n@{registry} = "
+        '"{example}"'
     )
     SC663 = (
         "The add-on {name!r} is not registered in this environment: entry points of the package "
@@ -1085,11 +1098,7 @@ class Errors(metaclass=_Coded):
         "{path} is a model of {program}, not of CRFsuite. Import it into a pipeline: python -m "
         "spacy_sparsecrf import."
     )
-    SC817 = (
-        "{what} needs {package}, which is not installed. Run `pip install "
-        "'spacy-sparsecrf[{extra}]'` or, if you installed a wheel file, `pip install "
-        "'FILE.whl[{extra}]'` with its path."
-    )
+    SC817 = f"{{what}} needs {{package}}, which is not installed. {_install('{extra}')}."
 
     # SC9xx: clusters
     SC900 = (

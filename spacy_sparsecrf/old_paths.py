@@ -44,6 +44,7 @@ MODULES = {
 
 # Names that have moved to another module, or have another name, by where they would be.
 NAMES = {
+    "SparseCRF": "pipeline.component.SparseCRFPipe",
     "analysis.explanation.TestWeight": "analysis.explanation.FeatureWeight",
     "analysis.path.Point": "analysis.path.PathPoint",
     "graphs.belief_propagation.Potentials": "graphs.belief_propagation.GraphPotentials",
@@ -57,6 +58,7 @@ NAMES = {
     "interop.docs.unpack": "cli.files.unpack",
     "interop.schemes.Scheme": "interop.schemes.ColumnScheme",
     "interop.sklearn.estimator.Settings": "interop.sklearn.estimator.EstimatorSettings",
+    "pipeline.component.SparseCRF": "pipeline.component.SparseCRFPipe",
     "pipeline.settings.Settings": "pipeline.settings.ComponentSettings",
     **{
         f"solvers.{name.lower()}.{name}": f"solvers.{name.lower()}.{name.lower()}.{name}"
@@ -73,20 +75,24 @@ def serve_old_names(module: str, new: str = "") -> None:
 
     new: the module whose names they all are; "" where the module itself has the others.
     """
-    home = new or module.removeprefix(f"{PACKAGE}.")
-
-    def find(name: str) -> Any:
-        found = NAMES.get(f"{home}.{name}", new and f"{home}.{name}")
-        if not found or name.startswith("__"):
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        owner, _, new_name = found.rpartition(".")
-        value = getattr(import_module(f"{PACKAGE}.{owner}"), new_name)
-        message = f"{module}.{name} is deprecated: import {PACKAGE}.{found} instead"
-        warn(message, DeprecationWarning, stacklevel=2)
-        return value
-
     # Not by a statement: a type checker that saw it would take any name for one that is here.
-    vars(sys.modules[module])["__getattr__"] = find
+    vars(sys.modules[module])["__getattr__"] = lambda name: find_old_name(module, name, new)
+
+
+def find_old_name(module: str, name: str, new: str = "") -> Any:
+    """Find what a module had by a name of earlier versions, with a warning to its user.
+
+    new: see `serve_old_names`. RAISES: AttributeError for other names.
+    """
+    path = f"{new or module}.{name}".removeprefix(f"{PACKAGE}.")
+    found = NAMES.get(path, new and path)
+    if not found or name.startswith("__"):
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    owner, _, new_name = found.rpartition(".")
+    value = getattr(import_module(f"{PACKAGE}.{owner}"), new_name)
+    message = f"{module}.{name} is deprecated: import {PACKAGE}.{found} instead"
+    warn(message, DeprecationWarning, stacklevel=3)
+    return value
 
 
 class OldPaths(MetaPathFinder, Loader):

@@ -7,7 +7,9 @@ Vector arithmetic whose result does not depend on how many threads a BLAS librar
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
+from functools import partial
+from multiprocessing import get_context
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
@@ -123,6 +125,39 @@ class LocalWorkerPool:
     def close(self) -> None:
         """See `WorkerPool.close`."""
         self._workers = []
+
+
+class ProcessWorkerPool:
+    """A pool of n processes, whose workers are alike: any does a call. make: creates one."""
+
+    def __init__(self, n: int, make: Callable[[], Any]) -> None:
+        self._n, self._make = n, make
+        # Not forked: a process may have threads, such as those of progress.
+        self._processes = ProcessPoolExecutor(n, get_context("spawn"))
+
+    def __len__(self) -> int:
+        return self._n
+
+    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
+        """See `WorkerPool.ask`."""
+        return list(self._processes.map(partial(_ask, self._make, method), each))
+
+    def share(self, value: Any) -> Any:
+        """See `WorkerPool.share`."""
+        return value
+
+    def close(self) -> None:
+        """See `WorkerPool.close`."""
+        self._processes.shutdown(cancel_futures=True)
+
+
+_workers: list[Any] = []  # of a process of a `ProcessWorkerPool`
+
+
+def _ask(make: Callable[[], Any], method: str, args: Args) -> Any:
+    if not _workers:
+        _workers.append(make())
+    return getattr(_workers[0], method)(*args)
 
 
 def _n_cores() -> int:

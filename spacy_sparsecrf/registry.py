@@ -22,11 +22,15 @@ class PartRegistry(catalogue.Registry):  # type: ignore[misc]
         try:
             return super().get(name)
         except catalogue.RegistryError:
-            short = {each.split(".")[-2].lower(): each for each in self.get_all() if "." in each}
-            full = short.get(str(name).lower())
-            if full is None:
+            full = self.full_name(name)
+            if not full:
                 raise
         return super().get(full)
+
+    def full_name(self, short: object) -> str:
+        """Return the name of the part with a short name; "" where there is none."""
+        names = {each.split(".")[-2].lower(): each for each in self.get_all() if "." in each}
+        return str(names.get(str(short).lower(), ""))
 
 
 crf_features = PartRegistry(("spacy_sparsecrf", "crf_features"), entry_points=True)

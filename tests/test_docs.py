@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from spacy_sparsecrf.pipeline import settings
+
 from .test_structure import ADD_ONS, BASE, MAY_IMPORT, modules
 
 ROOT = Path(__file__).parent.parent
@@ -95,6 +97,13 @@ def test_the_architecture_lists_the_import_rules():
     assert listed.pop("pipeline") == listed.pop("cli") == set()
     for package, others in listed.items():
         assert others == MAY_IMPORT[package] - BASE, package
+
+
+def test_the_reference_lists_every_setting():
+    blocks = settings.ComponentSettings, settings.LearningSettings, settings.StackSettings
+    known = {key for block in (*blocks, settings.StageSettings) for key in block.model_fields}
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [key for key in known - {"removed"} if f"`{key}`" not in text] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

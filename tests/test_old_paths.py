@@ -9,6 +9,7 @@ from spacy_sparsecrf.old_paths import MODULES, NAMES, PACKAGE
 
 # Paths that were documented, named by entry points, or are in files that users have.
 PUBLIC = {
+    "SparseCRF": "pipeline.component.SparseCRFPipe",
     "cluster.engine.Ray": "distributed.ray_engine.Ray",
     "convert.columns.read_columns": "interop.columns.read_columns",
     "corpus.graphs.GraphBuilder": "graphs.encoded.GraphBuilder",
@@ -16,6 +17,8 @@ PUBLIC = {
     "loss.field.Field": "graphs.graph_inference.GraphInference",
     "model.explanation.DocExplanation": "analysis.explanation.DocExplanation",
     "pipeline.calibration.calibrate": "analysis.calibration.calibrate",
+    "pipeline.component.SparseCRF": "pipeline.component.SparseCRFPipe",
+    "pipeline.path.Point": "analysis.path.PathPoint",
     "pipeline.settings.Settings": "pipeline.settings.ComponentSettings",
     "sklearn.crfsuite.CRF": "interop.sklearn.crfsuite.CRF",
     "sklearn.estimator.Settings": "interop.sklearn.estimator.EstimatorSettings",
@@ -27,8 +30,8 @@ PUBLIC = {
 
 
 def attribute(path: str):
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(f"{PACKAGE}.{module}"), name)
+    module, _, name = f"{PACKAGE}.{path}".rpartition(".")
+    return getattr(import_module(module), name)
 
 
 @pytest.mark.parametrize("old", PUBLIC)

@@ -73,6 +73,11 @@ def for_decoding() -> Names:
     return {"nlp": nlp, "pipe": nlp.get_pipe("ner"), "examples": examples, "Path": Path}
 
 
+def for_active_learning() -> Names:
+    Path("unlabelled.txt").write_text("2 cups of milk\n\n1 white egg\n", encoding="utf-8")
+    return for_decoding()
+
+
 def for_migration() -> Names:
     shutil.copy(PEERS / "crf.wapiti", "chunks.wapiti")
     shutil.copy(PEERS / "crfpp.txt", "chunks.txt")
@@ -92,7 +97,8 @@ def for_templates() -> Names:
 
 GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.md": for_decoding}
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
-GIVEN |= {"templates.md": for_templates}
+GIVEN |= {"active-learning.md": for_active_learning}
+GIVEN |= {"templates.md": for_templates, "word-classes.md": for_commands}
 
 
 def test_the_tutorial_shows_what_it_does(place: Path):

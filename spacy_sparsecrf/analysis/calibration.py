@@ -56,6 +56,11 @@ class Bin(NamedTuple):
     probability: float
     right: float
 
+    @property
+    def interval(self) -> str:
+        """The probabilities of the bin."""
+        return f"{self.low:.1f} to {self.low + 1 / N_BINS:.1f}"
+
 
 @dataclass(frozen=True)
 class Reliability:

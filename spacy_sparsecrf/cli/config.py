@@ -5,8 +5,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
+import srsly
 import typer
-from thinc.api import Config
 from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
@@ -87,9 +87,8 @@ def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: boo
     from spacy.util import get_lang_class
 
     # Chinese, Japanese, Korean, Thai and Vietnamese have tokenizers of their own.
-    tokenizer = Config(
-        {"nlp": {"tokenizer": get_lang_class(lang).default_config["nlp"]["tokenizer"]}}
-    )
-    block = tokenizer.to_str(interpolate=False).removeprefix("[nlp]\n\n") + "\n\n"
-    text = re.sub(r"\[nlp\.tokenizer\]\n(.+\n)+\n", lambda _: block, text, count=1)
+    tokenizer = get_lang_class(lang).Defaults.config.get("nlp", {}).get("tokenizer", {})
+    if tokenizer:
+        lines = "".join(f"{key} = {srsly.json_dumps(value)}\n" for key, value in tokenizer.items())
+        text = text.replace('@tokenizers = "spacy.Tokenizer.v1"\n', lines, 1)
     return re.sub(r'^lang = "en"$', f'lang = "{lang}"', text, count=1, flags=re.MULTILINE)

@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -394,8 +396,4 @@ def _tokenize(nlp: Language) -> Tokenize:
 
 def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
     """Cut Docs into runs of the same vocab."""
-    first = 0
-    for last in range(1, len(docs) + 1):
-        if last == len(docs) or docs[last].vocab is not docs[first].vocab:
-            yield docs[first:last]
-            first = last
+    return (list(run) for _, run in groupby(docs, key=attrgetter("vocab")))

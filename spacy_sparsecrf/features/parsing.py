@@ -19,7 +19,7 @@ each time that spaCy saves and loads a config, it doubles them.
 import re
 from typing import NamedTuple, NoReturn
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, MissingExtraError, SparseCRFError
 from .attributes import (
     AFFIX,
     CLUSTER,
@@ -262,7 +262,7 @@ def _parse_expression(cursor: Cursor) -> str:
     try:
         fault = find_fault(text)
     except ImportError as error:
-        raise SparseCRFError(Errors.SC110.format(**where)) from error
+        raise MissingExtraError(Errors.SC110.format(**where)) from error
     if fault is not None:
         reason, at = fault
         position = positions[min(at, len(text))] + 1

@@ -26,7 +26,9 @@ def mix(x: Bits) -> Bits:
     return mixed
 
 
-@kernel
+# With the GIL: if it were released for so short a time, another thread that reads Docs would get
+# it, and this one would wait before the kernel that scores its Docs.
+@kernel(nogil=False)
 def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) -> int:
     """Cut the concatenated tokens of Docs into sequences; find tokens without following space.
 
@@ -154,7 +156,7 @@ def find(slots: Ints, keys: Ints, query: np.uint64) -> int:
     return position
 
 
-@kernel
+@kernel(nogil=False)
 def lookup(slots: Ints, keys: Ints, queries: Ints, positions: Ints) -> int:
     """Find keys in a table.
 

@@ -1,5 +1,6 @@
 """Pages of HTML, which load nothing else: the files beside this one, filled by Jinja2."""
 
+import re
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -8,8 +9,12 @@ from zlib import crc32
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
-N_SHOWN = 5  # tests for, and against, a label
+N_SHOWN = 5  # features for, and against, a label
+_TINTS = {"B": 5, "I": -6, "L": 0, "U": 10}
+_TINTED = re.compile(r"(?:([BILU])-)?(.*)", re.DOTALL)
+_SEED = 15970  # gives PER, LOC, ORG, MISC, and NP, VP, PP, ADVP, hues far from each other
 
 
 class Page:
@@ -30,7 +35,7 @@ def render(shown: Page, title: str = "", n: int = N_SHOWN) -> str:
     """Render an explanation, or a report of mistakes, as a page of HTML.
 
     shown: such as `explain`, `explain_doc` or `find_mistakes` return; title: its heading, or "" for
-    what the page is called by itself; n: number of tests for, and against, a token's label.
+    what the page is called by itself; n: number of features for, and against, a token's label.
     """
     return _environment().get_template(shown.page).render(shown=shown, title=title, n=n)
 
@@ -47,7 +52,27 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["signed"] = "{:+.3f}".format
-    # The same on all pages.
-    found.filters["hue"] = lambda label: crc32(label.encode()) % 360
+    found.filters.update(signed=_signed, colour=_colour, breaks=_breaks)
     return found
+
+
+def _signed(value: float, digits: int = 3) -> str:
+    """A weight with its sign; without it where all digits are 0."""
+    text = f"{value:+.{digits}f}"
+    return text if float(text) else text[1:]
+
+
+def _colour(label: str) -> str:
+    """Return CSS: the hue of a type, on all pages the same, tinted by B, I, L, U; O is grey."""
+    if re.match("O(-|$)", label):
+        return "--s: 0%"
+    tint, label = _TINTED.match(label).groups()  # type: ignore[union-attr]
+    hue = crc32(label.encode(), _SEED) % 360
+    return f"--h: {hue}" + (f"; --tint: {_TINTS[tint]}%" if tint else "")
+
+
+def _breaks(name: str) -> "Markup":
+    """Let a feature's name break after the parts of a conjunction."""
+    from markupsafe import Markup, escape
+
+    return Markup("|<wbr>").join(map(escape, name.split("|")))

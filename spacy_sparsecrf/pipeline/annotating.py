@@ -6,6 +6,7 @@ Features read the annotation; boundaries cut Docs into sequences.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -72,7 +73,7 @@ def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
 
     trained: as `observed_cut` returns. RETURNS: whether there is such a Doc.
     """
-    if trained == SENTENCES and any(len(doc) > 1 and not _has_boundaries(doc) for doc in docs):
+    if trained == SENTENCES and not all(doc.has_annotation(SENT_START) for doc in docs):
         skew = "sentences", "Docs without sentence boundaries"
     elif trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
         skew = "whole Docs of several sentences", "Docs that are cut into sentences"
@@ -83,7 +84,7 @@ def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
 
 
 def _has_boundaries(doc: Doc) -> bool:
-    return len(doc) > 1 and doc.has_annotation("SENT_START")
+    return len(doc) > 1 and doc.has_annotation(SENT_START)
 
 
 def _n_starts(doc: Doc) -> int:

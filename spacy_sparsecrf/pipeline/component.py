@@ -25,6 +25,7 @@ from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
+from ..old_paths import serve_old_names
 from ..targets.base import add_extension
 from . import add_ons
 from . import serialization as storage
@@ -501,5 +502,4 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return super().__reduce__()
 
 
-# The class's former name.
-SparseCRF = SparseCRFPipe
+serve_old_names(__name__)

@@ -45,7 +45,7 @@ COMMON: dict[str, Any] = {
         "limit": 200,
         "tolerance": 1e-6,
     },
-    # Of the best on development parts: see docs/learning.md.
+    # Chosen on development data: see docs/tried.md.
     "l1": 0.1,
     "l2": 0.3,
     "sequences": "sents",

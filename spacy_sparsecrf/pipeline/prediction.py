@@ -5,7 +5,7 @@ Also the probabilities of predicted spans, and the removal of unlikely ones.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ..corpus.readings import Readings
 from ..decoding.chains import SpanEvents as LabelRuns
 from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.base import add_extension
+from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .add_ons import graphs
 from .annotating import Expected
@@ -179,8 +180,28 @@ def keep_likely(
     target, labels = reader.setup.target, reader.labels
     if not isinstance(target, SpanTarget):
         return None
-    spans = target.spans(predictions, labels)
-    ids = np.concatenate(predictions)
+    spans, probabilities = predicted_spans(decoder, reader, predictions, sources)
+    settings = reader.setup.settings
+    own_of = settings.decoding.thresholds
+    least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
+    likely = probabilities >= least[spans.types]
+    predictions[:] = target.outside(predictions, labels, spans.where(~likely))
+    kept: NDArray[np.float64] = probabilities[likely]
+    return kept
+
+
+def predicted_spans(
+    decoder: "Decoder",
+    reader: Reader,
+    label_ids: Sequence[NDArray[np.int32]],
+    sources: Sequence[tuple["Source", Permitted]],
+) -> tuple[LabelledSpans, NDArray[np.float64]]:
+    """Find the spans that labels tell, and their probabilities: [K] float64.
+
+    label_ids: an array [tokens] for each Doc; sources: what they were predicted from.
+    """
+    target, labels = cast("SpanTarget", reader.setup.target), reader.labels
+    spans, ids = target.spans(label_ids, labels), np.concatenate(label_ids)
     found, first = [np.empty(0)], 0
     for source, permitted in sources:
         last = first + source.n_tokens
@@ -191,11 +212,4 @@ def keep_likely(
             runs = LabelRuns(own.starts - first, run_ptr, ids[own.tokens()], after)
             found.append(decoder.span_probability(source, runs, permitted))
         first = last
-    probabilities = np.concatenate(found)
-    settings = reader.setup.settings
-    own_of = settings.decoding.thresholds
-    least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
-    likely = probabilities >= least[spans.types]
-    predictions[:] = target.outside(predictions, labels, spans.where(~likely))
-    kept: NDArray[np.float64] = probabilities[likely]
-    return kept
+    return spans, np.concatenate(found)

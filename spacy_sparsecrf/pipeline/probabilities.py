@@ -15,6 +15,7 @@ from ..targets.spans import SpanTarget
 from .add_ons import explanation
 from .prediction import Predictions, Reader, by_doc
 from .stacking import texts_of_predictions
+from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
@@ -168,6 +169,19 @@ class Probabilities:
         found = np.zeros(len(args))
         found[encoded] = self.span_probabilities(doc, runs, forced=forced)
         return found
+
+    def uncertainty(self, docs: Iterable[Doc], *, forced: bool = False) -> list[Uncertainty]:
+        """Compute how uncertain the labels of Docs are, for active learning.
+
+        RETURNS: an `Uncertainty` for each Doc, see there for the formulas.
+        RAISES: SparseCRFError if there are no labels, or for model = "graph".
+        """
+        docs = list(docs)
+        for doc in docs:
+            self._check_doc(doc)
+        decoder, reader = self._decoder(), self._reader()
+        read = [*reader.sources(docs, forced)] if any(map(len, docs)) else []
+        return measure(decoder, reader, docs, read)
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
         """Explain the label of each token of a Doc: what speaks for it and for the runner-up.

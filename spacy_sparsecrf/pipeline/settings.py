@@ -53,6 +53,7 @@ from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
 from ..old_paths import serve_old_names
+from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .graph_settings import CHAIN, Edge, Inference
@@ -413,10 +414,10 @@ class ComponentSettings(SettingsBlock):
 
 
 _EXAMPLES = {
-    "features": "Templates",
-    "target": "TokenAttribute",
-    "solver": "OWLQN",
-    "engine": "Threads",
+    "features": (crf_features, "Templates"),
+    "target": (crf_targets, "TokenAttribute"),
+    "solver": (crf_solvers, "OWLQN"),
+    "engine": (crf_engines, "Threads"),
 }
 
 
@@ -446,8 +447,9 @@ class Setup(NamedTuple):
         ):
             if not fits:
                 found = {"name": self.name, "key": key, "found": repr(part)[:60]}
-                found["example"] = _EXAMPLES[key]
-                found["plural"] = key if key == "features" else f"{key}s"
+                registry, default = _EXAMPLES[key]
+                found["example"] = registry.full_name(part) or registry.full_name(default)
+                found["registry"] = registry.namespace[-1]
                 raise SparseCRFError(Errors.SC662.format(**found))
         check_clusters(settings.model, settings.clusters)
         self._check_stack()

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.util import load_config
 
-from spacy_sparsecrf.analysis.commands import path as path_report
+from spacy_sparsecrf.analysis.commands.path import PathReport
 from spacy_sparsecrf.analysis.path import PipelinePath
 
 from ..cli.commands import run, run_spacy
@@ -121,14 +120,15 @@ def test_the_smallest_model_near_the_best(output: Path, tmp_path: Path, hard: Co
     assert spacy.load(tmp_path / "model").config["components"]["sparse_crf"]["l1"] == L1S[0]
 
 
-def test_a_plot_is_drawn_where_matplotlib_is(
-    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert not path_report.draw(record_in(output), tmp_path / "path.png")
-    assert not list(tmp_path.iterdir())
-    pytest.importorskip("matplotlib")
-    assert (output / "path.png").read_bytes().startswith(b"\x89PNG")
+def test_the_page_has_the_table_and_a_plot(output: Path):
+    record = record_in(output)
+    page = (output / "path.html").read_text(encoding="utf8")
+    n_drawn = sum(point["active_weights"] > 0 for point in record["points"])
+    assert page.count("<circle") == n_drawn > 2
+    assert all(f">{point['active_weights']:,}</td>" in page for point in record["points"])
+    assert f'class="for"><th scope="row">{L1S[record["chosen"]]:.4g}<' in page
+    empty = {**record["points"][0], "active_weights": 0}
+    assert PathReport({**record, "points": [empty], "chosen": 0}).plot() == ([], [], [])
 
 
 def test_a_model_that_is_there_is_replaced(

@@ -10,8 +10,9 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from spacy.util import load_config_from_str, load_model_from_config
+from spacy.util import load_model_from_config
 from spacy.vocab import Vocab
+from thinc.api import Config
 
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFWarning
@@ -68,9 +69,8 @@ def test_a_config_for_a_language():
     english = (CONFIGS / "tagger.cfg").read_text(encoding="utf8")
     assert text == english.replace('lang = "en"', 'lang = "es"')
     assert "E048" in run("config", "tagger", "--lang", "xyz", code=1).output
-    chinese = load_config_from_str(run("config", "ner", "--lang", "zh").stdout)
-    nlp = load_model_from_config(chinese, auto_fill=True)
-    assert [token.text for token in nlp.tokenizer("我叫李华")] == [*"我叫李华"]
+    config = Config().from_str(run("config", "ner", "--lang", "zh").stdout, interpolate=False)
+    assert load_model_from_config(config, auto_fill=True).make_doc("我在北京")[3].text == "京"
 
 
 def test_a_config_does_not_overwrite_files(tmp_path: Path):

@@ -125,7 +125,7 @@ def test_files_are_annotated_and_those_that_are_there_stay(
     lines = [" ".join(words) for words, _ in corpus.dev[10:20]]
     (source / "b.txt").write_text("\n\n".join(lines), encoding="utf8")
     output = tmp_path / "out"
-    run("annotate", trained_dir, source, "-o", output)
+    run("annotate", trained_dir, source, "-o", output, "-n", 2)  # a process for each file
     assert read(output / "a.spacy") == tags_of(list(nlp.pipe(docs[:10])))
     assert read(output / "b.spacy") == tags_of(list(nlp.pipe(lines)))
     (output / "a.spacy").unlink()

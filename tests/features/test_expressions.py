@@ -100,7 +100,7 @@ def test_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SparseCRFError) as caught:
         Featurizer(["u:lower[0]", 'u:match("a")[0]'])
     assert str(caught.value).startswith("[SC110] Template 2 of [components.NAME.features]")
-    assert "pip install spacy-sparsecrf[regex]" in str(caught.value)
+    assert "pip install 'FILE.whl[regex]'" in str(caught.value)
 
 
 def test_each_word_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:

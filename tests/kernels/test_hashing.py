@@ -12,6 +12,11 @@ from ..features.reference_features import mix
 from .kernel_functions import function
 
 
+def test_threads_that_read_docs_keep_the_gil_until_they_score() -> None:
+    """Two threads that read and score in turn then overlap."""
+    assert not hashing.cut.targetoptions["nogil"] and not hashing.lookup.targetoptions["nogil"]
+
+
 @pytest.mark.parametrize("jit", [True, False])
 def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
     # mix is one-to-one with mix(0) = 0: a value equal to the seed makes the hash 0.

@@ -16,7 +16,9 @@ for (const frame of document.querySelectorAll("iframe")) {
   const type = (id, value) => { const box = page.getElementById(id); box.value = value;
     box.dispatchEvent(new view.Event("input")); box.dispatchEvent(new view.Event("change")); };
   const ground = view.getComputedStyle(page.body).backgroundColor;
-  const found = {width, over, ground, all: cards()};
+  const tops = [...page.querySelectorAll("main section")].map(x => x.getBoundingClientRect().top);
+  const found = {width, over, ground, all: cards(), row: tops.filter(x => x === tops[0]).length};
+  if (!page.getElementById("word")) { out.push(found); continue; }
   type("word", "a10"); found.a10 = cards(); type("word", "zzz"); found.zzz = cards();
   type("word", ""); type("label", "LOC"); found.loc = cards(); type("label", "");
   const head = page.querySelector("section th[aria-sort]:last-child button");

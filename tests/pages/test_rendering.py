@@ -122,7 +122,7 @@ class Reader(html.parser.HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "input", "td", "th"):
+        if tag not in ("meta", "input", "td", "th", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -172,6 +172,22 @@ def test_transitions_of_many_labels_are_a_list(n: int, squares: int):
     assert "What the model has learnt: 0 weights" in render(empty)
 
 
+def test_errors_are_coloured_by_the_gold_label():
+    rows = re.findall(r'<td class="(\w+)">([+-])', render(report()))
+    assert rows and all(kind == ("against" if sign == "+" else "for") for kind, sign in rows)
+
+
+def test_labels_have_the_colour_of_their_type():
+    """Tinted by B, I, L, U; no weight is called -0."""
+    pairs = [Transition("O", f"{kind}-{kinds}", -0.001) for kind in "BILU" for kinds in ("A", "C")]
+    labels = tuple(LabelExplanation(pair.label, (), (), 1234) for pair in pairs)
+    text = render(ModelExplanation(tuple(pairs), (*labels, LabelExplanation("O", (), (), 0)), 9876))
+    styles = dict(re.findall(r'style="([^"]*)" href="#l\d">([^<]*)<', text))
+    assert len(styles) == 9 and styles["--s: 0%"] == "O"
+    assert len({style.split(";")[0] for style in styles}) == 3
+    assert "-0.0" not in text and "9,876 weights" in text and "1,234 weights" in text
+
+
 def test_long_docs_are_small_pages(trained_dir: Path, corpus: Corpus):
     pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
     words = [word for words, _ in corpus.train for word in words][:300]
@@ -210,7 +226,9 @@ def test_pages_fit_and_work_in_a_browser(tmp_path: Path):
     by_page = dict(zip(PAGES, found[::2], strict=True))
     n_cards = {"doc": 5, "tags": 3, "model": 3, "mistakes": 2, "calibration": 3}
     assert {name: each["all"] for name, each in by_page.items()} == n_cards
-    assert all(each["zzz"] == 0 for each in found)
+    assert [each.get("zzz") for each in found] == 8 * [0] + 2 * [None]
+    # Cards in the first row, at the larger width.
+    assert [each["row"] for each in found[1::2]] == [2, 2, 2, 2, 2]
     assert by_page["model"]["a10"] == 3
     assert (by_page["doc"]["loc"], by_page["mistakes"]["loc"]) == (1, 0)
     assert by_page["model"]["falling"] == ["+2.000", "+0.500", "-10.000"]

@@ -55,8 +55,8 @@ import spacy_sparsecrf.interop.patterns.featurizer as patterns
 patterns.WapitiPatterns("absent", columns=["orth", "tag"])
 patterns.CRFPPTemplates(text="B")
 from spacy_sparsecrf import *
-from spacy_sparsecrf.pipeline.component import SparseCRF as same
-assert SparseCRF is same and set(sys.modules["spacy_sparsecrf"].__all__) <= set(globals())
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe as same
+assert SparseCRFPipe is same and set(sys.modules["spacy_sparsecrf"].__all__) <= set(globals())
 assert "numba" not in sys.modules
 from spacy.tokens import Doc
 from spacy.training import Example

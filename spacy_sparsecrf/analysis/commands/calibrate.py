@@ -82,7 +82,7 @@ def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path)
 
 
 def _print(found: Calibration) -> None:
-    _print_reliability("Reliability as it is", found.before)
+    _print_reliability("Reliability", found.before)
     if found.temperature != 1.0:
         _print_reliability(f"Reliability with temperature {found.temperature:.3f}", found.after)
     columns = ["label", "gold", "predicted", "P", "R", "F"]
@@ -103,7 +103,5 @@ def _percent(rates: tuple[float, float, float]) -> list[str]:
 
 def _print_reliability(title: str, found: Reliability) -> None:
     msg.divider(f"{title}: expected calibration error {found.error:.4f}")
-    rows = (
-        (f"{b.low:.1f}", str(b.n), f"{b.probability:.3f}", f"{b.right:.3f}") for b in found.bins
-    )
-    print_table(rows, "lrrr", "from", "predicted", "probability", "right")
+    rows = ((b.interval, str(b.n), f"{b.probability:.3f}", f"{b.right:.3f}") for b in found.bins)
+    print_table(rows, "lrrr", "probability", "predictions", "mean probability", "share correct")

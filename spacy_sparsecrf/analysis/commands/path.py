@@ -1,15 +1,16 @@
 """`path`: train at falling l1, and keep the model with the wanted trade-off.
 
-It writes a table of the points of the path, as JSON and Markdown, and a plot.
+It writes a table of the points of the path, as JSON and Markdown, and a page with a plot.
 """
 
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import srsly
 import tqdm
@@ -19,6 +20,7 @@ from wasabi import msg
 from wasabi.printer import Printer
 
 from ...errors import Errors, SparseCRFError
+from ...pages.rendering import Page, render
 from ...progress import Task, progress
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from ..path import PathPoint, PipelinePath
 
 Row = Mapping[str, Any]
+Ticks = list[tuple[float, str]]
 
 N_POINTS = 10
 WITHIN = 0.1  # points of 100
@@ -77,10 +80,9 @@ def path(
 ) -> None:
     """Train the sparse CRF of a pipeline at falling values of l1, each from the last solution.
 
-    Writes path.json, path.md, path.png (where matplotlib is installed) and the chosen pipeline,
-    model/. Settings of the config are overridden as `spacy train` does:
-    --paths.train train.spacy. The automatic sequence falls geometrically from the l1
-    with all weights zero to that of the config.
+    Writes path.json, path.md, path.html and the chosen pipeline, model/. Settings of the config
+    are overridden as `spacy train` does: --paths.train train.spacy. The automatic sequence falls
+    geometrically from the l1 with all weights zero to that of the config.
     """
     # spaCy's own command line takes a second to import.
     from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
@@ -157,9 +159,8 @@ def _follow(
     found.save(output / "model")
     record = record_of(found, points, choice, chosen)
     write_tables(record, output)
-    drawn = draw(record, output / "path.png")
     msg.good(f"Saved pipeline with l1 = {points[chosen].solution.l1:g}", output / "model")
-    msg.info(f"Table: {output / 'path.md'}" + (", plot: path.png" if drawn else ""))
+    msg.info(f"Table: {output / 'path.md'}, page with a plot: {output / 'path.html'}")
 
 
 def _train(
@@ -212,7 +213,7 @@ def _tell(shown: Task, report: "StepReport") -> None:
     logger.debug("objective %.6g, optimality %.3g, %d active weights", *values)
 
 
-# The table and the plot
+# The table and the page
 
 
 def record_of(
@@ -276,7 +277,7 @@ def _score(key: str, value: Any) -> str:
 
 
 def write_tables(record: Row, directory: Path) -> None:
-    """Write path.json and path.md, of one point at least."""
+    """Write path.json, path.md and path.html, of one point at least."""
     srsly.write_json(directory / "path.json", record)
     rows = [cells_of(row) for row in record["points"]]
     lines = [
@@ -294,37 +295,42 @@ def write_tables(record: Row, directory: Path) -> None:
         chosen = record["points"][record["chosen"]]
         lines += ["", f"Chosen ({record['choice']['rule']}): l1 = {chosen['l1']:g}, in bold."]
     (directory / "path.md").write_text("\n".join(lines) + "\n", encoding="utf8")
+    page = render(PathReport(record), f"Regularisation path of {record['component']}")
+    (directory / "path.html").write_text(page, encoding="utf8")
 
 
-def draw(record: Row, file: Path) -> bool:
-    """Draw the score against the number of weights and the size, if matplotlib is installed.
+@dataclass(frozen=True)
+class PathReport(Page):
+    """The path so far as a page. record: see `record_of`, of one point at least."""
 
-    file: with a suffix that matplotlib knows. RETURNS: whether it was drawn.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-    points = record["points"]
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, key, label, unit in (
-        (panels[0], "active_weights", "weights that are not zero", 1),
-        (panels[1], "bytes", "size of the model, kB", 1000),
-    ):
-        # Without any weight a point is nowhere on a logarithmic axis.
-        drawn = [i for i, point in enumerate(points) if point[key] > 0]
-        x = [points[i][key] / unit for i in drawn]
-        y = [100 * points[i]["score"] for i in drawn]
-        axes.plot(x, y, marker="o", ms=4, lw=1.2)
-        for i, across, up in zip(drawn, x, y, strict=True):
-            l1 = f"{points[i]['l1']:.3g}"
-            axes.annotate(l1, (across, up), (4, -10), textcoords="offset points", fontsize=7)
-            if i == record["chosen"]:
-                axes.plot([across], [up], marker="o", ms=9, mfc="none", color="black")
-        axes.set(xscale="log", xlabel=label)
-        axes.grid(alpha=0.25)
-    panels[0].set_ylabel("development score, %")
-    figure.suptitle(f"{record['component']}: score and size by l1 (circled: chosen)", fontsize=10)
-    figure.savefig(file, dpi=120)
-    return True
+    page: ClassVar[str] = "path.html"
+    record: Row
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """Rows of the table."""
+        return [cells_of(row) for row in self.record["points"]]
+
+    def plot(self) -> tuple[list[tuple[int, float, float]], Ticks, Ticks]:
+        """Score by number of weights, on a logarithmic axis; a model without weights is left out.
+
+        RETURNS: number of each point and its position, of 1, on both axes; the ticks of these.
+        """
+        points = self.record["points"]
+        drawn = [i for i, point in enumerate(points) if point["active_weights"] > 0]
+        if not drawn:
+            return [], [], []
+        sizes = [points[i]["active_weights"] for i in drawn]
+        scores = [100 * points[i]["score"] for i in drawn]
+        left, right = math.log10(min(sizes)), math.log10(max(sizes)) + 1e-9
+        low = math.floor(min(scores))
+        height = max(scores) - low + 0.01
+        step = math.ceil(height / 4) if height > 4 else math.ceil(height) / 4
+        marks = [m * 10**k for k in range(math.ceil(right)) for m in (1, 2, 5)]
+        if right - left > 3.0:
+            marks = marks[::3]
+        x = {n: (math.log10(n) - left) / (right - left) for n in {*sizes, *marks}}
+        across = [(x[n], f"{n:,}") for n in marks if 0.0 <= x[n] <= 1.0]
+        up = [(i / 4, f"{low + i * step:g}") for i in range(5)]
+        y = ((score - low) / (4 * step) for score in scores)
+        return list(zip(drawn, (x[n] for n in sizes), y, strict=True)), across, up

@@ -15,7 +15,7 @@ from ...atomic_write import write_files
 from ...cli.common import Model, reported
 from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
-from ...parallel import LocalWorkerPool, WorkerPool
+from ...parallel import LocalWorkerPool, ProcessWorkerPool, WorkerPool
 from ..ray_engine import Ray
 
 SPACY, TEXT = ".spacy", ".txt"
@@ -23,14 +23,10 @@ _SETTING = "--output"
 
 
 class Annotator:
-    """A pipeline that annotates files. model: saved, or the name of an installed one.
+    """A pipeline that annotates files. model: saved, or the name of an installed one."""
 
-    n_process: processes that share the Docs of a file.
-    """
-
-    def __init__(self, model: str, n_process: int = 1) -> None:
+    def __init__(self, model: str) -> None:
         self._nlp = spacy.load(model)
-        self._n_process = n_process
 
     def annotate(self, source: Path, folder: Path) -> int:
         """Annotate the Docs of a file, and write them to one of the same name in a folder.
@@ -39,7 +35,7 @@ class Annotator:
         RAISES: SparseCRFError where it cannot be read or written.
         """
         found = DocBin(store_user_data=True)
-        for doc in self._nlp.pipe(self._read(source), n_process=self._n_process):
+        for doc in self._nlp.pipe(self._read(source)):
             found.add(doc)
         write_files(folder, {target_of(source): found.to_bytes()}, _SETTING)
         return len(found)
@@ -101,8 +97,8 @@ def annotate(
 ) -> None:
     """Annotate files of Docs by a pipeline, into .spacy files of the same names.
 
-    Existing files are skipped, so that the same command resumes an interrupted run. Processes share
-    the Docs of a file; workers of a cluster have a file each.
+    Existing files are skipped, so that the same command resumes an interrupted run. A process, or a
+    worker of a cluster, has a file at a time.
     """
     with reported():
         files = find_files(sources)
@@ -110,7 +106,7 @@ def annotate(
         if len(todo) < len(files):
             msg.info(f"{len(files) - len(todo)} files are in {output} already")
         if todo:
-            pool = _pool(means, model, workers, address)
+            pool = _pool(means, model, min(workers, len(todo)), address)
             try:
                 _annotate(pool, todo, output)
             finally:
@@ -121,9 +117,10 @@ def annotate(
 def _pool(means: Means, model: str, workers: int, address: str | None) -> WorkerPool:
     path = Path(model)
     model = str(path.absolute()) if path.exists() else model
-    if means is Means.processes:
-        return LocalWorkerPool(1, partial(Annotator, model, workers))
-    return Ray(num_workers=workers, address=address).pool(partial(Annotator, model))
+    make = partial(Annotator, model)
+    if means is Means.ray:
+        return Ray(num_workers=workers, address=address).pool(make)
+    return LocalWorkerPool(1, make) if workers == 1 else ProcessWorkerPool(workers, make)
 
 
 def _annotate(pool: WorkerPool, todo: list[Path], output: Path) -> None:

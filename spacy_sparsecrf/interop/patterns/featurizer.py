@@ -16,7 +16,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 
 from ...corpus.readings import Readings
-from ...errors import Errors, SparseCRFError
+from ...errors import Errors, MissingExtraError, SparseCRFError
 from ...features.attributes import Value
 from ...features.featurizer import PlanFeaturizer
 from ...features.parsing import LIMIT
@@ -131,7 +131,7 @@ class PatternFeaturizer(PlanFeaturizer):
         try:
             self._patterns = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
         except ImportError as error:
-            raise SparseCRFError(Errors.SC156.format(source=source)) from error
+            raise MissingExtraError(Errors.SC156.format(source=source)) from error
         self.learnt = {"patterns": text}
         self._table, self._token_readers, self._tables = None, None, {}
 

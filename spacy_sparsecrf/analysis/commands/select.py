@@ -1,0 +1,174 @@
+"""`select`: the texts whose annotation would teach a component most."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from heapq import nlargest
+from pathlib import Path
+from typing import Annotated, Any
+
+import srsly
+import typer
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from wasabi import msg
+
+from ...atomic_write import write_files
+from ...cli.common import Component, Model, load, reported, up_to
+from ...cli.files import read_lines, unpack
+from ...errors import Errors, SparseCRFError
+from ...pipeline.component import SparseCRFPipe
+from ...pipeline.uncertainty import Uncertainty
+from ...progress import track
+from ...targets.spans import SpanTarget
+
+_BATCH = 128  # Docs whose probabilities are computed at once
+
+
+class Measure(str, Enum):
+    """What texts are ranked by: a field of `Uncertainty`."""
+
+    entropy = "entropy"
+    max_entropy = "max_entropy"
+    least_confidence = "least_confidence"
+    margin = "margin"
+    entity = "entity"
+
+
+class Layout(str, Enum):
+    """The tool that the lines are for."""
+
+    prodigy = "prodigy"
+    doccano = "doccano"
+
+
+def select(
+    model: Model,
+    texts: Annotated[
+        list[Path],
+        typer.Argument(help="Texts: .txt (one per line), .jsonl (`text`), .spacy", exists=True),
+    ],
+    n: Annotated[int, typer.Option("-n", min=1, help="Most texts")] = 100,
+    by: Annotated[Measure, typer.Option("--by", help="Uncertainty to rank by")] = Measure.entropy,
+    label: Annotated[
+        str, typer.Option(help="Rank by the uncertainty of this label or type instead")
+    ] = "",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write")] = None,
+    layout: Annotated[Layout, typer.Option(help="Tool to write for")] = Layout.prodigy,
+    component: Component = "",
+) -> None:
+    """Select the texts that a component is most uncertain about, for annotation.
+
+    Writes one JSON object per line, the most uncertain text first, with the predicted spans (of a
+    tagger: one per token) and the uncertainty. Repeated and blank texts are left out.
+    """
+    with reported():
+        nlp, pipe = load(model, component)
+        if label and label not in pipe.labels:
+            known = ", ".join(pipe.labels)
+            raise SparseCRFError(Errors.SC647.format(label=label, known=known))
+        ranked = _rank(nlp, pipe, _read(nlp, texts), by, label)
+        chosen = nlargest(n, ranked, key=lambda each: each[0])
+        name = label or by.value
+        rows = [
+            _record(pipe, doc, layout, {"score": round(score, 6), "by": name})
+            for _, doc, score in chosen
+        ]
+        lines = "".join(f"{srsly.json_dumps(row)}\n" for row in rows)
+        if output is None:
+            sys.stdout.write(lines)
+            return
+        write_files(output.parent, {output.name: lines.encode("utf8")}, "--output")
+        msg.good(f"{len(rows)} texts are in {output}")
+
+
+def _read(nlp: Language, paths: list[Path]) -> Iterator[Doc]:
+    """Read each text once, as a Doc without annotation. RAISES: SparseCRFError."""
+    seen: set[str] = set()
+    for path in paths:
+        for text in _texts(nlp, path):
+            if text.strip() and text not in seen:
+                seen.add(text)
+                yield nlp.make_doc(text)
+
+
+def _texts(nlp: Language, path: Path) -> Iterator[str]:
+    kind = path.suffixes[-2:-1] if path.suffix == ".gz" else path.suffixes[-1:]
+    if kind == [".spacy"]:
+        yield from (doc.text for doc in unpack(path, nlp.vocab))
+    elif kind == [".jsonl"]:
+        for number, line in read_lines(path):
+            if line.strip():
+                yield _text_of(path, number, line)
+    elif kind == [".txt"]:
+        yield from (line for _, line in read_lines(path))
+    else:
+        raise SparseCRFError(Errors.SC648.format(path=path))
+
+
+def _text_of(path: Path, number: int, line: str) -> str:
+    try:
+        text = srsly.json_loads(line)["text"]
+    except (ValueError, KeyError, TypeError):
+        text = None
+    if not isinstance(text, str):
+        raise SparseCRFError(Errors.SC649.format(path=path, line=number, found=line[:60]))
+    return text
+
+
+def _rank(
+    nlp: Language, pipe: SparseCRFPipe, docs: Iterator[Doc], by: Measure, label: str
+) -> Iterator[tuple[float, Doc, float]]:
+    """Yield the rank of each Doc, larger where it is more uncertain, the Doc, and its score."""
+    shown = track(up_to(nlp, pipe.name, docs), "Reading texts", "texts")
+    batches: Any = minibatch
+    for batch in batches(shown, _BATCH):
+        for doc, found in zip(batch, pipe.uncertainty(batch), strict=True):
+            score = _score(found, by, label)
+            yield (-score if by is Measure.margin and not label else score), doc, score
+
+
+def _score(found: Uncertainty, by: Measure, label: str) -> float:
+    return found.by_label[label] if label else float(getattr(found, by.value))
+
+
+def _record(
+    pipe: SparseCRFPipe, doc: Doc, layout: Layout, meta: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A Doc and its predicted spans as a tool for annotation reads them."""
+    spans = _spans(pipe, doc)
+    if layout is Layout.doccano:
+        label = [[s["start"], s["end"], s["label"]] for s in spans]
+        return {"text": doc.text, "label": label, "meta": meta}
+    tokens = [
+        {
+            "text": token.text,
+            "start": token.idx,
+            "end": token.idx + len(token),
+            "id": token.i,
+            "ws": bool(token.whitespace_),
+        }
+        for token in doc
+    ]
+    return {"text": doc.text, "tokens": tokens, "spans": spans, "meta": meta}
+
+
+def _spans(pipe: SparseCRFPipe, doc: Doc) -> list[dict[str, Any]]:
+    """The predicted spans of a Doc, of a tagger the labels of its tokens."""
+    [ids] = pipe.predict([doc], forced=False)
+    target, labels = pipe.target, pipe.label_data
+    if isinstance(target, SpanTarget):
+        found = target.spans([ids], labels).named()
+    else:
+        found = [(t, t + 1, labels[y]) for t, y in enumerate(ids.tolist())]
+    return [
+        {
+            "start": doc[first].idx,
+            "end": doc[last - 1].idx + len(doc[last - 1]),
+            "token_start": first,
+            "token_end": last - 1,
+            "label": label,
+        }
+        for first, last, label in found
+    ]

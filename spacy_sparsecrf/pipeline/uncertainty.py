@@ -1,0 +1,128 @@
+"""Uncertainty of predictions, by which active learning selects Docs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..targets.base import ends_of
+from ..targets.scheme import OUTSIDE
+from ..targets.spans import SpanTarget
+from .prediction import Permitted, Reader, by_doc, predicted_spans
+
+if TYPE_CHECKING:
+    from ..decoding.decoder import Decoder, Source
+
+
+class Uncertainty(NamedTuple):
+    """How uncertain the labels y of a Doc x of T tokens are.
+
+    y1 and y2 are the most and the second most probable label sequences of the Doc. Token entropy,
+    least confidence and margin are those of Settles & Craven (2008, section 3.1), in nats.
+
+    entropy: mean entropy of a token's label, -(1/T) sum_t sum_y p(y_t = y | x) log p(y_t = y | x).
+    max_entropy: the largest entropy of a token's label.
+    least_confidence: 1 - p(y1 | x).
+    margin: p(y1 | x) - p(y2 | x), small where the Doc is uncertain.
+    entity: 1 - the smallest probability of a predicted entity or span, 0 without any; of a
+        component that labels tokens: 1 - the smallest p(y1_t | x).
+    by_label: for each label or type of entities, the mean over tokens of the entropy of whether a
+        token has it, -(1/T) sum_t (q_t log q_t + (1 - q_t) log(1 - q_t)).
+    """
+
+    entropy: float
+    max_entropy: float
+    least_confidence: float
+    margin: float
+    entity: float
+    by_label: dict[str, float]
+
+
+def measure(
+    decoder: "Decoder",
+    reader: Reader,
+    docs: Sequence[Doc],
+    sources: Sequence[tuple["Source", Permitted]],
+) -> list[Uncertainty]:
+    """Compute the uncertainty of each Doc. sources: of `Reader.sources`."""
+    if not docs:
+        return []
+    none = np.empty((0, len(reader.labels)))
+    marginals = np.concatenate([none, *(decoder.marginals(*each) for each in sources)])
+    ends = ends_of(docs)
+    paths, log_best, log_gap = _two_best(decoder, sources, ends)
+    least = np.ones(len(docs))
+    if isinstance(reader.setup.target, SpanTarget):
+        ids = by_doc(docs, [paths])
+        spans, probabilities = predicted_spans(decoder, reader, ids, sources)
+        np.minimum.at(least, ends.searchsorted(spans.starts, side="right"), probabilities)
+    else:
+        own = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
+        np.minimum.at(least, own, marginals[np.arange(len(paths)), paths])
+    names, shares = _shares(reader, marginals)
+    entropies = by_doc(docs, [_plogp(marginals).sum(axis=1)])
+    of_labels = by_doc(docs, [_plogp(shares) + _plogp(1.0 - shares)])
+    best, gap = np.exp(log_best), -np.expm1(log_gap)
+    return [
+        Uncertainty(
+            float(_mean(entropies[d])),
+            float(entropies[d].max(initial=0.0)),
+            float(1.0 - best[d]),
+            float(best[d] * gap[d]),
+            float(1.0 - least[d]),
+            dict(zip(names, _mean(of_labels[d]).tolist(), strict=True)),
+        )
+        for d in range(len(docs))
+    ]
+
+
+def _two_best(
+    decoder: "Decoder",
+    sources: Sequence[tuple["Source", Permitted]],
+    ends: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """Find the best labels of Docs, whose last tokens are before `ends`, and the second best.
+
+    The second best labels of a Doc differ from the best in the sequence where that costs least.
+    RETURNS: [N] int32 label ids; [D] log p(y1 | x); and [D] log p(y2 | x) - log p(y1 | x).
+    """
+    log_best, log_gap = np.zeros(len(ends)), np.full(len(ends), -np.inf)
+    paths, first = [np.empty(0, np.int32)], 0
+    for source, permitted in sources:
+        for labels, log_p in decoder.nbest(source, 2, permitted):
+            if labels.shape[1]:
+                doc = ends.searchsorted(first, side="right")
+                log_best[doc] += log_p[0]
+                if len(log_p) > 1:
+                    log_gap[doc] = max(log_gap[doc], log_p[1] - log_p[0])
+                paths.append(labels[0])
+                first += labels.shape[1]
+    return np.concatenate(paths), log_best, log_gap
+
+
+def _shares(
+    reader: Reader, marginals: NDArray[np.float64]
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """The names that users know labels by, and their probabilities, [N, names]."""
+    target, labels = reader.setup.target, reader.labels
+    names = target.names_of(labels)
+    outside = {OUTSIDE} if isinstance(target, SpanTarget) else set()
+    shares = np.zeros((len(marginals), len(names)))
+    for i, name in enumerate(names):
+        own = {*target.labels_of(name)} - outside
+        shares[:, i] = marginals[:, [label in own for label in labels]].sum(axis=1)
+    return names, np.minimum(shares, 1.0)
+
+
+def _plogp(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute -p log p."""
+    found: NDArray[np.float64] = -p * np.log(np.where(p > 0.0, p, 1.0))
+    return found
+
+
+def _mean(of_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean over tokens, 0 where there are none."""
+    mean: NDArray[np.float64] = of_tokens.sum(axis=0) / max(len(of_tokens), 1)
+    return mean
