@@ -48,6 +48,7 @@ _SAVED: dict[str, SchemaField | type] = {
     "n_idle": int,
     "converged": bool,
     "optimality": float,
+    "gap": float,
 }
 
 
@@ -195,6 +196,7 @@ class Run:
             "n_idle": self._n_idle,
             "converged": self.converged,
             "optimality": float(self._optimality),
+            "gap": float(self._gap),
         }
         return own | prefixed("state.", fields_of(self._state))
 
@@ -202,6 +204,8 @@ class Run:
         """Go on where another run's `values` were taken. RAISES: ValueError for other values."""
         state = without_prefix("state.", values)
         own = {name: value for name, value in values.items() if not name.startswith("state.")}
+        # Earlier versions did not save it.
+        own.setdefault("gap", np.inf)
         expect(own, _SAVED, {"potential": self._part.corpus.n_potential(self._part.n_labels)})
         self._restrict(values["coordinates"])
         theta: Any = state.get("theta")
@@ -212,7 +216,7 @@ class Run:
         expect_state(state, form)
         self._violation, self._previous = values["violation"], values["previous"]
         self._n_idle, self.converged = values["n_idle"], values["converged"]
-        self._optimality = values["optimality"]
+        self._optimality, self._gap = values["optimality"], own["gap"]
         self._state = self._solver.state_type(**state)
 
     def change(self, penalty: ElasticNet) -> None:
