@@ -1,5 +1,6 @@
 """The log of training: iterations, and scores of held-out sequences."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,10 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tqdm
+from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
+
+from ...parallel import dot
 
 if TYPE_CHECKING:
     from ...solvers.base import StepReport
+
+
+def euclidean(vector: NDArray[np.float64]) -> float:
+    """Return the norm of a vector [K]; `np.linalg.norm` may wait for threads of a BLAS library."""
+    return math.sqrt(dot(vector, vector))
 
 
 class LabelScore(NamedTuple):
@@ -89,7 +98,7 @@ class TrainingLog:
             "time": now - self._since,
             "loss": report.objective,
             "active_features": report.n_active,
-            "feature_norm": float(np.linalg.norm(theta)),
+            "feature_norm": euclidean(theta),
             "error_norm": error_norm,
             "linesearch_trials": int(report.passes),
         }

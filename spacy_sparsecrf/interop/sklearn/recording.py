@@ -3,13 +3,11 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ...penalty import ElasticNet
 from ...solvers.base import StepReport, smallest_subgradient
 from ...solvers.owlqn import OWLQN
 from ...solvers.perceptron import AveragedPerceptron
-from .iterations import TrainingLog
+from .iterations import TrainingLog, euclidean
 
 
 @dataclass(kw_only=True, eq=False)
@@ -27,8 +25,8 @@ class RecordedOWLQN(OWLQN):
         """Do one iteration and record it."""
         report = super().step(loss, penalty, state)
         slope = smallest_subgradient(penalty, state.theta, state.gradient)
-        norm = float(np.linalg.norm(slope))
-        small = norm < self.epsilon * max(1.0, float(np.linalg.norm(state.theta)))
+        norm = euclidean(slope)
+        small = norm < self.epsilon * max(1.0, euclidean(state.theta))
         report = replace(report, converged=report.converged or small)
         self.log.add(report, state.theta, norm)
         return report
