@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from .estimator import Estimator, EstimatorSettings, Sequences, check_lengths
 from .iterations import HoldoutScores, TrainingLog
-from .tagger import CRFsuiteTagger, read_weights, write_weights
+from .tagger import CRFsuiteTagger, ModelFile, read_weights, write_weights
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,7 +51,7 @@ class CRF(Estimator):
     verbose: whether to write a line for each iteration to the standard output.
     model_filename: file to which `fit` writes the weights in the format of CRFsuite's dump. An
         estimator that is not fitted reads it; it also reads CRFsuite's binary models.
-    keep_tempfiles: accepted; there are no temporary files.
+    keep_tempfiles: whether the temporary file of `modelfile` stays when the estimator is deleted.
 
     Attributes, in addition to those of `SparseCRF`: training_log_: with `iterations`, a list of
     dicts, and `last_iteration`.
@@ -202,9 +202,25 @@ class CRF(Estimator):
 
     @property
     def tagger_(self) -> CRFsuiteTagger:
-        """The model with the methods of `pycrfsuite.Tagger`. RAISES: NotFittedError."""
+        """The model with the methods of `pycrfsuite.Tagger`, one until `fit` is called again.
+
+        RAISES: NotFittedError.
+        """
         self._take_decoder()
-        return CRFsuiteTagger(self)
+        if "_tagger" not in self.__dict__:
+            self._tagger = CRFsuiteTagger(self)
+        return self._tagger
+
+    @property
+    def modelfile(self) -> ModelFile:
+        """The file with the weights: `model_filename`, or a temporary one that is written now."""
+        if "_modelfile" not in self.__dict__:
+            file = ModelFile(self.model_filename, self.keep_tempfiles)
+            if self.model_filename is None and "model_" in self.__dict__:
+                file.refresh()
+                write_weights(self, Path(str(file.name)))
+            self._modelfile = file
+        return self._modelfile
 
     @property
     def num_attributes_(self) -> int:

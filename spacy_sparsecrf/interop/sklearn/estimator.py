@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 Sequences: TypeAlias = Iterable[Sequence[Any]]
 _BLOCK = 256  # sequences that are labelled together
-_CACHES = ("_decoder", "_vocabulary")
+_CACHES = ("_decoder", "_vocabulary", "_tagger", "_modelfile")
 
 
 class EstimatorSettings(NamedTuple):
