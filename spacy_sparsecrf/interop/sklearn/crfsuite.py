@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from .estimator import Estimator, EstimatorSettings, Sequences, check_lengths
@@ -172,9 +173,11 @@ class CRF(Estimator):
         """Iterate until a criterion of CRFsuite's is met; see the parameters."""
         solver: Any = settings.solver
         log, limit, period = self.training_log_, settings.max_iterations, int(self.period or 10)
+        log.featgen_num_features = training.n_potential
         while True:
             left = period if limit is None else limit - log.n_iterations
             solver.inner_iterations = min(period, left)
+            log.due = log.n_iterations + solver.inner_iterations
             report = training.step()
             if not log.iterations:  # a warm start only
                 log.add(report, training.weights[1], n=int(report.passes))
@@ -198,6 +201,9 @@ class CRF(Estimator):
             model, texts = read_weights(Path(path))
             self._learn(model, texts)
             return self.__dict__[name]
+        # A property that failed, as `tagger_` before `fit`, is looked up here again.
+        if name in _FITTED or hasattr(type(self), name):
+            raise NotFittedError(Errors.SC805.format(name=type(self).__name__))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property

@@ -68,12 +68,16 @@ class HoldoutScores(NamedTuple):
 class TrainingLog:
     """Iterations of training, as `training_log_` of sklearn-crfsuite has them.
 
-    verbose: whether to write a line for each to the standard output; iterations: dicts with num
-    (from 1), time (seconds), loss (the objective), active_features, feature_norm, error_norm (of
-    the gradient), linesearch_trials; every `period` also with the fields of `HoldoutScores`.
+    verbose: whether to write a line for each to the standard output; featgen_num_features: number
+    of weights to learn; due: iteration after which the model is scored next; iterations: dicts with
+    num (from 1), time (seconds), loss (the objective; of a perceptron wrong labels),
+    active_features, feature_norm, error_norm (of the gradient), linesearch_trials; every `period`
+    also with the fields of `HoldoutScores`.
     """
 
     verbose: bool = False
+    featgen_num_features: int = 0
+    due: int = 0
     iterations: list[dict[str, Any]] = field(default_factory=list)
     n_iterations: int = 0
     is_converged: bool = False

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...penalty import ElasticNet
-from ...solvers.base import StepReport, smallest_subgradient
+from ...solvers.base import StepReport, evaluate, smallest_subgradient
 from ...solvers.owlqn import OWLQN
 from ...solvers.perceptron import AveragedPerceptron
 from .iterations import TrainingLog, euclidean
@@ -34,12 +34,19 @@ class RecordedOWLQN(OWLQN):
 
 @dataclass(kw_only=True, eq=False)
 class RecordedPerceptron(AveragedPerceptron):
-    """The averaged perceptron; log: where each pass is recorded."""
+    """The averaged perceptron; log: where each pass is recorded, with its wrong labels as loss."""
 
     log: TrainingLog = field(repr=False)
 
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
-        """Pass over all sequences once and record it."""
-        report = super().step(loss, penalty, state)
-        self.log.add(report, state.theta)
+        """Pass over all sequences once and record it.
+
+        The CRF's loss, which takes as long as a pass, is evaluated when the log is due only.
+        """
+        self.visit(loss, state)
+        converged = state.n_wrong == 0
+        if converged or self.log.n_iterations + 1 >= self.log.due:
+            state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        report = replace(self.report(penalty, state), converged=converged)
+        self.log.add(replace(report, objective=float(state.n_wrong)), state.theta)
         return report
