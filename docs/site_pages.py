@@ -10,8 +10,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
 # Documents of the repository, by what they are in the site.
-DOCUMENTS = {"README.md": "index.md"}
-DOCUMENTS |= {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")}
+DOCUMENTS = {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")}
 REPORTS = ("README.md", "BENCHMARKS.md", "SOLVERS.md", "LAVERGNE.md", "LATTICES.md")
 LINK = re.compile(r"(\]\()((?:\.\./)?[\w./-]+)((?:#[\w-]*)?\))")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$|(?<![\\$\w])\$([^$\n]+)\$(?!\w)", flags=re.M | re.S)

@@ -929,6 +929,10 @@ class Errors(metaclass=_Coded):
         "{path}, line {line}: {word!r} has no tag behind a slash, as The/DT has. Add the tag, or "
         "choose another --format."
     )
+    SC639 = (
+        "{path}, line {line}, looks like running text: {text!r}. Give a file with a token and its "
+        "label in each line, or with tags as in The/DT; if lines are tokens, add --columns."
+    )
     SC640 = (
         "No token has a gold label that component '{name}' could have predicted, so nothing can be "
         "compared. Give Docs with the annotation that it learns ([components.{name}.target])."

@@ -53,6 +53,26 @@ class ElasticNet:
         at_zero = np.copysign(np.maximum(np.abs(smooth) - self.l1, 0.0), smooth)
         return np.where(theta != 0.0, smooth + self.l1 * np.sign(theta), at_zero)
 
+    def squared_excess(self, gradient: Floats) -> float:
+        """Return sum_k max(|g_k| - l1, 0)^2; gradient: [K] of the loss."""
+        excess = np.maximum(np.abs(gradient) - self.l1, 0.0)
+        return dot(excess, excess)
+
+    def gap(self, theta: Floats, gradient: Floats, squared_excess: float) -> float:
+        """Bound how far the objective P of a convex loss is above its minimum, by duality.
+
+        g . w + l1 |w|_1 + (l2 / 2) |w|^2 + sum_k max(|g_k| - l1, 0)^2 / (2 l2) >= P(w) - min P,
+        as the loss is nowhere below its tangent at w.
+
+        theta, gradient: [K], weights w and gradient g of the loss at them; all other weights are
+        zero. squared_excess: of the gradients of all potential weights. RETURNS: the bound, which
+        is infinite with l2 = 0 while a gradient exceeds l1.
+        """
+        if self.l2 == 0.0 and squared_excess > 0.0:
+            return math.inf
+        dual = squared_excess / (2.0 * self.l2) if squared_excess else 0.0
+        return max(0.0, dot(gradient, theta) + self.value(theta) + dual)
+
     def distance(self, theta: Floats, gradient: Floats) -> float:
         """Largest distance of a coordinate of -gradient to the penalty's subdifferential.
 

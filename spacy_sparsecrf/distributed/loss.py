@@ -15,7 +15,7 @@ import numpy as np
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.gold import weighted
 from ..corpus.index import sliced
-from ..loss.chain import ChainLoss, distinct, largest
+from ..loss.chain import ChainLoss, Violators, distinct, largest
 from ..loss.lattice import Csr, Floats, Longs
 from ..loss.subproblems import Part, ReducedPart, reduced, with_distinct_contexts
 from ..loss.tree import maximal_subtrees, sum_over_tree
@@ -153,6 +153,11 @@ class ShardLosses:
 
     def __len__(self) -> int:
         return len(self._shards)
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the loss of each shard is convex."""
+        return all(shard.loss.is_convex for shard in self._shards)
 
     @property
     def n_examples(self) -> int:
@@ -345,19 +350,22 @@ class PartitionedWorkingLoss(OffsetLoss):
 class PartitionedLoss:
     """The full problem: makes working losses, and screens; see `ChainLoss`.
 
-    partition: who has the sequences; present: of each worker the shards with gold labels, and the
-    sequences with gold labels; n_potential: weights; prior: see `ChainLoss`.
+    partition: who has the sequences; present: of each worker the shards with gold labels, the
+    sequences with gold labels, and whether the loss of all of them is convex; n_potential: weights;
+    prior: see `ChainLoss`.
     """
 
     def __init__(
         self,
         partition: Partition,
-        present: list[tuple[int, int]],
+        present: list[tuple[int, int, bool]],
         n_potential: int,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
         self.partition, self.n_potential, self._prior = partition, n_potential, prior
-        self.n_present, self.n_examples = map(sum, zip(*present, strict=True))
+        n_shards, n_examples, are_convex = zip(*present, strict=True)
+        self.n_present, self.n_examples = int(sum(n_shards)), int(sum(n_examples))
+        self.is_convex = all(are_convex)
         self.numbers: Iterator[int] = count()
         # Of which weights the gradient was taken last, and of which weights where.
         self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None
@@ -386,7 +394,7 @@ class PartitionedLoss:
 
     def screen(
         self, working: PartitionedWorkingLoss, theta: Floats, threshold: float, limit: int
-    ) -> tuple[Longs, Floats]:
+    ) -> Violators:
         """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
 
         Where a sum over shards exceeds it, it exceeds its share in a shard. So shards report first
@@ -398,4 +406,4 @@ class PartitionedLoss:
         wanted = distinct(np.concatenate([working.coordinates, *found]))
         gradient = self.restrict(wanted).gradient_at(working, weights)
         beyond = np.abs(gradient) > threshold
-        return largest([(wanted[beyond], gradient[beyond])], limit)
+        return largest([(wanted[beyond], gradient[beyond])], threshold, limit)

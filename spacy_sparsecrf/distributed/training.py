@@ -41,17 +41,17 @@ class WorkerShard:
     _problem: ShardProblem
     _losses: ShardLosses
 
-    def begin(self, problem: ShardProblem) -> tuple[int, int]:
+    def begin(self, problem: ShardProblem) -> tuple[int, int, bool]:
         """Receive the problem; then the methods of `ShardLosses` are also those of the worker.
 
-        RETURNS: the number of shards and sequences to learn from.
+        RETURNS: the number of shards and sequences to learn from, and whether the loss is convex.
         """
         self._problem = problem
         own = self.corpus, self.shard_ptr, self.first
         self._losses = ShardLosses(*own, problem, self.workers)
         for name in ("evaluate", "gradient", "curvature", "candidates", "descent_coordinates"):
             setattr(self, name, getattr(self._losses, name))
-        return len(self._losses), self._losses.n_examples
+        return len(self._losses), self._losses.n_examples, self._losses.is_convex
 
     def digests(self) -> list[str]:
         """Return a digest of each shard."""
@@ -105,7 +105,7 @@ class PartitionedTraining(Training):
         corpus, n, problem = self._corpus, len(self._labels), self._problem
         shared = ShardProblem(n, problem.label_weights, problem.precision)
         present = self.partition.ask("begin", shared, keep=True)
-        if not any(n_shards for n_shards, _ in present):
+        if not any(n_shards for n_shards, *_ in present):
             raise SparseCRFError(Errors.SC356)
         n_potential = corpus.n_potential(n)
         loss: Any = PartitionedLoss(self.partition, present, n_potential, self._origin)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
-from ..loss.chain import largest
+from ..loss.chain import Violators, largest
 from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import OffsetLoss
@@ -88,6 +88,9 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         found.work_on(coordinates)
         return found
 
+    # Beliefs of loopy graphs are not those of a convex problem.
+    is_convex = False
+
     @property
     def n_potential(self) -> int:
         """Number of all weights."""
@@ -103,11 +106,11 @@ class GraphLoss(OffsetLoss, ExampleLoss):
 
     def screen(
         self, working: "GraphLoss", theta: Floats, threshold: float, limit: int
-    ) -> tuple[Longs, Floats]:
+    ) -> Violators:
         """Find weights whose gradient exceeds a threshold; see `ChainLoss.screen`."""
         gradient = working.everywhere(theta)
         found = np.flatnonzero(np.abs(gradient) > threshold)
-        return largest([(found, gradient[found])], limit)
+        return largest([(found, gradient[found])], threshold, limit)
 
     def everywhere(self, theta: Floats) -> Floats:
         """The gradient of all weights, [n_potential], at theta [K]."""

@@ -17,7 +17,7 @@ from ..pipeline.seen import LANG
 from .records import Mark, Record, RecordSource
 
 _TEXTS = ("text", "data", "content", "sentence")
-_SPANS = ("spans", "entities", "labels", "label", "ner")
+_SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
 _REJECTED = ("reject", "ignore")
@@ -110,15 +110,15 @@ class _JsonReader:
         if isinstance(value.get("data"), Mapping) and _is_list(value, "annotations"):
             return self._label_studio(place, value)
         text = _text_of(value)
-        if value.get("relations"):
-            self._source.left_out["relations"] += len(value["relations"])
-        tokens = [_ends_of(token) for token in value["tokens"]] if value.get("tokens") else None
+        for key in ("relations", "Comments"):
+            self._source.left_out[key] += len(_list_of(value, key))
+        tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
         return Record(place, text, self._marks_of(value), tokens, document)
 
     def _label_studio(self, place: str, value: Mapping[str, Any]) -> Record | None:
         """A task of Label Studio, with the first of its annotations that was not cancelled."""
-        done = [each for each in value["annotations"] if not each.get("was_cancelled")]
+        done = [each for each in _objects_of(value, "annotations") if not each.get("was_cancelled")]
         if not done:
             self._skip("tasks that were cancelled or not annotated")
             return None
@@ -127,11 +127,13 @@ class _JsonReader:
         texts = [each for each in value["data"].values() if isinstance(each, str)]
         text = value["data"].get("text", texts[0] if texts else None)
         self._has_spans = True
-        results = [each for each in done[0].get("result", ()) if isinstance(each, Mapping)]
-        of_spans = [each["value"] for each in results if "start" in each.get("value", ())]
+        results = [each.get("value") for each in _objects_of(done[0], "result")]
+        of_spans = [each for each in results if isinstance(each, Mapping) and "start" in each]
         if n_others := len(results) - len(of_spans):
             self._source.left_out["results that are not spans"] += n_others
-        return Record(place, _checked_text(text), [_mark(each) for each in of_spans])
+        return Record(
+            place, _checked_text(text), [mark for each in of_spans for mark in _marks(each)]
+        )
 
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
         """The marks of a value: the list under a usual key, else a list of objects with labels."""
@@ -146,7 +148,7 @@ class _JsonReader:
             return []
         if not isinstance(found, list):
             raise _EntryError(f"{key!r} is {str(found)[:60]!r}, and not a list of spans")
-        return [_mark(each) for each in found]
+        return [mark for each in found for mark in _marks(each)]
 
     def _skip(self, what: str) -> None:
         """Count a record that is left out."""
@@ -183,11 +185,30 @@ def _text_of(value: Mapping[str, Any]) -> str:
 def _checked_text(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise _EntryError(f"its text is {text!r}")
+    _check_unicode(text, "text")
+    return text
+
+
+def _check_unicode(text: str, what: str) -> None:
     try:
         text.encode("utf8")
     except UnicodeEncodeError as error:
-        raise _EntryError(f"its text is not Unicode ({error.reason})") from error
-    return text
+        raise _EntryError(f"a {what} is not Unicode ({error.reason})") from error
+
+
+def _list_of(value: Mapping[str, Any], key: str) -> list[Any]:
+    """The list under a key; empty if there is none."""
+    found = value.get(key)
+    if found is not None and not isinstance(found, list):
+        raise _EntryError(f"{key!r} is {str(found)[:60]!r}, and not a list")
+    return found or []
+
+
+def _objects_of(value: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    found = _list_of(value, key)
+    if not all(isinstance(each, Mapping) for each in found):
+        raise _EntryError(f"{key!r} has {str(found)[:60]!r}, and not objects")
+    return found
 
 
 def _first_of(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
@@ -208,19 +229,19 @@ def _ends_of(value: Any) -> tuple[int, int]:
     return ends[0], ends[1]
 
 
-def _mark(value: Any) -> Mark:
-    """A span: [start, end, label], or an object with these under usual keys."""
+def _marks(value: Any) -> list[Mark]:
+    """The marks of a span: [start, end, label], or an object with these under usual keys."""
     start, end = _ends_of(value)
-    text = None
+    text, found = None, value[2] if isinstance(value, (list, tuple)) and len(value) > 2 else None
     if isinstance(value, Mapping):
-        label = _first_of(value, _LABELS)
-        label = label[0] if isinstance(label, list) and label else label
-        text = value.get("text")
-    else:
-        label = value[2] if len(value) > 2 else None
-    if not isinstance(label, str) or not label.strip():
-        raise _EntryError(f"span {start}:{end} has the label {label!r}")
-    return Mark(start, end, label.strip(), text if isinstance(text, str) else None)
+        text, found = value.get("text"), _first_of(value, _LABELS)
+    labels: list[Any] = found if isinstance(found, list) and found else [found]
+    for label in labels:
+        if not isinstance(label, str) or not label.strip():
+            raise _EntryError(f"span {start}:{end} has the label {label!r}")
+        _check_unicode(label, "label")
+    covered = text if isinstance(text, str) else None
+    return [Mark(start, end, label.strip(), covered) for label in labels]
 
 
 def read_brat(path: Path) -> RecordSource:
@@ -231,6 +252,8 @@ def read_brat(path: Path) -> RecordSource:
     """
     source = RecordSource(path)
     files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+    texts = path.rglob("*.txt") if path.is_dir() else ()
+    source.left_out["texts without .ann"] += len({*texts} - {f.with_suffix(".txt") for f in files})
     source.entries = (_brat_record(source, file) for file in files)
     return source
 

@@ -5,7 +5,7 @@ A line is a token; its columns are separated by tabs or by blanks, as Wapiti and
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -28,10 +28,12 @@ N_GUESSED = 1000  # sentences by which columns are guessed
 N_SLASHED = 20  # lines by which words with tags are recognised
 # Tokens from which on a column is refused as tags: if it has this share of different values, or if
 # it has more than half.
-_FEW, _ALL, _MANY = 10, 0.9, 100
+_FEW, _ALL, _MANY = 10, 0.9, 20
 _MANY_WORDS = 5  # for a line of columns
 _MOST = 0.9  # share of words that have tags in text with tags
 _SLASHED = re.compile(r".+/[^/]+")
+_END_OF_TEXT = re.compile(r"""\w[.!?]['")]*$""")
+_UNSPACED_TEXT = re.compile(r"\S{5,}[。！？]")
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
 _BLANKS = re.compile("[ \t]+")
 
@@ -145,6 +147,11 @@ def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
 def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str, ...]) -> Source:
     """Guess the columns of a file by its first sentences."""
     guessed_by = [*islice(rows, N_GUESSED)]
+    tokens = [row for found in guessed_by for row in found if row.values[0] != DOCSTART]
+    texts = [row for row in tokens if _looks_like_text(row.values)]
+    if len(texts) > len(tokens) / 2:
+        text = " ".join(texts[0].values)[:60]
+        raise SparseCRFError(Errors.SC639.format(path=path, line=texts[0].line, text=text))
     n_numbers = int(_is_numbered(guessed_by))
     if n_numbers:
         notes += ("Column 1 numbers the tokens and is ignored",)
@@ -164,10 +171,19 @@ def _is_numbered(found: Sequence[Sentence]) -> bool:
     ]
     if sum(map(len, firsts)) < 2 or any(len(row.values) < 2 for row in found[0][-1:]):
         return False
+    through = [*chain.from_iterable(firsts)]  # Numbers may also go on through the file.
     return any(
-        all(values == [str(i + base) for i in range(len(values))] for values in firsts)
+        all(values == [str(i + base) for i in range(len(values))] for values in numbered)
         for base in (0, 1)
+        for numbered in (firsts, [through])
     )
+
+
+def _looks_like_text(values: Sequence[str]) -> bool:
+    """Whether the values of a line are a sentence, or begin with one, and not with a token."""
+    if len(values) >= _MANY_WORDS and _END_OF_TEXT.search(values[-1]):
+        return True
+    return len(values[0].split()) > 3 or _UNSPACED_TEXT.fullmatch(values[0]) is not None
 
 
 def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence]) -> None:
@@ -192,6 +208,7 @@ def has_slashes(path: Path) -> bool:
 def read_slashes(path: Path) -> Source:
     """Read text whose words have tags, as in The/DT dog/NN: a sentence in each line.
 
+    Tags are entities or chunks if they mark spans; a slash behind a backslash is one of the word.
     RAISES: SparseCRFError, when read, for a word without a tag.
     """
 
@@ -201,12 +218,14 @@ def read_slashes(path: Path) -> Source:
             for word in line.split():
                 if not _SLASHED.fullmatch(word):
                     raise SparseCRFError(Errors.SC638.format(path=path, line=number, word=word))
-                rows.append(Row(number, word.rsplit("/", 1)))
+                text, tag = word.rsplit("/", 1)
+                rows.append(Row(number, [text.replace("\\/", "/"), tag]))
             if rows:
                 yield rows
 
     note = "Words have tags behind a slash, as in The/DT"
-    return Source(path, (WORDS, "tag"), found(), has_marks=False, notes=(note,))
+    source = _with_guessed_columns(path, found(), (note,))
+    return replace(source, columns=source.columns or (WORDS, "tag"), has_marks=False)
 
 
 def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:

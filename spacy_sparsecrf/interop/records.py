@@ -127,8 +127,11 @@ class _RecordDoc:
         if rest := text[end:]:
             if rest.strip():
                 raise self._error(record, f"text behind {end}", "has no tokens")
-            if words:
-                spaces[-1] = rest.startswith(" ")
+            if words and rest.startswith(" "):
+                spaces[-1], rest = True, rest[1:]
+            if rest:
+                words.append(rest)
+                spaces.append(False)
         return Doc(self.nlp.vocab, words=words, spaces=spaces)
 
     def _span(self, doc: Doc, record: Record, mark: Mark) -> Span | None:

@@ -1,7 +1,10 @@
 """Tables of tokens: CSV with a column that numbers sentences, and Parquet with lists of tokens."""
 
 import csv
+import gzip
+import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -11,6 +14,7 @@ from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
 from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
+from .schemes import OUTSIDE
 
 # Names of columns, in lower case and without blanks, _ and #.
 _SENTENCES = frozenset(
@@ -30,14 +34,9 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     they are guessed, see `guess_columns`.
     RAISES: SparseCRFError without such columns, and for a row with another number of them.
     """
-    notes: tuple[str, ...] = ()
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf8")
-    except UnicodeDecodeError as error:
-        text = data.decode("latin1")
-        notes = (f"{path} is not UTF-8 (byte {error.start}); it is read as Latin-1",)
-    lines = text.removeprefix(BOM).splitlines(keepends=True)
+    text, notes = _decoded(path)
+    # Not by `splitlines`: Latin-1 may have other ends of lines, such as byte 85, in a word.
+    lines = [*io.StringIO(text.removeprefix(BOM), newline="")]
     separator = max(",;\t", key=lambda each: lines[0].count(each)) if lines else ","
     rows = csv.reader(lines, delimiter=separator)
     names = [_plain(name) for name in next(rows, [])]
@@ -60,7 +59,27 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     taken = [IGNORED] * len(names)
     for i, name in zip(order, by_values, strict=True):
         taken[i] = name if name != IGNORED else _OF_NAMES.get(names[i], IGNORED)
+        if name == "tag" and all(row.values[i] == OUTSIDE for rows in head for row in rows):
+            taken[i] = ENTITIES
     return Source(path, tuple(taken), chain(head, found_rows), has_marks=False, notes=notes)
+
+
+def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, which may be compressed, and notes on how it was read."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
+    if b"\0" in data:
+        values = {"line": 1, "reason": "it has zero bytes", "encoding": "utf-16"}
+        raise SparseCRFError(Errors.SC610.format(path=path, **values))
+    try:
+        return data.decode("utf8"), ()
+    except UnicodeDecodeError as error:
+        note = f"{path} is not UTF-8 (byte {error.start}); it is read as Latin-1"
+        return data.decode("latin1"), (note,)
 
 
 def _plain(name: str) -> str:
@@ -74,7 +93,7 @@ def _sentences(
     found: Sentence = []
     last = ""
     reader: Any = rows
-    for values in rows:
+    for values in _checked(path, rows):
         if not any(value.strip() for value in values):
             continue
         row = Row(reader.line_num, [value.strip() or UNSET for value in values])
@@ -88,6 +107,17 @@ def _sentences(
         found.append(row)
     if found:
         yield found
+
+
+def _checked(path: Path, rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Yield rows. RAISES: SparseCRFError where they are not CSV, as after a quote without end."""
+    try:
+        yield from rows
+    except csv.Error as error:
+        reader: Any = rows
+        place = f"line {reader.line_num}"
+        values = {"path": path, "place": place, "reason": error}
+        raise SparseCRFError(Errors.SC624.format(**values)) from error
 
 
 def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:

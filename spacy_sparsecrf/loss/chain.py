@@ -10,6 +10,7 @@ with a start label (y' = Y) and Y without. No array is as long as the number of 
 import sys
 from collections.abc import Callable
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..kernels.values import value_supports
 from ..parallel import Workers
+from ..penalty import ElasticNet
 from .lattice import (
     Csr,
     Floats,
@@ -39,6 +41,18 @@ from .workspace import LIMITS, Limits, Workspace
 _WORTH_ALL = 0.25
 # Gradients below this share of the number of tokens are rounding errors.
 _NO_GRADIENT = 1e-12
+
+
+class Violators(NamedTuple):
+    """Weights whose gradient exceeds a threshold in magnitude.
+
+    coordinates: [n] int64, ascending; gradients: [n] float64; squared_excess: sum of the squares
+    of what exceeds the threshold, also of weights beyond a limit.
+    """
+
+    coordinates: Longs
+    gradients: Floats
+    squared_excess: float
 
 
 class ChainLoss:
@@ -159,21 +173,25 @@ class ChainLoss:
         bigram = _completed(observed[split:] - self.n_unigram, pairs)
         return np.concatenate((unigram, self.n_unigram + bigram))
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether the loss is convex: all gold labels are known, and there is no entity ratio."""
+        return self._ratio is None and bool((self._lattice.clamped < 0).all())
+
     def screen(
         self, working: WorkingLoss, theta: Floats, threshold: float, limit: int
-    ) -> tuple[Longs, Floats]:
+    ) -> Violators:
         """Find the potential weights whose loss gradient exceeds a threshold in magnitude.
 
         working, theta: point of the gradient; limit: maximum number of results, of which the
         largest in magnitude are kept (ties: the lower coordinate).
-        RETURNS: coordinates [n] int64 ascending, and gradients [n] float64.
         """
         working.marginals(theta)
         found: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
         found += screen_unigrams(working, theta, threshold)
         found.append(screen_values(self.space, threshold))
         found += self._pairs.screen(working, theta, threshold)
-        return largest([self._permitted(*each) for each in found], limit)
+        return largest([self._permitted(*each) for each in found], threshold, limit)
 
     def largest_gradient(self) -> float:
         """Return the largest gradient in magnitude of a potential weight at zero.
@@ -186,7 +204,7 @@ class ChainLoss:
         highest = threshold = float(self._lattice.token_weight.sum())
         while threshold > _NO_GRADIENT * highest:
             threshold *= 0.25
-            _, gradients = self.screen(working, nothing, threshold, 1)
+            gradients = self.screen(working, nothing, threshold, 1).gradients
             if len(gradients):
                 return abs(float(gradients[0]))
         return 0.0
@@ -211,15 +229,16 @@ def _completed(coordinates: Longs, width: int) -> Longs:
     return distinct(np.concatenate((coordinates, added)))
 
 
-def largest(found: list[tuple[Longs, Floats]], limit: int) -> tuple[Longs, Floats]:
-    """Return the `limit` results of largest magnitude, in ascending order of coordinate."""
+def largest(found: list[tuple[Longs, Floats]], threshold: float, limit: int) -> Violators:
+    """Return the `limit` results of largest magnitude."""
     coordinates = np.concatenate([each[0] for each in found])
     gradients = np.concatenate([each[1] for each in found])
+    squared_excess = ElasticNet(threshold, 0.0).squared_excess(gradients)
     if len(coordinates) > limit:
         order = np.lexsort((coordinates, -np.abs(gradients)))[:limit]
         coordinates, gradients = coordinates[order], gradients[order]
     order = np.argsort(coordinates)
-    return coordinates[order], gradients[order]
+    return Violators(coordinates[order], gradients[order], squared_excess)
 
 
 def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:

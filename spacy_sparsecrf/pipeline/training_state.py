@@ -404,11 +404,15 @@ class Session:
             self.rows.add(training.objective)
             if self.checkpoint is not None and math.isfinite(training.objective):
                 training.save(self.checkpoint, self.rows)
-        values = name, report.objective, report.optimality, report.n_active
-        logger.debug("%s: objective %.6g, optimality %.3g, %d active weights", *values)
+        values = name, report.objective, report.gap, report.optimality, report.n_active
+        form = "%s: objective %.6g, gap at most %.3g, optimality %.3g, %d active weights"
+        logger.debug(form, *values)
         if report.converged:
-            end = "" if self.run is None else ": training ends"
-            report_line(f"{name}: converged after {len(self.rows.losses)} iterations{end}")
+            line = f"{name}: converged after {len(self.rows.losses)} iterations"
+            if math.isfinite(report.gap):
+                above = 100.0 * report.gap / max(abs(report.objective), 1e-300)
+                line += f", at most {above:.2g} % above the minimum"
+            report_line(line if self.run is None else f"{line}: training ends")
 
     def training_run(self, name: str) -> Training:
         """The batch training run of component `name`. RAISES: SparseCRFError if there is none."""

@@ -7,6 +7,7 @@ the subdifferential of the penalty, or when an outer iteration lowers F by less 
 `window`.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
@@ -93,7 +94,8 @@ class StepReport:
     objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient to
     the penalty's subdifferential; 0 at a minimiser. n_active: non-zero weights. passes:
     evaluations of a sequence divided by the number of sequences, in this step (Schmidt 2015).
-    converged: whether further steps are pointless.
+    converged: whether further steps are pointless. gap: bound on the objective minus its minimum
+    (see `ElasticNet.gap`); infinite where none is known.
     """
 
     objective: float
@@ -101,6 +103,7 @@ class StepReport:
     n_active: int
     passes: float
     converged: bool
+    gap: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,8 @@ class BatchSolver:
 
     tolerance: stop when no coordinate of -gradient is farther than this from the
         subdifferential (unit: expected counts; compare l1).
+    tolerance_gap: stop when the objective is at most this fraction above its minimum, by the bound
+        of duality (see `StepReport`); 0 for never.
     window: stop when an outer iteration lowers the objective by less than this fraction.
     inner_iterations: iterations of the solver in one outer iteration (one `update`).
     warm_start_epochs: passes of SGD-L1 before the first iteration, as part of the first outer
@@ -154,6 +159,7 @@ class BatchSolver:
     """
 
     tolerance: float = 1e-3
+    tolerance_gap: float = 0.0
     window: float = 1e-5
     inner_iterations: int = 10
     warm_start_epochs: int = 6
@@ -172,7 +178,7 @@ class BatchSolver:
 
     def __post_init__(self) -> None:
         self.require(1, "inner_iterations")
-        self.require(0, "tolerance", "window", "warm_start_epochs", "seed")
+        self.require(0, "tolerance", "tolerance_gap", "window", "warm_start_epochs", "seed")
         self.require(0, "polish_iterations", "polish_l2")
 
     def require(self, low: float, *keys: str) -> None:

@@ -53,6 +53,8 @@ def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
     # did not store its settings.
     left_out = "requires", "online", "average_warm_start", "warm_start_row", "steep_start"
     settings = {key: value for key, value in vars(solver).items() if key not in left_out}
+    if not settings["tolerance_gap"]:
+        del settings["tolerance_gap"]
     return {
         "solver": [type(solver).__name__, *map(str, settings.items())],
         "l1": repr(penalty.l1),

@@ -272,13 +272,15 @@ class Training:
                 report = run.reached if rest and run.converged else run.step()
                 passes += report.passes * (run.n_sequences / n_sequences)
                 reports.append(report)
-        return StepReport(
+        self.report = StepReport(
             objective=sum(report.objective for report in reports),
             optimality=max(report.optimality for report in reports),
             n_active=sum(report.n_active for report in reports),
             passes=passes,
             converged=self.converged,
+            gap=sum(report.gap for report in reports),
         )
+        return self.report
 
     def save(self, path: Path, rows: checkpoint.EvaluationLog | None = None) -> None:
         """Write the state of the run to a file, once it has begun; see `resume`.

@@ -48,6 +48,7 @@ _SAVED: dict[str, SchemaField | type] = {
     "n_idle": int,
     "converged": bool,
     "optimality": float,
+    "gap": float,
 }
 
 
@@ -74,7 +75,7 @@ class Run:
 
     def _forget(self) -> None:
         """Count as never having screened or stepped."""
-        self._violation = self._previous = np.inf
+        self._violation = self._previous = self._gap = np.inf
         self._n_idle = 0
         self.converged = False
 
@@ -126,7 +127,8 @@ class Run:
     def reached(self) -> StepReport:
         """The report of the last step, at no cost."""
         n_active = len(self._weights[0])
-        return StepReport(self.objective, self._optimality, n_active, 0.0, self.converged)
+        values = self.objective, self._optimality, n_active, 0.0, self.converged, self._gap
+        return StepReport(*values)
 
     def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
         """Take first weights, and the penalty; weights of other parts are left out.
@@ -160,7 +162,11 @@ class Run:
         self._previous = report.objective
         idle = decrease <= self._solver.window * abs(report.objective)
         self._n_idle = self._n_idle + 1 if idle else 0
-        self.converged = self._optimality <= self._solver.tolerance or self._n_idle == _MAX_IDLE
+        self.converged = (
+            self._optimality <= self._solver.tolerance
+            or self._n_idle == _MAX_IDLE
+            or self._gap < self._solver.tolerance_gap * abs(report.objective)
+        )
         return replace(self.reached, objective=report.objective, passes=passes)
 
     def _first_weights(self, *args: Any) -> tuple[Longs, Floats]:
@@ -190,6 +196,7 @@ class Run:
             "n_idle": self._n_idle,
             "converged": self.converged,
             "optimality": float(self._optimality),
+            "gap": float(self._gap),
         }
         return own | prefixed("state.", fields_of(self._state))
 
@@ -197,6 +204,8 @@ class Run:
         """Go on where another run's `values` were taken. RAISES: ValueError for other values."""
         state = without_prefix("state.", values)
         own = {name: value for name, value in values.items() if not name.startswith("state.")}
+        # Earlier versions did not save it.
+        own.setdefault("gap", np.inf)
         expect(own, _SAVED, {"potential": self._part.corpus.n_potential(self._part.n_labels)})
         self._restrict(values["coordinates"])
         theta: Any = state.get("theta")
@@ -207,7 +216,7 @@ class Run:
         expect_state(state, form)
         self._violation, self._previous = values["violation"], values["previous"]
         self._n_idle, self.converged = values["n_idle"], values["converged"]
-        self._optimality = values["optimality"]
+        self._optimality, self._gap = values["optimality"], own["gap"]
         self._state = self._solver.state_type(**state)
 
     def change(self, penalty: ElasticNet) -> None:
@@ -239,7 +248,12 @@ class Run:
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
         with progress("Screening"):
-            found, gradients = self.loss.screen(self._working, self._state.theta, threshold, limit)
+            found, gradients, squared_excess = self.loss.screen(
+                self._working, self._state.theta, threshold, limit
+            )
+        # With a lower threshold, more than the excess over l1 is known.
+        known = self.loss.is_convex and threshold == self._penalty.l1
+        self._gap = self._bound(squared_excess) if known else np.inf
         new = ~np.isin(found, old, assume_unique=True)
         worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
         self._violation = float(worst) - self._penalty.l1
@@ -258,11 +272,21 @@ class Run:
             self._working, self._penalty, self._state, source, gradient
         )
 
+    def _bound(self, squared_excess: float | None = None) -> float:
+        """Return the bound `ElasticNet.gap`; squared_excess: default: of the working weights."""
+        state = self._state
+        gradient = state.gradient - self._penalty.slope(state.theta)
+        if squared_excess is None:
+            squared_excess = self._penalty.squared_excess(gradient)
+        return self._penalty.gap(state.theta, gradient, squared_excess)
+
     def _take_all(self) -> None:
         """Without l1 every weight is non-zero at the minimum: all of them work."""
-        self._violation = 0.0
+        self._violation, self._gap = 0.0, np.inf
         old: Longs = self._working.coordinates
         if len(old) == self.loss.n_potential:
+            if self.loss.is_convex:
+                self._gap = self._bound()
             return
         everything = self.loss.all_coordinates()
         theta = np.zeros(len(everything))

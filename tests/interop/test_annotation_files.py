@@ -1,6 +1,7 @@
 """Files of annotation tools and tables: each kind of file gives the same Docs."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -308,3 +309,41 @@ def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
     (tmp_path / "a.tsv").write_text("10mg\tB-DOSE\nof\tO\naspirin\tO\n")
     _, said = converted(tmp_path / "a.tsv")
     assert "cuts 1 of 3 tokens (33.33%) otherwise than the file: '10mg' (1)" in said
+
+
+SPAN = '"spans": [[0, 3, "P"]]'
+HEADER = "Sentence #,Word,POS,Tag\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", '{"text": "Ann", "tokens": 5, ' + SPAN + "}", "SC624.*tokens"),
+        ("a.jsonl", '{"text": "Ann", "relations": 5, ' + SPAN + "}", "SC624.*relations"),
+        ("a.jsonl", '{"text": "Ann", "spans": [[0, 3, "\\ud800"]]}', "SC624.*label"),
+        ("a.json", '[{"data": {"text": "Ann"}, "annotations": ["x"]}]', "SC624.*annotations"),
+        ("a.csv", HEADER + '1,"' + "a,b\n" * 40_000, "SC624.*field"),
+        ("a.csv", HEADER + "1,A\0n,N,O\n", "SC610.*utf-16"),
+        ("a.csv.gz", "no gzip", "SC618"),
+        ("a.csv", HEADER + "1,Ann,N,O\n,ran,V,O\n", "_,orth,tag,ner"),
+        ("a.jsonl", '{"text": "Ann", "ents": [[0, 3, "P"]], "spans": {}}', "1 doc"),
+        (
+            "a.json",
+            '[{"text": "A", "x": [{"start": 0, "end": 1, "labels": ["P", "Q"]}]}]',
+            "1 span",
+        ),
+    ],
+)
+def test_odd_files_have_a_coded_error_or_lose_nothing(
+    tmp_path: Path, name: str, text: str, said: str
+):
+    (tmp_path / name).write_text(text, encoding="utf8")
+    done = run("convert", tmp_path / name, tmp_path / "a.spacy", code=int(said.startswith("SC")))
+    assert re.search(said, done.output)
+
+
+def test_latin_1_has_no_other_ends_of_lines(tmp_path: Path):
+    (tmp_path / "a.csv").write_bytes(HEADER.encode() + b"1,a\x85b,N,B-P\n,ran,V,O\n")
+    run("convert", tmp_path / "a.csv", tmp_path / "a.spacy")
+    (doc,) = unpack(tmp_path / "a.spacy", Vocab())
+    assert [token.text for token in doc] == ["a\x85b", "ran"]

@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -298,3 +299,23 @@ def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_pat
     done = run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
     assert "Columns are orth,ner" in done.stdout
     assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "Ann\tB-PER\nran\tO\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Ann went to Rome today.\nBob stayed at home alone.\n", "SC639.*'Ann went"),
+        ("我叫李华住在北京。\n他也住在北京。\n", "SC639"),
+        ("Ann went home early\tpos\nBob stayed here alone\tneg\n", "SC639"),
+        ("".join(f"w{i} v{i % 20}\n" for i in range(30)), "SC637"),
+        ("1 Ann B-PER\n2 ran O\n\n3 Bob B-PER\n4 sat O\n", r"orth,ner|_,orth,ner"),
+        ("Ann/B-PER and\\/or/O Bob/B-PER\n", "orth,ner"),
+    ],
+)
+def test_layouts_that_are_no_plain_columns(tmp_path: Path, text: str, said: str):
+    (tmp_path / "a.txt").write_text(text, encoding="utf8")
+    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy", code=int(said.startswith("SC")))
+    assert re.search(said, done.output)
+    if not said.startswith("SC"):
+        docs = unpack(tmp_path / "a.spacy", Vocab())
+        assert [e.text for doc in docs for e in doc.ents] == ["Ann", "Bob"]

@@ -107,7 +107,7 @@ def test_no_violator_is_left_out(seed, n_labels, threshold, missing):
     n = len(problem.theta)
     chosen = np.flatnonzero(np.random.default_rng(0).random(n) < 0.3)
     loss = ChainLoss(problem.corpus, n_labels, Workers(1))
-    found, gradients = loss.screen(loss.restrict(chosen), problem.theta[chosen], threshold, n)
+    found, gradients, _ = loss.screen(loss.restrict(chosen), problem.theta[chosen], threshold, n)
     whole = np.zeros(n)
     whole[chosen] = problem.theta[chosen]
     _, gradient = loss.restrict(np.arange(n)).value_and_grad(whole)

@@ -80,7 +80,7 @@ def test_value_gradient_and_violators(name: str, limits: Limits, share: float):
     assert value == pytest.approx(expected, rel=1e-10, abs=1e-10)
     np.testing.assert_allclose(found, gradient[chosen], atol=1e-10)
     for threshold in (0.0, 0.3):
-        violators, gradients = loss.screen(working, theta, threshold, limit=10_000)
+        violators, gradients, _ = loss.screen(working, theta, threshold, limit=10_000)
         # Rounding decides whether a gradient of 0 is a violator.
         wanted = np.flatnonzero(np.abs(gradient) > max(threshold, 1e-9))
         kept = np.abs(gradients) > 1e-9

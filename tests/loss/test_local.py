@@ -62,7 +62,7 @@ def test_loss_and_gradient_equal_enumeration(pairs, options):
     np.testing.assert_allclose(found, gradient[half], atol=1e-10)
     # What screening finds outside is the gradient there.
     working = loss.restrict(half)
-    coordinates, gradients = loss.screen(working, problem.theta[half], 1e-3, 10**6)
+    coordinates, gradients, _ = loss.screen(working, problem.theta[half], 1e-3, 10**6)
     np.testing.assert_array_equal(coordinates, np.flatnonzero(np.abs(gradient[:n]) > 1e-3))
     np.testing.assert_allclose(gradients, gradient[coordinates], atol=1e-10)
 

@@ -68,7 +68,7 @@ def test_screening_finds_exactly_the_violators(case, limits):
     np.testing.assert_allclose(
         working.value_and_grad(problem.theta[chosen])[1], gradient[chosen], atol=1e-12
     )
-    found, values = loss.screen(working, problem.theta[chosen], 0.1, limit=10_000)
+    found, values, _ = loss.screen(working, problem.theta[chosen], 0.1, limit=10_000)
     np.testing.assert_array_equal(found, np.flatnonzero(np.abs(gradient) > 0.1))
     np.testing.assert_allclose(values, gradient[found], atol=1e-11)
 

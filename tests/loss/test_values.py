@@ -113,7 +113,7 @@ def test_observed_values_are_those_that_are_not_zero():
     labels = problem.corpus.labels
     seen = [[(values[labels == y, v] != 0).any() for y in range(3)] for v in range(4)]
     assert loss.all_coordinates().tolist() == np.flatnonzero(seen).tolist()
-    found, _ = loss.screen(loss.restrict(np.empty(0, np.int64)), np.empty(0), 0.0, 100)
+    found, *_ = loss.screen(loss.restrict(np.empty(0, np.int64)), np.empty(0), 0.0, 100)
     assert set(found) <= set(np.flatnonzero(seen))
 
 

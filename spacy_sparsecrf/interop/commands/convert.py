@@ -96,7 +96,7 @@ def convert(
             records = open_records(source, kind, lang)
             found = record_docs(records, nlp, alignment, spans)
             n = _save(_counted(found, cuts), target, dev, seed)
-            for what, count in sorted(records.left_out.items()):
+            for what, count in sorted((+records.left_out).items()):
                 msg.warn(f"{count} {what}")
         else:
             opened = open_source(source, kind, names, attribute, merge_subtokens)
