@@ -161,14 +161,10 @@ def _ask(make: Callable[[], Any], method: str, args: Args) -> Any:
 
 
 def _n_cores() -> int:
-    """Return the number of cores that this process may use, where the system reports it.
-
-    At most NUMBA_NUM_THREADS: joblib's workers, as of a search, have a share of the cores each.
-    """
-    n_cores = os.cpu_count() or 1
+    """Return the number of cores that this process may use, where the system reports it."""
     if hasattr(os, "sched_getaffinity"):
-        n_cores = len(os.sched_getaffinity(0))
-    return min(n_cores, int(os.environ.get("NUMBA_NUM_THREADS") or n_cores))
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
