@@ -142,7 +142,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         store = open_store(setup, given_dir, nlp)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
-        if checkpoint is None and store is MEMORY and not (shards or nlp and names_corpus(nlp)):
+        if checkpoint is None and store is MEMORY and not (shards or (nlp and names_corpus(nlp))):
             examples = seen.kept(examples)
         with storage.renewed(setup, nlp):
             read = self._read(examples, label_ids, names, store, nlp, shards)

@@ -22,8 +22,8 @@ _ANY_LANGUAGE = ("", "xx")
 _N_CUT, _MOST_CUT = 20_000, 0.01
 # Why no examples are added to a corpus.
 _NOT_KEPT = (
-    "a corpus is not extended if the config names it ([corpora.train] path), or with checkpoint, "
-    "cache_dir or shards"
+    "A corpus is not extended if the config names it ([corpora.train] path), or with checkpoint, "
+    "cache_dir or shards."
 )
 
 
