@@ -56,6 +56,7 @@ class Seen:
         self._warned = False
         self._kept: list[Example] | None = None
         self.new: dict[int, Example] = {}
+        self._n_again = 0
 
     def watch(
         self, examples: Iterable[Example], name: str, nlp: Language | None
@@ -124,13 +125,17 @@ class Seen:
             if first is not None and _hash_of(first.reference) not in self._hashes:
                 self.warn_of_ignored(name, [first], _NOT_KEPT)
             return False
-        again = False
+        same_doc = False
         for example in examples:
             key = _hash_of(example.reference)
-            again = again or key in self.new
-            if key not in self._hashes:
-                self.new.setdefault(key, example)
-        return again or 2 * len(self.new) >= len(self._kept)
+            if key in self.new:
+                # Docs of the same words do not begin an epoch, unless all come again.
+                same_doc |= self.new[key].reference is example.reference
+                self._n_again += 1
+            elif key not in self._hashes:
+                self.new[key] = example
+        n = len(self.new)
+        return n > 0 and (same_doc or self._n_again >= n or 2 * n >= len(self._kept))
 
     @property
     def all(self) -> list[Example]:
@@ -142,7 +147,7 @@ class Seen:
         self._kept = self.all
         self._hashes.update(self.new)
         self._n = len(self._kept)
-        self.new = {}
+        self.new, self._n_again = {}, 0
 
     def warn_of_ignored(self, name: str, examples: Sequence[Example], cause: object) -> None:
         """Warn of examples that component `name` cannot learn from; no more are collected."""
