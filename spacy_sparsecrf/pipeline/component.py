@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from weakref import proxy
 
 import numpy as np
 import srsly
@@ -155,7 +156,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         names.add(more.by_hash())
         self._names = names
         run_id = begin_run(self.name, nlp)
-        grow = partial(self._grow, labels, prior)
+        # A reference that is not weak would keep the corpus until garbage is collected.
+        grow = partial(SparseCRFPipe._grow, proxy(self), labels, prior)
         self._session = Session(
             n_uncovered=compiled.n_tokens, record=read.namer, seen=seen, grow=grow, run=run_id
         )
