@@ -157,7 +157,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._names = names
         run_id = begin_run(self.name, nlp)
         # A reference that is not weak would keep the corpus until garbage is collected.
-        grow = partial(SparseCRFPipe._grow, proxy(self), labels, prior)
+        owner: Any = proxy(self)
+        grow = partial(SparseCRFPipe._grow, owner, labels, prior)
         self._session = Session(
             n_uncovered=compiled.n_tokens, record=read.namer, seen=seen, grow=grow, run=run_id
         )
