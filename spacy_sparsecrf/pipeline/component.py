@@ -27,7 +27,7 @@ from ..model.model import CRFModel
 from ..model.names import Names
 from ..old_paths import serve_old_names
 from ..targets.base import add_extension
-from . import add_ons
+from . import add_ons, model_card
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
 from .batchers import begin_run, is_quiet
@@ -135,8 +135,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
         check_score_weights(self.name, self.target, nlp)
-        given_dir = storage.cache_dir_of(self.name, cache_dir, corpus_dir)
-        store = open_store(setup, given_dir, nlp)
+        store = open_store(setup, storage.cache_dir_of(self.name, cache_dir, corpus_dir), nlp)
         record = NameRecord.of(self.features, store) if self.settings.needs_names else None
         read = with_template_tree(setup, record or self.features)
         if self.settings.model == "graph":
@@ -163,6 +162,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             run = start_run(setup, read, record, compiled, earlier, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
+            model_card.fill_in(nlp, setup, compiled.n_tokens)
         else:
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()
