@@ -108,7 +108,7 @@ class EncodedExamples:
 
     @property
     def cut(self) -> str | None:
-        """How all Docs were cut; None where they differ or it does not show."""
+        """The tokenization of all Docs; None where they differ or it does not show."""
         return next(iter(self.cuts)) if len(self.cuts) == 1 else None
 
     def record_of(self, own: "NameRecord") -> "NameRecord":

@@ -83,7 +83,7 @@ class Seen:
 
     @property
     def remedy(self) -> str:
-        """How to learn the annotation that the examples have."""
+        """The config for the annotation that the examples have."""
         if not self._kinds:
             return "The Docs have no tags, entities or spans: check the file, and how it was made."
         return " ".join(f"The Docs have {kind}: {how}." for kind, how in self._kinds.items())
