@@ -1,6 +1,6 @@
 """Files that are written whole or not at all, whatever fails, and whenever the power goes.
 
-A file is written beside its place, synced to the disk, and renamed, and then its folder is synced:
+A file is written next to its place, synced to the disk, and renamed, and then its folder is synced:
 who reads it finds the old one or the new one. To what only grows, something is added and synced
 before another file says how long it is.
 """
@@ -49,7 +49,7 @@ def write_files(folder: Path, contents: Mapping[str, Content], setting: str) -> 
 def append_file(path: Path, at: int, data: bytes, setting: str) -> None:
     """Write behind the first bytes of a file, which stay whatever happens; what followed is gone.
 
-    at: how many bytes stay; 0 begins the file anew. setting: see `write_files`.
+    at: how many bytes stay; 0 begins a new file. setting: see `write_files`.
     RAISES: SparseCRFError where the file cannot be written.
     """
     with _made(path.parent, setting) as made:
@@ -111,7 +111,7 @@ def _put(folder: Path, new: Mapping[str, Path | None]) -> None:
 
 
 def _keep(place: Path) -> Path | None:
-    """Give a file another name besides its own; None where there is no such file."""
+    """Give a file a second name; None where there is no such file."""
     old = place.with_name(place.name + _OLD)
     _remove(old)
     if not place.exists():

@@ -1,4 +1,4 @@
-"""What a file must hold: its arrays and its JSON, declared once and checked before it is used.
+"""Schemas of files: arrays and JSON, declared once and checked before use.
 
 A kind of file has a table of fields. Their lengths and bounds are letters (`kernels.layout` has the
 notation), which an array of that length or whoever reads the file gives a value. Kernels take much
@@ -94,7 +94,7 @@ def check(
 def _fault(
     array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int], release: Callable[[], None]
 ) -> str:
-    """What is wrong with the values of an array, or nothing."""
+    """Return the error in the values of an array, or nothing."""
     values, total = array.reshape(-1), 0
     below = _length(field.below, sizes) if field.below else None
     for first in range(0, len(values), _PIECE):
@@ -188,7 +188,7 @@ _KINDS = {str: "text", int: "whole number", bool: "truth value", dict: "object",
 
 
 def _is_broken(text: str) -> bool:
-    """Whether a text cannot be written again, as it has half a character."""
+    """Return whether a text cannot be written again, as it has half a character."""
     return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 

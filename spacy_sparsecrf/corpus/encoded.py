@@ -219,7 +219,7 @@ class CorpusBuilder:
     """Collects batches of observations with their gold labels into one `EncodedCorpus`.
 
     Features, and sets of bigram features, are numbered as they arrive; `build` replaces these
-    numbers by final ones. Only the distinct features and sets are in memory, besides the draft.
+    numbers by final ones. Only the distinct features and sets are in memory, and the draft.
 
     draft: storage of the batches, by default in memory; see `files.corpus_builder`.
     features, rows: distinct features conjoined with the label, and distinct sets of bigram

@@ -63,7 +63,7 @@ class Expression:
 
 
 def find_fault(pattern: str) -> tuple[str, int] | None:
-    """Tell what is wrong with a pattern, and where: a position in it.
+    """Return the error in a pattern, and its position.
 
     RAISES: ImportError if the package `regex` is missing.
     """

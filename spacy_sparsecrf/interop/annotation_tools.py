@@ -165,7 +165,7 @@ def _is_list(value: Mapping[str, Any], key: str) -> bool:
 
 
 def _has_labels(found: Any) -> bool:
-    """Whether a value is a list of spans as Label Studio's short export has them."""
+    """Return whether a value is a list of spans as Label Studio's short export has them."""
     return (
         isinstance(found, list)
         and bool(found)

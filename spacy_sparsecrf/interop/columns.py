@@ -164,7 +164,7 @@ def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str
 
 
 def _is_numbered(found: Sequence[Sentence]) -> bool:
-    """Whether the first of at least two columns numbers the tokens of sentences, from 0 or 1."""
+    """Return whether the first of several columns numbers the tokens, from 0 or 1."""
     firsts = [
         [row.values[0].removesuffix(".") for row in rows if row.values[0] != DOCSTART]
         for rows in found
@@ -180,7 +180,7 @@ def _is_numbered(found: Sequence[Sentence]) -> bool:
 
 
 def _looks_like_text(values: Sequence[str]) -> bool:
-    """Whether the values of a line are a sentence, or begin with one, and not with a token."""
+    """Return whether the values of a line are, or begin with, a sentence instead of a token."""
     if len(values) >= _MANY_WORDS and _END_OF_TEXT.search(values[-1]):
         return True
     return len(values[0].split()) > 3 or _UNSPACED_TEXT.fullmatch(values[0]) is not None
@@ -198,7 +198,7 @@ def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence])
 
 
 def has_slashes(path: Path) -> bool:
-    """Whether nearly all words of the first lines have a tag behind a slash, and a line several."""
+    """Return whether nearly all words of the first lines have tags behind slashes."""
     lines = [line.split() for _, line in islice(read_lines(path), N_SLASHED)]
     words = [word for words in lines for word in words]
     n_tagged = sum(_SLASHED.fullmatch(word) is not None for word in words)

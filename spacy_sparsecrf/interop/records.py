@@ -20,7 +20,7 @@ DOCUMENT = "document"
 
 
 class Alignment(str, Enum):
-    """How spans that do not end at the ends of tokens become spans of tokens."""
+    """Ways to align spans with tokens."""
 
     strict = "strict"
     contract = "contract"

@@ -23,7 +23,7 @@ NO_SUMS = np.zeros(0)
 
 
 class StepRule(NamedTuple):
-    """How weights move.
+    """A rule by which weights move.
 
     kind: SGD or ADAGRAD; delta: of AdaGrad; l1, l2: penalties of one step. Of SGD: shrinkage: [n +
     1], d_k = sum_{j < k} log(1 + eta_j l2); averaged: [n + 1], sum_{0 < j <= k} exp(-d_j), or zeros
@@ -53,7 +53,7 @@ class BlockMarks(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """What moves weights by a step eta, or by steps that they have missed.
+    """Move weights by a step eta, or by steps that they have missed.
 
     gradient, theta: [K]; extra: [K], the sum of SGD's iterates or AdaGrad's sum of squares.
     """

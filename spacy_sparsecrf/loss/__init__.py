@@ -1,1 +1,1 @@
-"""What a solver minimises: value, gradient and screening of a likelihood."""
+"""Losses that solvers minimise: value, gradient and screening of a likelihood."""

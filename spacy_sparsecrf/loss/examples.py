@@ -177,7 +177,7 @@ class ChainExamples(ExampleLoss):
 
     @cached_property
     def _weights_of(self) -> Longs:
-        """Where the weights of each feature block begin, those of pairs behind the others."""
+        """The first weight of each feature block, blocks of pairs last."""
         pair_ptr = self.split + self._working.bigram.ptr
         return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
 

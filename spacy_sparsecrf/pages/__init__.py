@@ -1,1 +1,1 @@
-"""What explains something, as a page of HTML."""
+"""Explanations as pages of HTML."""

@@ -1,4 +1,4 @@
-"""Pages of HTML, which load nothing else: the files beside this one, filled by Jinja2."""
+"""Pages of HTML, which load nothing else: the files next to this one, filled by Jinja2."""
 
 import re
 from functools import cache
@@ -18,7 +18,7 @@ _SEED = 15970  # gives PER, LOC, ORG, MISC, and NP, VP, PP, ADVP, hues far from 
 
 
 class Page:
-    """What can be shown as a page.
+    """An object that can be shown as a page.
 
     page: the file of this folder that shows it.
     """

@@ -101,7 +101,7 @@ class Annotations:
 
 
 def have_same_words(first: Doc, second: Doc) -> bool:
-    """Whether the tokens of two Docs of one vocab have the same texts."""
+    """Return whether the tokens of two Docs of one vocab have the same texts."""
     if len(first) != len(second):
         return False
     return bool(np.array_equal(first.to_array("ORTH"), second.to_array("ORTH")))

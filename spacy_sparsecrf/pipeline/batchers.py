@@ -73,7 +73,7 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
 
 
 def is_online(setup: Setup, nlp: Language | None) -> bool:
-    """Whether to train on the batches of spaCy's loop instead of on a corpus read before.
+    """Return whether to train on the batches of spaCy's loop instead of on a corpus read before.
 
     nlp: the pipeline, or None.
     RAISES: SparseCRFError where the corpus is streamed and the solver needs all of it, and where
@@ -89,7 +89,7 @@ def is_online(setup: Setup, nlp: Language | None) -> bool:
 
 
 def is_endless(nlp: Language | None) -> bool:
-    """Whether the training corpus is streamed, so that `initialize` sees its first examples only.
+    """Return whether the corpus is streamed: `initialize` sees its first examples only.
 
     nlp: the pipeline, or None outside of one.
     """
@@ -123,7 +123,7 @@ def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
 
 
 def names_corpus(nlp: Language) -> bool:
-    """Whether a config has a training corpus: its reader has a path, or needs none."""
+    """Return whether a config has a training corpus: its reader has a path, or needs none."""
     config = nlp.config.interpolate()
     try:
         corpus = dot_to_object(config, config["training"]["train_corpus"])
@@ -133,7 +133,7 @@ def names_corpus(nlp: Language) -> bool:
 
 
 def is_quiet(nlp: Language | None) -> bool:
-    """Whether the config of a pipeline turns the console output of training off."""
+    """Return whether the config of a pipeline turns the console output of training off."""
     logs = _training_block(nlp).get("logger")
     return isinstance(logs, dict) and logs.get("console_output") is False
 

@@ -108,7 +108,7 @@ class EncodedExamples:
 
     @property
     def cut(self) -> str | None:
-        """How all Docs were cut; None where they differ or it does not show."""
+        """The tokenization of all Docs; None where they differ or it does not show."""
         return next(iter(self.cuts)) if len(self.cuts) == 1 else None
 
     def record_of(self, own: "NameRecord") -> "NameRecord":
@@ -242,6 +242,24 @@ class Job(NamedTuple):
     nlp: Language | None
     shards: Sequence[str]
     coverage: Coverage
+
+
+class ReadCorpus(NamedTuple):
+    """A corpus that a component has encoded.
+
+    features: that have read it; record: of what they read, or None where features have no names;
+    compiled: the corpus; coverage: what features have read.
+    """
+
+    features: Features
+    record: "NameRecord | None"
+    compiled: EncodedExamples
+    coverage: Coverage
+
+    @property
+    def namer(self) -> "NameRecord | None":
+        """The record of feature names, also of a corpus that other processes have read."""
+        return self.record and self.compiled.record_of(self.record)
 
 
 def make_label_ids(

@@ -1,4 +1,4 @@
-"""Where a training run computes: in the threads of this process, or in other processes."""
+"""Engines of training runs: threads of this process, or other processes."""
 
 from collections.abc import Iterable
 from copy import deepcopy

@@ -44,7 +44,7 @@ class Edge:
 
 @dataclass(frozen=True, kw_only=True)
 class Inference:
-    """How log Z and marginals of graphs are found.
+    """The approximation of log Z and marginals of graphs.
 
     method: "lbp", loopy belief propagation, which is exact in forests; "mean_field";
         "pseudo_likelihood".

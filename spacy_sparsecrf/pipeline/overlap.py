@@ -31,7 +31,7 @@ class ChainDecoders:
             self._chains.append((chain, make_decoder(own, valid, *settings)))
 
     def is_of(self, model: "CRFModel") -> bool:
-        """Whether the model still has the weights and labels that the decoders were made from."""
+        """Return whether the model has the weights and labels that the decoders were made from."""
         return model.is_made_of(self._source)
 
     def predict(self, reader: Reader, docs: Sequence[Doc]) -> Predictions:

@@ -86,7 +86,7 @@ def check_score_weights(name: str, target: Target, nlp: Language | None) -> None
 
 
 def _scores_tags(nlp: Language, name: str) -> bool:
-    """Whether a component of a pipeline has a score of tags."""
+    """Return whether a component of a pipeline has a score of tags."""
     target = getattr(nlp.get_pipe(name), "target", None)
     if isinstance(target, Target):
         return bool(target.scoring().get(TOKEN_ATTR) == DEFAULT_ATTR)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Uncertainty(NamedTuple):
-    """How uncertain the labels y of a Doc x of T tokens are.
+    """Measures of uncertainty of the labels y of a Doc x of T tokens.
 
     y1 and y2 are the most and the second most probable label sequences of the Doc. Token entropy,
     least confidence and margin are those of Settles & Craven (2008, section 3.1), in nats.

@@ -79,7 +79,7 @@ class Target(Protocol):
         ...
 
     def legal(self, labels: Labels) -> Mask | None:
-        """Tell which labels may follow each other.
+        """Return which labels may follow each other.
 
         labels: [Y] names of the labels.
         RETURNS: [Y + 1, Y + 1], entry [a, b] whether label b may follow label a; row Y: whether b
@@ -88,7 +88,7 @@ class Target(Protocol):
         return None
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
-        """Tell which labels tokens may get, given annotation that is set already and is kept.
+        """Return which labels tokens may get, given annotation that is set already and is kept.
 
         labels: [Y] names of the labels.
         overwrite: whether annotation that is already set is replaced.

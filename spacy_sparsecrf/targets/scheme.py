@@ -127,7 +127,7 @@ class Scheme:
         return LabelledSpans(starts, lasts + 1, types[starts], arrays.names)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_]:
-        """Tell which labels may follow each other: [Y + 1, Y + 1], see `Target.legal`."""
+        """Return which labels may follow each other: [Y + 1, Y + 1], see `Target.legal`."""
         arrays = _as_arrays(tuple(labels))
         # The boundary of a sequence is outside of all spans.
         types = np.append(arrays.types, -1)

@@ -55,7 +55,7 @@ class SpanTarget(Target):
         """Return the annotation that is set in a Doc; None where nothing is."""
 
     def unknown(self, example: Example) -> Mask | None:
-        """Tell the predicted tokens that annotation leaves open: [tokens]; None where it does not.
+        """Return the predicted tokens that annotation leaves open: [tokens]; None if there is none.
 
         That is where some of a Doc is annotated, and of these tokens it is not said whether they
         are in a span.
@@ -90,7 +90,7 @@ class SpanTarget(Target):
         return self.scheme.names_of(labels)
 
     def legal(self, labels: Labels) -> Mask:
-        """Tell which labels may follow each other, see `Target.legal`."""
+        """Return which labels may follow each other, see `Target.legal`."""
         return self.scheme.valid_transitions(labels)
 
     def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
@@ -139,7 +139,7 @@ class SpanTarget(Target):
         mask[tokens, forced[tokens]] = True
 
     def endings(self, spans: LabelledSpans, labels: Labels) -> Mask | None:
-        """Tell the labels of the token after each span with which it ends there.
+        """Return the labels of the token after each span with which it ends there.
 
         spans: K, of `spans`. RETURNS: [K, Y], or None where labels of spans tell their ends.
         """

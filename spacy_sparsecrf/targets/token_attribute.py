@@ -67,7 +67,7 @@ class TokenTarget(Target):
 
     @abstractmethod
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Tell which labels tokens have now: [N, Y], or None where nothing is set anywhere."""
+        """Return which labels tokens have now: [N, Y], or None where nothing is set anywhere."""
 
     def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
         """Read the gold label of each predicted token, see `Target.gold`."""
@@ -125,7 +125,7 @@ class TokenAttribute(TokenTarget):
         return list(example.get_aligned(self._key, as_string=True))
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Tell which labels tokens have now."""
+        """Return which labels tokens have now."""
         if not any(len(doc) and doc.has_annotation(self._id) for doc in docs):
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
@@ -189,7 +189,7 @@ class TokenExtension(TokenTarget):
         return [found.pop() if len(found) == 1 else None for found in candidates]
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Tell which labels tokens have now."""
+        """Return which labels tokens have now."""
         present = [value for doc in docs for value in self._present(doc)]
         if not any(present):
             return None

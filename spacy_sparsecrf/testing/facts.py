@@ -1,4 +1,4 @@
-"""How a check tells what does not hold."""
+"""Reports of checks that fail."""
 
 from typing import Any
 

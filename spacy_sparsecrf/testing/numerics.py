@@ -148,7 +148,7 @@ def _full_loss(kind: str) -> ChainLoss:
 
 
 def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
-    """What `start` returns, and refuses. RETURNS: whether it takes the penalty at all."""
+    """Check `start`. RETURNS: whether it supports the penalty."""
     full = _full_loss(kind)
     working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
     theta = np.zeros(len(working.coordinates))

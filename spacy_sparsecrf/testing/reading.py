@@ -180,7 +180,7 @@ def _check_valid(target: Target, labels: Sequence[str], rows: Sequence[np.ndarra
 def _check_permitted(
     target: Target, references: Sequence[Doc], labels: Sequence[str], rows: Sequence[np.ndarray]
 ) -> None:
-    """What is set may be predicted; where nothing is, or all is replaced, anything may."""
+    """Check that set annotation may be predicted, and anything where none is set or kept."""
     row = np.concatenate(rows)
     mask = target.permitted(references, labels, overwrite=False)
     if mask is not None:

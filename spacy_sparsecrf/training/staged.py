@@ -122,7 +122,7 @@ class StagedTraining(Training):
 
     @property
     def progress(self) -> str:
-        """Where the run stands, in words."""
+        """The state of the run, in words."""
         return f"stage {self._number + 1} of {len(self._stages)}, {super().progress}"
 
     def step(self) -> StepReport:
@@ -182,7 +182,7 @@ class StagedTraining(Training):
         return places_of(coordinates, n_unigram, self._whole.widths)[0]
 
     def _count(self, features: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
-        """How many of some features [U + B] may have weights, and how many weights these may have.
+        """Count the features of some [U + B] that may have weights, and these weights.
 
         with_labels: as in `TemplateTree.admitted_labels`; default: none.
         """

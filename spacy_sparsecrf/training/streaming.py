@@ -141,7 +141,7 @@ class Stream:
 
     @property
     def progress(self) -> str:
-        """Where the run stands, in words."""
+        """The state of the run, in words."""
         counts = f"{self.n_features} features, {self.n_weights} weights held"
         return f"{self._n_updates} batches, {counts}"
 

@@ -256,7 +256,7 @@ class Training:
 
     @property
     def progress(self) -> str:
-        """Where the run stands, in words."""
+        """The state of the run, in words."""
         return f"objective {self.objective:.6g}"
 
     def step(self) -> StepReport:

@@ -305,11 +305,11 @@ class _Unevaluated:
         return getattr(self._loss, name)
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """Tell numbers of the same form."""
+        """Return numbers of the same form."""
         return 0.0, np.zeros_like(theta)
 
     def curvature(self, gradient: Floats) -> Floats:
-        """Tell numbers of the same form."""
+        """Return numbers of the same form."""
         return np.ones_like(gradient)
 
 

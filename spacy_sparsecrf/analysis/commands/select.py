@@ -27,7 +27,7 @@ _BATCH = 128  # Docs whose probabilities are computed at once
 
 
 class Measure(str, Enum):
-    """What texts are ranked by: a field of `Uncertainty`."""
+    """The uncertainty that ranks texts: a field of `Uncertainty`."""
 
     entropy = "entropy"
     max_entropy = "max_entropy"

@@ -132,7 +132,7 @@ def observe(attributes: Attributes, bigrams: BigramAttributes) -> Observations:
 def find_bigrams(
     texts: Sequence[str], bigrams: Sequence[str] | bool, start_label: bool
 ) -> BigramAttributes:
-    """Tell which attributes are conjoined with pairs of labels too.
+    """Return which attributes are conjoined with pairs of labels too.
 
     texts: of the attributes from number 1; bigrams: attributes, or keys of dicts, or whether all;
     start_label: whether first tokens have pairs.

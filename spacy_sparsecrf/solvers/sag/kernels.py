@@ -31,7 +31,7 @@ _LARGEST = 1e30
 
 
 class Average(NamedTuple):
-    """Where SAG stands.
+    """The position of SAG.
 
     theta, total: [K] float64, weights w, and the sum d of stored gradients; stored: residuals of
     all sequences; curvatures: [n] float64, L_i, 0 = not seen yet; common: [1] float64, L_g of

@@ -32,7 +32,7 @@ UNIFORM, GROWING, BALANCED = 0, 1, 2
 
 
 class Rules(NamedTuple):
-    """How sequences are drawn, and how large steps are.
+    """Sampling of sequences, and sizes of steps.
 
     mode: UNIFORM, GROWING or BALANCED; saga: whether steps are unbiased (proposition 1); fresh,
     revisit: see `first_estimate`; grow, least_norm: of the search for a curvature, which is left
@@ -64,7 +64,7 @@ class Steps(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """What steps weights have missed: theta, total: [K], weights w and sums d; l1: penalty."""
+    """Steps that weights have missed: theta, total: [K], weights w and sums d; l1: penalty."""
 
     theta: Floats
     total: Floats

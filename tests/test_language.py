@@ -1,0 +1,95 @@
+"""Documents, messages and help use standard terms and short sentences."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import pytest
+import typer.main
+
+from spacy_sparsecrf import errors
+from spacy_sparsecrf.__main__ import app
+
+from .test_docs import ROOT
+
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
+# Phrases that a reader has to decode, and titles that are no phrases of a search.
+PHRASES = re.compile(
+    r"\b(anew|befalls?|besides|shall|beside (?!the )|come along|is told|are told|is warned of"
+    r"|at hand|(?-i:Those that)|what is (told|said|learnt|there)|need not be said|signs of life"
+    r"|to mend|mended)\b",
+    re.IGNORECASE,
+)
+TITLES = re.compile(r"^#+ (What|How|Who|That|Why|Where|Whether|Which)\b", re.MULTILINE)
+LONGEST, MEDIAN = 35, 18
+# Not sentences: code, tables, lists of names.
+CODE = re.compile(
+    r"^```.*?^```$|^ {4,}[^\n]*$|^ *\|[^\n]*$|^\$\$.*?\$\$$", flags=re.MULTILINE | re.DOTALL
+)
+
+
+def prose(page: Path) -> str:
+    """The text of a page without code, tables, links' targets and formulas."""
+    text = CODE.sub("\n\n", page.read_text(encoding="utf8"))
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"`[^`]*`|\$[^$\n]+\$", "code", text)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of paragraphs and of list items, without headings."""
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=#)", text):
+        if not block.lstrip().startswith(("#", "<")):
+            yield from re.split(r"(?<=[.!?:;])\s+", " ".join(block.split()))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_use_standard_terms_and_short_sentences(page: Path):
+    text = prose(page)
+    assert not (found := [match[0] for match in PHRASES.finditer(text)]), found
+    assert not (found := [match[0] for match in TITLES.finditer(text)]), found
+    lengths = {sentence: len(sentence.split()) for sentence in sentences(text) if sentence}
+    assert not (found := [each for each, n in lengths.items() if n > LONGEST]), found
+    assert median(lengths.values()) <= MEDIAN
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    for group in (errors.Errors, errors.Warnings):
+        yield from (
+            (name, str(text)) for name, text in vars(group).items() if name.startswith("SC")
+        )
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        yield name, command.help or ""
+        yield from (
+            (f"{name} {each.name}", getattr(each, "help", "") or "") for each in command.params
+        )
+
+
+def test_messages_and_help_use_standard_terms():
+    found = {
+        name: match[0] for name, text in (*messages(), *helps()) if (match := PHRASES.search(text))
+    }
+    assert not found
+
+
+def test_every_message_names_a_value_or_a_place():
+    assert len([*messages()]) > 300
+    place = re.compile(r"\{\w|`[^`]+`|\[[a-z.]+|--\w|=|[A-Za-z]_[a-z]")
+    # The bytes of a model have no name.
+    assert {name for name, text in messages() if not place.search(text)} <= {"SC312"}
+
+
+def test_summaries_of_docstrings_do_not_ask():
+    found = []
+    for path in (ROOT / "spacy_sparsecrf").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                summary = (ast.get_docstring(node) or "").partition("\n")[0]
+                # A property may say whether something holds.
+                if re.match(r"(What|How|Where|Tell|Who)\b", summary) or PHRASES.search(summary):
+                    found.append(f"{path.name}: {summary}")
+    assert not found
