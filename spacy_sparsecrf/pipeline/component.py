@@ -139,8 +139,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
         check_score_weights(self.name, self.target, nlp)
-        given_dir = storage.cache_dir_of(self.name, cache_dir, corpus_dir)
-        store = open_store(setup, given_dir, nlp)
+        store = open_store(setup, storage.cache_dir_of(self.name, cache_dir, corpus_dir), nlp)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
         if checkpoint is None and store is MEMORY and not (shards or (nlp and names_corpus(nlp))):
@@ -158,7 +157,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         run_id = begin_run(self.name, nlp)
         # A reference that is not weak would keep the corpus until garbage is collected.
         owner: Any = proxy(self)
-        grow = partial(SparseCRFPipe._grow, owner, labels, prior)
+        grow = partial(SparseCRFPipe.extend_corpus, owner, labels, prior)
         self._session = Session(
             n_uncovered=compiled.n_tokens, record=read.namer, seen=seen, grow=grow, run=run_id
         )
@@ -199,7 +198,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.cfg.update(labels=list(read.compiled.labels), sequences=read.compiled.cut)
         storage.keep(self.cfg, self.features, read.coverage.shares)
 
-    def _grow(
+    def extend_corpus(
         self,
         labels: Sequence[str] | None,
         prior: CRFModel | None,
