@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
-from weakref import proxy
+from weakref import WeakMethod
 
 import numpy as np
 import srsly
@@ -155,12 +155,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._keep(read)
         names.add(more.by_hash())
         self._names = names
-        run_id = begin_run(self.name, nlp)
         # A reference that is not weak would keep the corpus until garbage is collected.
-        grow = partial(SparseCRFPipe._grow, proxy(self), labels, prior)
-        self._session = Session(
-            n_uncovered=compiled.n_tokens, record=read.namer, seen=seen, grow=grow, run=run_id
-        )
+        own: Callable[[], Any] = WeakMethod(self._grow)
+        self._session = Session(n_uncovered=compiled.n_tokens, record=read.namer, seen=seen)
+        self._session.run = begin_run(self.name, nlp)
+        self._session.grow = lambda *given: own()(labels, prior, *given)
         earlier = InitialModels(start, prior, checkpoint)
         with progress.progress("Preparing training"):
             run = start_run(setup, read.features, read.record, compiled, earlier, nlp)
