@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
-from weakref import proxy
+from weakref import WeakMethod
 
 import numpy as np
 import srsly
@@ -154,13 +154,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._keep(read)
         names.add(more.by_hash())
         self._names = names
-        run_id = begin_run(self.name, nlp)
         # A reference that is not weak would keep the corpus until garbage is collected.
-        owner: Any = proxy(self)
-        grow = partial(SparseCRFPipe.extend_corpus, owner, labels, prior)
-        self._session = Session(
-            n_uncovered=compiled.n_tokens, record=read.namer, seen=seen, grow=grow, run=run_id
-        )
+        own: Callable[[], Any] = WeakMethod(self._grow)
+        self._session = Session(n_uncovered=compiled.n_tokens, record=read.namer, seen=seen)
+        self._session.run = begin_run(self.name, nlp)
+        self._session.grow = lambda *given: own()(labels, prior, *given)
         earlier = InitialModels(start, prior, checkpoint)
         with progress.progress("Preparing training"):
             run = start_run(setup, read.features, read.record, compiled, earlier, nlp)
@@ -198,7 +196,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.cfg.update(labels=list(read.compiled.labels), sequences=read.compiled.cut)
         storage.keep(self.cfg, self.features, read.coverage.shares)
 
-    def extend_corpus(
+    def _grow(
         self,
         labels: Sequence[str] | None,
         prior: CRFModel | None,
