@@ -1205,10 +1205,10 @@ class Warnings(metaclass=_Coded):
         "them as training did; `spacy evaluate` does not."
     )
     SCW207 = (
-        "Component '{name}' learns only from the {n} examples that `initialize` has read, but "
-        "`update` got others, which it ignores: the first begins {text!r}. Give all training "
-        "examples to nlp.initialize(lambda: examples), without a random augmenter; or set online = "
-        "true in [components.{name}.solver], with an online solver such as "
+        "Component '{name}' learns only from the {n} examples that it has read so far. `update` "
+        "got others, which it ignores: the first begins {text!r}. {cause} Give all "
+        "training examples to nlp.initialize(lambda: examples), without a random augmenter; or set "
+        "online = true in [components.{name}.solver], with an online solver such as "
         "spacy_sparsecrf.SGDL1.v1."
     )
     SCW208 = (

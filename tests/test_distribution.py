@@ -7,6 +7,7 @@ import sys
 import tarfile
 import venv
 import zipfile
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -70,27 +71,74 @@ def test_the_wheel_has_the_configs_the_pages_and_its_types(dist: Path):
     assert not [name for name in found if not name.startswith("spacy_sparsecrf")]
 
 
+class Environment:
+    """A virtual environment, with the libraries of the environment of the tests."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, symlinks=True)
+        self.python = folder / "bin" / "python"
+        [self.packages] = (folder / "lib").glob("*/site-packages")
+        # Without what their .pth files add.
+        others = [path for path in sys.path if path.endswith("site-packages")]
+        (self.packages / "others.pth").write_text("\n".join(others), encoding="utf8")
+
+    def pip(self, *arguments: str | Path) -> None:
+        command = [sys.executable, "-m", "pip", "--python", self.python, "--quiet", *arguments]
+        subprocess.run(command, check=True, cwd=self.packages)
+
+    def install(self, *source: str | Path) -> None:
+        options = ["--no-deps", "--no-build-isolation", "--no-index", "--force-reinstall"]
+        self.pip("install", *options, *source)
+
+    def run(self, code: str, environment: dict[str, str] | None = None) -> str:
+        command = [self.python, "-c", code]
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=self.packages.parent, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
 @pytest.mark.parametrize("pattern", ["*.whl", "editable"])
 def test_configs_are_found_in_each_kind_of_installation(dist: Path, pattern: str, tmp_path: Path):
-    venv.create(tmp_path / "venv", symlinks=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    [packages] = (tmp_path / "venv" / "lib").glob("*/site-packages")
-    # The libraries of the environment of the tests, without what their .pth files add.
-    others = [path for path in sys.path if path.endswith("site-packages")]
-    (packages / "others.pth").write_text("\n".join(others), encoding="utf8")
-    source = ["-e", dist.parent] if pattern == "editable" else [*dist.glob(pattern)]
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
-    options = ["--no-build-isolation", "--no-index", "--force-reinstall"]
-    subprocess.run([*pip, *options, *source], check=True, cwd=tmp_path)
+    environment = Environment(tmp_path / "venv")
+    environment.install(*(["-e", dist.parent] if pattern == "editable" else dist.glob(pattern)))
     code = "import spacy_sparsecrf as s; from spacy_sparsecrf.cli.config import make_config; "
     code += "print(s.__file__); print(make_config('tagger', 'SAG', 'es'))"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert str(dist.parent if pattern == "editable" else tmp_path) in done.stdout.splitlines()[0]
-    assert done.stdout.splitlines(keepends=True)[1:] == [
+    place, *lines = environment.run(code).splitlines(keepends=True)
+    assert str(dist.parent if pattern == "editable" else tmp_path) in place
+    assert lines == [
         *make_config("tagger", "SAG", "es").splitlines(keepends=True),
         "\n",
     ]
+
+
+TRAIN = """
+from numba.core import event
+compiled = event.RecordingListener()
+event.register("numba:compile", compiled)
+from spacy_sparsecrf.cli.warmup import train_and_predict
+train_and_predict({})
+print(len(compiled.buffer) // 2)
+"""
+
+
+@pytest.mark.slow
+def test_uninstalling_leaves_nothing_and_the_next_installation_compiles_nothing(dist, tmp_path):
+    environment = Environment(tmp_path / "venv")
+    names = "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONDONTWRITEBYTECODE"
+    variables = {name: value for name, value in os.environ.items() if name not in names}
+    variables["HOME"] = str(tmp_path)
+    before, n_compiled = set(environment.packages.rglob("*")), []
+    for _ in range(2):
+        environment.install(*dist.glob("*.whl"))
+        n_compiled.append(int(environment.run(TRAIN, variables)))
+        assert list(environment.packages.rglob("spacy_sparsecrf/**/*.pyc"))
+        environment.pip("uninstall", "--yes", "spacy-sparsecrf")
+        assert set(environment.packages.rglob("*")) == before
+        # An empty directory would be found, as a namespace.
+        assert PathFinder.find_spec("spacy_sparsecrf", [str(environment.packages)]) is None
+    assert n_compiled[0] > 20 and n_compiled[1] == 0
 
 
 def test_packages_are_those_of_the_folders():

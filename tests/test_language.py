@@ -1,5 +1,6 @@
 """Documents, messages and help use standard terms and short sentences."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,3 +81,15 @@ def test_every_message_names_a_value_or_a_place():
     place = re.compile(r"\{\w|`[^`]+`|\[[a-z.]+|--\w|=|[A-Za-z]_[a-z]")
     # The bytes of a model have no name.
     assert {name for name, text in messages() if not place.search(text)} <= {"SC312"}
+
+
+def test_summaries_of_docstrings_do_not_ask():
+    found = []
+    for path in (ROOT / "spacy_sparsecrf").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                summary = (ast.get_docstring(node) or "").partition("\n")[0]
+                # A property may say whether something holds.
+                if re.match(r"(What|How|Where|Tell|Who)\b", summary) or PHRASES.search(summary):
+                    found.append(f"{path.name}: {summary}")
+    assert not found

@@ -69,7 +69,7 @@ def debug(
 
 
 def _open(model: str, overrides: dict[str, object]) -> Language:
-    """A saved pipeline, or that of a config, without what is learnt."""
+    """Load a saved pipeline, or that of a config, without learnt weights."""
     if not Path(model).is_file():
         return spacy.load(model, config=overrides)
     nlp = load_model_from_config(load_config(model, overrides=overrides), auto_fill=True)

@@ -1,5 +1,6 @@
 """`warmup`: compile all kernels ahead, for images and CI."""
 
+import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from wasabi import msg
 
 from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
+from ..kernels import cache_dir
 from ..progress import progress, watch_compilation
 from ..registry import crf_solvers
 
@@ -29,12 +31,19 @@ def warmup(
     prediction: Annotated[
         bool, Option("--prediction", help="Only what a trained pipeline needs to label Docs")
     ] = False,
+    clear: Annotated[
+        bool, Option("--clear", help="Compile nothing, and remove the compiled kernels")
+    ] = False,
 ) -> None:
     """Compile what training (all solvers, all kinds of models) and prediction need.
 
-    It goes into numba's cache: in the package's folder, or where the environment variable
-    NUMBA_CACHE_DIR says.
+    Compiled kernels are cached in the user's cache directory (~/.cache/spacy-sparsecrf on Linux),
+    or in the directory that the environment variable NUMBA_CACHE_DIR names, which --clear leaves
+    alone.
     """
+    if clear:
+        _clear()
+        return
     start = time.perf_counter()
     with progress("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
@@ -45,6 +54,19 @@ def warmup(
             for config in all_kinds():
                 train_and_predict(config)
     msg.good(f"Kernels are compiled ({time.perf_counter() - start:.1f} s)")
+
+
+def _clear() -> None:
+    """Empty the kernel cache, and report what was removed."""
+    removed = cache_dir.clear()
+    for directory, (n_files, n_bytes, n_kept) in removed.items():
+        msg.good(f"Removed {n_files} files ({n_bytes / 1e6:.1f} MB) from {directory}")
+        if n_kept:
+            msg.warn(f"{n_kept} files of {directory} could not be removed")
+    if not removed:
+        msg.info(f"No compiled kernels in {cache_dir.user_cache()}")
+    if other := os.environ.get("NUMBA_CACHE_DIR"):
+        msg.info(f"NUMBA_CACHE_DIR, {other}, may have code of other packages: not touched")
 
 
 def all_kinds() -> Iterator[dict[str, Any]]:

@@ -22,6 +22,7 @@ class Limits(NamedTuple):
 
     shard_bytes: of forward and of backward vectors each; more are computed in shards. n_chunks:
     parts into which work is cut, whatever the number of threads, so that sums do not depend on it.
+    chunk_tokens: of a part of inference, at least: each part has its own sums of frequent features.
     span: tokens of one matrix whose pair products one thread sums. together: sequences of an
     interleaved batch. table_bytes: of the weights of frequent features, which stay in a cache, as
     do the sums of their gradient. sums_bytes: of the sums of real values of all chunks. held_sums,
@@ -37,6 +38,7 @@ class Limits(NamedTuple):
 
     shard_bytes: int = 1 << 27
     n_chunks: int = 64
+    chunk_tokens: int = 1024
     span: int = 4096
     together: int = 8
     table_bytes: int = 1 << 18
@@ -145,7 +147,7 @@ class Workspace:
         self.dtype = np.dtype(precision)
         row_bytes = self.padded * self.dtype.itemsize
         self.shards = lattice.shards(max(1, limits.shard_bytes // row_bytes))
-        self.chunks = [cut(np.diff(shard.offsets), limits.n_chunks) for shard in self.shards]
+        self.chunks = [self._cut(shard) for shard in self.shards]
         longest = max((shard.end - shard.begin for shard in self.shards), default=0)
         self.alpha = np.zeros((longest, self.padded), self.dtype)
         self.backward = np.zeros_like(self.alpha)
@@ -161,6 +163,11 @@ class Workspace:
             first, features = section.between(0, lattice.n_features)
             lengths = np.diff(section.tokens.indptr)
             self.feature_counts[features] += lengths[first : first + len(features)]
+
+    def _cut(self, shard: Shard) -> Chunks:
+        limits, n_tokens = self.limits, shard.end - shard.begin
+        n_chunks = min(limits.n_chunks, 1 + n_tokens // limits.chunk_tokens)
+        return cut(np.diff(shard.offsets), n_chunks)
 
     def residual_of(self, shard: Shard) -> NDArray[np.floating]:
         """Return the rows of `residual` of the tokens of a shard."""

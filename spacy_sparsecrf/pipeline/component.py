@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from weakref import proxy
 
 import numpy as np
 import srsly
@@ -20,6 +21,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
+from ..corpus.arrays import MEMORY, Memory
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
@@ -30,9 +32,11 @@ from ..targets.base import add_extension
 from . import add_ons, model_card
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
-from .batchers import begin_run, is_quiet
+from .batchers import begin_run, is_quiet, names_corpus
 from .encoding import (
     Job,
+    LabelIds,
+    ReadCorpus,
     check_strings,
     checked,
     make_label_ids,
@@ -136,36 +140,85 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.settings.learning.check_trainable(self.name)
         check_score_weights(self.name, self.target, nlp)
         store = open_store(setup, storage.cache_dir_of(self.name, cache_dir, corpus_dir), nlp)
-        record = NameRecord.of(self.features, store) if self.settings.needs_names else None
-        read = with_template_tree(setup, record or self.features)
-        if self.settings.model == "graph":
-            read = linked = add_ons.graphs().record_links(read, self.settings.edges)
-            names.add(linked.names)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
-        with storage.renewed(setup, nlp), counted(self.features) as coverage:
-            job = Job(setup, read, label_ids, store, nlp, shards, coverage)
-            compiled = self.engine.compile(examples, job)
-            compiled.check(setup)
-            seen.check_labels(self.name, self.target, compiled.labels)
+        if checkpoint is None and store is MEMORY and not (shards or (nlp and names_corpus(nlp))):
+            examples = seen.kept(examples)
+        with storage.renewed(setup, nlp):
+            read = self._read(examples, label_ids, names, store, nlp, shards)
+            seen.check_labels(self.name, self.target, read.compiled.labels)
+        compiled = read.compiled
         if compiled.corpus is not None:
-            warn_of_missing(self.name, coverage, nlp, self)
+            warn_of_missing(self.name, read.coverage, nlp, self)
         self.model = start or prior or CRFModel((), self.settings.dtype, kind=self.settings.model)
-        self.cfg.update(labels=list(compiled.labels), sequences=compiled.cut)
-        storage.keep(self.cfg, self.features, coverage.shares)
+        self._keep(read)
         names.add(more.by_hash())
         self._names = names
-        namer, run_id = record and compiled.record_of(record), begin_run(self.name, nlp)
-        self._session = Session(n_uncovered=compiled.n_tokens, record=namer, seen=seen, run=run_id)
+        run_id = begin_run(self.name, nlp)
+        # A reference that is not weak would keep the corpus until garbage is collected.
+        owner: Any = proxy(self)
+        grow = partial(SparseCRFPipe._grow, owner, labels, prior)
+        self._session = Session(
+            n_uncovered=compiled.n_tokens, record=read.namer, seen=seen, grow=grow, run=run_id
+        )
         earlier = InitialModels(start, prior, checkpoint)
         with progress.progress("Preparing training"):
-            run = start_run(setup, read, record, compiled, earlier, nlp)
+            run = start_run(setup, read.features, read.record, compiled, earlier, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
             model_card.fill_in(nlp, setup, compiled.n_tokens)
         else:
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()
+
+    def _read(
+        self,
+        examples: Iterable[Example],
+        label_ids: LabelIds,
+        names: Names,
+        store: Memory = MEMORY,
+        nlp: Language | None = None,
+        shards: Sequence[str] = (),
+    ) -> ReadCorpus:
+        """Encode training examples. names: to which those of links are added."""
+        setup = self.setup
+        record = NameRecord.of(self.features, store) if self.settings.needs_names else None
+        features = with_template_tree(setup, record or self.features)
+        if self.settings.model == "graph":
+            features = linked = add_ons.graphs().record_links(features, self.settings.edges)
+            names.add(linked.names)
+        with counted(self.features) as coverage:
+            job = Job(setup, features, label_ids, store, nlp, shards, coverage)
+            compiled = self.engine.compile(examples, job)
+            compiled.check(setup)
+        return ReadCorpus(features, record, compiled, coverage)
+
+    def _keep(self, read: ReadCorpus) -> None:
+        """Keep what a corpus says of labels, sequences and attributes."""
+        self.cfg.update(labels=list(read.compiled.labels), sequences=read.compiled.cut)
+        storage.keep(self.cfg, self.features, read.coverage.shares)
+
+    def _grow(
+        self,
+        labels: Sequence[str] | None,
+        prior: CRFModel | None,
+        examples: Sequence[Example],
+        start: CRFModel,
+    ) -> "Training":
+        """Begin a training run on more examples. The first arguments are those of `initialize`.
+
+        examples: all, with those of the run so far; start: the model so far.
+        RAISES: SparseCRFError as `initialize` does; the component is then as it was.
+        """
+        label_ids = make_label_ids(self.setup, labels, self.label_data, ())
+        with progress.progress("Extending corpus"):
+            read = self._read(examples, label_ids, self._names)
+            # Without weights, the solver makes its own warm start.
+            earlier = InitialModels(start if start.n_active else None, prior)
+            run = start_run(self.setup, read.features, read.record, read.compiled, earlier, None)
+        self._keep(read)
+        self._session.record = read.namer
+        return cast("Training", run)
 
     @within_memory
     def update(
@@ -178,8 +231,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
 
-        Online training (max_epochs = -1, or the solver's `online`) learns from the examples, which
-        are ignored otherwise. The first update of a loaded component calls `resume_training`.
+        Examples that `initialize` has not read extend the corpus (see `Seen.collect`). Online
+        training (max_epochs = -1, or the solver's `online`) learns from the examples only. The
+        first update of a loaded component calls `resume_training`.
 
         drop: not used; sgd: if given, `finish_update` is called.
         losses: the objective is assigned to it, not added; in online training the batch's loss is

@@ -244,6 +244,24 @@ class Job(NamedTuple):
     coverage: Coverage
 
 
+class ReadCorpus(NamedTuple):
+    """A corpus that a component has encoded.
+
+    features: that have read it; record: of what they read, or None where features have no names;
+    compiled: the corpus; coverage: what features have read.
+    """
+
+    features: Features
+    record: "NameRecord | None"
+    compiled: EncodedExamples
+    coverage: Coverage
+
+    @property
+    def namer(self) -> "NameRecord | None":
+        """The record of feature names, also of a corpus that other processes have read."""
+        return self.record and self.compiled.record_of(self.record)
+
+
 def make_label_ids(
     setup: Setup, given: Sequence[str] | None, added: Sequence[str], learnt: Sequence[str]
 ) -> LabelIds:

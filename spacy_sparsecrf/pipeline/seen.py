@@ -20,6 +20,11 @@ _MADE_UP = ("x", "y", "z")
 _ANY_LANGUAGE = ("", "xx")
 # Gold tokens that are cut again, and the share of those cut otherwise without a warning.
 _N_CUT, _MOST_CUT = 20_000, 0.01
+# Why no examples are added to a corpus.
+_NOT_KEPT = (
+    "A corpus is not extended if the config names it ([corpora.train] path), or with checkpoint, "
+    "cache_dir or shards."
+)
 
 
 def _found(doc: Doc) -> Iterator[tuple[str, str]]:
@@ -37,9 +42,11 @@ def _found(doc: Doc) -> Iterator[tuple[str, str]]:
 
 
 class Seen:
-    """The examples that `initialize` has read, from which alone a batch solver learns.
+    """The examples that `initialize` has read, and others that `update` got since.
 
     It keeps a hash of the words of each gold Doc, and which kinds of annotation there are.
+
+    new: unseen examples, by the hash of their words, that the corpus does not have yet.
     """
 
     def __init__(self) -> None:
@@ -47,6 +54,9 @@ class Seen:
         self._kinds: dict[str, str] = {}
         self._n = 0
         self._warned = False
+        self._kept: list[Example] | None = None
+        self.new: dict[int, Example] = {}
+        self._n_again = 0
 
     def watch(
         self, examples: Iterable[Example], name: str, nlp: Language | None
@@ -93,16 +103,58 @@ class Seen:
         if isinstance(target, SpanTarget) and labels and not target.names_of(labels):
             warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
 
-    def warn_of_others(self, name: str, examples: Iterable[Example]) -> None:
-        """Warn, once, if `initialize` did not read the first of some examples.
+    def kept(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield the examples, and keep references to them, so that others can be added."""
+        self._kept = []
+        for example in examples:
+            self._kept.append(example)
+            yield example
 
-        name: of the component that is updated with them, and does not learn from them.
+    def collect(self, name: str, examples: Iterable[Example]) -> bool:
+        """Collect those of the examples of an update that are unseen, told apart by their words.
+
+        Where the examples of `initialize` are not kept, warn once if the first one is unseen.
+
+        name: of the component. RETURNS: whether to extend the corpus now, which costs as much as to
+            read it: at half as many new examples as it has, and once one of them comes again.
         """
-        first = None if self._warned else next(iter(examples), None)
-        if first is None or not self._n or _hash_of(first.reference) in self._hashes:
-            return
-        self._warned = True
-        warn(Warnings.SCW207.format(name=name, n=self._n, text=first.reference.text[:60]))
+        if not self._n:
+            return False
+        if self._kept is None:
+            first = None if self._warned else next(iter(examples), None)
+            if first is not None and _hash_of(first.reference) not in self._hashes:
+                self.warn_of_ignored(name, [first], _NOT_KEPT)
+            return False
+        same_doc = False
+        for example in examples:
+            key = _hash_of(example.reference)
+            if key in self.new:
+                # Docs of the same words do not begin an epoch, unless all come again.
+                same_doc |= self.new[key].reference is example.reference
+                self._n_again += 1
+            elif key not in self._hashes:
+                self.new[key] = example
+        n = len(self.new)
+        return n > 0 and (same_doc or self._n_again >= n or 2 * n >= len(self._kept))
+
+    @property
+    def all(self) -> list[Example]:
+        """The examples that are kept, and the new ones."""
+        return [*(self._kept or ()), *self.new.values()]
+
+    def extend(self) -> None:
+        """Count the new examples as seen."""
+        self._kept = self.all
+        self._hashes.update(self.new)
+        self._n = len(self._kept)
+        self.new, self._n_again = {}, 0
+
+    def warn_of_ignored(self, name: str, examples: Sequence[Example], cause: object) -> None:
+        """Warn of examples that component `name` cannot learn from; no more are collected."""
+        self._kept, self._warned, self.new = None, True, {}
+        text = examples[0].reference.text[:60]
+        values = {"n": self._n, "text": text, "cause": cause}
+        warn(Warnings.SCW207.format(name=name, **values))
 
 
 def check_evaluated(name: str, target: Target, examples: Sequence[Example]) -> None:

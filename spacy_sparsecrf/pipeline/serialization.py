@@ -36,7 +36,7 @@ CLUSTERS = class_sources.FILE
 
 
 def new_cfg() -> dict[str, Any]:
-    """Return `cfg` before training; it has only what is learnt."""
+    """Return `cfg` before training, without learnt values."""
     return {"format": FORMAT, "labels": [], "sequences": None}
 
 

@@ -303,6 +303,7 @@ class Session:
     decoder: of the last prediction, or None; it is replaced once the model has changed.
     first_decoder: of two stages, that of the first-stage model.
     seen: the examples that `initialize` has read; none where it was not called in this process.
+    grow: begins a training run on given examples, from a given model; None as for `seen`.
     record: of what the features of the corpus read, or None where they have no names.
     n_uncovered: tokens that the component was initialized with although none had gold; None
         where it was not initialized in this process.
@@ -322,6 +323,7 @@ class Session:
     decoder: Decoder | ChainDecoders | None = None
     first_decoder: Decoder | None = None
     seen: Seen = field(default_factory=Seen)
+    grow: Callable[[list[Example], CRFModel], Training] | None = None
     record: NameRecord | None = None
     n_uncovered: int | None = None
     run: ref[Language] | None = None
@@ -383,7 +385,8 @@ class Session:
                 return loss + self.rows.replay()
             return loss + self.rows.add(self.online.learn(examples))
         training = self.training_run(name)
-        self.seen.warn_of_others(name, examples)
+        if self.seen.collect(name, examples) and not self.stepped:
+            training = self._extend(name, training)
         if not self.stepped and (self.rows.is_replayed or not training.converged):
             if self.rows.is_replayed:
                 self.rows.replay()
@@ -396,6 +399,21 @@ class Session:
         if not math.isfinite(objective):
             raise SparseCRFError(Errors.SC209.format(name=name, objective=objective))
         return objective
+
+    def _extend(self, name: str, training: Training) -> Training:
+        """Extend the corpus of component `name` by unseen examples; keep the weights so far.
+
+        RETURNS: the new run; the one before, with a warning, if it cannot learn from them.
+        """
+        grow = cast("Callable[[list[Example], CRFModel], Training]", self.grow)
+        try:
+            self.training = grow(self.seen.all, training.model())
+        except SparseCRFError as error:
+            self.seen.warn_of_ignored(name, list(self.seen.new.values()), error)
+            return training
+        self.seen.extend()
+        self.stale = True
+        return self.training
 
     def _step(self, name: str, training: Training) -> None:
         """Do one iteration of component `name`."""
@@ -428,8 +446,11 @@ class Session:
     def take_model(self, name: str, l1: float) -> CRFModel | None:
         """Take the model from the training run of component `name`, where it has a newer one.
 
+        Unseen examples that were collected are learnt first, by one iteration.
         l1: the penalty, for a warning if the model has no weights.
         """
+        if self.training is not None and self.seen.new:
+            self._step(name, self._extend(name, self.training))
         run = self.training if self.online is None else self.online.stream
         if run is None or not self.stale:
             return None

@@ -4,10 +4,11 @@ y_true, y_pred: sequences of labels, as many and as long. Other arguments: of th
 """
 
 from collections.abc import Callable, Iterable
-from itertools import chain
 from typing import Any
 
 from sklearn import metrics
+
+from .utils import flatten
 
 
 def _flat(metric: Callable[..., Any], name: str, *names: str) -> Callable[..., Any]:
@@ -15,7 +16,7 @@ def _flat(metric: Callable[..., Any], name: str, *names: str) -> Callable[..., A
 
     def score(y_true: Iterable[Any], y_pred: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         kwargs.update(zip(names, args, strict=False))
-        return metric([*chain.from_iterable(y_true)], [*chain.from_iterable(y_pred)], **kwargs)
+        return metric(flatten(y_true), flatten(y_pred), **kwargs)
 
     score.__name__ = score.__qualname__ = name
     score.__doc__ = f"Compute `sklearn.metrics.{metric.__name__}` over the tokens of all sequences."

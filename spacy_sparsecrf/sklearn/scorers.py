@@ -2,7 +2,7 @@
 
 from sklearn.metrics import make_scorer
 
-from .metrics import flat_accuracy_score, sequence_accuracy_score
+from . import metrics
 
-flat_accuracy = make_scorer(flat_accuracy_score)
-sequence_accuracy = make_scorer(sequence_accuracy_score)
+flat_accuracy = make_scorer(metrics.flat_accuracy_score)
+sequence_accuracy = make_scorer(metrics.sequence_accuracy_score)

@@ -78,16 +78,19 @@ class AveragedPerceptron(StreamSolver):
         """Pass over all complete sequences once, in a random order, and evaluate."""
         if loss.is_divided:
             return self._mix(loss, penalty, state)
-        sequences = _complete(loss)
-        order = self.shuffled(sequences, state.epoch)
+        self.visit(loss, state)
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        return replace(self.report(penalty, state), converged=state.n_wrong == 0)
+
+    def visit(self, loss: WorkingLoss, state: PerceptronState) -> None:
+        """Pass over all complete sequences once, without an evaluation."""
+        order = self.shuffled(_complete(loss), state.epoch)
         # States share arrays, so the pass writes to copies.
         state.iterate, state.moves = state.iterate.copy(), state.moves.copy()
         state.n_wrong = _run(loss, order, state.iterate, state.moves, state.count)
         state.count += len(order)
         state.epoch += 1
         state.theta = state.iterate - state.moves / state.count
-        state.value, state.gradient = evaluate(loss, penalty, state.theta)
-        return replace(self.report(penalty, state), converged=state.n_wrong == 0)
 
     def _mix(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
         """Pass over all shards once; the mean is over all visits of a shard, and over passes."""

@@ -4,12 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import spacy_sparsecrf
+from spacy_sparsecrf.kernels import cache_dir
 from spacy_sparsecrf.kernels.numba_support import caching
 
 # An audit hook refuses what a read-only disk refuses, to root as well.
@@ -58,12 +58,11 @@ def package(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def empty_home(tmp_path: Path) -> Iterator[Path]:
+def home(tmp_path: Path) -> Path:
     """A home without a cache."""
     path = tmp_path / "home"
     path.mkdir()
-    yield path
-    assert not list(path.iterdir())
+    return path
 
 
 def run(package: Path, home: Path, code: str, cache: Path | None = None) -> str:
@@ -82,18 +81,18 @@ def files(directory: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in directory.rglob("*.nb?")}
 
 
-def test_where_nothing_can_be_kept_everything_works_with_one_warning(package, empty_home, tmp_path):
+def test_where_nothing_can_be_kept_everything_works_with_one_warning(package, home, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    told = run(package, empty_home, READ_ONLY + PREDICT + "assert refused", cache)
+    told = run(package, home, READ_ONLY + PREDICT + "assert refused", cache)
     assert told.count("[SCW") == told.count("[SCW204]") == 1
     assert "once after installation" not in told
-    assert not files(package) and not files(cache)
+    assert not files(package) and not files(cache) and not list(home.iterdir())
 
 
-def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, empty_home, tmp_path):
+def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, tmp_path):
     cache, beside = tmp_path / "cache", package / "spacy_sparsecrf" / "kernels" / "__pycache__"
-    assert "compiles its kernels" in run(package, empty_home, PREDICT, cache)
+    assert "compiles its kernels" in run(package, home, PREDICT, cache)
     read = READ_ONLY + COMPILED + PREDICT + "assert refused and not compiled.buffer\n"
     # What a compiler needs is not even imported where there is nothing to compile.
     read += "assert 'numba.np.linalg' not in sys.modules\nsys.stderr.write('predicted')"
@@ -103,7 +102,7 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, empty_home, tmp
     for place in (cache, None):
         kept = files(place or package)
         assert kept
-        told, *_ = run(package, empty_home, read, place).partition("predicted")
+        told, *_ = run(package, home, read, place).partition("predicted")
         assert "SCW" not in told and "compiles" not in told
         assert files(place or package) == kept
         # Code has no place in it: the same files serve beside the source.
@@ -112,27 +111,32 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, empty_home, tmp
             shutil.copy(path, beside)
 
 
-def test_new_code_goes_to_the_first_place_that_takes_it(package, empty_home, tmp_path):
+def test_new_code_goes_to_the_first_place_that_takes_it(package, home, tmp_path):
     cache = tmp_path / "cache"
-    run(package, empty_home, TRANSPOSE + "run()\nassert is_kept(transpose)", cache)
-    assert len(files(cache)) == 2 and not files(package)
-    # Places that numba would not come to are not read: what is to be warm is filled.
-    run(package, empty_home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
+    run(package, home, TRANSPOSE + "run()\nassert is_kept(transpose)", cache)
+    assert len(files(cache)) == 2 and not list(home.iterdir())
+    # Directories after the first that is writable are not read: what is to be warm is filled.
+    run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
+    assert len(files(home / ".cache" / "spacy-sparsecrf")) == 2 and not files(package)
+    # Where the user has no cache directory, code goes next to the package.
+    shutil.rmtree(home / ".cache")
+    (home / ".cache").touch()
+    run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
     assert len(files(package)) == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
-def test_code_that_others_may_have_written_is_left_alone(package, empty_home, tmp_path):
+def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path):
     cache = tmp_path / "cache"
-    run(package, empty_home, TRANSPOSE + "run()", cache)
+    run(package, home, TRANSPOSE + "run()", cache)
     kept = files(cache)
     for path in [cache, *cache.rglob("*")]:
         path.chmod(0o777)
     compiled = "assert not is_compiled(transpose)\nrun()\nassert is_kept(transpose)"
     watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation(1)\n"
-    told = run(package, empty_home, watched + TRANSPOSE + compiled, cache)
+    told = run(package, home, watched + TRANSPOSE + compiled, cache)
     assert told.count("[SCW210]") == 1 and str(cache) in told
-    assert files(cache) == kept and files(package)
+    assert files(cache) == kept and files(home)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
@@ -154,25 +158,82 @@ def test_who_may_write_to_a_folder(of_folder, of_source, is_refused, monkeypatch
         return os.stat_result((mode, 0, 0, 1, owner, group, 0, 0, 0, 0))
 
     found = {"folder": rights(*of_folder), "source": rights(*of_source)}
-    monkeypatch.setattr(caching.os, "stat", found.__getitem__)
-    monkeypatch.setattr(caching.os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(caching.os, "getegid", lambda: 1000)
-    assert caching.is_shared.__wrapped__("folder", "source") is is_refused
+    monkeypatch.setattr(cache_dir.os, "stat", found.__getitem__)
+    monkeypatch.setattr(cache_dir.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(cache_dir.os, "getegid", lambda: 1000)
+    assert cache_dir.is_shared.__wrapped__("folder", "source") is is_refused
 
 
-def test_a_disk_that_becomes_full_costs_only_the_code(package, empty_home):
+def test_a_disk_that_becomes_full_costs_only_the_code(package, home):
     code = TRANSPOSE + READ_ONLY + "run()\nassert refused and not is_kept(transpose)"
-    run(package, empty_home, code)
-    assert not files(package)
+    run(package, home, code)
+    assert not files(package) and not files(home)
 
 
-def test_code_of_another_source_is_not_taken_for_compiled(package, empty_home):
-    run(package, empty_home, TRANSPOSE + "run()")
-    assert files(package)
-    run(package, empty_home, TRANSPOSE + "assert is_compiled(transpose)")
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {}, "~/.cache"),
+        ("linux", {"XDG_CACHE_HOME": "/caches"}, "/caches"),
+        ("linux", {"XDG_CACHE_HOME": "relative"}, "~/.cache"),
+        ("darwin", {"XDG_CACHE_HOME": "/caches"}, "~/Library/Caches"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local"),
+        ("win32", {}, "~/AppData/Local"),
+        ("linux", {"HOME": "relative"}, None),
+    ],
+)
+def test_the_cache_is_where_the_platform_keeps_caches(platform, variables, expected, monkeypatch):
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(cache_dir.sys, "platform", platform)
+    found = cache_dir.user_cache()
+    assert found == (expected and Path(expected).expanduser() / "spacy-sparsecrf")
+
+
+def test_code_of_lower_versions_and_excess_code_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(cache_dir.sys, "platform", "linux")
+    monkeypatch.setattr(cache_dir, "MOST_BYTES", 250)
+    root = tmp_path / "spacy-sparsecrf"
+    current = Path(cache_dir.version_directory("0.68.1"))
+    ours = current.name.partition("-")[0]
+
+    def left(make_room: str) -> set[str]:
+        cache_dir.make_room.__wrapped__(make_room)
+        return {str(path.parent.relative_to(root)) for path in root.rglob("*.nbc")}
+
+    names = [f"{ours}-numba-0.68.1/{name}" for name in ("old", "older", "new")]
+    higher = [f"{ours}-numba-0.100.0/a", "99.0-numba-0.60.0/a"]
+    for age, name in enumerate([names[2], *higher, names[0], names[1]]):
+        (root / name).mkdir(parents=True)
+        (root / name / "kernel.1.nbc").write_bytes(bytes(60))
+        os.utime(root / name / "kernel.1.nbc", (1e9 - age, 1e9 - age))
+    for name in (f"{ours}-numba-0.9.0/a", "0.0.9-numba-0.100.0/a", "notes/a"):
+        (root / name).mkdir(parents=True)
+        (root / name / "kernel.1.nbc").touch()
+    everything = {*names, *higher, f"{ours}-numba-0.9.0/a", "0.0.9-numba-0.100.0/a", "notes/a"}
+    # A directory that is not a version's, such as NUMBA_CACHE_DIR, changes nothing.
+    assert left(str(tmp_path)) == left(str(root / "notes")) == everything
+    # Of 300 bytes the 60 that have not changed for longest are removed.
+    assert left(str(current)) == {names[0], names[2], *higher, "notes/a"}
+    monkeypatch.setattr(cache_dir, "_PACKAGE", tmp_path / "package")
+    (tmp_path / "package" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "package" / "__pycache__" / "kernel.nbi").write_bytes(b"12345")
+    removed = cache_dir.clear()
+    assert removed[str(current)] == (2, 120, 0) and len(removed) == 4
+    assert removed[str(tmp_path / "package")] == (1, 5, 0)
+    assert cache_dir.clear() == {} and left(str(current)) == {"notes/a"}
+
+
+def test_code_of_another_source_is_not_taken_for_compiled(package, home):
+    run(package, home, TRANSPOSE + "run()")
+    assert files(home)
+    run(package, home, TRANSPOSE + "assert is_compiled(transpose)")
     source = package / "spacy_sparsecrf" / "kernels" / "indexing.py"
     source.write_text(source.read_text(encoding="utf8") + "\n# changed\n", encoding="utf8")
-    run(package, empty_home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
+    run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
 
 
 SOURCES = ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]

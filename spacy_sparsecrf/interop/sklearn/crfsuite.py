@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from .estimator import Estimator, EstimatorSettings, Sequences, check_lengths
 from .iterations import HoldoutScores, TrainingLog
-from .tagger import CRFsuiteTagger, read_weights, write_weights
+from .tagger import CRFsuiteTagger, ModelFile, read_weights, write_weights
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,7 +52,7 @@ class CRF(Estimator):
     verbose: whether to write a line for each iteration to the standard output.
     model_filename: file to which `fit` writes the weights in the format of CRFsuite's dump. An
         estimator that is not fitted reads it; it also reads CRFsuite's binary models.
-    keep_tempfiles: accepted; there are no temporary files.
+    keep_tempfiles: whether the temporary file of `modelfile` stays when the estimator is deleted.
 
     Attributes, in addition to those of `SparseCRF`: training_log_: with `iterations`, a list of
     dicts, and `last_iteration`.
@@ -172,9 +173,11 @@ class CRF(Estimator):
         """Iterate until a criterion of CRFsuite's is met; see the parameters."""
         solver: Any = settings.solver
         log, limit, period = self.training_log_, settings.max_iterations, int(self.period or 10)
+        log.featgen_num_features = training.n_potential
         while True:
             left = period if limit is None else limit - log.n_iterations
             solver.inner_iterations = min(period, left)
+            log.due = log.n_iterations + solver.inner_iterations
             report = training.step()
             if not log.iterations:  # a warm start only
                 log.add(report, training.weights[1], n=int(report.passes))
@@ -198,13 +201,32 @@ class CRF(Estimator):
             model, texts = read_weights(Path(path))
             self._learn(model, texts)
             return self.__dict__[name]
+        # A property that failed, as `tagger_` before `fit`, is looked up here again.
+        if name in _FITTED or hasattr(type(self), name):
+            raise NotFittedError(Errors.SC805.format(name=type(self).__name__))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def tagger_(self) -> CRFsuiteTagger:
-        """The model with the methods of `pycrfsuite.Tagger`. RAISES: NotFittedError."""
+        """The model with the methods of `pycrfsuite.Tagger`, one until `fit` is called again.
+
+        RAISES: NotFittedError.
+        """
         self._take_decoder()
-        return CRFsuiteTagger(self)
+        if "_tagger" not in self.__dict__:
+            self._tagger = CRFsuiteTagger(self)
+        return self._tagger
+
+    @property
+    def modelfile(self) -> ModelFile:
+        """The file with the weights: `model_filename`, or a temporary one that is written now."""
+        if "_modelfile" not in self.__dict__:
+            file = ModelFile(self.model_filename, self.keep_tempfiles)
+            if self.model_filename is None and "model_" in self.__dict__:
+                file.refresh()
+                write_weights(self, Path(str(file.name)))
+            self._modelfile = file
+        return self._modelfile
 
     @property
     def num_attributes_(self) -> int:

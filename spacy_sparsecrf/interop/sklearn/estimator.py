@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 Sequences: TypeAlias = Iterable[Sequence[Any]]
 _BLOCK = 256  # sequences that are labelled together
-_CACHES = ("_decoder", "_vocabulary")
+_CACHES = ("_decoder", "_vocabulary", "_tagger", "_modelfile")
 
 
 class EstimatorSettings(NamedTuple):
@@ -172,9 +172,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             found += [labels[a:b] for a, b in pairwise(observations.offsets.tolist())]
         return _of_objects(found)
 
-    def predict_single(self, x: Iterable[Any]) -> list[str]:
+    def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """Find the most probable labels of one sequence."""
-        labels: list[str] = self.predict([x])[0]
+        labels: list[str] = self.predict([xseq])[0]
         return labels
 
     def predict_marginals(self, X: Iterable[Any]) -> NDArray[np.object_]:
@@ -187,9 +187,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             found += [tokens[a:b] for a, b in pairwise(observations.offsets.tolist())]
         return _of_objects(found)
 
-    def predict_marginals_single(self, x: Iterable[Any]) -> list[dict[str, float]]:
+    def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
         """Compute p(y_t = y | x) of one sequence, for each token a dict by label."""
-        tokens: list[dict[str, float]] = self.predict_marginals([x])[0]
+        tokens: list[dict[str, float]] = self.predict_marginals([xseq])[0]
         return tokens
 
     def predict_log_probability(self, X: Sequences, y: Sequences) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """The log of training: iterations, and scores of held-out sequences."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,10 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import tqdm
+from numpy.typing import NDArray
 from sklearn.metrics import precision_recall_fscore_support
+
+from ...parallel import dot
 
 if TYPE_CHECKING:
     from ...solvers.base import StepReport
+
+
+def euclidean(vector: NDArray[np.float64]) -> float:
+    """Return the norm of a vector [K]; `np.linalg.norm` may wait for threads of a BLAS library."""
+    return math.sqrt(dot(vector, vector))
 
 
 class LabelScore(NamedTuple):
@@ -59,12 +68,16 @@ class HoldoutScores(NamedTuple):
 class TrainingLog:
     """Iterations of training, as `training_log_` of sklearn-crfsuite has them.
 
-    verbose: whether to write a line for each to the standard output; iterations: dicts with num
-    (from 1), time (seconds), loss (the objective), active_features, feature_norm, error_norm (of
-    the gradient), linesearch_trials; every `period` also with the fields of `HoldoutScores`.
+    verbose: whether to write a line for each to the standard output; featgen_num_features: number
+    of weights to learn; due: iteration after which the model is scored next; iterations: dicts with
+    num (from 1), time (seconds), loss (the objective; of a perceptron wrong labels),
+    active_features, feature_norm, error_norm (of the gradient), linesearch_trials; every `period`
+    also with the fields of `HoldoutScores`.
     """
 
     verbose: bool = False
+    featgen_num_features: int = 0
+    due: int = 0
     iterations: list[dict[str, Any]] = field(default_factory=list)
     n_iterations: int = 0
     is_converged: bool = False
@@ -89,7 +102,7 @@ class TrainingLog:
             "time": now - self._since,
             "loss": report.objective,
             "active_features": report.n_active,
-            "feature_norm": float(np.linalg.norm(theta)),
+            "feature_norm": euclidean(theta),
             "error_norm": error_norm,
             "linesearch_trials": int(report.passes),
         }

@@ -3,13 +3,11 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from ...penalty import ElasticNet
-from ...solvers.base import StepReport, smallest_subgradient
+from ...solvers.base import StepReport, evaluate, smallest_subgradient
 from ...solvers.owlqn import OWLQN
 from ...solvers.perceptron import AveragedPerceptron
-from .iterations import TrainingLog
+from .iterations import TrainingLog, euclidean
 
 
 @dataclass(kw_only=True, eq=False)
@@ -27,8 +25,8 @@ class RecordedOWLQN(OWLQN):
         """Do one iteration and record it."""
         report = super().step(loss, penalty, state)
         slope = smallest_subgradient(penalty, state.theta, state.gradient)
-        norm = float(np.linalg.norm(slope))
-        small = norm < self.epsilon * max(1.0, float(np.linalg.norm(state.theta)))
+        norm = euclidean(slope)
+        small = norm < self.epsilon * max(1.0, euclidean(state.theta))
         report = replace(report, converged=report.converged or small)
         self.log.add(report, state.theta, norm)
         return report
@@ -36,12 +34,19 @@ class RecordedOWLQN(OWLQN):
 
 @dataclass(kw_only=True, eq=False)
 class RecordedPerceptron(AveragedPerceptron):
-    """The averaged perceptron; log: where each pass is recorded."""
+    """The averaged perceptron; log: where each pass is recorded, with its wrong labels as loss."""
 
     log: TrainingLog = field(repr=False)
 
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
-        """Pass over all sequences once and record it."""
-        report = super().step(loss, penalty, state)
-        self.log.add(report, state.theta)
+        """Pass over all sequences once and record it.
+
+        The CRF's loss, which takes as long as a pass, is evaluated when the log is due only.
+        """
+        self.visit(loss, state)
+        converged = state.n_wrong == 0
+        if converged or self.log.n_iterations + 1 >= self.log.due:
+            state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        report = replace(self.report(penalty, state), converged=converged)
+        self.log.add(replace(report, objective=float(state.n_wrong)), state.theta)
         return report

@@ -1,5 +1,8 @@
 """The weights of an estimator as CRFsuite's tools show and write them."""
 
+import os
+import tempfile
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,6 +80,34 @@ class CRFsuiteTagger:
     def dump(self, filename: str | Path) -> None:
         """Write the weights to a file in the format of CRFsuite's dump."""
         write_weights(self._estimator, Path(filename))
+
+
+class ModelFile:
+    """The file of an estimator's weights, with the interface of sklearn-crfsuite's `modelfile`.
+
+    name: its path, None before there is a file; auto: whether it is a temporary file, which is
+    removed with this object unless keep_tempfiles.
+    """
+
+    def __init__(self, filename: str | None, keep_tempfiles: bool) -> None:
+        self.name, self.auto = filename, filename is None
+        self.keep_tempfiles = keep_tempfiles
+
+    def refresh(self) -> None:
+        """Create a new, empty temporary file, unless the estimator has a `model_filename`."""
+        self.cleanup()
+        if self.auto:
+            descriptor, name = tempfile.mkstemp(".crfsuite", "model")
+            os.close(descriptor)
+            self.name = name
+            if not self.keep_tempfiles:
+                self._remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
+
+    def cleanup(self) -> None:
+        """Remove a temporary file, unless keep_tempfiles."""
+        if self.auto and self.name is not None and not self.keep_tempfiles:
+            self._remove()
+            self.name = None
 
 
 def write_weights(estimator: "Estimator", path: Path) -> None:

@@ -1,12 +1,12 @@
 """Cache the machine code of kernels on disk, and go on where that is not possible.
 
-Directories are read in numba's order, down to the first that is writable, which gets new code. A
+Directories are read in this order, down to the first that is writable, which gets new code:
+`NUMBA_CACHE_DIR`, `kernels.cache_dir`, `__pycache__` next to the source, numba's other ones. A
 directory that other users may write to is not used: numba runs the code that it finds there.
 """
 
 # mypy: allow-untyped-calls
 import os
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -14,13 +14,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.runtime.nrt import rtsys
 
+from ..cache_dir import is_shared, make_room, version_directory
+
 # What is used below: where numba lacks one of these, the import fails, which the guard expects.
-_LOCATORS, _load = CompileResultCacheImpl._locator_classes, FunctionCache._load_overload
+_FROM_VARIABLE, _IN_TREE, *_OTHERS = CompileResultCacheImpl._locator_classes
+_load = FunctionCache._load_overload
 _NEEDED = IndexDataCacheFile._load_index, rtsys.initialize
 _KERNELS = next(path for path in Path(__file__).resolve().parents if path.name == "kernels")
+_VERSION = version_directory(numba.__version__)
 # The directories that are not used because other users may write to them.
 refused: set[str] = set()
 
@@ -34,22 +39,12 @@ def _stamp(directory: str) -> str:
     return digest.hexdigest()
 
 
-@cache
-def is_shared(directory: str, source: str) -> bool:
-    """Return whether somebody may write to a directory who may not write to a source file.
+class UserDirectory(_IN_TREE):  # type: ignore[misc, valid-type]
+    """The directory of a source file's code in the user's cache."""
 
-    Its owner may be the user, root or the owner of the source. RETURNS: False if there is none.
-    """
-    if os.name != "posix":
-        return False
-    try:
-        found, known = os.stat(directory), os.stat(source)
-    except OSError:
-        return False
-    has_other_group = found.st_gid not in (known.st_gid, os.getegid())
-    rights = stat.S_IWOTH | (stat.S_IWGRP if has_other_group else 0)
-    has_other_owner = found.st_uid not in (0, os.geteuid(), known.st_uid)
-    return has_other_owner or bool(found.st_mode & ~known.st_mode & rights)
+    def get_cache_path(self) -> str:
+        """Return the directory, whose name has a hash of the path of the sources."""
+        return os.path.join(_VERSION or "", self.get_suitable_cache_subpath(self._py_file))
 
 
 class _Index(IndexDataCacheFile):
@@ -88,7 +83,8 @@ class KernelCache(NullCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         self.is_kept = False
         self._directories: list[Any] = []
-        for locator in _LOCATORS:
+        own = [UserDirectory] if _VERSION else []
+        for locator in [_FROM_VARIABLE, *own, _IN_TREE, *_OTHERS]:
             # numba uses a directory that cannot be written to, if nothing checks that.
             unchecked = type(locator.__name__, (locator,), {"ensure_cache_path": lambda _: None})
             found = _open(locator, function)
@@ -117,6 +113,7 @@ class KernelCache(NullCache):
         """Save code where that is possible; a full disk or a lost right must not stop a kernel."""
         if self.is_kept:
             try:
+                make_room(os.path.dirname(self._directories[-1].cache_path))
                 self._directories[-1].save_overload(sig, data)
             except OSError:
                 self.is_kept = False

@@ -2,7 +2,6 @@
 
 import pickle
 from collections import Counter
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import RandomizedSearchCV, cross_val_predict
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.sklearn import CRF, SparseCRF, metrics
+from spacy_sparsecrf.sklearn import CRF, SparseCRF, metrics, scorers, utils
 
 from .cases import make_xy
 
@@ -36,7 +35,7 @@ def evaluate(crf: CRF) -> None:
     assert all(label in report for label in labels)
     assert crf.score(X_TEST, Y_TEST) == metrics.flat_accuracy_score(Y_TEST, found)
     assert 0.5 < metrics.sequence_accuracy_score(Y_TEST, found) <= 1.0
-    flat = [*chain.from_iterable(Y_TEST)], [*chain.from_iterable(found)]
+    flat = utils.flatten(Y_TEST), scorers.metrics.flatten(found)
     assert metrics.flat_f1_score(Y_TEST, found, average="macro") == f1_score(*flat, average="macro")
 
 
@@ -73,6 +72,19 @@ def inspect_tagger(crf: CRF) -> None:
     assert sum(shares) == pytest.approx(1.0)
     assert 0.0 < tagger.probability(found) <= min(shares[tagger.labels().index(found[0])], 1.0)
     assert tagger.probability(["unknown"] * len(found)) == 0.0
+    crf.tagger_.set(xseq=X_TEST[1])
+    assert crf.tagger_.marginal("NN", 0) == crf.predict_marginals_single(xseq=X_TEST[1])[0]["NN"]
+
+
+def copy_the_model_file(crf: CRF) -> None:
+    """A temporary file lives as long as its estimator, and not as that is fitted again."""
+    assert CRF().modelfile.name is None
+    copy = pickle.loads(pickle.dumps(crf))  # noqa: S301
+    path = Path(copy.modelfile.name)
+    assert path != Path(str(crf.modelfile.name)) and copy.modelfile.auto
+    assert CRF(model_filename=str(path)).state_features_ == crf.state_features_
+    tagger = copy.tagger_
+    assert copy.fit(X[:9], Y[:9]).tagger_ is not tagger and not path.exists()
 
 
 def rank_by_confidence(crf: CRF) -> None:
@@ -91,6 +103,7 @@ def plot_the_log(crf: CRF) -> None:
     assert last["num"] == crf.n_iter_ and last["loss"] == crf.objective_
     assert last["scores"]["NN"].f1 > 0.9
     assert last["item_accuracy_float"] == crf.score(X_TEST, Y_TEST)
+    assert crf.training_log_.featgen_num_features >= len(crf.state_features_)
 
 
 def predict_by_folds(crf: CRF) -> None:
@@ -115,9 +128,10 @@ def train_with_other_algorithms(crf: CRF) -> None:
     for algorithm, options in {"l2sgd": {"c2": 0.1}, "ap": {}}.items():
         other = CRF(algorithm=algorithm, max_iterations=20, **options).fit(X, Y)
         assert other.score(X_TEST, Y_TEST) > 0.9 and other.n_iter_ <= 20
+    assert other.objective_ == pytest.approx(-sum(other.predict_log_probability(X, Y)), rel=1e-3)
 
 
-SCRIPTS = [evaluate, search_penalties, show_weights, inspect_tagger]
+SCRIPTS = [evaluate, search_penalties, show_weights, inspect_tagger, copy_the_model_file]
 SCRIPTS += [rank_by_confidence, plot_the_log, predict_by_folds, keep_by_pickle, read_generators]
 SCRIPTS += [train_with_other_algorithms]
 

@@ -274,3 +274,5 @@ def test_nothing_to_learn_from(X: Any, y: Any):
         SparseCRF().fit(X, y)
     with pytest.raises(NotFittedError, match=r"SC805\] This SparseCRF"):
         SparseCRF().predict(X)
+    with pytest.raises(NotFittedError, match=r"SC805\] This CRF"):
+        _ = CRF().tagger_
