@@ -29,6 +29,13 @@ name = build_meta.build_sdist(dist)
 shutil.unpack_archive(f"{dist}/{name}", "unpacked")
 os.chdir(f"unpacked/{name.removesuffix('.tar.gz')}")
 build_meta.build_wheel(dist)
+# Once more, at another time, with other times of files.
+os.chdir("../..")
+shutil.rmtree("unpacked")
+again = os.path.abspath("again")
+os.utime("README.md", (1, 1))
+assert build_meta.build_sdist(again) == name
+build_meta.build_wheel(again)
 """
 
 
@@ -38,9 +45,20 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*MADE))
     # The package has folders that are called so too.
     shutil.copytree(ROOT / "spacy_sparsecrf", source / "spacy_sparsecrf", dirs_exist_ok=True)
-    done = subprocess.run([sys.executable, "-c", BUILD], cwd=source, capture_output=True, text=True)
+    build = [sys.executable, "-c", BUILD]
+    env = {**os.environ, "SOURCE_DATE_EPOCH": "1000000000"}
+    done = subprocess.run(build, cwd=source, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return source / "dist"
+
+
+def test_two_builds_have_the_same_bytes(dist: Path):
+    first, second = (
+        {path.name: path.read_bytes() for path in folder.iterdir()}
+        for folder in (dist, dist.parent / "again")
+    )
+    assert len(first) == 2
+    assert first == second
 
 
 def test_the_wheel_has_the_configs_the_pages_and_its_types(dist: Path):

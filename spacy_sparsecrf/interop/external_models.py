@@ -75,7 +75,7 @@ def read_model(path: Path) -> TrainedModel:
             except SparseCRFError:
                 raise
             except (ValueError, IndexError, KeyError, StopIteration, struct.error) as error:
-                values = {"program": program, "reason": error or "it ends early"}
+                values = {"program": program, "reason": str(error) or "it ends early"}
                 raise SparseCRFError(Errors.SC631.format(path=path, **values)) from error
     raise SparseCRFError(Errors.SC630.format(path=path))
 

@@ -80,7 +80,9 @@ def parse_edges(name: str, texts: Sequence[str]) -> tuple[Edge, ...]:
 
 
 def _parse_edge(name: str, text: str) -> Edge:
-    found = _FORM.fullmatch(text.strip()) if isinstance(text, str) else None
+    # Configs are not checked for types before.
+    is_text = isinstance(text, str)
+    found = _FORM.fullmatch(text.strip()) if is_text else None
     if found is None:
         raise SparseCRFError(Errors.SC233.format(name=name, edge=text))
     form, arguments = found[1] or found[2], [part.strip() for part in (found[3] or "").split(",")]

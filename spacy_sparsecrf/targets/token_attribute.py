@@ -41,7 +41,7 @@ def make_token_attribute(attr: str = "tag", alternatives: str = "") -> Target:
         with "|" the tag "NN|VB" is either; "" where attributes are labels as they are.
     RAISES: SparseCRFError for any other attribute, or an extension that cannot be written.
     """
-    if isinstance(attr, str) and attr.startswith(PREFIX):
+    if str(attr).startswith(PREFIX):
         return TokenExtension(attr, alternatives)
     return TokenAttribute(attr, alternatives)
 

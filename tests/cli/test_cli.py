@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import subprocess
 import sys
 import warnings
@@ -156,6 +157,14 @@ def package_dir(model_best: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def test_a_package_lists_its_labels(package_dir: Path):
     meta = json.loads((package_dir / "meta.json").read_text(encoding="utf8"))
     assert meta["labels"] == {"sparse_crf": ["DT", "IN", "JJ", "NN", "VB"]}
+
+
+def test_a_package_describes_the_training(package_dir: Path):
+    readme = (package_dir / "README.md").read_text(encoding="utf8")
+    assert re.search(
+        r"- `sparse_crf`: trained on [1-9]\d+ tokens of train.spacy by OWLQN, l1 = ", readme
+    )
+    assert "| `TAG_ACC` | " in readme
 
 
 @pytest.mark.skipif(

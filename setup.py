@@ -1,0 +1,36 @@
+"""Build an sdist of the same bytes from the same files, as `SOURCE_DATE_EPOCH` asks for."""
+
+import gzip
+import os
+import tarfile
+
+from setuptools import setup
+from setuptools.command.sdist import sdist
+
+
+class ReproducibleSdist(sdist):
+    """Use the time of `SOURCE_DATE_EPOCH`, if set, as setuptools does for wheels only."""
+
+    def make_archive(self, base_name, format, root_dir=None, base_dir=None, **owners):
+        """Write `base_name`.tar.gz without times, owners and permissions of this machine."""
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        if epoch is None or format != "gztar":
+            return super().make_archive(base_name, format, root_dir, base_dir, **owners)
+
+        def normalise(member: tarfile.TarInfo) -> tarfile.TarInfo:
+            member.mtime, member.uid, member.gid = int(epoch), 0, 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.mode & 0o100 else 0o644
+            return member
+
+        path = f"{base_name}.tar.gz"
+        with (
+            open(path, "wb") as file,
+            gzip.GzipFile("", "wb", mtime=int(epoch), fileobj=file) as compressed,
+            tarfile.open(mode="w", fileobj=compressed) as archive,
+        ):
+            archive.add(base_dir, filter=normalise)
+        return path
+
+
+setup(cmdclass={"sdist": ReproducibleSdist})
