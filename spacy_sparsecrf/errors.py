@@ -75,7 +75,7 @@ class Errors(metaclass=_Coded):
         "Template {second} of [components.NAME.features] templates, {second_text!r}, repeats "
         "template {first}, {first_text!r}: both are the same feature of {conjoined}. Remove one."
     )
-    SC105 = "[components.NAME] sequences = {value!r} is not known. Change it to one of: {known}."
+    SC105 = "[components.NAME] sequences = {value!r} is not supported. Choose one of: {known}."
     SC106 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, names no "
         "template set. Did you mean {close}? Known sets: {known}, with a NAME of "
@@ -90,9 +90,9 @@ class Errors(metaclass=_Coded):
         "regular expression: {reason}, at character {position} of the template."
     )
     SC112 = (
-        "The regular expression of template {number} of [components.NAME.features] templates, "
-        "{template!r}, took more than {seconds} s to search the word {text!r}: it can match in "
-        "very many ways. Rewrite it without nested repetition such as (a|aa)+, or with possessive "
+        "The regular expression of template {number} of [components.NAME.features] templates,"
+        " {template!r}, took more than {seconds} s to search the word {text!r}: it backtracks"
+        " too much. Rewrite it without nested repetition such as (a|aa)+, or with possessive "
         "quantifiers such as a++."
     )
     SC120 = (
@@ -105,22 +105,24 @@ class Errors(metaclass=_Coded):
         "{text!r}. Set it to a string, an integer, true or false, or None for no value."
     )
     SC125 = (
-        "[components.NAME.features] templates read token.vector, but the pipeline has no vectors. "
-        "Give it some ([initialize] vectors = path), put a tok2vec pipe before this one and name "
-        "it in [training] annotating_components, or remove `vector` from the templates."
+        "[components.NAME.features] templates read token.vector, but the pipeline has no "
+        "vectors. Load vectors ([initialize] vectors = path), put a tok2vec pipe before this "
+        "one and name it in [training] annotating_components, or remove `vector` from the "
+        "templates."
     )
     SC126 = (
-        "[components.NAME.features] templates read vectors of {trained} dimensions in training, "
-        "but now one of {found}. Load the pipeline with the vectors that it was trained with."
+        "[components.NAME.features] templates read vectors of {trained} dimensions in "
+        "training, but vectors now have {found}. Load the pipeline with the vectors that it "
+        "was trained with."
     )
     SC127 = (
         "[components.NAME.features] templates read token.vector, which is not finite at the token "
         "{text!r} of the Doc that begins {doc!r}. Repair or replace [initialize] vectors."
     )
     SC130 = (
-        "Template {number} of [components.NAME.features] templates, {template!r}, is {n} tests at "
-        "each token: all combinations of the values of its attributes. The limit is {most}. "
-        "Combine fewer attributes with several values."
+        "Template {number} of [components.NAME.features] templates, {template!r}, generates "
+        "{n} features at each token: all combinations of the values of its attributes. The "
+        "limit is {most}. Combine fewer attributes with several values."
     )
     SC131 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads the "
@@ -131,7 +133,10 @@ class Errors(metaclass=_Coded):
         'or to lists of phrases. Write, for example, {{"cities": "cities.txt", "titles": ["Dr.", '
         '"Prof."]}}.'
     )
-    SC133 = "[components.NAME.features] phrase_attr = {value!r} is not known. Use one of: {known}."
+    SC133 = (
+        "[components.NAME.features] phrase_attr = {value!r} is not supported. Choose one of: "
+        "{known}."
+    )
     SC134 = (
         "The file {path}, named in [components.NAME.features] phrases {name!r}, cannot be read: "
         "{reason}. Give the path of a UTF-8 text file with one phrase a line."
@@ -145,8 +150,8 @@ class Errors(metaclass=_Coded):
         "remove it and the templates that read it."
     )
     SC137 = (
-        "What was saved with the pipeline does not match its [components.NAME.features]: {reason}. "
-        "Restore `cfg` and config.cfg from the same saved pipeline, or retrain it."
+        "The saved feature data does not match [components.NAME.features]: {reason}. Restore "
+        "`cfg` and config.cfg from the same saved pipeline, or retrain it."
     )
     SC140 = (
         '[components.NAME.features] clusters: {value!r} is not valid. Give each name {{"path": '
@@ -208,7 +213,7 @@ class Errors(metaclass=_Coded):
     )
     SC154 = (
         "{source}, line {line}: {text!r} has a malformed regular expression, {expression!r}, "
-        "behind character {position}: {reason}. Correct it."
+        "after character {position}: {reason}. Correct it."
     )
     SC155 = (
         "[components.NAME.features] needs either path, a pattern file, or text, the patterns. Set "
@@ -231,8 +236,8 @@ class Errors(metaclass=_Coded):
         "iconv."
     )
     SC161 = (
-        "The regular expression {expression!r} of a pattern took more than {seconds} s to search "
-        "the text {text!r}: it can match in very many ways. Rewrite it with fewer repetitions."
+        "The regular expression {expression!r} of a pattern took more than {seconds} s to "
+        "search the text {text!r}: it backtracks too much. Rewrite it with fewer repetitions."
     )
 
     # SC2xx: the component, its parts and its training loop
@@ -302,9 +307,12 @@ class Errors(metaclass=_Coded):
         "Check the path of [training] train_corpus."
     )
     SC219 = (
-        "Component '{name}' learns {attr}, which is scored as {own}, but [training.score_weights] "
-        "names only {unfit}, which would be 0 in each evaluation, so the best model could not be "
-        "selected. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
+        "Component '{name}' learns {attr}, which is scored as {own}, but "
+        "[training.score_weights] names only {unfit}, which is 0 in each evaluation, so the "
+        "best model cannot be selected. Add to the config:\n"
+        "[training.score_weights]\n"
+        "{own} = 1.0\n"
+        "{unfit} = null"
     )
     SC220 = (
         "The reader spacy_sparsecrf.AnnotatedCorpus.v1 does not support the annotation {name!r}. "
@@ -317,10 +325,10 @@ class Errors(metaclass=_Coded):
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
     )
     SC222 = (
-        "Component '{name}' was initialized without examples: nlp.initialize() without an argument "
-        "makes up one Doc, but a batch solver learns only from the examples of its initialization. "
-        "Call nlp.initialize(lambda: examples) with all training examples; each nlp.update is then "
-        "one iteration over them."
+        "Component '{name}' was initialized without examples: nlp.initialize() without an "
+        "argument creates one dummy Doc, but a batch solver learns only from the examples of "
+        "its initialization. Call nlp.initialize(lambda: examples) with all training "
+        "examples; each nlp.update is then one iteration over them."
     )
     SC223 = (
         "The checkpoint of the interrupted run has no model of step {n}: models were evaluated at "
@@ -328,15 +336,15 @@ class Errors(metaclass=_Coded):
         "the file ([initialize.components.NAME] checkpoint) to start over."
     )
     SC224 = (
-        "The system has no more memory for component '{name}'. Saved files are unchanged. Set "
+        "Out of memory while component '{name}' was running. Saved files are unchanged. Set "
         '[components.{name}] precision = "float32" or a larger l1, or set cache_dir in '
         "[initialize.components.{name}] to a directory for the corpus. Training resumes if a "
         "checkpoint is set there."
     )
     SC225 = (
-        "Component '{name}' was trained with other templates than those of "
-        "[components.{name}.features]: its weights would not be found. Restore the config.cfg that "
-        "was saved with it, or retrain it."
+        "Component '{name}' was trained with templates that differ from "
+        "[components.{name}.features], so its weights match no feature. Restore the "
+        "config.cfg that was saved with it, or retrain it."
     )
     SC233 = (
         "[components.{name}] edges has {edge!r}, which is not an edge. Write 'chain'; same(ATTR), "
@@ -348,14 +356,14 @@ class Errors(metaclass=_Coded):
         "with Token.set_extension({name!r}, default=None) in a file given to `spacy train --code`."
     )
     SC235 = (
-        "{value!r}, which [components.NAME] edges {edge!r} reads at the token {token!r}, is "
-        "neither the position of another token of its Doc nor None. Correct the annotation. The "
-        "text begins: {text!r}."
+        "[components.NAME] edges {edge!r} read {value!r} at token {token!r}. Expected is the "
+        "index of another token of the same Doc, or None. Correct the annotation. The text "
+        "begins: {text!r}."
     )
     SC236 = (
-        "[components.{name}{key} cannot be combined with this model: edges other than ['chain'] "
-        "need model = 'graph', which has probabilities of single tokens and none of spans. Change "
-        "one of the two."
+        "[components.{name}{key} cannot be combined with this model: edges other than "
+        "['chain'] need model = 'graph', which has probabilities of tokens, but not of spans."
+        " Change one of the two."
     )
     SC237 = "[components.{name}.inference] has unknown settings: {unknown}. Choose from: {known}."
 
@@ -435,10 +443,10 @@ class Errors(metaclass=_Coded):
         "spacy_sparsecrf.SGDL1.v1 with online = true)."
     )
     SC322 = (
-        "l1 = {l1} is below {least}, for which training was set up: features without weights at "
-        "that value were left out. Set training up with the smallest l1 of the run."
+        "l1 = {l1} is below {least}, the l1 at which training began: features without weights"
+        " at that value were left out. Begin with the smallest l1 of the run."
     )
-    SC325 = "[components.NAME.solver] {key} = {value!r} is not known. Change it to one of: {known}."
+    SC325 = "[components.NAME.solver] {key} = {value!r} is not supported. Choose one of: {known}."
     SC330 = (
         "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, which is none of "
         "[components.NAME.features] templates: {known}. Write a template as it is there, a family, "
@@ -492,7 +500,7 @@ class Errors(metaclass=_Coded):
         "never occur in the training corpus, so their weights tend to -infinity. Set "
         "[components.NAME] l1 or l2 > 0."
     )
-    SC342 = "[components.NAME] model = {value!r} is not known. Change it to one of: {known}."
+    SC342 = "[components.NAME] model = {value!r} is not supported. Choose one of: {known}."
     SC343 = (
         "Labels can be clustered only where they do not depend on each other, not with "
         '[components.NAME] model = {kind!r}. Set model = "maxent", or clusters = 0.'
@@ -520,7 +528,7 @@ class Errors(metaclass=_Coded):
         "initialization rewrites [initialize.components.NAME] cache_dir."
     )
     SC349 = (
-        "{path} is there already and is not an encoded corpus, so it is not replaced. Move it, or "
+        "{path} exists and is not an encoded corpus, so it was not replaced. Move it, or "
         "change [initialize.components.NAME] cache_dir."
     )
     SC350 = "[components.{name}.learning] has unknown settings: {unknown}. Choose from: {known}."
@@ -755,8 +763,8 @@ class Errors(metaclass=_Coded):
         "may not; each type is in one list), or to false."
     )
     SC421 = (
-        "The labels have no {group!r}, which [components.NAME.target] overlap needs, but {known}: "
-        "they were learnt with another `overlap`. Restore it, or retrain."
+        "[components.NAME.target] overlap requires labels of {group!r}, but the model has "
+        "{known}: it was trained with another `overlap`. Restore that value, or retrain."
     )
     SC422 = (
         "Two gold spans of doc.spans[{key!r}] overlap at {span!r}, of type {name!r}, in one chain. "
@@ -764,8 +772,8 @@ class Errors(metaclass=_Coded):
         "overlap. The text begins: {text!r}."
     )
     SC423 = (
-        "Component '{name}' has several chains ([components.{name}.target] overlap), and this is "
-        "defined for one chain only. Set [components.{name}.decoding] scores = true for "
+        "Component '{name}' has several chains ([components.{name}.target] overlap), and the "
+        "method supports one chain only. Set [components.{name}.decoding] scores = true for "
         "probabilities of spans."
     )
     SC424 = (
@@ -773,7 +781,7 @@ class Errors(metaclass=_Coded):
         "([components.{name}.target] overlap). Change one of the two."
     )
     SC430 = (
-        "{found} is not a Doc, whose probabilities component '{name}' could compute. Give a Doc, "
+        "Component '{name}' computes probabilities of a Doc, but got {found}. Give a Doc, "
         "such as nlp(text), one at a time; `marginals` also supports a list of Docs."
     )
 
@@ -938,13 +946,13 @@ class Errors(metaclass=_Coded):
         "compared. Give Docs with the annotation that it learns ([components.{name}.target])."
     )
     SC641 = (
-        "[{block}], by which {data} would be read, has no path. Choose a reader that has one, such "
-        "as spacy_sparsecrf.AnnotatedCorpus.v1."
+        "The reader [{block}] has no path, so it cannot read {data}. Choose a reader that has"
+        " one, such as spacy_sparsecrf.AnnotatedCorpus.v1."
     )
     SC642 = "The precision {value} is not between 0 and 1. Give a number such as 0.9."
     SC643 = (
-        "{model} is not a directory, so that --in-place cannot save the calibrated pipeline there. "
-        "Give a directory with --output."
+        "{model} is not a directory, so --in-place cannot save the calibrated pipeline there."
+        " Give a directory with --output."
     )
     SC644 = (
         "Thresholds cannot be found for beta = {value} and precision = {precision}. Give either "
@@ -1018,8 +1026,8 @@ class Errors(metaclass=_Coded):
     )
     SC708 = "{path} is not a saved pipeline, so it is not overwritten. Give another --output."
     SC709 = (
-        "None of [training.score_weights], {weights}, is among the scores of the pipeline: "
-        "{known}. Name one of these to choose a model by."
+        "[training.score_weights] names {weights}, but the scores of the pipeline are "
+        "{known}. Name one of these scores."
     )
     SC710 = (
         "--within {within} is not valid: it is how many points of 100 the score of the smallest "
@@ -1061,8 +1069,8 @@ class Errors(metaclass=_Coded):
         "them."
     )
     SC807 = (
-        "The solver {value!r} is not known. Give the name of a solver, such as {known}, or a "
-        "solver, such as OWLQN(tolerance=1e-4)."
+        "The solver {value!r} is not supported. Give the name of a solver, such as {known}, "
+        "or a solver, such as OWLQN(tolerance=1e-4)."
     )
     SC808 = (
         "{n_values} features have numbers other than 0 and 1, which need {needed} MB for "
@@ -1242,10 +1250,10 @@ class Warnings(metaclass=_Coded):
     )
     SCW213 = "[{block}] {old} is deprecated. Write {new} instead."
     SCW214 = (
-        "Component '{name}' is in a pipeline of the language {lang!r} ([nlp] lang), but gets Docs "
-        "of the language {own!r}: their tokens will be cut otherwise than those of new texts. "
-        "Write the config with `python -m spacy_sparsecrf config NAME --lang {own}`, or set [nlp] "
-        'lang = "{own}". The first such Doc begins {text!r}.'
+        "Component '{name}' is in a pipeline of the language {lang!r} ([nlp] lang), but gets "
+        "Docs of the language {own!r}: new texts will be tokenized differently. Write the "
+        "config with `python -m spacy_sparsecrf config NAME --lang {own}`, or set [nlp] lang "
+        '= "{own}". The first such Doc begins {text!r}.'
     )
     SCW215 = (
         "Templates of component '{name}' read {attribute}, which only {share:.1%} of the "
@@ -1257,8 +1265,8 @@ class Warnings(metaclass=_Coded):
         "([components.{name}.target]) reads: it will never predict one. {remedy}"
     )
     SCW217 = (
-        "Component '{name}' is evaluated on {what}, so its score is 0 in each row and says "
-        "nothing, and training stops by patience. Check --paths.dev ([training] dev_corpus)."
+        "Component '{name}' is evaluated on {what}, so its score is 0 in each evaluation, and"
+        " training stops by patience. Check --paths.dev ([training] dev_corpus)."
     )
     SCW218 = (
         "Component '{name}' has no weights: with l1 = {l1} all are zero, and it predicts the same "
@@ -1271,15 +1279,17 @@ class Warnings(metaclass=_Coded):
         "that features are the same in both."
     )
     SCW220 = (
-        "Component '{name}' learns from gold tokens that the pipeline's tokenizer cuts otherwise: "
-        "{n} of {n_tokens}, most often {words}. Scores on gold tokens do not hold for new texts. "
-        "Choose the language of the texts ([nlp] lang) or another [nlp.tokenizer], or annotate its "
-        "tokens; `python -m spacy_sparsecrf debug` counts all tokens."
+        "Component '{name}' learns from gold tokens that differ from those of the pipeline's "
+        "tokenizer: {n} of {n_tokens}, most often {words}. Scores on gold tokens do not hold "
+        "for new texts. Choose the language of the texts ([nlp] lang) or another "
+        "[nlp.tokenizer], or annotate its tokens; `python -m spacy_sparsecrf debug` counts "
+        "all tokens."
     )
     SCW340 = (
-        'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} tests '
-        "that templates combine with pairs of labels are left out. Remove b: templates and write "
-        'u: for *: in [components.NAME.features] templates, or set model = "memm" or "chain".'
+        'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} '
+        "features that templates combine with pairs of labels are left out. Remove b: "
+        "templates and write u: for *: in [components.NAME.features] templates, or set model "
+        '= "memm" or "chain".'
     )
     SCW350 = (
         "[components.{name}.learning] constrained = true has no effect: all label sequences are "

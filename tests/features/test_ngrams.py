@@ -54,7 +54,7 @@ def test_too_many_combinations() -> None:
     with pytest.raises(SparseCRFError) as caught:
         Featurizer(["b:", text])
     assert str(caught.value).startswith("[SC130] Template 2 of [components.NAME.features]")
-    assert f"is {Ngrams(1, 9).width ** 2} tests at each token" in str(caught.value)
+    assert f"generates {Ngrams(1, 9).width ** 2} features at each token" in str(caught.value)
 
 
 def test_words_kept_are_bounded_by_memory(monkeypatch: pytest.MonkeyPatch, vocab: Vocab) -> None:

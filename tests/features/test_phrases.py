@@ -79,7 +79,7 @@ PHRASES = {"places": ["a"]}
         ),
         (
             {"phrases": PHRASES, "phrase_attr": "NORM"},
-            r"\[SC133\].*'NORM' is not known.*LOWER, ORTH",
+            r"\[SC133\].*'NORM' is not supported.*LOWER, ORTH",
         ),
         (
             {"phrases": {"titles": ["Dr."]}},
@@ -163,6 +163,6 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
 )
 def test_damaged_phrases(damaged: Any) -> None:
     features = places(["a"])
-    with pytest.raises(SparseCRFError, match=r"\[SC137\] What was saved with the pipeline"):
+    with pytest.raises(SparseCRFError, match=r"\[SC137\] The saved feature data"):
         features.restore(damaged)
     assert signs(features, ["a"]) == ["U"]

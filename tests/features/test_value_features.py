@@ -222,7 +222,7 @@ def test_component_learns_and_is_saved(tmp_path: Path) -> None:
     observations = pipe.features(docs)
     np.testing.assert_allclose(decoder.marginals(observations), np.concatenate(marginals), 1e-12)
     loaded.vocab.reset_vectors(width=5)
-    with pytest.raises(SparseCRFError, match=r"\[SC126\].*4 dimensions in training.*now one of 5"):
+    with pytest.raises(SparseCRFError, match=r"\[SC126\].*4 dimensions in training.*now have 5"):
         loaded("w1 w2")
 
 

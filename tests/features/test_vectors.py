@@ -70,7 +70,7 @@ def test_no_vectors_and_those_of_another_width(template: str) -> None:
     features([with_tensor([[1.0, 2.0]])])
     three, table = with_tensor([[1.0, 2.0, 3.0]]), Doc(vocab_of("", THREE), words=["a"])
     for doc, width in ((three, 3), (table, 3), (Doc(Vocab(), words=["a"]), 0)):
-        with pytest.raises(SparseCRFError, match=rf"\[SC126\].*2 dimensions.*now one of {width}"):
+        with pytest.raises(SparseCRFError, match=rf"\[SC126\].*2 dimensions.*now have {width}"):
             features([doc])
     features.initialize()
     found = features([three])
@@ -93,5 +93,5 @@ def test_vectors_that_are_not_finite(template: str, value: float) -> None:
 
 
 def test_too_many_dimensions() -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC130\].*is 2049 tests at each token"):
+    with pytest.raises(SparseCRFError, match=r"\[SC130\].*generates 2049 features"):
         Featurizer(["u:vector(2)[0]"])([with_tensor([[1.0] * 2049])])

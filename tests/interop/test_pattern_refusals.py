@@ -60,7 +60,7 @@ def test_malformed_expressions(expression: str) -> None:
         WapitiPatterns(text=f'u:%t[0,0,"{expression}"]')([DOC])
     message = str(caught.value)
     assert message.startswith("[SC154] [components.NAME.features] text, line 1: ")
-    assert f"expression, {expression!r}, behind character 9: nothing stands before" in message
+    assert f"expression, {expression!r}, after character 9: nothing stands before" in message
 
 
 @given(st.text(alphabet='uUbB*%xXtTmM[@-1,0"\\^$]# \n\u00e9', max_size=25))

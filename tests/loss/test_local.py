@@ -196,7 +196,7 @@ def test_settings_of_pipelines_are_checked(corpus):
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"model": "maxent"})
     examples = examples_of(nlp, corpus.train)
-    with pytest.warns(SparseCRFWarning, match="SCW340.*the 1 tests"):
+    with pytest.warns(SparseCRFWarning, match="SCW340.*the 1 features"):
         nlp.initialize(lambda: examples)
     nlp = spacy.blank("en")
     solver = {"@crf_solvers": f"spacy_sparsecrf.{GIS.__name__}.v1"}

@@ -219,9 +219,9 @@ def test_what_is_not_a_doc_and_components_without_labels_are_refused(
     fitted: Language, nlp: Language, call: Callable[[Any, Any], Any]
 ):
     pipe = fitted.get_pipe("sparse_crf")
-    with pytest.raises(SparseCRFError, match=r"SC430\] '\w.* is not a Doc"):
+    with pytest.raises(SparseCRFError, match=r"SC430\].* but got '\w"):
         call(pipe, "the plan")
-    with pytest.raises(SparseCRFError, match=r"SC430\] \[the plan\] is not a Doc"):
+    with pytest.raises(SparseCRFError, match=r"SC430\].* but got \[the plan\]"):
         pipe.nbest([fitted.make_doc("the plan")], 2)
     with pytest.raises(SparseCRFError, match="SC201"):
         call(nlp.get_pipe("sparse_crf"), Doc(nlp.vocab, words=["a"]))
@@ -245,7 +245,7 @@ def test_a_component_with_other_templates_than_those_of_training_is_refused(
 ):
     trained.to_disk(tmp_path)
     block = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["u:lower[0]", "b:"]}
-    with pytest.raises(SparseCRFError, match=r"SC225.*'sparse_crf'.*other templates"):
+    with pytest.raises(SparseCRFError, match=r"SC225.*'sparse_crf'.*templates that differ"):
         spacy.load(tmp_path, config={"components": {"sparse_crf": {"features": block}}})
 
 

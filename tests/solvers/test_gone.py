@@ -32,7 +32,8 @@ def test_what_it_trained_predicts_and_is_not_trained_again(
     for source, target in ("saved", "again"), ("again", "last"):
         nlp = spacy.load(tmp_path / source)
         assert isinstance(nlp.get_pipe("sparse_crf").solver, OrthantNewton)
-        assert nlp.config["components"]["sparse_crf"]["solver"] == SOLVER
+        solver = nlp.config["components"]["sparse_crf"]["solver"]
+        assert solver == SOLVER | {"tolerance_gap": 0.0}
         assert tags_of(list(nlp.pipe(docs_of(nlp, corpus.dev)))) == expected
         nlp.to_disk(tmp_path / target)
     with pytest.raises(SparseCRFError, match=r"SC396.*OrthantNewton.*OWLQN\.v1.*NewtonCG\.v1"):

@@ -252,7 +252,7 @@ def test_what_is_no_corpus_is_not_replaced(tmp_path: Path, examples, kind: str):
     FOREIGN[kind](tmp_path / "encoded")
     before = sorted(map(str, tmp_path.rglob("*")))
     pipe = spacy.blank("en").add_pipe("sparse_crf")
-    with pytest.raises(SparseCRFError, match="SC349.*encoded is there"):
+    with pytest.raises(SparseCRFError, match="SC349.*encoded exists"):
         pipe.initialize(lambda: examples, cache_dir=tmp_path)
     assert sorted(map(str, tmp_path.rglob("*"))) == before
 
