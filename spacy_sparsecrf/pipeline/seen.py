@@ -18,8 +18,8 @@ LANG = "lang"
 # The words of the one Doc that spaCy makes up where `nlp.initialize` is given no examples.
 _MADE_UP = ("x", "y", "z")
 _ANY_LANGUAGE = ("", "xx")
-# Gold tokens that are cut again, and the share of those cut otherwise without a warning.
-_N_CUT, _MOST_CUT = 20_000, 0.01
+# Gold tokens that are cut again at most.
+_N_CUT = 20_000
 # Why no examples are added to a corpus.
 _NOT_KEPT = (
     "A corpus is not extended if the config names it ([corpora.train] path), or with checkpoint, "
@@ -82,7 +82,7 @@ class Seen:
             if cuts is not None and cuts.n_tokens < _N_CUT:
                 cuts.add(doc)
             yield example
-        if cuts is not None and cuts.share > _MOST_CUT:
+        if cuts is not None and cuts.are_many:
             values = {"n": cuts.n_others, "n_tokens": cuts.n_tokens, "words": cuts.examples}
             warn(Warnings.SCW220.format(name=name, **values))
 

@@ -11,6 +11,7 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]"
 )
 _N_SHOWN = 3
+_MOST_CUT = 0.01
 
 
 class TokenCuts:
@@ -34,6 +35,11 @@ class TokenCuts:
     def share(self) -> float:
         """The share of gold tokens that are cut otherwise."""
         return self.n_others / max(1, self.n_tokens)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether more than 1 % of the gold tokens are cut otherwise, which is worth a warning."""
+        return self.share > _MOST_CUT
 
     @property
     def examples(self) -> str:

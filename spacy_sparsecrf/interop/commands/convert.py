@@ -28,7 +28,6 @@ from ..schemes import ColumnScheme
 SPACY = ".spacy"
 DEV = "dev.spacy"
 GUESSED = {*SEPARATORS, Format.csv, Format.parquet}
-MOST_CUT = 0.01  # share of tokens that a tokenizer may cut otherwise without a warning
 
 
 def convert(
@@ -181,7 +180,7 @@ def _say_cuts(cuts: TokenCuts, lang: str) -> None:
     if not cuts.n_others:
         msg.info(f"The tokenizer of '{lang}' cuts all {cuts.n_tokens} tokens as the file does")
         return
-    say = msg.warn if cuts.share > MOST_CUT else msg.info
+    say = msg.warn if cuts.are_many else msg.info
     say(
         f"The tokenizer of '{lang}' cuts {cuts.n_others} of {cuts.n_tokens} tokens "
         f"({cuts.share:.2%}) otherwise than the file: {cuts.examples}. A pipeline with this "
