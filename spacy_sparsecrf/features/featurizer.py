@@ -27,6 +27,7 @@ from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases,
 from .plan import TemplatePlan, make_plan
 from .templates import Template, parse_templates
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
+from .word_labels import WordLabelReader
 
 if TYPE_CHECKING:
     from .lexemes import LexemeTable, Reader
@@ -401,7 +402,7 @@ class Featurizer(PlanFeaturizer):
 
     def _word_reader(self, read: Read) -> "Reader":
         if read.name == WORD_LABELS:
-            return ClassReader(self._word_labels or _NO_LABELS, 0)
+            return WordLabelReader(self._word_labels or _NO_LABELS)
         if read.name != CLUSTER:
             return super()._word_reader(read)
         assert self._classes is not None

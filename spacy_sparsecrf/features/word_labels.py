@@ -1,10 +1,11 @@
 """Ambiguity classes: which labels a word has in the training data, read by `word_labels`.
 
-A word in lower case has the labels of at least SHARE of its tokens, in alphabetical order, such as
-"NN|VB". Each training token gets those that its word has in the other folds of the corpus: its own
-label does not show, as with new Docs.
+A word has the labels of at least SHARE of its tokens, in alphabetical order, such as "NN/VB". Words
+are the same in upper or lower case, and with other digits. Each training token gets those that its
+word has in the other folds of the corpus: its own label does not show, as with new Docs.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -15,11 +16,30 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 
 from ..corpus.readings import Hashes, Longs
-from .classes import WordClasses
+from .classes import ClassReader, WordClasses
 
 FOLDS = 5
 RUNS = 10  # of Docs in a row, that a fold has: neighbours are alike
 SHARE = 0.05  # of a word's tokens
+
+
+_DIGIT = re.compile(r"\d")
+
+
+def form_of(word: str) -> str:
+    """Return the form by which words are the same."""
+    return _DIGIT.sub("0", word).lower()
+
+
+class WordLabelReader(ClassReader):
+    """Reads the labels of a word."""
+
+    def __init__(self, labels: WordClasses) -> None:
+        super().__init__(labels, 0)
+
+    def __call__(self, word: str) -> str:
+        """Read the labels of a word."""
+        return super().__call__(form_of(word))
 
 
 class WordTokens(NamedTuple):
@@ -60,13 +80,13 @@ def learn_word_labels(
 
 
 def _numbered(parts: Sequence[WordTokens]) -> tuple[list[str], Longs]:
-    """The distinct words in lower case, and the number [N] of each token's."""
+    """The distinct forms of words, and the number [N] of each token's."""
     numbers: dict[str, int] = {}
     found = [np.zeros(0, np.int64)]
     for part in parts:
         orths, of_token = np.unique(part.orths, return_inverse=True)
-        lower = [part.strings[orth].lower() for orth in orths.tolist()]
-        of_orth = [numbers.setdefault(word, len(numbers)) for word in lower]
+        forms = [form_of(part.strings[orth]) for orth in orths.tolist()]
+        of_orth = [numbers.setdefault(form, len(numbers)) for form in forms]
         found.append(np.array(of_orth, dtype=np.int64)[of_token])
     return list(numbers), np.concatenate(found)
 
@@ -113,6 +133,6 @@ def _labels_of(
         kept_fold.tolist(), word[kept].tolist(), (cells[kept] % n_labels).tolist(), strict=True
     )
     return {
-        (of_word, fold): "|".join(ranked[label] for *_, label in group)
+        (of_word, fold): "/".join(ranked[label] for *_, label in group)
         for (fold, of_word), group in groupby(read, key=itemgetter(0, 1))
     }
