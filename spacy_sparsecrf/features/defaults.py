@@ -122,8 +122,8 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "tags_large": _LARGE_TAG_TEMPLATES,
     "entities": ENTITY_TEMPLATES,
     "chunks": CHUNK_TEMPLATES,
-    "word_labels": _WORD_LABELS,
     "stacking": _STACKING_TEMPLATES,
+    "word_labels": _WORD_LABELS,
     "tag_clusters": _TAG_CLASSES,
     "clusters": _ENTITY_CLASSES,
 }
