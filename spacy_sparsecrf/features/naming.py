@@ -37,7 +37,7 @@ from .attributes import (
     Ngrams,
     Value,
 )
-from .classes import ClassReader
+from .classes import ClassReader, WordClasses
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of
@@ -350,18 +350,24 @@ class NameRecord:
             self._kept[i] = kept._replace(readings=own)
         self._tokens.know(self._features.plan.stacked, texts)
 
+    def word_labels(
+        self, labels: NDArray[np.int32], names: Sequence[str]
+    ) -> tuple[WordClasses, list[str], Longs]:
+        """Find which labels words have; see `word_labels.learn_word_labels`."""
+        parts = [
+            WordTokens(own.annotations[:, 0], kept.vocab.strings, kept.ends, own.offsets)
+            for kept in self._kept
+            for own in [kept.readings]
+        ]
+        return learn_word_labels(parts, labels, names)
+
     def learn_word_labels(self, labels: NDArray[np.int32], names: Sequence[str]) -> None:
         """Learn which labels words have, and take over what each token reads of them.
 
         labels: [N] of the tokens of all Docs, positions in names; below 0 where there is none.
         """
         assert isinstance(self._features, Featurizer)
-        parts = [
-            WordTokens(own.annotations[:, 0], kept.vocab.strings, kept.ends, own.offsets)
-            for kept in self._kept
-            for own in [kept.readings]
-        ]
-        classes, texts, of_token = learn_word_labels(parts, labels, names)
+        classes, texts, of_token = self.word_labels(labels, names)
         values = np.array([*map(get_string_id, texts)], dtype=np.uint64)
         column, begin = _column_of_word_labels(self._features), 0
         # Words are numbered anew: a row of values for each word and what it reads.
