@@ -25,6 +25,7 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "negative_rate": 0.1,
     "negative_seed": 0,
     "entity_ratio": {},
+    "cost": {},
     "constrained": False,
     "prior": "",
     "schedule": [],

@@ -17,6 +17,8 @@
     entity_ratio = {}      a penalty on the expected share of tokens in spans (see `loss.ratio`):
                            a section with `ratio`, that share, and if need be `margin`, by which it
                            may be missed, and `strength`, in nats
+    cost = {}              costs of errors in training (softmax-margin, see `loss.chain`): a section
+                           with `false_negative`, `false_positive`, `confusion`, in nats
     constrained = false    whether log Z is over valid sequences only
     prior = ""             path of a saved pipeline around whose weights the penalty is
     schedule = []          stages in which groups of templates enter, see below
@@ -262,6 +264,18 @@ class RatioSettings(SettingsBlock):
     strength: _Number = Field(default=20.0, gt=0.0)
 
 
+class CostSettings(SettingsBlock):
+    """Costs of errors in training, see `loss.chain`, in nats.
+
+    false_negative: of the outside label at a token in a span; false_positive: of other labels at a
+    token outside of spans; confusion: of another label in a span.
+    """
+
+    false_negative: _Number = 0.0
+    false_positive: _Number = 0.0
+    confusion: _Number = 0.0
+
+
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
@@ -284,6 +298,10 @@ class LearningSettings(SettingsBlock):
         default=None,
         description="a section with `ratio`, from 0 to 1, and, if need be, `margin` >= 0 and "
         "`strength` > 0",
+    )
+    cost: Annotated[CostSettings | None, BeforeValidator(lambda x: x or None)] = Field(
+        default=None,
+        description="a section with `false_negative`, `false_positive` or `confusion`, >= 0",
     )
     constrained: _Truth = False
     prior: str = Field(default="", description='a path, or "" for none')
@@ -496,6 +514,7 @@ class Setup(NamedTuple):
             ".decoding] allowed": own.decoding.allowed,
             ".learning] label_weights": learning.label_weights,
             ".learning] entity_ratio": learning.entity_ratio,
+            ".learning] cost": learning.cost,
             ".learning] constrained": learning.constrained,
             ".learning] schedule": learning.schedule,
             ".learning] stack": learning.stack.folds,
