@@ -808,7 +808,7 @@ class Errors(metaclass=_Coded):
         "doc.set_ents. The text begins: {text!r}."
     )
     SC504 = (
-        "[components.{name}] {key} = {value} removes entities and spans, but "
+        "[components.{name}] {key} = {value} affects entities and spans, but "
         "[components.{name}.target] has none. Set it to 0, or use sparse_crf_ner or "
         "sparse_crf_spans."
     )
@@ -990,6 +990,10 @@ class Errors(metaclass=_Coded):
     SC651 = (
         "{n} words are too few for {classes} classes. Give more text, or lower --classes or "
         "--min-count. With vectors made of parts of words, give texts that have the words."
+    )
+    SC652 = (
+        "No weight of the outside label can be found for beta = {value} of component '{name}'. "
+        "Give --outside BETA, 0 < BETA, and a component of entities or spans that is not a graph."
     )
     SC660 = "{part} does not implement its interface: {fact}."
     SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."

@@ -61,6 +61,7 @@ COMMON: dict[str, Any] = {
         "allowed": [],
         "scores": False,
         "temperature": 1.0,
+        "outside_weight": 0.0,
         "thresholds": {},
     },
     "learning": DEFAULT_LEARNING,

@@ -57,6 +57,7 @@ from ..model.model import KINDS, check_clusters
 from ..old_paths import serve_old_names
 from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
+from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .graph_settings import CHAIN, Edge, Inference
 
@@ -186,6 +187,8 @@ class DecodingSettings(SettingsBlock):
         `token._.NAME_score`, and that of each entity or span, as its target says.
     temperature: divides scores before they become probabilities, 1 to leave them; the best labels
         do not change.
+    outside_weight: added to the score of the outside label when labels are chosen, not in
+        probabilities: below 0 there are more entities or spans (Minkov et al. 2006).
     thresholds: by type of entities or spans, in place of the component's threshold.
     """
 
@@ -199,6 +202,9 @@ class DecodingSettings(SettingsBlock):
     allowed: _Pairs = ()
     scores: _Truth = False
     temperature: _Number = Field(default=1.0, gt=0.0, description="a finite number above 0")
+    outside_weight: float = Field(
+        default=0.0, strict=True, allow_inf_nan=False, description="a finite number"
+    )
     thresholds: Annotated[dict[str, _Probability], BeforeValidator(_by_label)] = Field(
         default={},
         description="a section of types with probabilities, from 0 to 1, or a list of pairs",
@@ -211,6 +217,12 @@ class DecodingSettings(SettingsBlock):
         RAISES: SparseCRFError that names a key that is not known or has a wrong value.
         """
         return cls.validated(name, _copied(name, "decoding", block))
+
+    def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
+        """Return the outside label and its weight; see `decoding.decoder.Decoder`."""
+        if not self.outside_weight or OUTSIDE not in labels:
+            return None
+        return labels.index(OUTSIDE), self.outside_weight
 
 
 class StackSettings(SettingsBlock):
@@ -485,12 +497,23 @@ class Setup(NamedTuple):
         for key, value in (
             ("threshold", settings.threshold),
             ("decoding.thresholds", settings.decoding.thresholds),
+            ("decoding.outside_weight", settings.decoding.outside_weight),
         ):
             if value and not isinstance(self.target, SpanTarget):
                 raise SparseCRFError(Errors.SC504.format(name=self.name, key=key, value=value))
-        if settings.model == "graph" and settings.decoding.temperature != 1.0:
-            values = {"value": settings.decoding.temperature, "expected": "1.0 for graphs"}
-            raise SparseCRFError(Errors.SC402.format(name=self.name, key="temperature", **values))
+        for key, fits, expected in (
+            ("temperature", not is_graph, "1.0 for graphs"),
+            ("outside_weight", not is_graph, "0.0 for graphs"),
+            (
+                "outside_weight",
+                settings.decoding.method == "viterbi",
+                '0.0 unless method is "viterbi"',
+            ),
+        ):
+            value = getattr(settings.decoding, key)
+            if not fits and value != getattr(DecodingSettings(), key):
+                values = {"name": self.name, "key": key, "value": value, "expected": expected}
+                raise SparseCRFError(Errors.SC402.format(**values))
 
     def _check_stack(self) -> None:
         """Check that templates read a first model where there is one. RAISES: SparseCRFError."""
@@ -512,6 +535,7 @@ class Setup(NamedTuple):
             f'] model = "{own.model}"': own.model != "chain",
             ".decoding] forbidden": own.decoding.forbidden,
             ".decoding] allowed": own.decoding.allowed,
+            ".decoding] outside_weight": own.decoding.outside_weight,
             ".learning] label_weights": learning.label_weights,
             ".learning] entity_ratio": learning.entity_ratio,
             ".learning] cost": learning.cost,
