@@ -494,6 +494,11 @@ class Setup(NamedTuple):
         ):
             if not fits:
                 raise SparseCRFError(Errors.SC236.format(name=self.name, key=key))
+        self._check_decoding()
+
+    def _check_decoding(self) -> None:
+        """Check the settings of decoding against target and model. RAISES: SparseCRFError."""
+        settings, is_graph = self.settings, self.settings.model == "graph"
         for key, value in (
             ("threshold", settings.threshold),
             ("decoding.thresholds", settings.decoding.thresholds),
