@@ -8,7 +8,8 @@
                            occur may have weights
     doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
                            Doc's log-likelihood, as if the corpus had the Doc so many times; a Doc
-                           with weight 0 is left out, with its labels and features
+                           with weight 0 is left out, with its labels and features; "soft_weight"
+                           is registered, see `soft`
     label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
                            much as its gold labels on average (see `gold.weighted`)
     negative_rate = 0.1    share of the tokens that are learnt as outside of spans, of those that an
@@ -59,6 +60,7 @@ from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
+from . import soft
 from .graph_settings import CHAIN, Edge, Inference
 
 if TYPE_CHECKING:
@@ -342,6 +344,8 @@ class LearningSettings(SettingsBlock):
         lost = [key for key in weights if not _IS_KEY(key)] if isinstance(weights, Mapping) else []
         if lost:
             raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
+        if given.get("doc_weight") == soft.WEIGHT:
+            soft.register()
         if "stack" in given:
             given["stack"] = StackSettings.validated(name, given["stack"], "stack ")
         if isinstance(given.get("schedule"), (list, tuple)):
