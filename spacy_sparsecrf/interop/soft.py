@@ -18,7 +18,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
-from ..pipeline.soft import WEIGHT, register
+from ..pipeline.settings import SOFT_WEIGHT, register_soft_weight
 from .attributes import DOCSTART, WORDS
 from .columns import Sentence, Source
 from .docs import read_docs
@@ -35,7 +35,7 @@ def read_soft_docs(source: Source, vocab: Vocab, scheme: ColumnScheme) -> Iterat
 
     RAISES: SparseCRFError for weights of a cell that do not sum to 1, and as `read_docs`.
     """
-    register()
+    register_soft_weight()
     weights: deque[float] = deque()
 
     def labellings() -> Iterator[Sentence]:
@@ -48,7 +48,7 @@ def read_soft_docs(source: Source, vocab: Vocab, scheme: ColumnScheme) -> Iterat
     for doc in read_docs(replace(source, sentences=labellings()), vocab, scheme=scheme):
         weight = weights.popleft()
         if weight != 1.0:
-            doc._.set(WEIGHT, weight)
+            doc._.set(SOFT_WEIGHT, weight)
         yield doc
 
 

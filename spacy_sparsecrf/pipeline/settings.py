@@ -9,7 +9,7 @@
     doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
                            Doc's log-likelihood, as if the corpus had the Doc so many times; a Doc
                            with weight 0 is left out, with its labels and features; "soft_weight"
-                           is registered, see `soft`
+                           is registered, see SOFT_WEIGHT
     label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
                            much as its gold labels on average (see `gold.weighted`)
     negative_rate = 0.1    share of the tokens that are learnt as outside of spans, of those that an
@@ -60,13 +60,19 @@ from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
-from . import soft
 from .graph_settings import CHAIN, Edge, Inference
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
+
+SOFT_WEIGHT = "soft_weight"
+"""Value of `doc_weight`: the extension of Docs that are labellings of one text, with weights.
+
+The loss of the text is sum_k w_k (-log p(y_k | x)): log Z less the scores of labels and of pairs of
+labels, times their expected counts. It is convex.
+"""
 
 # The keys that a config still has when it is read again.
 _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
@@ -344,8 +350,8 @@ class LearningSettings(SettingsBlock):
         lost = [key for key in weights if not _IS_KEY(key)] if isinstance(weights, Mapping) else []
         if lost:
             raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
-        if given.get("doc_weight") == soft.WEIGHT:
-            soft.register()
+        if given.get("doc_weight") == SOFT_WEIGHT:
+            register_soft_weight()
         if "stack" in given:
             given["stack"] = StackSettings.validated(name, given["stack"], "stack ")
         if isinstance(given.get("schedule"), (list, tuple)):
@@ -591,6 +597,12 @@ def _copied(name: str, key: str, block: object) -> dict[str, Any]:
         values = {"key": key, "value": block, "expected": SettingsBlock.section}
         raise SparseCRFError(Errors.SC205.format(name=name, **values))
     return dict(block)
+
+
+def register_soft_weight() -> None:
+    """Register the extension SOFT_WEIGHT of Docs."""
+    if not Doc.has_extension(SOFT_WEIGHT):
+        Doc.set_extension(SOFT_WEIGHT, default=1.0)
 
 
 serve_old_names(__name__)

@@ -16,7 +16,6 @@ from ...cli.common import Component, Model, find, reported
 from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
 from ...parallel import LocalWorkerPool, ProcessWorkerPool, WorkerPool
-from ...pipeline.soft import soft_docs
 from ..ray_engine import Ray
 
 SPACY, TEXT = ".spacy", ".txt"
@@ -26,8 +25,8 @@ _SETTING = "--output"
 class Annotator:
     """A pipeline that annotates files.
 
-    model: saved, or the name of an installed one; soft: number of labellings of a Doc, see
-    `soft_docs`, 0 for one without a weight; component: predicts them.
+    model: saved, or the name of an installed one; soft: number of labellings of a Doc, 0
+    for one without a weight; component: predicts them.
     """
 
     def __init__(self, model: str, soft: int = 0, component: str = "") -> None:
@@ -42,8 +41,8 @@ class Annotator:
         """
         found = DocBin(store_user_data=True)
         for doc in self._nlp.pipe(self._read(source)):
-            pipe, n = self._pipe, self._soft
-            for each in [doc] if pipe is None else soft_docs(pipe, doc, n):
+            pipe = self._pipe
+            for each in [doc] if pipe is None else pipe.labellings(doc, self._soft):
                 found.add(each)
         write_files(folder, {target_of(source): found.to_bytes()}, _SETTING)
         return len(found)
