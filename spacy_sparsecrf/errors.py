@@ -588,8 +588,8 @@ class Errors(metaclass=_Coded):
         '[components.NAME] model = {kind!r}. Set model = "chain", or entity_ratio = {{}}.'
     )
     SC364 = (
-        "[components.{name}.learning] entity_ratio is the share of tokens in entities or spans, "
-        "which [components.{name}.target] has not. Set it to {{}}, or use sparse_crf_ner or "
+        "[components.{name}.learning] {key} needs labels of entities or spans, which "
+        "[components.{name}.target] has not. Set it to {{}}, or use sparse_crf_ner or "
         "sparse_crf_spans."
     )
     SC365 = (
@@ -610,6 +610,10 @@ class Errors(metaclass=_Coded):
     SC368 = (
         "The pipeline of [components.NAME.learning] prior has no feature in common with the "
         "training corpus. Use its templates, [components.NAME.features], and its labels."
+    )
+    SC369 = (
+        "[components.NAME.learning] cost cannot be combined with [components.NAME{key}. Set cost = "
+        "{{}}, or remove the other setting."
     )
     SC370 = (
         "Graph {graph} cannot be encoded: features, labels and edges must match the number of its "
@@ -640,6 +644,10 @@ class Errors(metaclass=_Coded):
     SC377 = (
         "[components.NAME.{key} = {value} cannot be combined with [components.NAME] model = "
         '"graph": it must be {needed}. Change one of the two.'
+    )
+    SC378 = (
+        "Solver {solver} does not support [components.NAME.learning] cost. Set cost = {{}}, or "
+        "choose another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
     SC380 = (
         "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
@@ -805,7 +813,7 @@ class Errors(metaclass=_Coded):
         "doc.set_ents. The text begins: {text!r}."
     )
     SC504 = (
-        "[components.{name}] {key} = {value} removes entities and spans, but "
+        "[components.{name}] {key} = {value} affects entities and spans, but "
         "[components.{name}.target] has none. Set it to 0, or use sparse_crf_ner or "
         "sparse_crf_spans."
     )
@@ -987,6 +995,10 @@ class Errors(metaclass=_Coded):
     SC651 = (
         "{n} words are too few for {classes} classes. Give more text, or lower --classes or "
         "--min-count. With vectors made of parts of words, give texts that have the words."
+    )
+    SC652 = (
+        "No weight of the outside label can be found for beta = {value} of component '{name}'. "
+        "Give --outside BETA, 0 < BETA, and a component of entities or spans that is not a graph."
     )
     SC660 = "{part} does not implement its interface: {fact}."
     SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."

@@ -14,6 +14,9 @@ is wrong with at most that probability, given that it is kept (conformal risk co
 et al. 2024, of the loss 1[kept] (1[wrong] - 1 + precision)). That t is chosen by the same data is
 not counted, which matters where they are few. For the best F_beta, a threshold is the t with the
 largest F_beta on the data.
+
+The weight of the outside label is found by line search for the best F_beta of all spans (Minkov et
+al. 2006). A threshold only removes spans; a weight below 0 also adds some.
 """
 
 import math
@@ -44,6 +47,9 @@ N_BINS = 10
 # Temperatures that are tried, and how far from 0 and 1 probabilities are held in logarithms.
 _TRIED = 2.0 ** (np.arange(-4, 9) / 4.0)
 _LEAST = 1e-12
+# Steps of the line search for the weight of the outside label, and how many are tried each way.
+_STEPS = 0.5, 0.1, 0.02
+_N_TRIED = 8, 4, 4
 
 Floats = NDArray[np.float64]
 
@@ -108,7 +114,8 @@ def _rates(n: int, right: float, n_gold: int) -> tuple[float, float, float]:
 class Calibration(Page):
     """The result of a calibration, see above.
 
-    precision, beta: requested of the thresholds, None if not; n: predictions that were compared;
+    precision, beta: requested of the thresholds, None if not; outside_weight: of the outside label
+    in all of these predictions, found if it was requested; n: predictions that were compared;
     temperature: 1 where none helps; before, after: reliability without and with it; thresholds:
     by label, with value 0 where neither is requested; empty for labels of tokens.
     """
@@ -116,6 +123,7 @@ class Calibration(Page):
     page: ClassVar[str] = "calibration.html"
     precision: float | None
     beta: float | None
+    outside_weight: float
     n: int
     temperature: float
     before: Reliability
@@ -128,8 +136,9 @@ class Calibration(Page):
         return bool(self.thresholds) and (self.precision, self.beta) != (None, None)
 
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
-        """Return settings with the temperature, and with the thresholds that were requested."""
+        """Return settings with the temperature, and with what was requested."""
         changes: dict[str, Any] = {"temperature": self.temperature}
+        changes["outside_weight"] = self.outside_weight
         if self.has_thresholds:
             changes["thresholds"] = {each.label: each.value for each in self.thresholds}
         return decoding.model_copy(update=changes)
@@ -153,16 +162,22 @@ def calibrate(
     examples: Iterable[Example],
     precision: float | None = None,
     beta: float | None = None,
+    outside_beta: float | None = None,
 ) -> Calibration:
-    """Find a temperature, and thresholds on request, on gold annotation not used in training.
+    """Find a temperature, and more on request, on gold annotation not used in training.
 
     examples: predicted Docs as the component gets them; precision: for thresholds that reach it,
-    between 0 and 1; beta: for thresholds of the best F_beta, above 0; at most one of the two.
+    between 0 and 1; beta: for thresholds of the best F_beta, above 0; at most one of the two;
+    outside_beta: for the weight of the outside label with the best F_beta, above 0.
     The component stays as it is; see `Calibration.decoding`.
     RAISES: SparseCRFError where nothing is predicted, no token has a gold label, or there are
         several chains; for a precision or beta out of range, or both.
     """
     pipe.check_one_chain()
+    if outside_beta is not None:
+        examples = list(examples)
+        with _predicting(pipe, outside_weight=outside_weight(pipe, examples, outside_beta)):
+            return calibrate(pipe, examples, precision, beta)
     if precision is not None and not 0.0 < precision < 1.0:
         raise SparseCRFError(Errors.SC642.format(value=precision))
     if beta is not None and (precision is not None or not 0.0 < beta < math.inf):
@@ -187,8 +202,48 @@ def calibrate(
                 found = threshold_of(*args, 1.0 if precision is None else 1.0 - precision)
             thresholds.append(Threshold(label, n_gold, *found))
     before, after = (reliability(each.probabilities, each.right) for each in (plain, judged))
-    counts = len(plain.labels), temperature
+    counts = pipe.settings.decoding.outside_weight, len(plain.labels), temperature
     return Calibration(precision, beta, *counts, before, after, tuple(thresholds))
+
+
+def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float) -> float:
+    """Find the weight of the outside label with the best F_beta; see `calibrate`."""
+    fits = isinstance(pipe.target, SpanTarget) and pipe.model.kind != "graph"
+    if not (fits and 0.0 < beta < math.inf):
+        raise SparseCRFError(Errors.SC652.format(name=pipe.name, value=beta))
+    with progress("Weighing", "docs", (2 * sum(_N_TRIED) + 1) * len(examples)) as shown:
+        return best_weight(partial(_f_beta, pipe, examples, shown, beta))
+
+
+def best_weight(score: Callable[[float], float]) -> float:
+    """Find the weight with the largest score on finer and finer grids, 0 if none is better.
+
+    Of equally good ones it is that nearest to the middle of its grid.
+    """
+    best, highest = 0.0, score(0.0)
+    for step, n in zip(_STEPS, _N_TRIED, strict=True):
+        middle = best
+        for i in sorted({*range(-n, n + 1)} - {0}, key=abs):
+            weight = round(middle + i * step, 6)
+            found = score(weight)
+            if found > highest:
+                best, highest = weight, found
+    return best
+
+
+def _f_beta(
+    pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, beta: float, weight: float
+) -> float:
+    """Return F_beta of the spans that a component predicts with a weight of the outside label."""
+    n_gold = n_found = n_right = 0
+    with _predicting(pipe, outside_weight=weight, scores=False):
+        for batch in minibatch(shown.over(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
+            predictions = pipe.predict([example.predicted for example in batch])
+            for example, ids in zip(batch, predictions, strict=True):
+                golden, counted = _spans_of(pipe, example, ids)
+                n_gold, n_found = n_gold + len(golden), n_found + len(counted)
+                n_right += len(golden & counted)
+    return (1.0 + beta**2) * n_right / max(1.0, n_found + beta**2 * n_gold)
 
 
 def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
@@ -282,7 +337,7 @@ def _judge(
     found: list[tuple[float, bool, bool]] = []
     counts: Counter[str] = Counter()
     is_even = False
-    with _predicting(pipe, temperature):
+    with _predicting(pipe, temperature=temperature):
         for batch in minibatch(shown.over(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
             predictions = pipe.predict([example.predicted for example in batch])
             for golden, judgements in _judgements(pipe, batch, predictions):
@@ -295,11 +350,10 @@ def _judge(
 
 
 @contextmanager
-def _predicting(pipe: SparseCRFPipe, temperature: float) -> Iterator[None]:
-    """Let a component predict by a temperature, with probabilities, and everything."""
+def _predicting(pipe: SparseCRFPipe, **changes: Any) -> Iterator[None]:
+    """Let a component predict by other settings, with probabilities, and everything."""
     before = pipe.settings
-    changes = {"scores": True, "temperature": temperature, "thresholds": {}}
-    own = before.decoding.model_copy(update=changes)
+    own = before.decoding.model_copy(update={"scores": True, "thresholds": {}, **changes})
     try:
         pipe.predict_by(before.model_copy(update={"threshold": 0.0, "decoding": own}))
         yield
@@ -317,14 +371,22 @@ def _judgements(
     assert predictions.scores is not None
     of_spans = iter(() if predictions.span_scores is None else predictions.span_scores.tolist())
     for example, ids, scores in zip(batch, predictions, predictions.scores, strict=True):
-        predicted = [pipe.label_data[i] for i in ids.tolist()]
-        gold = list(map(one_of, pipe.target.gold(example), predicted))
-        golden, counted = map(set, spans_of(pipe, gold, predicted))
+        golden, counted = _spans_of(pipe, example, ids)
         if isinstance(pipe.target, SpanTarget):
             spans = pipe.target.spans([ids], pipe.label_data).named()
             probabilities = list(islice(of_spans, len(spans)))
         else:
-            spans = [(t, t + 1, label) for t, label in enumerate(predicted)]
+            spans = [(t, t + 1, pipe.label_data[i]) for t, i in enumerate(ids.tolist())]
             probabilities = scores.tolist()
         both = zip(spans, probabilities, strict=True)
         yield golden, [(span[2], p, span in golden) for span, p in both if span in counted]
+
+
+def _spans_of(
+    pipe: SparseCRFPipe, example: Example, ids: NDArray[np.int32]
+) -> tuple[set[Span], set[Span]]:
+    """Return the gold spans of a Doc, and the predicted ones on tokens with gold labels."""
+    predicted = [pipe.label_data[i] for i in ids.tolist()]
+    gold = list(map(one_of, pipe.target.gold(example), predicted))
+    golden, counted = spans_of(pipe, gold, predicted)
+    return set(golden), set(counted)

@@ -50,6 +50,8 @@ class Decoder:
     valid: [Y + 1, Y + 1] bool, whether label b may follow label a, row Y: may begin a sequence,
         column Y: may end one; None: all.
     temperature: > 0, what all weights are divided by.
+    preference: a label and what is added to its scores when `viterbi` or `decode` with "viterbi"
+        choose labels, not in probabilities; None for nothing.
     RAISES: SparseCRFError for a mask of another shape, or one that leaves no sequences.
 
     In all methods, `source` are observations or readings of N tokens (readings are faster, as not
@@ -58,7 +60,11 @@ class Decoder:
     """
 
     def __init__(
-        self, model: CRFModel, valid: Mask | None = None, temperature: float = 1.0
+        self,
+        model: CRFModel,
+        valid: Mask | None = None,
+        temperature: float = 1.0,
+        preference: tuple[int, float] | None = None,
     ) -> None:
         # Imports numba.
         from .rows import ModelRows, ValueScores
@@ -79,6 +85,11 @@ class Decoder:
         self._values = ValueScores(unigram, self.padded)
         self._words: WordScores | None = None
         self._constant: tuple[Templates | None, PairScores] | None = None
+        self._preferred: tuple[PairScores, SharedPairs] | None = None
+        self._bias: Floats | None = None
+        if preference is not None:
+            self._bias = np.zeros(self.padded)
+            self._bias[preference[0]] = preference[1] / temperature
 
     def is_of(self, model: CRFModel) -> bool:
         """Return whether the model still has the weights and labels of the decoder."""
@@ -89,16 +100,33 @@ class Decoder:
         if permitted is None and isinstance(source, Readings) and self._plain(source):
             shared = self._shared_pairs(source)
             if shared is not None:
-                return self._word_scores(source).label(source, shared.ready)
+                ready = shared.ready if self._bias is None else self._preferring(shared, self._bias)
+                return self._word_scores(source).label(source, ready)
         labels = np.empty(source.n_tokens, dtype=np.int32)
         for tokens, run, mask in self._runs(source, permitted):
             if self._kind == "maxent" and mask is None and not self.transitions.masked:
                 # Tokens are independent.
                 scores = self._token_scores(run)
+                if self._bias is not None:
+                    scores += self._bias
                 labels[tokens] = scores[:, : self.n_labels].argmax(axis=1)
             else:
-                best_labels(self.chains(run, mask), labels[tokens])
+                self._choose(self.chains(run, mask), labels[tokens])
         return labels
+
+    def _choose(self, chains: Chains, labels: Ints) -> None:
+        """Find the labels [N] with the best scores, with the preference; see `best_labels`."""
+        if self._bias is not None:
+            np.add(chains.scores, self._bias, out=chains.scores)
+        best_labels(chains, labels)
+
+    def _preferring(self, shared: PairScores, bias: Floats) -> SharedPairs:
+        """Return shared pair scores with the preference: each token has one pair with its label."""
+        last = self._preferred
+        if last is None or last[0] is not shared:
+            pairs = self._finish(shared.free + bias, prune=True, keep=False)
+            last = self._preferred = shared, pairs.ready
+        return last[1]
 
     def marginals(self, source: Source, permitted: Mask | None = None) -> Floats:
         """Compute p(y_t = y | x) of each token. RETURNS: [N, Y] float64, rows sum to 1."""
@@ -135,14 +163,14 @@ class Decoder:
             if method == "posterior":
                 posterior_labels(chains, found, chosen)
             else:
-                best_labels(chains, chosen)
+                self._choose(chains, chosen)
             probabilities[tokens] = found[np.arange(len(chosen)), chosen]
         return labels, probabilities
 
     def nbest(
         self, source: Source, n: int, permitted: Mask | None = None
     ) -> list[tuple[NDArray[np.int32], Floats]]:
-        """Find the n most probable labels of each sequence, the first as `viterbi` does.
+        """Find the n most probable labels of each sequence, by the model without a preference.
 
         n: at least 1. RETURNS: for each sequence the K <= n label ids that there are, [K, tokens]
         int32, and their log p(y | x), [K] float64, which descend. RAISES: SparseCRFError for n.

@@ -39,7 +39,7 @@ _SHARD_TOKENS = 1 << 17
 # Needs of solvers that a corpus in parts does not meet.
 _NEEDS_ALL = {"memory", "examples", "products", "single tokens"}
 # Settings of the block `learning` that need the whole corpus.
-_UNSHARED = "observed_only", "constrained", "entity_ratio", "schedule", "stack"
+_UNSHARED = "observed_only", "constrained", "entity_ratio", "cost", "schedule", "stack"
 
 
 class Gathered(EncodedExamples):

@@ -68,7 +68,11 @@ class ChainLoss:
     `observed_only`; limits: change results by rounding only; ratio: an additional term of the loss,
     or None; with it, sequences without gold labels count too, and the vectors of all tokens are in
     memory at once; prior: coordinates [n], ascending, and weights [n], not 0, to which the weights
-    of solvers are added, or None; every working set must then contain these coordinates.
+    of solvers are added, or None; every working set must then contain these coordinates; costs:
+    [Y, Y] float64, zero on the diagonal, or None: costs[g, y] is added to the score of label y at a
+    token with the one gold label g. The loss is then log sum_y exp(theta . F(x, y) + cost(y)) -
+    theta . F(x, y_gold), convex as before (softmax-margin, Gimpel & Smith 2010, equation 4). Costs
+    are rows of the table of frequent features, so that all kernels add them.
     RAISES: SparseCRFError if no token has a gold label, and if files cannot be written.
     """
 
@@ -85,6 +89,7 @@ class ChainLoss:
         limits: Limits = LIMITS,
         ratio: EntityRatio | None = None,
         prior: tuple[Longs, Floats] | None = None,
+        costs: Floats | None = None,
     ) -> None:
         self._permits, self._ratio, self._prior = permits, ratio, prior
         if ratio is not None:
@@ -95,7 +100,7 @@ class ChainLoss:
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         # Its arrays take no memory before they are written.
-        self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
+        self.space = Workspace(self._lattice, n_labels, workers, precision, limits, costs)
         self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
         if self._candidates is not None and also is not None:

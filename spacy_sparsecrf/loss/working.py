@@ -88,6 +88,8 @@ class WorkingLoss(OffsetLoss):
         )
         if stochastic and len(self.origin):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
+        if workspace.costs is not None:
+            self.frequent.add_costs(lattice, workspace.costs)
         self.token_blocks = self.unigram.of(
             lattice.features, self.frequent.n_rows, store=lattice.store
         )

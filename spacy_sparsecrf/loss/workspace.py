@@ -128,7 +128,7 @@ class Workspace:
     multiple of 8, all of dtype `precision`; if the corpus is in files, residual is of one shard;
     log_z: [S], scales, norms: [tokens of the largest shard] float64; contents: owner of these, or
     None; columns: the tokens of features, of the whole corpus, or of each shard if it is in files;
-    feature_counts: [O] int64, tokens of a feature.
+    feature_counts: [O] int64, tokens of a feature; costs: see `ChainLoss`.
     """
 
     def __init__(
@@ -138,9 +138,11 @@ class Workspace:
         workers: Workers,
         precision: DTypeLike,
         limits: Limits = LIMITS,
+        costs: Floats | None = None,
     ) -> None:
         self.lattice = lattice
         self.limits = limits
+        self.costs = costs
         self.n_labels = n_labels
         self.padded = -(-n_labels // 8) * 8
         self.workers = workers

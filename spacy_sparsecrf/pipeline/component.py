@@ -395,7 +395,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if decoder is None or not decoder.is_of(self.model):
             chains = self.target.chains(self.label_data)
             valid = self.setup.valid_transitions(self.label_data)
-            settings = self.settings.inference, self.settings.decoding.temperature
+            own = self.settings.decoding
+            settings = self.settings.inference, own.temperature, own.preference(self.label_data)
             decoder = self._session.decoder = (
                 ChainDecoders(self.setup, self.model, chains)
                 if chains

@@ -317,6 +317,7 @@ def open_store(setup: Setup, cache_dir: str | Path | None, nlp: Language | None)
         f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
         f"[components.{name}.learning] constrained = true": settings.learning.constrained,
         f"[components.{name}.learning] entity_ratio": bool(settings.learning.entity_ratio),
+        f"[components.{name}.learning] cost": bool(settings.learning.cost),
         f"[components.{name}.learning] stack": settings.learning.stack.folds > 0,
     }
     for setting, needs in needing.items():

@@ -103,16 +103,17 @@ def make_decoder(
     valid: NDArray[np.bool_] | None,
     inference: Inference,
     temperature: float = 1.0,
+    preference: tuple[int, float] | None = None,
 ) -> "Decoder":
     """Create a decoder, with a notice where kernels have to be compiled. Imports numba.
 
-    inference: of a graph; temperature: of others.
+    inference: of a graph; temperature, preference: of others.
     """
     from ..decoding.decoder import Decoder
 
     watch_compilation(PREDICTION_KERNELS)
     if model.kind != "graph":
-        return Decoder(model, valid, temperature)
+        return Decoder(model, valid, temperature, preference)
     return graphs().make_decoder(model, valid, inference)
 
 

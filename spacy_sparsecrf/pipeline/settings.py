@@ -8,7 +8,8 @@
                            occur may have weights
     doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
                            Doc's log-likelihood, as if the corpus had the Doc so many times; a Doc
-                           with weight 0 is left out, with its labels and features
+                           with weight 0 is left out, with its labels and features; "soft_weight"
+                           is registered, see SOFT_WEIGHT
     label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
                            much as its gold labels on average (see `gold.weighted`)
     negative_rate = 0.1    share of the tokens that are learnt as outside of spans, of those that an
@@ -17,6 +18,8 @@
     entity_ratio = {}      a penalty on the expected share of tokens in spans (see `loss.ratio`):
                            a section with `ratio`, that share, and if need be `margin`, by which it
                            may be missed, and `strength`, in nats
+    cost = {}              costs of errors in training (softmax-margin, see `loss.chain`): a section
+                           with `false_negative`, `false_positive`, `confusion`, in nats
     constrained = false    whether log Z is over valid sequences only
     prior = ""             path of a saved pipeline around whose weights the penalty is
     schedule = []          stages in which groups of templates enter, see below
@@ -55,6 +58,7 @@ from ..model.model import KINDS, check_clusters
 from ..old_paths import serve_old_names
 from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
+from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .graph_settings import CHAIN, Edge, Inference
 
@@ -62,6 +66,13 @@ if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
+
+SOFT_WEIGHT = "soft_weight"
+"""Value of `doc_weight`: the extension of Docs that are labellings of one text, with weights.
+
+The loss of the text is sum_k w_k (-log p(y_k | x)): log Z less the scores of labels and of pairs of
+labels, times their expected counts. It is convex.
+"""
 
 # The keys that a config still has when it is read again.
 _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
@@ -184,6 +195,8 @@ class DecodingSettings(SettingsBlock):
         `token._.NAME_score`, and that of each entity or span, as its target says.
     temperature: divides scores before they become probabilities, 1 to leave them; the best labels
         do not change.
+    outside_weight: added to the score of the outside label when labels are chosen, not in
+        probabilities: below 0 there are more entities or spans (Minkov et al. 2006).
     thresholds: by type of entities or spans, in place of the component's threshold.
     """
 
@@ -197,6 +210,9 @@ class DecodingSettings(SettingsBlock):
     allowed: _Pairs = ()
     scores: _Truth = False
     temperature: _Number = Field(default=1.0, gt=0.0, description="a finite number above 0")
+    outside_weight: float = Field(
+        default=0.0, strict=True, allow_inf_nan=False, description="a finite number"
+    )
     thresholds: Annotated[dict[str, _Probability], BeforeValidator(_by_label)] = Field(
         default={},
         description="a section of types with probabilities, from 0 to 1, or a list of pairs",
@@ -209,6 +225,12 @@ class DecodingSettings(SettingsBlock):
         RAISES: SparseCRFError that names a key that is not known or has a wrong value.
         """
         return cls.validated(name, _copied(name, "decoding", block))
+
+    def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
+        """Return the outside label and its weight; see `decoding.decoder.Decoder`."""
+        if not self.outside_weight or OUTSIDE not in labels:
+            return None
+        return labels.index(OUTSIDE), self.outside_weight
 
 
 class StackSettings(SettingsBlock):
@@ -262,6 +284,18 @@ class RatioSettings(SettingsBlock):
     strength: _Number = Field(default=20.0, gt=0.0)
 
 
+class CostSettings(SettingsBlock):
+    """Costs of errors in training, see `loss.chain`, in nats.
+
+    false_negative: of the outside label at a token in a span; false_positive: of other labels at a
+    token outside of spans; confusion: of another label in a span.
+    """
+
+    false_negative: _Number = 0.0
+    false_positive: _Number = 0.0
+    confusion: _Number = 0.0
+
+
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
@@ -284,6 +318,10 @@ class LearningSettings(SettingsBlock):
         default=None,
         description="a section with `ratio`, from 0 to 1, and, if need be, `margin` >= 0 and "
         "`strength` > 0",
+    )
+    cost: Annotated[CostSettings | None, BeforeValidator(lambda x: x or None)] = Field(
+        default=None,
+        description="a section with `false_negative`, `false_positive` or `confusion`, >= 0",
     )
     constrained: _Truth = False
     prior: str = Field(default="", description='a path, or "" for none')
@@ -312,6 +350,8 @@ class LearningSettings(SettingsBlock):
         lost = [key for key in weights if not _IS_KEY(key)] if isinstance(weights, Mapping) else []
         if lost:
             raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
+        if given.get("doc_weight") == SOFT_WEIGHT:
+            register_soft_weight()
         if "stack" in given:
             given["stack"] = StackSettings.validated(name, given["stack"], "stack ")
         if isinstance(given.get("schedule"), (list, tuple)):
@@ -464,15 +504,31 @@ class Setup(NamedTuple):
         ):
             if not fits:
                 raise SparseCRFError(Errors.SC236.format(name=self.name, key=key))
+        self._check_decoding()
+
+    def _check_decoding(self) -> None:
+        """Check the settings of decoding against target and model. RAISES: SparseCRFError."""
+        settings, is_graph = self.settings, self.settings.model == "graph"
         for key, value in (
             ("threshold", settings.threshold),
             ("decoding.thresholds", settings.decoding.thresholds),
+            ("decoding.outside_weight", settings.decoding.outside_weight),
         ):
             if value and not isinstance(self.target, SpanTarget):
                 raise SparseCRFError(Errors.SC504.format(name=self.name, key=key, value=value))
-        if settings.model == "graph" and settings.decoding.temperature != 1.0:
-            values = {"value": settings.decoding.temperature, "expected": "1.0 for graphs"}
-            raise SparseCRFError(Errors.SC402.format(name=self.name, key="temperature", **values))
+        for key, fits, expected in (
+            ("temperature", not is_graph, "1.0 for graphs"),
+            ("outside_weight", not is_graph, "0.0 for graphs"),
+            (
+                "outside_weight",
+                settings.decoding.method == "viterbi",
+                '0.0 unless method is "viterbi"',
+            ),
+        ):
+            value = getattr(settings.decoding, key)
+            if not fits and value != getattr(DecodingSettings(), key):
+                values = {"name": self.name, "key": key, "value": value, "expected": expected}
+                raise SparseCRFError(Errors.SC402.format(**values))
 
     def _check_stack(self) -> None:
         """Check that templates read a first model where there is one. RAISES: SparseCRFError."""
@@ -494,8 +550,10 @@ class Setup(NamedTuple):
             f'] model = "{own.model}"': own.model != "chain",
             ".decoding] forbidden": own.decoding.forbidden,
             ".decoding] allowed": own.decoding.allowed,
+            ".decoding] outside_weight": own.decoding.outside_weight,
             ".learning] label_weights": learning.label_weights,
             ".learning] entity_ratio": learning.entity_ratio,
+            ".learning] cost": learning.cost,
             ".learning] constrained": learning.constrained,
             ".learning] schedule": learning.schedule,
             ".learning] stack": learning.stack.folds,
@@ -539,6 +597,12 @@ def _copied(name: str, key: str, block: object) -> dict[str, Any]:
         values = {"key": key, "value": block, "expected": SettingsBlock.section}
         raise SparseCRFError(Errors.SC205.format(name=name, **values))
     return dict(block)
+
+
+def register_soft_weight() -> None:
+    """Register the extension SOFT_WEIGHT of Docs."""
+    if not Doc.has_extension(SOFT_WEIGHT):
+        Doc.set_extension(SOFT_WEIGHT, default=1.0)
 
 
 serve_old_names(__name__)

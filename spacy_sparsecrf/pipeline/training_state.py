@@ -147,6 +147,7 @@ def _start_training(
         "label_weights": learning.weights_of(name, labels),
         "valid": valid,
         "ratio": _entity_ratio(setup, labels),
+        "costs": _error_costs(setup, labels),
         "chains": [chain.ids for chain in setup.target.chains(labels)],
         **settings.problem,
     }
@@ -189,11 +190,25 @@ def _entity_ratio(setup: Setup, labels: Sequence[str]) -> EntityRatio | None:
     if own is None:
         return None
     if not isinstance(setup.target, SpanTarget):
-        raise SparseCRFError(Errors.SC364.format(name=setup.name))
+        raise SparseCRFError(Errors.SC364.format(name=setup.name, key="entity_ratio"))
     from ..loss.ratio import EntityRatio
 
     in_spans = np.array([label != OUTSIDE for label in labels])
     return EntityRatio(in_spans, own.ratio, own.margin, own.strength)
+
+
+def _error_costs(setup: Setup, labels: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return costs of labels by gold label, [Y, Y]. RAISES: SparseCRFError without spans."""
+    own = setup.settings.learning.cost
+    if own is None:
+        return None
+    if not isinstance(setup.target, SpanTarget):
+        raise SparseCRFError(Errors.SC364.format(name=setup.name, key="cost"))
+    inside = np.array([label != OUTSIDE for label in labels])
+    of_inside = np.where(inside, own.confusion, own.false_negative)
+    costs = np.where(inside[:, None], of_inside, own.false_positive * inside)
+    np.fill_diagonal(costs, 0.0)
+    return costs if costs.any() else None
 
 
 @contextmanager
@@ -233,10 +248,11 @@ def _start_online(
     if setup.target.chains(labels):
         raise SparseCRFError(Errors.SC424.format(name=setup.name, key=".solver] online"))
     learning, defaults = setup.settings.learning, LearningSettings()
-    for key in ("min_freq", "observed_only", "constrained", "schedule", "entity_ratio", "stack"):
+    sections = "entity_ratio", "cost", "stack"
+    for key in ("min_freq", "observed_only", "constrained", "schedule", *sections):
         value, default = getattr(learning, key), getattr(defaults, key)
         if value != default:
-            needed = {} if key in ("entity_ratio", "stack") else default
+            needed = {} if key in sections else default
             values = {"name": setup.name, "key": key, "value": value, "needed": needed}
             raise SparseCRFError(Errors.SC384.format(**values))
     solver = cast("StreamSolver", setup.solver)

@@ -55,7 +55,7 @@ class Loss(Function, Protocol):
 # as in per-position models; log Z over all sequences, valid or not (see `ChainLoss`); features that
 # are 0 or 1; a corpus in memory and not in files; a loss whose examples can be visited one by one,
 # and which is laid out for that; products with its Hessian; a penalty around zero, not around other
-# weights.
+# weights; a likelihood without costs of errors.
 Need = Literal[
     "no l1",
     "l2",
@@ -66,6 +66,7 @@ Need = Literal[
     "examples",
     "products",
     "no prior",
+    "no costs",
 ]
 
 # The error raised if a problem lacks what a solver requires.
@@ -79,6 +80,7 @@ _REFUSALS: dict[Need, str] = {
     "examples": Errors.SC365,
     "products": Errors.SC365,
     "no prior": Errors.SC366,
+    "no costs": Errors.SC378,
 }
 
 
@@ -259,12 +261,14 @@ def unsupported(
     constrained: bool = False,
     summed: bool = True,
     shifted: bool = False,
+    costs: bool = False,
 ) -> set[Need]:
     """Return the requirements that a problem does not meet.
 
     kind: of model, see `CRFModel`; values: whether there are real-valued features; on_disk: whether
     the corpus is in files; constrained: whether invalid sequences are excluded; summed: whether the
-    loss is a sum over sequences; shifted: whether the penalty is around other weights than zero.
+    loss is a sum over sequences; shifted: whether the penalty is around other weights than zero;
+    costs: whether errors have costs (see `ChainLoss`).
     """
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
@@ -276,6 +280,7 @@ def unsupported(
         "examples": not summed,
         "products": not summed,
         "no prior": shifted,
+        "no costs": costs,
     }
     return {need for need, is_lacking in lacking.items() if is_lacking}
 

@@ -53,7 +53,9 @@ class AveragedPerceptron(StreamSolver):
     state_type = PerceptronState
     divisible = True
     # Decoding considers all label sequences.
-    requires = StreamSolver.requires | requirements("no l1", "all sequences", "no prior")
+    requires = StreamSolver.requires | requirements(
+        "no l1", "all sequences", "no prior", "no costs"
+    )
 
     window: float = 0.0
 

@@ -33,13 +33,13 @@ class TrainingProblem:
     """The problem of a training run without its penalty, and how it is computed.
 
     n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, valid,
-    also, limits, ratio: see `ChainLoss`; label_weights: [Y] float64, of sequences by their gold
-    labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
+    also, limits, ratio, costs: see `ChainLoss`; label_weights: [Y] float64, of sequences by their
+    gold labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
     per-position model (see `loss.per_token`); clusters: of labels, with "maxent" (see
     `loss.subproblems`), 0 for none; chains: of labels, each of which labels all tokens (see
     `chain_parts`), none where one has all.
-    RAISES: SparseCRFError for another kind, and for clusters, valid sequences or a ratio where the
-        kind has none.
+    RAISES: SparseCRFError for another kind, for clusters, valid sequences or a ratio where the
+        kind has none, and for costs with clusters, graphs or a ratio.
     """
 
     n_threads: int = 0
@@ -54,6 +54,7 @@ class TrainingProblem:
     chains: Sequence[Longs] = ()
     limits: Limits = LIMITS
     ratio: EntityRatio | None = None
+    costs: Floats | None = None
 
     def __post_init__(self) -> None:
         check_clusters(check_kind(self.kind), self.clusters)
@@ -61,6 +62,13 @@ class TrainingProblem:
             raise SparseCRFError(Errors.SC363.format(kind=self.kind))
         if self.valid is not None and self.kind != "chain":
             raise SparseCRFError(Errors.SC357.format(kind=self.kind))
+        for key, given in (
+            ('] model = "graph"', self.kind == "graph"),
+            (f"] clusters = {self.clusters}", self.clusters),
+            (".learning] entity_ratio", self.ratio),
+        ):
+            if given and self.costs is not None:
+                raise SparseCRFError(Errors.SC369.format(key=key))
 
     def identity(self) -> dict[str, Any]:
         """The values that distinguish the problem from others, as JSON."""
@@ -75,6 +83,7 @@ class TrainingProblem:
             "label_weights": "" if label_weights is None else checkpoint.digest(label_weights),
             "legal": "" if valid is None else checkpoint.digest(valid),
             "ratio": "" if self.ratio is None else self.ratio.identity,
+            **({} if self.costs is None else {"costs": self.costs.tolist()}),
         }
 
 
@@ -130,6 +139,7 @@ class Training:
             constrained=problem.valid is not None,
             summed=problem.ratio is None,
             shifted=prior is not None,
+            costs=problem.costs is not None,
         )
         check_supported(solver, lacking)
         self._origin = None if prior is None else origin_of(prior, self._names, solver)
@@ -211,6 +221,7 @@ class Training:
                     problem.limits,
                     ratio=problem.ratio,
                     prior=origin,
+                    costs=problem.costs,
                 )
                 runs.append(Run(part, loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)

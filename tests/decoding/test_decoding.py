@@ -147,3 +147,32 @@ def test_masks_of_another_shape_or_type(mask):
             Decoder(CRFModel(LABELS), mask)
     with pytest.raises(SparseCRFError, match="SC404"):
         Decoder(CRFModel(LABELS), np.zeros((4, 4), dtype=bool))
+
+
+@pytest.mark.parametrize("name", ["chain", "no-start-label", "memm", "maxent", "clusters"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_preferred_label_changes_choices_and_no_probability(name, masked):
+    case = make_case(37, name, [4, 1, 3, 5])
+    valid = np.array(VALID, np.bool_) if masked else None
+    plain, counts = Decoder(case.model, valid, 1.3), []
+    for weight in (-2.0, -0.3, 0.4, 3.0):
+        decoder = Decoder(case.model, valid, 1.3, (1, weight))
+        found = decoder.viterbi(case.observations)
+        for tokens in case.problem.sequences():
+            scores = {
+                path: score + weight * path.count(1)
+                for path, score in case.table(tokens, valid).items()
+            }
+            # The weights of an MEMM or of clusters, divided by a temperature, are another model.
+            if name not in ("memm", "clusters"):
+                own = tuple(found[tokens.start : tokens.stop])
+                assert scores[own] == pytest.approx(max(scores.values()), abs=1e-9)
+        labels, p = decoder.decode(case.observations, "viterbi")
+        np.testing.assert_array_equal(labels, found)
+        marginals = plain.marginals(case.observations)
+        np.testing.assert_array_equal(p, marginals[np.arange(len(labels)), labels])
+        counts.append(int((found == 1).sum()))
+    assert counts == sorted(counts) and counts[0] < counts[-1]
+
+
+VALID = [[1, 1, 0, 1], [1, 1, 1, 1], [0, 1, 1, 1], [1, 1, 1, 0]]

@@ -16,6 +16,7 @@ from spacy_sparsecrf.__main__ import app
 from spacy_sparsecrf.analysis.calibration import (
     Threshold,
     best_threshold,
+    best_weight,
     calibrate,
     reliability,
     threshold_of,
@@ -148,6 +149,41 @@ def test_thresholds_by_type_replace_the_component_s(noisy: Path):
     assert {each.label_ for each in doc.ents} == {"PER"}
 
 
+def test_the_weight_of_the_outside_label_has_the_best_f(noisy: Path):
+    nlp = spacy.load(noisy)
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    examples, weights, scores = made_up(nlp, 200, 6), [], []
+    for beta in (0.3, 1.0, 3.0):
+        found = calibrate(pipe, examples, beta=1.0, outside_beta=beta)
+        weights.append(found.outside_weight)
+        own = found.decoding(pipe.settings.decoding).model_copy(update={"thresholds": {}})
+        config = {"components.sparse_crf_ner.decoding.outside_weight": own.outside_weight}
+        weighted = spacy.load(noisy, config=config)
+        assert weighted.from_bytes(weighted.to_bytes()).get_pipe("sparse_crf_ner").settings == (
+            weighted.get_pipe("sparse_crf_ner").settings
+        )
+        scores.append(weighted.evaluate(made_up(weighted, 200, 6)))
+        # Precision, recall and F1 before thresholds are those with the weight.
+        n, right = (sum(f(each) for each in found.thresholds) for f in (_found, _right))
+        assert scores[-1]["ents_p"] == pytest.approx(right / n)
+    assert weights == sorted(weights, reverse=True) and weights[0] > weights[-1]
+    recall = [each["ents_r"] for each in scores]
+    assert recall == sorted(recall) and recall[0] < recall[-1]
+    assert scores[1]["ents_f"] >= max(each["ents_f"] for each in scores)
+    assert scores[1]["ents_f"] >= nlp.evaluate(made_up(nlp, 200, 6))["ents_f"]
+    assert best_weight(lambda w: -abs(w + 1.37)) == pytest.approx(-1.37, abs=0.02)
+    with pytest.raises(SparseCRFError, match=r"SC652.*beta = 0\.0"):
+        calibrate(pipe, examples, outside_beta=0.0)
+
+
+def _found(each: Threshold) -> float:
+    return each.n
+
+
+def _right(each: Threshold) -> float:
+    return each.n * each.right
+
+
 def test_labels_of_tokens_get_a_temperature_only(trained: Language, corpus: Corpus):
     found = calibrate(trained.get_pipe("sparse_crf"), examples_of(trained, corpus.dev))
     assert found.thresholds == () and found.n == sum(len(words) for words, _ in corpus.dev)
@@ -196,8 +232,9 @@ def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):
     thresholds = decoding_of(out).thresholds
     run(str(out), str(data), "--in-place")
     assert decoding_of(out).thresholds == thresholds
-    run(str(out), str(data), "--best-f", "0.5", "--in-place")
+    report = run(str(out), str(data), "--best-f", "0.5", "--outside", "4", "--in-place")
     assert decoding_of(out).thresholds != thresholds
+    assert f"outside label: {decoding_of(out).outside_weight:g}\n" in report
     assert "SC645" in run(str(out), str(data), "--in-place", "-o", str(out), code=1)
     assert "SC643" in run("no_such_package", str(data), "--in-place", code=1)
 

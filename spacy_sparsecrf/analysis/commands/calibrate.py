@@ -28,6 +28,12 @@ def calibrate(
     best_f: Annotated[
         float | None, typer.Option(help="Set thresholds with the best F_beta, for this beta")
     ] = None,
+    outside: Annotated[
+        float | None,
+        typer.Option(
+            help="Set the weight of the outside label with the best F_beta, for this beta"
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Save the calibrated pipeline here")
     ] = None,
@@ -39,8 +45,9 @@ def calibrate(
     """Compare a component's probabilities with gold annotation; calibrate them on request.
 
     Reports the expected calibration error, a temperature if one helps, and precision, recall and F1
-    of each label of entities and spans. --precision or --best-f also finds a threshold for each
-    label. Nothing is saved without --output or --in-place. Do not use training data.
+    of each label of entities and spans. --outside first finds a weight of the outside label;
+    --precision or --best-f then finds a threshold for each label. Nothing is saved without --output
+    or --in-place. Do not use training data.
     """
     with reported():
         if output is not None and in_place:
@@ -53,7 +60,7 @@ def calibrate(
         examples = read(nlp, data, "dev_corpus")
         docs = up_to(nlp, pipe.name, (example.predicted for example in examples))
         given = (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
-        found = calibration.calibrate(pipe, given, precision, best_f)
+        found = calibration.calibrate(pipe, given, precision, best_f, outside)
         if html is not None:
             html.write_text(render(found, f"{pipe.name} on {data.name}"), encoding="utf8")
         _print(found)
@@ -72,9 +79,10 @@ def _is_training_data(nlp: Language, data: Path) -> bool:
 def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path) -> None:
     """Save a pipeline with a temperature and thresholds, and say how to undo that."""
     block = nlp.get_pipe_config(name)["decoding"]
-    before = {key: block[key] for key in ("temperature", "thresholds")}
+    before = {key: block[key] for key in ("temperature", "outside_weight", "thresholds")}
     thresholds = as_section(decoding.thresholds)
     block.update(temperature=decoding.temperature, thresholds=thresholds)
+    block["outside_weight"] = decoding.outside_weight
     nlp.to_disk(directory)
     msg.good(f"Pipeline is in {directory}")
     undo = ", ".join(f"{key} = {value}" for key, value in before.items())
@@ -85,6 +93,8 @@ def _print(found: Calibration) -> None:
     _print_reliability("Reliability", found.before)
     if found.temperature != 1.0:
         _print_reliability(f"Reliability with temperature {found.temperature:.3f}", found.after)
+    if found.outside_weight:
+        msg.text(f"Weight of the outside label: {found.outside_weight:g}")
     columns = ["label", "gold", "predicted", "P", "R", "F"]
     if found.has_thresholds:
         columns += ["threshold", "kept", "P", "R", "F"]

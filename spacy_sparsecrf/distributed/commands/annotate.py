@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
 from ...atomic_write import write_files
-from ...cli.common import Model, reported
+from ...cli.common import Component, Model, find, reported
 from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
 from ...parallel import LocalWorkerPool, ProcessWorkerPool, WorkerPool
@@ -23,10 +23,15 @@ _SETTING = "--output"
 
 
 class Annotator:
-    """A pipeline that annotates files. model: saved, or the name of an installed one."""
+    """A pipeline that annotates files.
 
-    def __init__(self, model: str) -> None:
-        self._nlp = spacy.load(model)
+    model: saved, or the name of an installed one; soft: number of labellings of a Doc, 0
+    for one without a weight; component: predicts them.
+    """
+
+    def __init__(self, model: str, soft: int = 0, component: str = "") -> None:
+        self._nlp, self._soft = spacy.load(model), soft
+        self._pipe = find(self._nlp, model, component) if soft else None
 
     def annotate(self, source: Path, folder: Path) -> int:
         """Annotate the Docs of a file, and write them to one of the same name in a folder.
@@ -36,7 +41,9 @@ class Annotator:
         """
         found = DocBin(store_user_data=True)
         for doc in self._nlp.pipe(self._read(source)):
-            found.add(doc)
+            pipe = self._pipe
+            for each in [doc] if pipe is None else pipe.labellings(doc, self._soft):
+                found.add(each)
         write_files(folder, {target_of(source): found.to_bytes()}, _SETTING)
         return len(found)
 
@@ -94,6 +101,11 @@ def annotate(
     address: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster (default: start one)")
     ] = None,
+    soft: Annotated[
+        int,
+        typer.Option(min=0, help="Write so many labellings of each Doc, weighted, to learn from"),
+    ] = 0,
+    component: Component = "",
 ) -> None:
     """Annotate files of Docs by a pipeline, into .spacy files of the same names.
 
@@ -106,7 +118,7 @@ def annotate(
         if len(todo) < len(files):
             msg.info(f"{len(files) - len(todo)} files are in {output} already")
         if todo:
-            pool = _pool(means, model, min(workers, len(todo)), address)
+            pool = _pool(means, (model, soft, component), min(workers, len(todo)), address)
             try:
                 _annotate(pool, todo, output)
             finally:
@@ -114,10 +126,12 @@ def annotate(
         msg.good(f"{len(files)} files are in {output}")
 
 
-def _pool(means: Means, model: str, workers: int, address: str | None) -> WorkerPool:
-    path = Path(model)
-    model = str(path.absolute()) if path.exists() else model
-    make = partial(Annotator, model)
+def _pool(
+    means: Means, given: tuple[str, int, str], workers: int, address: str | None
+) -> WorkerPool:
+    """Start the workers; given: arguments of `Annotator`."""
+    model, path = given[0], Path(given[0])
+    make = partial(Annotator, str(path.absolute()) if path.exists() else model, *given[1:])
     if means is Means.ray:
         return Ray(num_workers=workers, address=address).pool(make)
     return LocalWorkerPool(1, make) if workers == 1 else ProcessWorkerPool(workers, make)

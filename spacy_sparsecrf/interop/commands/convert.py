@@ -24,6 +24,7 @@ from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import RECORDS, SEPARATORS, Format, guess_format, open_records, open_source
 from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
+from ..soft import read_soft_docs
 
 SPACY = ".spacy"
 DEV = "dev.spacy"
@@ -72,6 +73,9 @@ def convert(
     skip_space: Annotated[
         bool, typer.Option("--skip-space", help="Leave out tokens of white space in columns")
     ] = False,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Labels have weights, as in B-PER:0.7|O:0.3")
+    ] = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
@@ -86,6 +90,8 @@ def convert(
         if merge_subtokens and kind is not Format.conllu:
             raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
         names = parse_columns(columns) if columns else ()
+        if soft and (not names or docs > 1 or dev or target.suffix != SPACY):
+            raise typer.BadParameter("--soft needs --columns, --docs 1 and no --dev, to .spacy")
         nlp = spacy.blank(lang)
         if target.suffix != SPACY:
             _to_columns(source, target, kind, names, scheme, nlp, skip_space)
@@ -100,7 +106,10 @@ def convert(
         else:
             opened = open_source(source, kind, names, attribute, merge_subtokens)
             _say_columns(opened, bool(names) or kind not in GUESSED)
-            found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
+            if soft:
+                found = read_soft_docs(opened, nlp.vocab, scheme)
+            else:
+                found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
             n = _save(_counted(found, cuts), target, dev, seed)
             _say_multiword(opened.n_multiword, merge_subtokens)
         _say_cuts(cuts, lang)

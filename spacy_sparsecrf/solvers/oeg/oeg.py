@@ -59,7 +59,9 @@ class OEG(BatchSolver):
     """
 
     state_type = OegState
-    requires = base.requirements("no l1", "l2", "indicators", "memory", "examples", "no prior")
+    requires = base.requirements(
+        "no l1", "l2", "indicators", "memory", "examples", "no prior", "no costs"
+    )
 
     first_step: float = 0.5
     grow: float = 1.05
