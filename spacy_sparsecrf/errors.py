@@ -78,8 +78,8 @@ class Errors(metaclass=_Coded):
     SC105 = "[components.NAME] sequences = {value!r} is not supported. Choose one of: {known}."
     SC106 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, names no "
-        "template set. Did you mean {close}? Known sets: {known}, with a NAME of "
-        "[components.NAME.features.clusters]."
+        "template set. Did you mean {close}? Known sets: {known}, with the NAME "
+        "of word classes, phrases or spans."
     )
     SC110 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
