@@ -1,4 +1,4 @@
-"""Where word classes and phrases come from: names, versions and licences, for `meta.json`."""
+"""The sources of word classes and phrases for `meta.json`: names, versions and licences."""
 
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, entry_points, metadata
