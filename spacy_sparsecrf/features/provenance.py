@@ -28,8 +28,9 @@ def sources_of(features: Featurizer, lang: str) -> Iterator[dict[str, str]]:
     RETURNS: for each its name with the version, and as far as known author, licence and URL.
     """
     learnt = features.learnt
-    for name in learnt.get("clusters") or ():
-        yield _described(f"word classes {name}", features.clusters[name], lang)
+    for name, source in features.clusters.items():
+        if name in (learnt.get("clusters") or {}):
+            yield _described(f"word classes {name}", source, lang)
     for name in learnt.get("phrases") or ():
         yield _described(f"phrases {name}", features.phrases[name], lang)
 
