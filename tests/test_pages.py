@@ -14,7 +14,7 @@ from typing import Any
 import catalogue
 import pytest
 import spacy
-from spacy.tokens import Token
+from spacy.tokens import DocBin, Token
 from spacy.training import Example
 from spacy.training.loggers import console_logger_v3
 
@@ -95,9 +95,17 @@ def for_templates() -> Names:
     return {}
 
 
+def for_columns() -> Names:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler", name="ner").add_patterns([{"label": "PER", "pattern": "Ada"}])
+    nlp.to_disk("en_core_web_sm")
+    DocBin(docs=[nlp("Ada wrote."), nlp("They wrote.")]).to_disk("entities.spacy")
+    return {}
+
+
 GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.md": for_decoding}
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
-GIVEN |= {"active-learning.md": for_active_learning}
+GIVEN |= {"active-learning.md": for_active_learning, "columns.md": for_columns}
 GIVEN |= {"templates.md": for_templates, "word-classes.md": for_commands}
 
 

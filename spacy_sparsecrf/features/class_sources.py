@@ -9,16 +9,18 @@ from spacy.util import load_language_data, registry
 
 from ..errors import Errors, SparseCRFError
 from .classes import WordClasses, unpack
+from .phrase_sources import DETAILS
 
 FILE = "clusters"  # of a component that was saved
 _KEYS = {
-    "path": {"path", "format", "prune"},
+    "path": {"path", "format", "prune"} | DETAILS,
     "lookups": {"lookups", "lang", "prune"},
     "pipeline": {"pipeline", "component", "name", "prune"},
 }
 _FORMATS = ("brown", "word2vec")
 _PATH = re.compile("[01]+")
 _NUMBER = re.compile("[0-9]{1,18}")
+_MOST_RARE = 1000  # of absolute values of logarithms
 
 
 def check_sources(sources: object) -> None:
@@ -50,7 +52,7 @@ def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses
         return _of_pipeline(name, source)
     if "lookups" in source:
         table, own = str(source["lookups"]), str(source.get("lang", lang))
-        words, are_paths = _of_lookups(name, table, own), True
+        words, are_paths = _of_lookups(name, table, own)
     else:
         are_paths = source.get("format", "brown") == "brown"
         words = dict(_of_file(name, Path(source["path"]), are_paths))
@@ -92,24 +94,26 @@ def _entry(line: str, are_paths: bool) -> tuple[str, str]:
     return fields[0], str(int(fields[1]))
 
 
-def _of_lookups(name: str, table: str, lang: str) -> dict[str, str]:
-    """The words of a table, and their classes.
+def _of_lookups(name: str, table: str, lang: str) -> tuple[dict[str, str], bool]:
+    """The words of a table with their classes, and whether the classes are paths.
 
-    Its numbers have the first bit of a path as their lowest one; 0 is no class. How long a path is
-    they do not tell: all are as long as the longest.
+    Whole numbers have the first bit of a path as their lowest one; 0 is no class. How long a path
+    is they do not tell: all are as long as the longest. Of logarithms of probabilities the class
+    is the whole number next to their absolute value.
     """
     paths = registry.lookups.get(lang) if lang in registry.lookups else {}
     if table not in paths:
         raise SparseCRFError(Errors.SC145.format(name=name, table=table, lang=lang))
     # The tables that spaCy makes of them have hashes in place of words.
-    numbers = load_language_data(paths[table])
-    if not isinstance(numbers, dict) or not all(
-        type(n) is int and 0 <= n < 2**63 for n in numbers.values()
-    ):
-        raise SparseCRFError(Errors.SC146.format(name=name, table=table))
-    width = max(numbers.values(), default=0).bit_length()
-    written = {n: format(n, f"0{width}b")[::-1] for n in set(numbers.values())}
-    return {word: written[n] for word, n in numbers.items() if n}
+    found: Any = load_language_data(paths[table])
+    numbers: list[Any] = [*found.values()] if isinstance(found, dict) else [""]
+    if all(type(n) is int and 0 <= n < 2**63 for n in numbers):
+        width = max(numbers, default=0).bit_length()
+        written = {n: format(n, f"0{width}b")[::-1] for n in {*numbers}}
+        return {word: written[n] for word, n in found.items() if n}, True
+    if all(type(n) in (int, float) and -_MOST_RARE < n <= 0 for n in numbers):
+        return {word: str(round(-n)) for word, n in found.items()}, False
+    raise SparseCRFError(Errors.SC146.format(name=name, table=table))
 
 
 def _of_pipeline(name: str, source: Mapping[str, Any]) -> WordClasses:

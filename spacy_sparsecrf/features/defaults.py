@@ -117,6 +117,12 @@ _ENTITY_CLASSES: tuple[str, ...] = (
     "u:{10}[-1]|{10}[0]|{10}[1]",
 )
 
+_MARKS: tuple[str, ...] = (
+    *(f"u:{{}}[{i}]" for i in (-1, 0, 1)),
+    *("u:{}[-1]|{}[0]", "u:{}[0]|{}[1]", "u:{}[0]|short_shape[0]", "u:lower[-1]|{}[0]"),
+)
+"""Phrases or spans that tokens are in."""
+
 TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "tags": DEFAULT_TEMPLATES,
     "tags_large": _LARGE_TAG_TEMPLATES,
@@ -126,11 +132,16 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "word_labels": _WORD_LABELS,
     "tag_clusters": _TAG_CLASSES,
     "clusters": _ENTITY_CLASSES,
+    "phrases": _MARKS,
+    "spans": _MARKS,
 }
-"""The templates of each set. A set that reads word classes has slots for their name."""
+"""The templates of each set. A set of an attribute with a name has slots for the attribute."""
+
+_READ = {"tag_clusters": "cluster", "clusters": "cluster", "phrases": "phrase", "spans": "span"}
+"""The attribute with a name that a set reads."""
 
 _SET = re.compile(r"@(\w+)(?:\((\w+)\))?")
-_CLASS = re.compile(r"\{(\d*)\}")
+_SLOT = re.compile(r"\{(\d*)\}")
 
 
 def is_set(text: str) -> bool:
@@ -141,21 +152,19 @@ def is_set(text: str) -> bool:
 def templates_of_set(text: str, number: int) -> tuple[str, ...]:
     """Return the templates of a set.
 
-    text: "@NAME", or "@NAME(CLASSES)" for a set that reads word classes; number: its position in
+    text: "@SET", or "@SET(NAME)" for a set of an attribute with a name; number: its position in
         the list of templates, from 1.
-    RAISES: SparseCRFError for an unknown set, and where word classes are missing or not read.
+    RAISES: SparseCRFError for an unknown set, and where the name is missing or not read.
     """
     match = _SET.fullmatch("".join(text.split()))
-    name, classes = match.groups("") if match else ("", "")
-    templates = TEMPLATE_SETS.get(name, ())
-    if not templates or bool(_CLASS.search(templates[0])) != bool(classes):
-        known = {each: f"@{each}" for each in TEMPLATE_SETS}
-        known |= {each: f"@{each}(NAME)" for each in ("clusters", "tag_clusters")}
-        close = known[get_close_matches(name or text, known, 1, 0.0)[0]]
+    of_set, name = match.groups("") if match else ("", "")
+    if of_set not in TEMPLATE_SETS or (of_set in _READ) != bool(name):
+        known = {each: f"@{each}(NAME)" if each in _READ else f"@{each}" for each in TEMPLATE_SETS}
+        close = known[get_close_matches(of_set or text, known, 1, 0.0)[0]]
         values = {"number": number, "template": text, "close": close}
         raise SparseCRFError(Errors.SC106.format(**values, known=", ".join(known.values())))
 
     def read(bits: re.Match[str]) -> str:
-        return f"cluster({classes},{bits[1]})" if bits[1] else f"cluster({classes})"
+        return f"{_READ[of_set]}({name},{bits[1]})" if bits[1] else f"{_READ[of_set]}({name})"
 
-    return tuple(_CLASS.sub(read, template) for template in templates)
+    return tuple(_SLOT.sub(read, template) for template in TEMPLATE_SETS[of_set])

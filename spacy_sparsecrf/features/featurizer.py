@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
 from spacy.language import Language
+from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -23,7 +24,8 @@ from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses, values_by_list
 from .defaults import DEFAULT_TEMPLATES
 from .parsing import Read
-from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases, undoubled
+from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
+from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
 from .templates import Template, parse_templates
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
@@ -87,6 +89,11 @@ class PlanFeaturizer(ABC):
     def names_of_cells(self) -> Callable[..., Any] | None:
         """The factory of feature names; None for `CellNames`, whose arguments it gets."""
         return None
+
+    @property
+    def marks(self) -> Mapping[Read, Mapping[int, str]]:
+        """The texts of the values that attributes of phrases have, by their numbers."""
+        return {}
 
     @abstractmethod
     def restore(self, learnt: dict[str, Any]) -> None:
@@ -192,9 +199,10 @@ class Featurizer(PlanFeaturizer):
     templates: see `features.templates` for the language, `features.attributes` for what can be
         read.
     start_label: whether the first token of a sequence has the pair (start, y) too.
-    phrases: what `phrase(name)` reads: by name, the path of a file of one phrase a line, or the
-        phrases. They are read by `initialize`, or else, cut at white space, when first needed.
-    phrase_attr: what of tokens phrases are compared by, "LOWER" or "ORTH".
+    phrases: what `phrase(name)` reads: by name, the path of a file of one phrase a line, the
+        phrases, or the settings of a source, see `phrase_sources`. They are read by `initialize`,
+        or else, cut at white space, when first needed.
+    phrase_attr: what of tokens phrases are compared by, "LOWER", "ORTH" or "FOLD".
     clusters: what `cluster(name)` reads: by name, the settings of a source, see `class_sources`.
         They are read by `initialize`, or else when first needed.
     boundaries: how many distances from a sequence are distinguished where a template reads tokens
@@ -253,6 +261,17 @@ class Featurizer(PlanFeaturizer):
         return self.plan.stacked
 
     @property
+    def marks(self) -> Mapping[Read, Mapping[int, str]]:
+        """See `PlanFeaturizer.marks`."""
+        lists = self._lists or {}
+        marks = {name: [*chain.from_iterable(map(marks_of, own))] for name, own in lists.items()}
+        return {
+            read: {int(get_string_id(mark)): mark for mark in marks.get(read.argument, ())}
+            for read in self.plan.tokens
+            if read.name == PHRASE
+        }
+
+    @property
     def _phrase_names(self) -> list[str]:
         """The names of the phrases that templates read."""
         return sorted({read.argument for read in self.plan.tokens if read.name == PHRASE})
@@ -275,7 +294,8 @@ class Featurizer(PlanFeaturizer):
         nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
         Raises SparseCRFError for files that cannot be read; then all is as before.
         """
-        lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
+        cut = str.split if nlp is None else _tokenize(nlp)
+        lists = self._read_lists("" if nlp is None else nlp.lang or "", cut)
         # Without a pipeline its language, which tables of lookups need, is known from Docs later.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
         self._word_labels = None
@@ -289,7 +309,7 @@ class Featurizer(PlanFeaturizer):
         """
         learnt: dict[str, Any] = {}
         if self._phrase_names and self._lists is not None:
-            learnt["phrases"] = self._lists
+            learnt["phrases"] = saved(self._lists)
         if self._vector_width:
             learnt["vector_width"] = self._vector_width
         if self._class_names and self._classes is not None:
@@ -303,7 +323,7 @@ class Featurizer(PlanFeaturizer):
 
         Raises SparseCRFError where it does not fit the templates.
         """
-        check_saved(learnt, self._phrase_names)
+        lists = restored(learnt, self._phrase_names)
         classes = learnt.get("clusters")
         if classes is not None:
             classes = dict(classes)
@@ -315,19 +335,19 @@ class Featurizer(PlanFeaturizer):
                     reason = f"the word classes {name!r} are missing"
                     raise SparseCRFError(Errors.SC137.format(reason=reason))
             self._check_bits(classes)
-        self._learn(learnt.get("phrases"), learnt.get("vector_width", 0), classes)
+        self._learn(lists, learnt.get("vector_width", 0), classes)
 
     def _learn(
-        self, lists: dict[str, list[Tokens]] | None, width: int, classes: ClassesByName | None
+        self, lists: dict[str, PhraseList] | None, width: int, classes: ClassesByName | None
     ) -> None:
         """Lay templates out. lists, classes: None if not read yet; width: of vectors, or 0."""
         self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
         self._lists, self._vector_width, self._token_readers = lists, width, None
         self._classes, self._table = classes, None
 
-    def _read_lists(self, tokenize: Tokenize) -> dict[str, list[Tokens]]:
+    def _read_lists(self, lang: str, tokenize: Tokenize) -> dict[str, PhraseList]:
         names = self._phrase_names
-        return {name: read_phrases(name, self.phrases[name], tokenize) for name in names}
+        return {name: read_phrases(name, self.phrases[name], lang, tokenize) for name in names}
 
     def _read_classes(self, lang: str) -> dict[str, WordClasses]:
         names = self._class_names
@@ -410,7 +430,7 @@ class Featurizer(PlanFeaturizer):
 
     def _token_reader(self, read: Read) -> TokenReader:
         if self._lists is None:
-            self._lists = self._read_lists(str.split)
+            self._lists = self._read_lists("", str.split)
         return token_reader(read, self._lists, self.phrase_attr, self._vector_width)
 
 

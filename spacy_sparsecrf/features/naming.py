@@ -103,12 +103,10 @@ class TokenValues:
 
         numbers: [N] of their N tokens, as they were read.
         """
-        if read.name == VECTOR or read.name in STACKED:
+        if read.name in (VECTOR, PHRASE, *STACKED):
             return
         known = self._known.setdefault(read, {0: ""})
-        if read.name == PHRASE:
-            known.update((int(get_string_id(sign)), sign) for sign in "BILU")
-        elif read.name == EXTENSION:
+        if read.name == EXTENSION:
             # Each distinct value is read once more: getters may be slow.
             distinct, first = np.unique(numbers, return_index=True)
             ends = [*accumulate(map(len, docs))]
@@ -319,6 +317,8 @@ class NameRecord:
         for column, read in enumerate(plan.token_columns, start=len(plan.annotations)):
             is_vector[column] = read.name == VECTOR
             self._tokens.add(read, docs, readings.annotations[:, column])
+        for read, marks in self._features.marks.items():
+            self._tokens.know([read], marks)
         vectors = readings.annotations[:, is_vector]
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
         self._lexical[readings.lexicon] = readings.lexical

