@@ -41,6 +41,12 @@ class Target(Protocol):
     label sequences are valid, nothing is kept, and names are labels.
     """
 
+    def __init_subclass__(cls) -> None:
+        """Replace the inherited `__init__` of Protocol, whose `*args` configs cannot resolve."""
+        super().__init_subclass__()
+        if cls.__init__ is Target.__init__:
+            cls.__init__ = _without_arguments  # type: ignore[assignment]
+
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that cannot be written."""
         return None
@@ -108,6 +114,10 @@ class Target(Protocol):
         scores: [K] float64, to be written too: the probabilities of the K spans that the labels
             tell, in their order; None, also for a target whose labels tell none.
         """
+
+
+def _without_arguments(self: object) -> None:
+    pass
 
 
 def have_same_tokens(example: Example) -> bool:
