@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spacy_sparsecrf"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 DOCUMENTS = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
-DOCUMENTS += sorted((ROOT / "docs").rglob("*.md"))
+DOCUMENTS += sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "docs").rglob("*.ipynb"))
 FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
 # Dotted names of others, and words that are no names of the package.
 OTHERS = {"np.searchsorted", "room.module.function"}

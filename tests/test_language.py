@@ -12,9 +12,11 @@ import typer.main
 from spacy_sparsecrf import errors
 from spacy_sparsecrf.__main__ import app
 
+from .notebook_cells import NOTEBOOKS, cells_of
 from .test_docs import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
+PAGES += NOTEBOOKS
 # Phrases that a reader has to decode, and titles that are no phrases of a search.
 PHRASES = re.compile(
     r"\b(anew|befalls?|besides|shall|beside (?!the )|come along|is told|are told|is warned of"
@@ -31,8 +33,11 @@ CODE = re.compile(
 
 
 def prose(page: Path) -> str:
-    """The text of a page without code, tables, links' targets and formulas."""
-    text = CODE.sub("\n\n", page.read_text(encoding="utf8"))
+    """The text of a page or notebook without code, tables, links' targets and formulas."""
+    text = page.read_text(encoding="utf8")
+    if page.suffix == ".ipynb":
+        text = "\n\n".join("".join(cell["source"]) for cell in cells_of(page, "markdown"))
+    text = CODE.sub("\n\n", text)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     return re.sub(r"`[^`]*`|\$[^$\n]+\$", "code", text)
 

@@ -2,18 +2,14 @@
 
 from pathlib import Path
 
-import catalogue
 import pytest
-from spacy.util import registry
 
 from .notebook_cells import NOTEBOOKS, cells_of, run_notebook, text_of
 from .page_blocks import alike
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_shows_what_it_does(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    registry.ensure_populated()
-    monkeypatch.setattr(catalogue, "REGISTRY", catalogue.REGISTRY.copy())
+def test_a_notebook_shows_what_it_does(path: Path, tmp_path: Path):
     cells = cells_of(path, "code")
     for cell, outputs in zip(cells, run_notebook(path, tmp_path), strict=True):
         shown, found = text_of(cell["outputs"]), text_of(outputs)
