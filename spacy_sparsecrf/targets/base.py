@@ -45,14 +45,14 @@ class Target(Protocol):
         """Replace the inherited `__init__` of Protocol, whose `*args` configs cannot resolve."""
         super().__init_subclass__()
         if cls.__init__ is Target.__init__:
-            cls.__init__ = _without_arguments  # type: ignore[assignment]
+            cls.__init__ = _without_arguments  # type: ignore[method-assign]
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that cannot be written."""
         return None
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
-        """Return labels as they are learnt: in normal form, and with those that must not lack."""
+        """Return labels as they are learnt: in normal form, with required labels added."""
         return tuple(labels)
 
     def labels_of(self, name: str) -> tuple[str, ...]:
