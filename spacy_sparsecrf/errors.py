@@ -889,7 +889,10 @@ class Errors(metaclass=_Coded):
         "Exactly one of {source} and {target} must be a .spacy file. Name a text file as the other."
     )
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
-    SC622 = "--columns {columns!r} must name the words once, as orth, and no attribute twice."
+    SC622 = (
+        "--columns {columns!r} is not valid. Name the words once, as orth, and each attribute once "
+        "at most."
+    )
     SC623 = (
         "{path}, {place}: {value} {reason}. Correct the offsets in the file, or export it again."
     )
@@ -1150,8 +1153,8 @@ class Errors(metaclass=_Coded):
         "training from its last step if [initialize.components.NAME] checkpoint is set."
     )
     SC908 = (
-        "The Ray cluster failed: {reason} The same command resumes training from its last step if "
-        "[initialize.components.NAME] checkpoint is set."
+        "The Ray cluster failed: {reason} Run the same command again: it resumes training from its "
+        "last step if [initialize.components.NAME] checkpoint is set."
     )
     SC909 = (
         "[components.NAME.engine] address = {address!r}: no Ray cluster can be reached or started "

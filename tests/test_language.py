@@ -20,8 +20,8 @@ PAGES += NOTEBOOKS
 # Phrases that a reader has to decode, and titles that are no phrases of a search.
 PHRASES = re.compile(
     r"\b(anew|befalls?|besides|shall|beside (?!the )|come along|is told|are told|is warned of"
-    r"|at hand|(?-i:Those (?:that|of|who))|what is (told|said|learnt|there)|need not be said|signs of life"
-    r"|to mend|mended)\b",
+    r"|at hand|(?-i:Those (?:that|of|who))|what is (told|said|learnt|there)|need not be said"
+    r"|signs of life|to mend|mended)\b",
     re.IGNORECASE,
 )
 TITLES = re.compile(r"^#+ (What|How|Who|That|Why|Where|Whether|Which)\b", re.MULTILINE)
@@ -83,10 +83,10 @@ def test_messages_and_help_use_standard_terms():
 
 # Imperatives that begin a remedy, at the start of a sentence or after "or".
 REMEDIES = re.compile(
-    r"(?:^|[.;,:)] |\n| or |and )(add|annotate|begin|calibrate|call|change|check|choose|combine"
-    r"|complete|convert|copy|correct|count|fill|find|free|give|keep|leave|let|load|lower|move|name"
-    r"|number|put|raise|read|register|reinstall|remove|rename|repair|restore|resume|retrain"
-    r"|rewrite|run|separate|set|start|train|upgrade|use|write)\b",
+    r"\{remedy\}|(?:^|[.;,:)?}] |\n| or |and )(add|annotate|begin|calibrate|call|change|check"
+    r"|choose|combine|complete|convert|copy|correct|count|fill|find|free|give|import|keep|leave"
+    r"|let|load|lower|move|name|number|put|raise|read|register|reinstall|remove|rename|repair"
+    r"|restore|resume|retrain|rewrite|run|separate|set|start|train|upgrade|use|write)\b",
     re.IGNORECASE,
 )
 

@@ -21,7 +21,9 @@ class GraphDecoder(Decoder):
     """Applies a model of kind "graph" to observations and links, by approximate inference.
 
     Invalid transitions have probability zero. Without cycles, the labels found therefore are the
-    valid sequence with the largest sum of beliefs. inference: pseudo-likelihood needs labels, so that belief propagation takes its place.
+    valid sequence with the largest sum of beliefs.
+
+    inference: belief propagation replaces pseudo-likelihood, which needs labels.
     """
 
     def __init__(self, model: CRFModel, valid: Mask | None, inference: Inference) -> None:
