@@ -14,7 +14,10 @@ NOTEBOOKS = ROOT / "docs" / "notebooks"
 # Outputs of notebooks are made for white paper, also on dark pages.
 PAPER = "background: #fff; color: #000; padding: 0.3em 0.8em; overflow-x: auto"
 # Documents of the repository, by what they are in the site.
-DOCUMENTS = {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")}
+DOCUMENTS = {
+    name: name
+    for name in ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
+}
 REPORTS = ("README.md", "BENCHMARKS.md", "SOLVERS.md", "LAVERGNE.md", "LATTICES.md")
 LINK = re.compile(r"(\]\()((?:\.\./)?[\w./-]+)((?:#[\w-]*)?\))")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$|(?<![\\$\w])\$([^$\n]+)\$(?!\w)", flags=re.M | re.S)
