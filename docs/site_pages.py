@@ -125,8 +125,12 @@ def _notebook(path: Path) -> str:
             data = {"text/plain": output.get("text", ""), **output.get("data", {})}
             html, text = ("".join(data.get(f"text/{kind}", "")) for kind in ("html", "plain"))
             # Markdown ends a block of HTML at an empty line.
-            html = html.replace("\n", "&#10;" if html.startswith("<iframe") else " ")
-            parts.append(f'<div style="{PAPER}">{html}</div>' if html else f"```text\n{text}\n```")
+            if html.startswith("<iframe"):
+                parts.append(f"<div>{html}</div>".replace("\n", "&#10;"))
+            elif html:
+                parts.append(f'<div style="{PAPER}">{html}</div>'.replace("\n", " "))
+            else:
+                parts.append(f"```text\n{text}\n```")
     parts.insert(1, f"[Download this notebook]({path.name})")
     return "\n\n".join(parts)
 
@@ -151,6 +155,7 @@ def _formula(found: re.Match[str]) -> str:
     """A formula as MathML, which browsers show without a script."""
     block, inline = found.groups()
     if block:
-        return f'<div style="margin: 1.5em 0">{convert(block, display="block")}</div>'
+        shown = convert(block, display="block")
+        return f'<div style="margin: 1.5em 0; overflow-x: auto">{shown}</div>'
     # Markdown ends a paragraph before a line that begins with <math>.
     return f"<span>{convert(inline)}</span>"
