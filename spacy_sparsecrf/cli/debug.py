@@ -122,9 +122,7 @@ def _print_cuts(nlp: Language, examples: Sequence[Example]) -> None:
         cuts.add(example.reference)
     if cuts.n_others:
         share = f"{cuts.n_others} of {cuts.n_tokens} ({cuts.share:.2%})"
-        msg.warn(
-            f"Gold tokens that the tokenizer splits differently: {share}, such as {cuts.examples}"
-        )
+        msg.warn(f"Tokens that the tokenizer splits differently: {share}, such as {cuts.examples}")
     else:
         msg.good("The tokenizer splits texts into the gold tokens")
 
@@ -153,6 +151,4 @@ def _print_time(pipe: SparseCRFPipe, steps: int) -> None:
         first = ", with the warm start, and compilation where it is needed" if number == 1 else ""
         msg.text(f"Iteration {number}{first}: {seconds:.1f} s, {report.n_active} active weights")
     if steps > 1:
-        msg.good(
-            f"{N_STEPS} iterations would take about {N_STEPS * seconds:.0f} s, without scoring"
-        )
+        msg.good(f"{N_STEPS} iterations take about {N_STEPS * seconds:.0f} s, without scoring")

@@ -33,9 +33,7 @@ def import_model(
     ] = "tag",
     tests: Annotated[
         Path | None,
-        typer.Option(
-            help=f"JSON file that maps CRFsuite's features to template features: {_EXAMPLE}"
-        ),
+        typer.Option(help=f"JSON file from CRFsuite's features to templates': {_EXAMPLE}"),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
     dtype: Annotated[
