@@ -1,5 +1,6 @@
-"""Hooks of mkdocs: documents outside of docs/, formulas, and a reference page per package."""
+"""Hooks of mkdocs: documents outside of docs/, notebooks, formulas, and reference pages."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,32 +10,80 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
+NOTEBOOKS = ROOT / "docs" / "notebooks"
+# Outputs of notebooks are made for white paper, also on dark pages.
+PAPER = "background: #fff; color: #000; padding: 0.3em 0.8em; overflow-x: auto"
 # Documents of the repository, by what they are in the site.
-DOCUMENTS = {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")}
+DOCUMENTS = {
+    name: name
+    for name in ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
+}
 REPORTS = ("README.md", "BENCHMARKS.md", "SOLVERS.md", "LAVERGNE.md", "LATTICES.md")
 LINK = re.compile(r"(\]\()((?:\.\./)?[\w./-]+)((?:#[\w-]*)?\))")
 FORMULA = re.compile(r"^\$\$(.+?)\$\$$|(?<![\\$\w])\$([^$\n]+)\$(?!\w)", flags=re.M | re.S)
+# Pages of the Python interface: title, and modules with their objects, below `spacy_sparsecrf`.
+INTERFACES = {
+    "component": (
+        "The component in Python",
+        {
+            "pipeline.component": "SparseCRFPipe",
+            "pipeline.probabilities": "Probabilities",
+            "pipeline.uncertainty": "Uncertainty",
+            "analysis.error_analysis": "find_mistakes",
+            "analysis.calibration": "calibrate",
+            "pages.rendering": "render",
+        },
+    ),
+    "estimators": (
+        "Estimators for scikit-learn",
+        {
+            "interop.sklearn.crfsuite": "CRF",
+            "interop.sklearn.estimator": "SparseCRF Estimator",
+            "sklearn": "read_docs",
+        },
+    ),
+    "parts": (
+        "Base classes of solvers and targets",
+        {
+            "solvers.base": "BatchSolver",
+            "targets.base": "Target",
+            "corpus.encoded": "Observations",
+            "testing": "check_solver check_loss check_features check_target",
+        },
+    ),
+}
+OPTIONS = "    options: {show_root_heading: true, show_root_full_path: false}\n"
+ARGUMENT = re.compile(r"(?<=<p>)((?:\w+, )*\w+): |\n((?:\w+, )*\w+): ")
 CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the packages' pages into the navigation, below the entry that waits for them."""
-    [part] = [part for part in config.nav or () if "Reference" in part]
-    part["Reference"].append({"Python": [{name: f"reference/{name}.md"} for name in packages()]})
+    """Put the pages of interfaces and modules into the navigation."""
+    parts = {name: pages for part in config.nav or () for name, pages in part.items()}
+    parts["Reference"] += [{t: f"reference/{name}.md"} for name, (t, _) in INTERFACES.items()]
+    parts["Develop"].append({"Modules": [{name: f"modules/{name}.md"} for name in packages()]})
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is not in docs/: the repository's documents, reports with plots, reference pages."""
+    """Add documents of the repository, reports with plots, notebooks and reference pages."""
     pages = {page: ROOT / name for name, page in DOCUMENTS.items()}
     pages |= {f"project/{name}": ROOT / "project" / name for name in REPORTS}
     for plot in (ROOT / "project").glob("*/plots/*.svg"):
         pages[plot.relative_to(ROOT).as_posix()] = plot
     for page, path in pages.items():
         files.append(File.generated(config, page, abs_src_path=str(path)))
+    texts = {f"notebooks/{each.stem}.md": _notebook(each) for each in NOTEBOOKS.glob("*.ipynb")}
     for name in packages():
-        heading = f"# `spacy_sparsecrf.{name}`\n\n::: spacy_sparsecrf.{name}\n"
-        files.append(File.generated(config, f"reference/{name}.md", content=heading))
+        texts[f"modules/{name}.md"] = f"# `spacy_sparsecrf.{name}`\n\n::: spacy_sparsecrf.{name}\n"
+    for name, (title, modules) in INTERFACES.items():
+        objects = [
+            f"{module}.{each}" for module, names in modules.items() for each in names.split()
+        ]
+        shown = [f"::: spacy_sparsecrf.{each}\n{OPTIONS}" for each in objects]
+        texts[f"reference/{name}.md"] = "\n".join([f"# {title}\n", *shown])
+    for page, text in texts.items():
+        files.append(File.generated(config, page, content=text))
     return files
 
 
@@ -49,6 +98,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return "".join(parts)
 
 
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Begin a line for each argument of a docstring."""
+    if not page.file.src_uri.startswith("reference/"):
+        return html
+    return ARGUMENT.sub(lambda x: f"<b>{x[1]}</b>: " if x[1] else f"<br><b>{x[2]}</b>: ", html)
+
+
 def packages() -> list[str]:
     """The modules and packages that have a page."""
     package = ROOT / "spacy_sparsecrf"
@@ -56,9 +112,33 @@ def packages() -> list[str]:
     return sorted([*found, *(path.stem for path in package.glob("[!_]*.py"))])
 
 
+def _notebook(path: Path) -> str:
+    """The page of a notebook: its cells and their outputs."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(source.replace(".ipynb)", ".md)"))
+            continue
+        parts.append(f"```python\n{source}\n```")
+        for output in cell["outputs"]:
+            data = {"text/plain": output.get("text", ""), **output.get("data", {})}
+            html, text = ("".join(data.get(f"text/{kind}", "")) for kind in ("html", "plain"))
+            # Markdown ends a block of HTML at an empty line.
+            if html.startswith("<iframe"):
+                parts.append(f"<div>{html}</div>".replace("\n", "&#10;"))
+            elif html:
+                parts.append(f'<div style="{PAPER}">{html}</div>'.replace("\n", " "))
+            else:
+                parts.append(f"```text\n{text}\n```")
+    parts.insert(1, f"[Download this notebook]({path.name})")
+    return "\n\n".join(parts)
+
+
 def _link(found: re.Match[str], source: str) -> str:
     """A link as it is in the site."""
     before, target, after = found.groups()
+    target = re.sub(r"(?<=/)(\w+)\.ipynb$", r"\1.md", target)
     if source.startswith("project/"):
         target = re.sub(r"^\.\./docs/", "../", target)
         target = re.sub(r"^\.\./README\.md$", "../index.md", target)
@@ -75,6 +155,7 @@ def _formula(found: re.Match[str]) -> str:
     """A formula as MathML, which browsers show without a script."""
     block, inline = found.groups()
     if block:
-        return f'<div style="margin: 1.5em 0">{convert(block, display="block")}</div>'
+        shown = convert(block, display="block")
+        return f'<div style="margin: 1.5em 0; overflow-x: auto">{shown}</div>'
     # Markdown ends a paragraph before a line that begins with <math>.
     return f"<span>{convert(inline)}</span>"

@@ -61,7 +61,7 @@ class Errors(metaclass=_Coded):
     # SC1xx: features
     SC101 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, is malformed at "
-        "character {position}: expected {expected}; found {found}."
+        "character {position}: expected {expected}; found {found}. Correct the template."
     )
     SC102 = (
         "[components.NAME.features] templates = {value!r} is not a list of strings. Write it as "
@@ -78,7 +78,7 @@ class Errors(metaclass=_Coded):
     SC105 = "[components.NAME] sequences = {value!r} is not supported. Choose one of: {known}."
     SC106 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, names no "
-        "template set. Did you mean {close}? Known sets: {known}, with the NAME "
+        "template set. Did you mean {close}? Use one of: {known}, with the NAME "
         "of word classes, phrases or spans."
     )
     SC110 = (
@@ -87,7 +87,7 @@ class Errors(metaclass=_Coded):
     )
     SC111 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a malformed "
-        "regular expression: {reason}, at character {position} of the template."
+        "regular expression: {reason}, at character {position} of the template. Correct it."
     )
     SC112 = (
         "The regular expression of template {number} of [components.NAME.features] templates,"
@@ -126,7 +126,8 @@ class Errors(metaclass=_Coded):
     )
     SC131 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads the "
-        "phrases {name!r}, which are not in [components.NAME.features] phrases. Known: {known}."
+        "phrases {name!r}, which are not in [components.NAME.features] phrases. Add them there, "
+        "or use one of: {known}."
     )
     SC132 = (
         "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files, "
@@ -167,7 +168,8 @@ class Errors(metaclass=_Coded):
     )
     SC141 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads the word "
-        "classes {name!r}, which are not in [components.NAME.features.clusters]. Known: {known}."
+        "classes {name!r}, which are not in [components.NAME.features.clusters]. Add them "
+        "there, or use one of: {known}."
     )
     SC142 = (
         "{path}, named in [components.NAME.features.clusters] {name!r}, cannot be read: {reason}. "
@@ -206,7 +208,7 @@ class Errors(metaclass=_Coded):
     )
     SC151 = (
         "{source}, line {line}: {text!r} is malformed at character {position}: expected "
-        "{expected}; found {found}."
+        "{expected}; found {found}. Correct the line."
     )
     SC152 = (
         "{source}, line {line}: {text!r} reads column {column}, but [components.NAME.features] "
@@ -233,7 +235,7 @@ class Errors(metaclass=_Coded):
     )
     SC158 = (
         "[components.NAME.features] columns: column {number}, {column!r}, is not an attribute of "
-        'tokens, such as "orth" or "tag": {reason}'
+        'tokens: {reason} Use an attribute such as "orth" or "tag".'
     )
     SC159 = "Pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
     SC160 = (
@@ -266,7 +268,7 @@ class Errors(metaclass=_Coded):
         "[training] max_epochs = 0 and stop by patience or max_steps; or choose a solver that "
         "learns from batches, such as spacy_sparsecrf.SGDL1.v1."
     )
-    SC205 = "[components.{name}] {key} = {value!r} is not valid: it must be {expected}."
+    SC205 = "[components.{name}] {key} = {value!r} is not valid. Set it to {expected}."
     SC206 = (
         "Gold label {label!r} is not among the labels of component '{name}' "
         "([initialize.components.{name}.labels]): {known}. Add it there, or rewrite the labels "
@@ -295,7 +297,7 @@ class Errors(metaclass=_Coded):
         "The files `cfg` and `model` of component '{name}' have different labels: {cfg} and "
         "{model}. They were not saved together. Restore both from the same saved pipeline."
     )
-    SC212 = "{label!r} cannot be a label of component '{name}': a label is a non-empty string."
+    SC212 = "{label!r} cannot be a label of component '{name}'. Use a non-empty string."
     SC213 = "Component '{name}' cannot have {n} outputs: it has {n_labels} labels. Use add_label."
     SC214 = "[components.NAME.target] attr = {attr!r} cannot be predicted. Choose one of: {known}."
     SC215 = (
@@ -390,7 +392,7 @@ class Errors(metaclass=_Coded):
         "No token of the training corpus has a gold label. Check that the annotation named in "
         "[components.NAME.target] is in the training data and aligned with its tokens."
     )
-    SC306 = "[components.NAME.solver] {key} = {value} is too low: it must be at least {low}."
+    SC306 = "[components.NAME.solver] {key} = {value} is too low. Set it to at least {low}."
     SC307 = (
         "The objective is not finite at the initial weights, which are too large for this corpus. "
         "Check [initialize.components.NAME] init_weights."
@@ -507,8 +509,8 @@ class Errors(metaclass=_Coded):
     )
     SC342 = "[components.NAME] model = {value!r} is not supported. Choose one of: {known}."
     SC343 = (
-        "Labels can be clustered only where they do not depend on each other, not with "
-        '[components.NAME] model = {kind!r}. Set model = "maxent", or clusters = 0.'
+        "Clusters of labels need a model without transitions, not [components.NAME] model = "
+        '{kind!r}. Set model = "maxent", or clusters = 0.'
     )
     SC344 = (
         "{n_labels} labels cannot be put in {value} clusters: the number must be from 0 to the "
@@ -541,9 +543,9 @@ class Errors(metaclass=_Coded):
         "With [components.NAME.learning] min_freq = {min_freq} no observation feature is left: "
         "none occurs at so many of the {n_tokens} training tokens. Lower it."
     )
-    SC352 = "[components.{name}.learning] {key} = {value!r} is not valid: it must be {expected}."
+    SC352 = "[components.{name}.learning] {key} = {value!r} is not valid. Set it to {expected}."
     SC353 = (
-        "[components.{name}.learning] label_weights has weights of {unknown}, which are no labels "
+        "[components.{name}.learning] label_weights has weights of {unknown}, which are not labels "
         "of the component. Choose from: {known}."
     )
     SC354 = (
@@ -593,8 +595,8 @@ class Errors(metaclass=_Coded):
         '[components.NAME] model = {kind!r}. Set model = "chain", or entity_ratio = {{}}.'
     )
     SC364 = (
-        "[components.{name}.learning] {key} needs labels of entities or spans, which "
-        "[components.{name}.target] has not. Set it to {{}}, or use sparse_crf_ner or "
+        "[components.{name}.learning] {key} needs a target with entities or spans, but "
+        "[components.{name}.target] has none. Set it to {{}}, or use sparse_crf_ner or "
         "sparse_crf_spans."
     )
     SC365 = (
@@ -625,14 +627,16 @@ class Errors(metaclass=_Coded):
         "nodes and edges, and numbers must be finite. Correct the arguments of GraphBuilder.add."
     )
     SC371 = (
-        "Edge {edge} of graph {graph} joins the nodes {nodes}, of which one is not in the graph. "
+        "Edge {edge} of graph {graph} joins the nodes {nodes}, one of which is not in the graph. "
         "Number its nodes from 0."
     )
     SC372 = (
         "Edge {edge} of graph {graph} joins a node with itself: {nodes}. Remove it, and use its "
         "features as features of the node."
     )
-    SC373 = "The inference of a graph has {key} = {value!r}, which must be {expected}. Change it."
+    SC373 = (
+        "The inference of a graph has {key} = {value!r}, which is not valid. Set it to {expected}."
+    )
     SC374 = (
         "A node of a graph has the label {label}, but there are {n} labels, numbered from 0. "
         "Correct it, or give the number of labels."
@@ -718,14 +722,14 @@ class Errors(metaclass=_Coded):
 
     # SC4xx: decoding, first-stage models, overlapping spans
     SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
-    SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid: it must be {expected}."
+    SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid. Set it to {expected}."
     SC403 = (
         "[components.NAME.decoding] {key} names {label!r}, which is not a label of the component. "
-        'Its labels are: {known}; "" stands for the boundary of a sequence.'
+        'Use one of: {known}; or "" for the boundary of a sequence.'
     )
     SC404 = (
-        "The transitions that [components.NAME.decoding] forbidden and allowed and the target's "
-        "scheme leave are not enough: {problem}. Remove pairs from `forbidden`, or add some to "
+        "[components.NAME.decoding] forbidden and allowed, together with the target's scheme, "
+        "exclude too many transitions: {problem}. Remove pairs from `forbidden`, or add some to "
         '`allowed`: ["", label] lets a label begin a sequence, [label, ""] lets it end one.'
     )
     SC405 = (
@@ -738,7 +742,7 @@ class Errors(metaclass=_Coded):
         "Span {number}, of {length} tokens from token {start}, is empty or not within the "
         "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
     )
-    SC409 = "{label!r} is not a label of component '{name}'. Its labels are: {known}."
+    SC409 = "{label!r} is not a label of component '{name}'. Use one of: {known}."
     SC410 = (
         'A component with [components.NAME] model = "graph" has probabilities of single tokens '
         'only (`marginals`), which are approximate where edges form cycles. Set model = "chain" '
@@ -762,7 +766,7 @@ class Errors(metaclass=_Coded):
         "are {n}. Give more Docs, or lower folds."
     )
     SC415 = (
-        "Component '{name}' has two stages either in its model file or in "
+        "Component '{name}' has a first-stage model either in its model file or in "
         "[components.{name}.learning] stack, but not in both. Restore both from the same saved "
         "pipeline."
     )
@@ -891,9 +895,8 @@ class Errors(metaclass=_Coded):
         "change --columns."
     )
     SC617 = (
-        "{path}, line {line}: the attributes of a CRFsuite file are not tokens, and none here is "
-        "{wanted}=VALUE. Name the attribute that has the words, as in --attribute 'w[0]'; this "
-        "line has: {known}."
+        "{path}, line {line}: no attribute is {wanted}=VALUE, so the word is unknown. Name the "
+        "attribute that has the words, as in --attribute 'w[0]'; this line has: {known}."
     )
     SC618 = "{path} cannot be decompressed ({reason}). Copy or compress it again."
     SC619 = (
@@ -904,7 +907,10 @@ class Errors(metaclass=_Coded):
         "Exactly one of {source} and {target} must be a .spacy file. Name a text file as the other."
     )
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
-    SC622 = "--columns {columns!r} must name the words once, as orth, and no attribute twice."
+    SC622 = (
+        "--columns {columns!r} is not valid. Name the words once, as orth, and each attribute once "
+        "at most."
+    )
     SC623 = (
         "{path}, {place}: {value} {reason}. Correct the offsets in the file, or export it again."
     )
@@ -1005,8 +1011,11 @@ class Errors(metaclass=_Coded):
         "No weight of the outside label can be found for beta = {value} of component '{name}'. "
         "Give --outside BETA, 0 < BETA, and a component of entities or spans that is not a graph."
     )
-    SC660 = "{part} does not implement its interface: {fact}."
-    SC661 = "{part} does not implement its interface: {fact} ({got} and not {expected})."
+    SC660 = "{part} does not implement its interface: {fact}. Correct the class."
+    SC661 = (
+        "{part} does not implement its interface: {fact} ({got} and not {expected}). Correct the "
+        "class."
+    )
     SC662 = (
         "[components.{name}.{key}] is {found}, which is not of the type of {key}. Write it as a "
         "block:\n[components.{name}.{key}]\n@{registry} = "
@@ -1148,9 +1157,7 @@ class Errors(metaclass=_Coded):
         "the corpus: remove [initialize.components.NAME] shards, and set [components.NAME.engine] "
         '@crf_engines = "spacy_sparsecrf.Threads.v1".'
     )
-    SC904 = (
-        "[components.NAME.engine] {key} = {value} must be an integer of at least {low}. Change it."
-    )
+    SC904 = "[components.NAME.engine] {key} = {value} is not valid. Set it to an integer >= {low}."
     SC905 = (
         "The engine spacy_sparsecrf.Ray.v1 needs Ray, which is not installed. Run `pip install "
         "'spacy-sparsecrf[ray]'` here and on each machine of the cluster, or, if you installed a "
@@ -1168,8 +1175,8 @@ class Errors(metaclass=_Coded):
         "training from its last step if [initialize.components.NAME] checkpoint is set."
     )
     SC908 = (
-        "The Ray cluster failed: {reason} The same command resumes training from its last step if "
-        "[initialize.components.NAME] checkpoint is set."
+        "The Ray cluster failed: {reason} Run the same command again: it resumes training from its "
+        "last step if [initialize.components.NAME] checkpoint is set."
     )
     SC909 = (
         "[components.NAME.engine] address = {address!r}: no Ray cluster can be reached or started "
@@ -1264,11 +1271,11 @@ class Warnings(metaclass=_Coded):
         "[components.NAME], and retrain, to prune them."
     )
     SCW212 = (
-        "Component '{name}' was loaded with its weights and resumes from them by online training, "
-        "but the first batch has one example. With the batcher "
-        "spacy_sparsecrf.one_step_per_epoch.v1 it sees no others: choose one of spaCy's batchers "
-        "([training.batcher]); or learn from the whole corpus, with factory instead of source, and "
-        "the saved pipeline as [components.{name}.learning] prior; or freeze the component."
+        "Component '{name}' resumes from its weights by online training, but the first batch has "
+        "one example, and the batcher spacy_sparsecrf.one_step_per_epoch.v1 yields no others. "
+        "Choose one of spaCy's batchers ([training.batcher]). Or learn from the whole corpus: set "
+        "factory instead of source, and the saved pipeline as [components.{name}.learning] prior. "
+        "Or freeze the component."
     )
     SCW213 = "[{block}] {old} is deprecated. Write {new} instead."
     SCW214 = (
@@ -1328,9 +1335,9 @@ class Warnings(metaclass=_Coded):
         "point. Raise damping (such as 0.5) or limit; very large weights may be the cause."
     )
     SCW401 = (
-        "{n} sequences have no path through the labels that are set or permitted without an "
-        "invalid transition ([components.NAME.decoding], and the target's scheme). The labels that "
-        "are set are kept, with as few invalid transitions as possible. Correct the annotation of "
+        "The labels that are set in {n} sequences require an invalid transition "
+        "([components.NAME.decoding], and the target's scheme). They are kept, with as few invalid "
+        "transitions as possible. Correct the annotation of "
         "the Docs, or set [components.NAME] overwrite = true."
     )
     SCW402 = (

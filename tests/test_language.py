@@ -12,14 +12,16 @@ import typer.main
 from spacy_sparsecrf import errors
 from spacy_sparsecrf.__main__ import app
 
+from .notebook_cells import NOTEBOOKS, cells_of
 from .test_docs import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
+PAGES += NOTEBOOKS
 # Phrases that a reader has to decode, and titles that are no phrases of a search.
 PHRASES = re.compile(
     r"\b(anew|befalls?|besides|shall|beside (?!the )|come along|is told|are told|is warned of"
-    r"|at hand|(?-i:Those that)|what is (told|said|learnt|there)|need not be said|signs of life"
-    r"|to mend|mended)\b",
+    r"|at hand|(?-i:Those (?:that|of|who))|what is (told|said|learnt|there)|need not be said"
+    r"|signs of life|to mend|mended)\b",
     re.IGNORECASE,
 )
 TITLES = re.compile(r"^#+ (What|How|Who|That|Why|Where|Whether|Which)\b", re.MULTILINE)
@@ -31,8 +33,11 @@ CODE = re.compile(
 
 
 def prose(page: Path) -> str:
-    """The text of a page without code, tables, links' targets and formulas."""
-    text = CODE.sub("\n\n", page.read_text(encoding="utf8"))
+    """The text of a page or notebook without code, tables, links' targets and formulas."""
+    text = page.read_text(encoding="utf8")
+    if page.suffix == ".ipynb":
+        text = "\n\n".join("".join(cell["source"]) for cell in cells_of(page, "markdown"))
+    text = CODE.sub("\n\n", text)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     return re.sub(r"`[^`]*`|\$[^$\n]+\$", "code", text)
 
@@ -76,20 +81,32 @@ def test_messages_and_help_use_standard_terms():
     assert not found
 
 
-def test_every_message_names_a_value_or_a_place():
+# Imperatives that begin a remedy, at the start of a sentence or after "or".
+REMEDIES = re.compile(
+    r"\{remedy\}|(?:^|[.;,:)?}] |\n| or |and )(add|annotate|begin|calibrate|call|change|check"
+    r"|choose|combine|complete|convert|copy|correct|count|fill|find|free|give|import|keep|leave"
+    r"|let|load|lower|move|name|number|put|raise|read|register|reinstall|remove|rename|repair"
+    r"|restore|resume|retrain|rewrite|run|separate|set|start|train|upgrade|use|write)\b",
+    re.IGNORECASE,
+)
+
+
+def test_every_message_names_a_value_or_a_place_and_a_remedy():
     assert len([*messages()]) > 300
+    assert not {name for name, text in messages() if not REMEDIES.search(text)}
     place = re.compile(r"\{\w|`[^`]+`|\[[a-z.]+|--\w|=|[A-Za-z]_[a-z]")
     # The bytes of a model have no name.
     assert {name for name, text in messages() if not place.search(text)} <= {"SC312"}
 
 
-def test_summaries_of_docstrings_do_not_ask():
+def test_docstrings_use_standard_terms_and_summaries_do_not_ask():
     found = []
     for path in (ROOT / "spacy_sparsecrf").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-                summary = (ast.get_docstring(node) or "").partition("\n")[0]
+                text = ast.get_docstring(node) or ""
+                summary = text.partition("\n")[0]
                 # A property may say whether something holds.
-                if re.match(r"(What|How|Where|Tell|Who)\b", summary) or PHRASES.search(summary):
+                if re.match(r"(What|How|Where|Tell|Who)\b", summary) or PHRASES.search(text):
                     found.append(f"{path.name}: {summary}")
     assert not found

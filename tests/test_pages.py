@@ -151,6 +151,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     shown = (tmp_path / "mathematics" / "index.html").read_text(encoding="utf-8")
+    assert "<mark" in (tmp_path / "notebooks/entities/index.html").read_text(encoding="utf-8")
     assert shown.count("<math") > 20 and "$" not in re.sub(r"<script.*?</script>", "", shown)
     assert not re.search(r"</p>\s*<math", shown)  # no formula stands apart from its sentence
 

@@ -91,7 +91,7 @@ class _LineReader:
         self._checked: set[tuple[str, str]] = set()
 
     def read(self, lines: Iterable[str]) -> Iterator[Change]:
-        """Read lines; empty ones and those that start with # are passed over."""
+        """Read lines; skip empty lines and lines that start with #."""
         for self._number, line in enumerate(lines, start=1):
             text = line.rstrip("\r\n")
             if text and not text.startswith("#"):

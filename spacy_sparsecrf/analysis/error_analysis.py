@@ -33,8 +33,8 @@ class Mistake:
 
     doc: number of the Doc, from 0; before, words, after: texts of the tokens around both, of both,
     and behind; gold, predicted: the spans, None where there is none; fault: "label", "boundaries",
-    "label and boundaries", "missed" or "spurious"; tokens: those that are labelled wrongly, with
-    what spoke for their predicted labels rather than the gold ones.
+    "label and boundaries", "missed" or "spurious"; tokens: with wrong labels, and the
+    contributions to their predicted labels rather than the gold ones.
     """
 
     doc: int
@@ -88,8 +88,8 @@ class Report(Page):
 
     kinds: of match that the scores have, "strict" alone for labels of tokens; scores: of all labels
     (""), then of each; pairs: numbers of spans by gold and predicted label, "" for none;
-    confusions: most frequent first; mistakes: those asked for, the surest first; n_mistakes: number
-    of those that there are.
+    confusions: most frequent first; mistakes: as requested, the most confident first;
+    n_mistakes: number of all.
     """
 
     page: ClassVar[str] = "mistakes.html"

@@ -45,8 +45,8 @@ def clusters(
 ) -> None:
     """Learn word classes, for templates such as cluster("name")[0].
 
-    From text they are those of a bigram model of classes, by the exchange algorithm; with --vectors
-    those of spherical k-means. Lines of the output have a word and the number of its class:
+    Classes of texts maximise the likelihood of a bigram class model (exchange algorithm); --vectors
+    uses spherical k-means. Lines of the output have a word and the number of its class:
     [components.NAME.features.clusters] name = {"path": FILE, "format": "word2vec"} reads them.
     """
     with reported():

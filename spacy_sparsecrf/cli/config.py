@@ -23,7 +23,7 @@ def config(
     lang: Annotated[str, typer.Option(help="Language code of the pipeline (default: en)")] = "",
     no_sentencizer: Annotated[
         bool,
-        typer.Option("--no-sentencizer", help="Leave out the pipe that cuts Docs into sentences"),
+        typer.Option("--no-sentencizer", help="Leave out the pipe that splits Docs into sentences"),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file")] = False,
 ) -> None:

@@ -40,11 +40,11 @@ def debug(
     ] = 3,
     code: Annotated[Path | None, typer.Option(help="Python file with registered functions")] = None,
 ) -> None:
-    """Check data to train a sparse CRF on: its labels, and what training would take.
+    """Check training data: its labels, and the memory and time that training takes.
 
-    Prints how often there is which label, labels that are lost as tokens are not cut as in the gold
-    Docs, the number of tests and weights, and about how much memory and time training takes. No
-    pipeline is changed. Settings of a config are overridden as `spacy train` does.
+    Prints the frequency of each label, gold labels that are lost because tokens differ, the number
+    of features and weights, and estimates of memory and time. No pipeline is changed. Override
+    settings of the config as in `spacy train`.
     """
     # spaCy's own command line takes a second to import.
     from spacy.cli._util import import_code, parse_config_overrides
@@ -61,7 +61,7 @@ def debug(
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
         if is_online(pipe.setup, nlp):
-            msg.info("It learns from batches: how many weights there will be is not known ahead")
+            msg.info("It learns from batches: the number of weights is not known in advance")
             return
         _print_size(pipe)
         msg.text(f"Reading features, and preparing training: {seconds:.1f} s")
@@ -82,7 +82,7 @@ def _open(model: str, overrides: dict[str, object]) -> Language:
 
 
 def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
-    """Print how often there is each label, and how many are missing or lost."""
+    """Print the frequency of each label, and how many are missing or lost."""
     aligned, counts, n_tokens = AlignmentCount(), Counter[str](), 0
     of_spans = isinstance(pipe.target, SpanTarget)
     for example in examples:
@@ -110,29 +110,29 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     if aligned.n_lost:
         where = f"first that of {aligned.word!r} in the Doc that begins {aligned.text!r}"
         lost = f"{aligned.n_lost} of {aligned.n_gold} ({aligned.share:.2%})"
-        msg.warn(f"Gold labels lost, as predicted tokens are cut otherwise: {lost}, {where}")
+        msg.warn(f"Gold labels lost, because predicted and gold tokens differ: {lost}, {where}")
     elif n_gold:
         msg.good("No gold label is lost in training")
 
 
 def _print_cuts(nlp: Language, examples: Sequence[Example]) -> None:
-    """Print how many gold tokens new texts would not have, as the tokenizer cuts otherwise."""
+    """Print how many gold tokens the tokenizer splits differently."""
     cuts = TokenCuts(nlp.tokenizer)
     for example in examples:
         cuts.add(example.reference)
     if cuts.n_others:
         share = f"{cuts.n_others} of {cuts.n_tokens} ({cuts.share:.2%})"
-        msg.warn(f"Gold tokens that the tokenizer cuts otherwise: {share}, as {cuts.examples}")
+        msg.warn(f"Tokens that the tokenizer splits differently: {share}, such as {cuts.examples}")
     else:
-        msg.good("The tokenizer cuts texts as the gold Docs are cut")
+        msg.good("The tokenizer splits texts into the gold tokens")
 
 
 def _print_size(pipe: SparseCRFPipe) -> None:
-    """Print how many tests and weights there are, and their memory."""
+    """Print how many features and weights there are, and their memory."""
     training = pipe.training_run()
     size, free = training.size, available_memory()
     counts = (len(pipe.label_data), size.n_features, size.n_potential, size.n_observed)
-    names = "labels of tokens", "tests", "potential weights", "weights of what occurs"
+    names = "labels of tokens", "features", "potential weights", "weights of observed features"
     memory = ("memory, about", as_text(training.n_bytes))
     if free is not None:
         memory = ("memory, about (free now)", f"{memory[1]} ({as_text(free)})")
@@ -151,4 +151,4 @@ def _print_time(pipe: SparseCRFPipe, steps: int) -> None:
         first = ", with the warm start, and compilation where it is needed" if number == 1 else ""
         msg.text(f"Iteration {number}{first}: {seconds:.1f} s, {report.n_active} active weights")
     if steps > 1:
-        msg.good(f"{N_STEPS} iterations would take about {N_STEPS * seconds:.0f} s, scoring apart")
+        msg.good(f"{N_STEPS} iterations take about {N_STEPS * seconds:.0f} s, without scoring")

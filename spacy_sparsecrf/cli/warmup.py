@@ -29,13 +29,13 @@ _WORDS, _TAGS = ["a", "b", "c"], ["X", "Y", "X"]
 
 def warmup(
     prediction: Annotated[
-        bool, Option("--prediction", help="Only what a trained pipeline needs to label Docs")
+        bool, Option("--prediction", help="Compile only the kernels of prediction")
     ] = False,
     clear: Annotated[
         bool, Option("--clear", help="Compile nothing, and remove the compiled kernels")
     ] = False,
 ) -> None:
-    """Compile what training (all solvers, all kinds of models) and prediction need.
+    """Compile the kernels of training (all solvers and models) and of prediction.
 
     Compiled kernels are cached in the user's cache directory (~/.cache/spacy-sparsecrf on Linux),
     or in the directory that the environment variable NUMBA_CACHE_DIR names, which --clear leaves

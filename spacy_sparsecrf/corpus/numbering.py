@@ -94,7 +94,7 @@ def positions(chosen: NDArray[np.integer], n: int) -> Ints:
 def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     """Number the distinct non-zero hashes of a matrix, the most frequent first.
 
-    Most features are rare. Those of equal frequency are numbered by first occurrence, so that
+    Most features are rare. Features of equal frequency are numbered by first occurrence, so that
     weights of neighbouring tokens are close in memory.
 
     hashes: [R, P] uint64, 0 = no feature.

@@ -363,7 +363,7 @@ def _bigram_hashes(source: Source) -> NDArray[np.uint64]:
 
 
 def _sequences(source: Source, first: int, last: int) -> Source:
-    """Those of the sequences first:last."""
+    """Return the sequences first:last."""
     if isinstance(source, Readings):
         return source.sequences(first, last)
     begin, end = source.offsets[first], source.offsets[last]

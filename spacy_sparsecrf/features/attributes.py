@@ -145,7 +145,7 @@ FIRST, DOC_MAJORITY, DOC_ENTITY = STACKED = ("first", "doc_majority", "doc_entit
 """What a first model says of the tokens, see `stacking`."""
 
 COMPARING: tuple[str, ...] = (DOC_MAJORITY, DOC_ENTITY)
-"""Those that look for the same words elsewhere, in upper or lower case."""
+"""Attributes that look for the same words elsewhere in the Doc, ignoring case."""
 
 TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR, *STACKED)
 """What is read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`, and what

@@ -1,7 +1,7 @@
 """Checks that annotations which features read are set, in training and in prediction.
 
-Watched are attributes that come from elsewhere: annotations of earlier pipes, span groups and
-extension attributes. Those of the word, phrases and vectors are not.
+The checks cover annotations of earlier pipes, span groups and extension attributes, but not
+attributes of the word, phrases and vectors.
 """
 
 from collections import Counter

@@ -94,7 +94,7 @@ def most_elsewhere(groups: Longs, values: Longs) -> Longs:
     """Find the value that most other members of each member's group have.
 
     groups, values: [M] int64, of members, from 0.
-    RETURNS: [M] int64; the lowest of those that are as frequent, -1 where there is no other member.
+    RETURNS: [M] int64; the lowest of equally frequent values, -1 without other members.
     """
     if not len(groups):
         return np.empty(0, dtype=np.int64)

@@ -20,9 +20,10 @@ from .graph_inference import NEVER, Network
 class GraphDecoder(Decoder):
     """Applies a model of kind "graph" to observations and links, by approximate inference.
 
-    Neighbours have labels that are valid, and others have no chance; so the labels with the largest
-    sum of beliefs, among sequences that are valid, are those that were found, where there are no
-    circles. inference: pseudo-likelihood needs labels, so that belief propagation takes its place.
+    Invalid transitions have probability zero. Without cycles, the labels found therefore are the
+    valid sequence with the largest sum of beliefs.
+
+    inference: belief propagation replaces pseudo-likelihood, which needs labels.
     """
 
     def __init__(self, model: CRFModel, valid: Mask | None, inference: Inference) -> None:

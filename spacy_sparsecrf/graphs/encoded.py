@@ -104,7 +104,7 @@ class Links:
     chain: bool = True
 
     def within(self, first: int, last: int) -> "Links":
-        """Those of tokens first:last, counted from there."""
+        """Return the links of tokens first:last, counted from there."""
         own = (self.ends[:, 0] >= first) & (self.ends[:, 0] < last)
         return Links(self.ends[own] - first, self.kinds[own], self.keys, self.chain)
 

@@ -1,7 +1,7 @@
 """Trained models of Wapiti, CRF++ and CRFsuite: their labels, features and weights.
 
-A feature is a text. Those of Wapiti and CRF++ are what a pattern becomes at a token, and the model
-has the patterns; what those of CRFsuite are, nobody but its user knows.
+A feature is a text. Models of Wapiti and CRF++ contain the patterns that generate their features;
+features of CRFsuite have names that only the user can map to templates.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Screening of inactive weights: gradients beyond a threshold.
 
-The gradients are sums of residuals over the tokens of each feature. Those of label pairs are
-computed only where the marginals of single tokens allow a violation.
+The gradients are sums of residuals over the tokens of each feature. Gradients of label
+pairs are computed only where the marginals of single tokens allow a violation.
 """
 
 from collections.abc import Callable

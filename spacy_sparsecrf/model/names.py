@@ -252,7 +252,7 @@ class Names:
         return dict(zip(self._known().tolist(), self._texts.tolist(), strict=True))
 
     def missing(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Those of the keys [n] that have no name."""
+        """Return the keys [n] that have no name."""
         return keys[self._find(keys) < 0]
 
     def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:

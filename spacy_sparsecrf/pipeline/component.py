@@ -74,7 +74,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     The attribute `model` is brought up to date with the training run by `predict` and by
     saving, not by `update`.
 
-    vocab: the pipeline's; setup: what it consists of; scorer: scores Examples, or None.
+    vocab: of the pipeline; setup: parts and settings; scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
     """
 
@@ -413,7 +413,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     @property
     def label_data(self) -> tuple[str, ...]:
-        """The labels of tokens by id, which `spacy init labels` writes and `initialize` takes."""
+        """The labels of tokens by id, which `spacy init labels` writes and `initialize` accepts."""
         return tuple(self.cfg["labels"])
 
     @property
@@ -425,8 +425,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Add a label; its weights are zero until the component is initialized with it.
 
         label: of tokens; or a type of entities or spans, all of whose labels are added.
-        RETURNS: 1, or 0 if the label is there already.
-        RAISES: SparseCRFError for a label that is no text, or that the target cannot write.
+        RETURNS: 1, or 0 if the label exists already.
+        RAISES: SparseCRFError for a label that is not a string, or that the target cannot write.
         """
         check_strings(self.name, [label])
         new = [each for each in self.target.labels_of(label) if each not in self.label_data]

@@ -34,13 +34,12 @@ Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | N
 
 
 class Probabilities:
-    """The part of a component that answers questions on Docs, which are not changed.
+    """Probabilities, uncertainty and explanations of Docs. The Docs are not changed.
 
-    Sequences of a Doc are independent, so that the probability of a Doc's labels is the product of
-    those of its sequences. With constraints ([components.NAME.decoding], and the target's scheme)
-    probabilities are of the valid sequences, among which they sum to 1. With `forced` they are
-    given what is set in the Doc, unless [components.NAME] overwrite = true; a Doc that the
-    component has annotated already is certain then.
+    Sequences of a Doc are independent: the probability of a Doc's labels is the product over its
+    sequences. Probabilities of the valid sequences ([components.NAME.decoding], and the target's
+    scheme) sum to 1. `forced` conditions on annotation that is set in the Doc, unless
+    [components.NAME] overwrite = true. A Doc that the component has annotated is then certain.
     """
 
     name: str
@@ -78,8 +77,8 @@ class Probabilities:
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
         """Find the n most probable label sequences of a Doc.
 
-        RETURNS: the labels of the Doc's tokens and their probability, n times or as often as there
-        are any, most probable first.
+        RETURNS: up to n pairs of the labels of the Doc's tokens and their probability, the most
+        probable first.
         RAISES: SparseCRFError if there are no labels, or n is not a number of at least 1.
         """
         from ..decoding.decoder import check_n
@@ -119,7 +118,7 @@ class Probabilities:
         """Compute the log-probability of labels of a Doc, log p(y | x).
 
         labels: one for each token. RETURNS: -inf for labels that are not valid.
-        RAISES: SparseCRFError for unknown labels, or another number of them.
+        RAISES: SparseCRFError for unknown labels, or a wrong number of labels.
         """
         self._check_doc(doc)
         if len(labels) != len(doc):
@@ -207,7 +206,7 @@ class Probabilities:
         return measure(decoder, reader, docs, read)
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
-        """Explain the label of each token of a Doc: what speaks for it and for the runner-up.
+        """Explain the label of each token of a Doc, compared with the second most probable label.
 
         forced: whether annotation that is set counts as given, as it does for `predict` unless
             [components.NAME] overwrite = true. A Doc that the component has annotated would be
@@ -227,9 +226,9 @@ class Probabilities:
     ) -> tuple[Any, ...]:
         """Explain the labels that some tokens of a Doc get, compared to other labels.
 
-        rivals: other labels by position, None for the most probable one. In a chain what speaks for
-            the labels of tokens in a row sums to the gap between the scores with all of them and
-            with all of their rivals.
+        rivals: other labels by position, None for the most probable one. In a chain, the
+            contributions of consecutive tokens sum to the difference between the scores with all
+            of their labels and with all of their rivals.
         forced: see `explain_doc`.
         RETURNS: a `TokenExplanation` for each position, in order.
         RAISES: SparseCRFError if there are no labels, or for unknown ones.

@@ -1,6 +1,6 @@
 """A component's settings, checked: its own, and its blocks `decoding` and `learning`.
 
-[components.NAME.learning] says what is learnt from a corpus, and how much each part of it counts:
+[components.NAME.learning] selects features and weights the parts of a corpus:
 
     min_freq = 1           features at fewer training tokens than this get no weights; features of
                            labels are counted apart from those of pairs of labels

@@ -28,22 +28,22 @@ class TokenCuts:
 
     @property
     def n_others(self) -> int:
-        """The number of gold tokens that are cut otherwise."""
+        """The number of gold tokens that are split differently."""
         return self.others.total()
 
     @property
     def share(self) -> float:
-        """The share of gold tokens that are cut otherwise."""
+        """The share of gold tokens that are split differently."""
         return self.n_others / max(1, self.n_tokens)
 
     @property
     def are_many(self) -> bool:
-        """Whether more than 1 % of the gold tokens are cut otherwise, which is worth a warning."""
+        """Whether a warning is due: more than 1 % of the gold tokens are split differently."""
         return self.share > _MOST_CUT
 
     @property
     def examples(self) -> str:
-        """The most frequent words that are cut otherwise, as text."""
+        """The most frequent words that are split differently, as text."""
         return ", ".join(f"{word!r} ({n})" for word, n in self.others.most_common(_N_SHOWN))
 
     def add(self, gold: Doc) -> None:

@@ -41,12 +41,18 @@ class Target(Protocol):
     label sequences are valid, nothing is kept, and names are labels.
     """
 
+    def __init_subclass__(cls) -> None:
+        """Replace the inherited `__init__` of Protocol, whose `*args` configs cannot resolve."""
+        super().__init_subclass__()
+        if cls.__init__ is Target.__init__:
+            cls.__init__ = _without_arguments  # type: ignore[method-assign]
+
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a label that cannot be written."""
         return None
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
-        """Return labels as they are learnt: in normal form, and with those that must not lack."""
+        """Return labels as they are learnt: in normal form, with required labels added."""
         return tuple(labels)
 
     def labels_of(self, name: str) -> tuple[str, ...]:
@@ -108,6 +114,10 @@ class Target(Protocol):
         scores: [K] float64, to be written too: the probabilities of the K spans that the labels
             tell, in their order; None, also for a target whose labels tell none.
         """
+
+
+def _without_arguments(self: object) -> None:
+    pass
 
 
 def have_same_tokens(example: Example) -> bool:

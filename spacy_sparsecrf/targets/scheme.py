@@ -49,7 +49,7 @@ class LabelledSpans:
         return np.repeat(self.starts - firsts, lengths) + np.arange(lengths.sum())
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "LabelledSpans":
-        """Those of the spans that are chosen: [K] bool, or their numbers."""
+        """Return the chosen spans. chosen: [K] bool, or their numbers."""
         return LabelledSpans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
 
 

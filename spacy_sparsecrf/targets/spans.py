@@ -305,7 +305,7 @@ class SpanGroups(SpanTarget):
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
-        """Write predicted spans, see `Target.write`; those that overlap kept ones are left out.
+        """Write predicted spans, see `Target.write`; leave out spans that overlap kept ones.
 
         Where spans may overlap, only kept ones of their chain count. Scores go to
         `span._.KEY_score`, and to `doc.spans[key].attrs["scores"]`, a float64 array; 1 for spans

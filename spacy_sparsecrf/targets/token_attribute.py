@@ -49,7 +49,7 @@ def make_token_attribute(attr: str = "tag", alternatives: str = "") -> Target:
 class TokenTarget(Target):
     """A target whose labels are values of tokens.
 
-    attr: what is learnt and written.
+    attr: attribute to learn and write.
     alternatives: what stands between labels of which any may be right, or "".
     """
 

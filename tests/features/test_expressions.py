@@ -34,7 +34,7 @@ def test_malformed_expression(expression: str, at: int) -> None:
         Featurizer(["b:", text])
     start = f"[SC111] Template 2 of [components.NAME.features] templates, {text!r}, has a malformed"
     assert str(caught.value).startswith(start)
-    assert str(caught.value).endswith(f", at character {21 + at} of the template.")
+    assert str(caught.value).endswith(f", at character {21 + at} of the template. Correct it.")
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ PHRASES = {"places": ["a"]}
         (
             {"phrases": {"titles": ["Dr."]}},
             r"^\[SC131\] Template 1 of \[components.NAME.features\] templates, "
-            r"'u:phrase\(places\)\[0\]'.*Known: 'titles'\.$",
+            r"'u:phrase\(places\)\[0\]'.*use one of: 'titles'\.$",
         ),
     ],
 )

@@ -99,7 +99,7 @@ def test_malformed(text: str, position: int, expected: str, found: str) -> None:
         f"at character {position}: expected {expected}"
     )
     assert message.startswith(start)
-    assert message.endswith(f"; found {found}." if found else ".")
+    assert message.endswith(f"; found {found}. Correct the template." if found else ".")
 
 
 def test_number_too_long_for_python() -> None:
@@ -234,7 +234,7 @@ def test_an_unknown_set_is_refused_with_the_closest(text: str, close: str) -> No
         f"[SC106] Template 2 of [components.NAME.features] templates, {text!r}"
     )
     assert f"Did you mean {close}?" in message
-    assert "Known sets: @tags, @tags_large, @entities, @chunks, @stacking" in message
+    assert "Use one of: @tags, @tags_large, @entities, @chunks, @stacking" in message
 
 
 def test_a_saved_pipeline_has_its_sets_written_out(

@@ -308,7 +308,7 @@ def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path: Path):
 def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
     (tmp_path / "a.tsv").write_text("10mg\tB-DOSE\nof\tO\naspirin\tO\n")
     _, said = converted(tmp_path / "a.tsv")
-    assert "cuts 1 of 3 tokens (33.33%) otherwise than the file: '10mg' (1)" in said
+    assert "splits 1 of 3 tokens (33.33%) differently: '10mg' (1)" in said
 
 
 SPAN = '"spans": [[0, 3, "P"]]'

@@ -163,4 +163,4 @@ def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path: Pa
     (tmp_path / "a.tsv").write_text(99 * "a\tX\n" + "10mg\tX\n", "utf8")
     run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", "en")
     shown = run("debug", CONFIGS / "tagger.cfg", tmp_path / "a.spacy", "--steps", 0).output
-    assert "cuts otherwise: 1 of 100 (1.00%), as '10mg' (1)" in " ".join(shown.split())
+    assert "splits differently: 1 of 100 (1.00%), such as '10mg' (1)" in " ".join(shown.split())

@@ -69,7 +69,7 @@ def path(
         float,
         typer.Option(
             help="Continue with the next l1 when an iteration lowers the objective by at most "
-            "this fraction; only the chosen model is then trained to the solver's own end. "
+            "this fraction; only the chosen model is then trained until convergence. "
             "0: all are"
         ),
     ] = WINDOW,

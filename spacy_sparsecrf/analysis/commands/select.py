@@ -49,7 +49,7 @@ def select(
         list[Path],
         typer.Argument(help="Texts: .txt (one per line), .jsonl (`text`), .spacy", exists=True),
     ],
-    n: Annotated[int, typer.Option("-n", min=1, help="Most texts")] = 100,
+    n: Annotated[int, typer.Option("-n", min=1, help="Maximum number of texts")] = 100,
     by: Annotated[Measure, typer.Option("--by", help="Uncertainty to rank by")] = Measure.entropy,
     label: Annotated[
         str, typer.Option(help="Rank by the uncertainty of this label or type instead")

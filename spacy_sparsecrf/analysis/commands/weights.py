@@ -19,7 +19,7 @@ def dump(
 ) -> None:
     """Write the weights of a component as text, a weight a line.
 
-    Columns, separated by tabs: kind (u: of a label, b: of a pair of labels), test (its name, or its
+    Columns, separated by tabs: kind (u: of a label, b: of a pair of labels), feature (name, or
     hash if it has none), label before (# for none, * for the beginning of a sequence), label,
     weight. `patch` reads it.
     """
@@ -41,13 +41,13 @@ def patch(
     output: Annotated[Path, typer.Argument(help="Directory for the changed pipeline")],
     component: Component = "",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Remove weights that no line is about")
+        bool, typer.Option("--replace", help="Remove all weights that have no line")
     ] = False,
 ) -> None:
     """Change weights of a component by lines of text, and save the pipeline.
 
-    A weight 0 removes; the last line about a weight counts. Nothing is written if a line is
-    refused. Empty lines and those that start with # are passed over.
+    A weight of 0 removes the weight. If a weight has several lines, the last one counts. Nothing
+    is written if a line is refused. Empty lines and lines that start with # are ignored.
     """
     with reported():
         nlp, pipe = load(model, component)

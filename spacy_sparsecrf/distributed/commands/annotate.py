@@ -97,7 +97,9 @@ def annotate(
     means: Annotated[
         Means, typer.Option("--engine", help="Processes, or a Ray cluster")
     ] = Means.processes,
-    workers: Annotated[int, typer.Option("--workers", "-n", min=1, help="Number of them")] = 1,
+    workers: Annotated[
+        int, typer.Option("--workers", "-n", min=1, help="Number of processes or workers")
+    ] = 1,
     address: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster (default: start one)")
     ] = None,
@@ -109,8 +111,8 @@ def annotate(
 ) -> None:
     """Annotate files of Docs by a pipeline, into .spacy files of the same names.
 
-    Existing files are skipped, so that the same command resumes an interrupted run. A process, or a
-    worker of a cluster, has a file at a time.
+    Existing files are skipped, so that the same command resumes an interrupted run. Each process or
+    worker annotates one file at a time.
     """
     with reported():
         files = find_files(sources)

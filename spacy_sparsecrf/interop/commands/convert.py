@@ -61,7 +61,7 @@ def convert(
         ),
     ] = False,
     alignment: Annotated[
-        Alignment, typer.Option(help="What becomes of spans that do not fit tokens")
+        Alignment, typer.Option(help="Treatment of spans that do not fit the tokens")
     ] = Alignment.expand,
     spans: Annotated[
         str, typer.Option(help="Key of doc.spans for character spans (default: entities)")
@@ -123,17 +123,17 @@ def _say_columns(opened: Source, are_given: bool) -> None:
         msg.info(note)
     if opened.columns and not are_given:
         taken = ",".join(opened.columns)
-        msg.info(f"Columns are taken for {taken} by their values (see --columns)")
+        msg.info(f"Columns are read as {taken} by their values (see --columns)")
 
 
 def _say_multiword(n: int, are_merged: bool) -> None:
     """Say what becomes of n multiword tokens."""
     if n and are_merged:
-        msg.info(f"{n} multiword tokens are a token each")
+        msg.info(f"{n} multiword tokens are kept as one token each")
     elif n:
         msg.warn(
-            f"{n} multiword tokens are their words, so that texts are not those of the file, and "
-            "no tokenizer finds these words (see --merge-subtokens)"
+            f"{n} multiword tokens are split into their words, which no tokenizer finds in new "
+            "texts (see --merge-subtokens)"
         )
 
 
@@ -185,16 +185,16 @@ def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
 
 
 def _say_cuts(cuts: TokenCuts, lang: str) -> None:
-    """Say how many tokens the tokenizer of a language cuts otherwise than the file."""
+    """Say how many tokens of the file the tokenizer of a language splits differently."""
     if not cuts.n_others:
-        msg.info(f"The tokenizer of '{lang}' cuts all {cuts.n_tokens} tokens as the file does")
+        msg.info(f"The tokenizer of '{lang}' splits all {cuts.n_tokens} tokens as in the file")
         return
     say = msg.warn if cuts.are_many else msg.info
     say(
-        f"The tokenizer of '{lang}' cuts {cuts.n_others} of {cuts.n_tokens} tokens "
-        f"({cuts.share:.2%}) otherwise than the file: {cuts.examples}. A pipeline with this "
+        f"The tokenizer of '{lang}' splits {cuts.n_others} of {cuts.n_tokens} tokens "
+        f"({cuts.share:.2%}) differently: {cuts.examples}. A pipeline with this "
         "tokenizer does not find them in new texts. Give the language of the texts by --lang (zh "
-        "cuts Chinese into characters), or choose another [nlp.tokenizer] in the config."
+        "splits Chinese into characters), or choose another [nlp.tokenizer] in the config."
     )
 
 

@@ -33,7 +33,7 @@ def import_model(
     ] = "tag",
     tests: Annotated[
         Path | None,
-        typer.Option(help=f"JSON file of the meaning of CRFsuite's features: {_EXAMPLE}"),
+        typer.Option(help=f"JSON file from CRFsuite's features to templates': {_EXAMPLE}"),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
     dtype: Annotated[
@@ -58,7 +58,7 @@ def import_model(
         set_weights(pipe, imported.model, imported.names, str(source))
         nlp.to_disk(output)
         if imported.n_never:
-            msg.warn(f"{imported.n_never} features that no pattern makes are left out")
+            msg.warn(f"Left out {imported.n_never} features that no pattern generates")
         counts = f"{pipe.model.n_active} weights and {len(pipe.label_data)} labels"
         msg.good(f"{counts} of {source} are in {output}")
 

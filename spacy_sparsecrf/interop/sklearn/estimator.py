@@ -63,7 +63,7 @@ class EstimatorSettings(NamedTuple):
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Base of estimators, whatever the names of their parameters.
+    """Base class of `CRF` and `SparseCRF`.
 
     classes_: labels, sorted; model_: the weights that are not zero; attributes_: the features that
     have them; legal_: which labels may follow which, None: all; objective_, optimality_, n_iter_:
@@ -80,7 +80,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Learn from sequences.
 
         X: sequences of tokens; y: their labels; sample_weight: [S], >= 0, of sequences.
-        RETURNS: itself. RAISES: SparseCRFError for features, labels or settings that cannot be.
+        RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
         """
         self._learn_from(X, y, sample_weight, self.settings())
         return self
@@ -157,7 +157,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def partial_fit(self) -> NoReturn:
-        """Is not there. RAISES: AttributeError, with a word."""
+        """Raise AttributeError: the solver needs all sequences at once."""
         raise AttributeError(Errors.SC806.format(name=type(self).__name__))
 
     # Prediction
@@ -210,7 +210,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return np.concatenate(found)
 
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
-        """The share of tokens that get their label, of those that have one.
+        """Return the token accuracy; tokens without a gold label are ignored.
 
         sample_weight: [S], of sequences. RAISES: SparseCRFError where X and y do not fit.
         """
@@ -291,8 +291,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Add a component with these weights to a pipeline, whose templates are the features.
 
-        That is possible where each feature that has weights is a test of a template (see `pipes`),
-        and right where it has the value that the template reads.
+        Each feature with weights must be a feature of a template (see `pipes`). The labels are the
+        same if both have the same values.
 
         nlp: the pipeline; tests: by feature, or key of a dict, what templates call it, as in
         {"word.lower()": "lower[0]"}; factory: "sparse_crf" for labels as tags, or another; config:
