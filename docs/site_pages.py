@@ -52,7 +52,10 @@ INTERFACES = {
         },
     ),
 }
-OPTIONS = "    options: {show_root_heading: true, show_root_full_path: false}\n"
+# The pages of modules have the same objects, and are what links to objects lead to.
+OPTIONS = """    options:
+      {show_root_heading: true, show_root_full_path: false, skip_local_inventory: true}
+"""
 ARGUMENT = re.compile(r"(?<=<p>)((?:\w+, )*\w+): |\n((?:\w+, )*\w+): ")
 CODE = re.compile(r"(^```.*?^```$|^    [^\n]*$|`[^`]*`)", flags=re.M | re.S)
 
