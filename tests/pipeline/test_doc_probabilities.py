@@ -22,7 +22,7 @@ from ..toy import docs_of, tags_of
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False}
-DEFAULTS |= {"temperature": 1.0, "thresholds": {}}
+DEFAULTS |= {"temperature": 1.0, "outside_weight": 0.0, "thresholds": {}}
 
 
 class PresetTags(TokenAttribute):
