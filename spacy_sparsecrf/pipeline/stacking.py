@@ -143,8 +143,19 @@ def _folds(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> Longs:
     docs = np.searchsorted(ends, corpus.offsets[:-1], side="right")
     if len(ends) < n_folds:
         raise SparseCRFError(Errors.SC414.format(name=setup.name, n=len(ends), folds=n_folds))
-    n_runs = min(len(ends), _RUNS * n_folds)
-    return docs * n_runs // len(ends) % n_folds
+    return fold_of_docs(len(ends), n_folds)[docs]
+
+
+def fold_of_docs(n_docs: int, n_folds: int, seed: int | None = None) -> Longs:
+    """The fold of each Doc: [n_docs] int64, the same for runs of Docs.
+
+    n_docs: at least n_folds; seed: assigns folds to runs at random; None: in turn.
+    """
+    n_runs = min(n_docs, _RUNS * n_folds)
+    folds = np.arange(n_runs, dtype=np.int64) % n_folds
+    if seed is not None:
+        folds = np.random.default_rng(seed).permutation(folds)
+    return folds[np.arange(n_docs) * n_runs // n_docs]
 
 
 def _chosen(

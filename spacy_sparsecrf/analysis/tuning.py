@@ -1,0 +1,385 @@
+"""Tuning of hyperparameters: an ordered search, on one encoded corpus for each set of features.
+
+1. The config's own settings are trained as `spacy train` does, row by row.
+2. Templates, scheme and min_freq change one at a time. Each variant follows the path of l1, and
+   the best one is kept. Its corpus then follows a path for each further l2.
+3. The best points of these paths are trained as in 1. The best row of all such runs wins.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from confection import Config
+from spacy.language import Language
+from spacy.training import Example
+from spacy.util import load_model_from_config
+
+from ..errors import Errors, SparseCRFError
+from ..pipeline.batchers import ONE_STEP, names_corpus
+from ..pipeline.stacking import fold_of_docs
+from .path import InitializedPipeline, name_of_crf
+
+if TYPE_CHECKING:
+    from ..solvers.base import StepReport
+    from ..training.training import Training
+
+FINALISTS = 3  # points of paths that are trained as `spacy train` does
+PATIENCE = 3  # rows without a better score that end such a run
+WINDOW = 1e-2  # see `regularization_path.follow`
+
+
+class OutOfTimeError(Exception):
+    """The budget is spent."""
+
+
+class Encoding(NamedTuple):
+    """The hyperparameters that need a corpus of their own; None where the component has none."""
+
+    templates: tuple[str, ...] | None
+    scheme: str | None
+    min_freq: int
+
+
+class Grid(NamedTuple):
+    """The values to try, at least one of each; the search begins with the first, l1s apart.
+
+    templates, schemes: [None] where the component has none; l1s: from large to small; l1: to begin
+    with.
+    """
+
+    templates: Sequence[tuple[str, ...] | None]
+    schemes: Sequence[str | None]
+    min_freqs: Sequence[int]
+    l1s: Sequence[float]
+    l2s: Sequence[float]
+    l1: float
+
+
+class Measured(NamedTuple):
+    """A trained model: score, bytes, non-zero weights, and seconds of training.
+
+    Means over folds, but for the seconds: their sum.
+    """
+
+    score: float
+    size: int
+    n_active: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A model of the search.
+
+    step: index of the best row of a run from the start; None for a point of a path, whose model
+    comes from the point before; its seconds are those since the beginning of the path.
+    """
+
+    encoding: Encoding
+    l1: float
+    l2: float
+    measured: Measured
+    step: int | None = None
+
+
+class TunableConfig:
+    """A config of `spacy train` whose hyperparameters change.
+
+    config: not interpolated; folds: see `TrialPipeline`. name: of its sparse CRF; filled: the block
+    of this component with all defaults.
+    RAISES: SparseCRFError as `name_of_crf`, and without training or development data.
+    """
+
+    def __init__(self, config: Config, folds: int) -> None:
+        nlp = load_model_from_config(config, auto_fill=True)
+        self.name = name_of_crf(nlp, config)
+        for key in ("train_corpus",) if folds else ("train_corpus", "dev_corpus"):
+            if not names_corpus(nlp, key):
+                block = nlp.config["training"][key]
+                raise SparseCRFError(Errors.SC717.format(key=key, block=block))
+        self.filled: dict[str, Any] = nlp.config.interpolate()["components"][self.name]
+        self._own = config.interpolate()["components"][self.name]
+        self._config, self._folds = config, folds
+
+    @property
+    def encoding(self) -> Encoding:
+        """The config's own."""
+        templates = self._block("features").get("templates")
+        own = None if templates is None else tuple(templates)
+        min_freq = self.filled["learning"]["min_freq"]
+        return Encoding(own, self._block("target").get("scheme"), min_freq)
+
+    def _block(self, key: str) -> dict[str, Any]:
+        """Return a block of the component, with sets of templates as the config names them."""
+        return self.filled[key] | (self._own.get(key) or {})
+
+    def with_values(self, encoding: Encoding, l1: float, l2: float) -> Config:
+        """Return the config with other values."""
+        config = Config(self._config).copy()
+        block, learning = config["components"][self.name], dict(self._own.get("learning") or {})
+        if self.filled["learning"]["stack"].get("folds"):
+            # A first-stage model keeps its penalties: its predictions are in the corpus.
+            stack = {key: self.filled[key] for key in ("l1", "l2")}
+            given = {k: v for k, v in self.filled["learning"]["stack"].items() if v is not None}
+            learning["stack"] = stack | given
+        if encoding.min_freq != self.filled["learning"]["min_freq"]:
+            learning["min_freq"] = encoding.min_freq
+        block.update(l1=l1, l2=l2, **({"learning": learning} if learning else {}))
+        for key, name, value in (
+            ("features", "templates", encoding.templates and [*encoding.templates]),
+            ("target", "scheme", encoding.scheme),
+        ):
+            if value is not None:
+                block[key] = self._block(key) | {name: value}
+        return config
+
+    def of_trials(self, encoding: Encoding, l1: float, l2: float) -> Config:
+        """Return the config to encode the corpus by; folds need no development data."""
+        config = self.with_values(encoding, l1, l2)
+        if self._folds:
+            config["training"]["dev_corpus"] = config["training"]["train_corpus"]
+        return config
+
+    def tuned(self, trial: "Trial") -> Config:
+        """Return the config by which `spacy train` repeats a trial."""
+        config = self.with_values(trial.encoding, trial.l1, trial.l2)
+        training, step = config["training"], trial.step or 0
+        training.update(patience=0, eval_frequency=1, max_steps=max(step, 1))
+        if dict(training.get("batcher") or {}).get("@batchers") == ONE_STEP:
+            # By `max_steps` there would be a second step at least.
+            training.update(max_epochs=step + 1, max_steps=0)
+        return config
+
+
+class _Part(NamedTuple):
+    """A model's data. changes: to the arguments of a run, see `restart`; scored: the Examples."""
+
+    changes: dict[str, Any]
+    scored: Callable[[Language], Iterable[Example]]
+
+
+class TrialPipeline(InitializedPipeline):
+    """An initialized pipeline whose encoded corpus is learnt from many times.
+
+    folds: parts of the training Docs, each scored by a model that has not seen it; 0 for scores on
+    the development corpus; seed: of the folds.
+    """
+
+    def __init__(self, config: Config, name: str, folds: int, seed: int) -> None:
+        super().__init__(config, name)
+        self._restart = self.pipe.training_run().restart
+        self._parts = [_Part({}, self.corpus("dev_corpus"))] if not folds else []
+        if folds:
+            self._parts = self._make_folds(folds, seed)
+        # Each trial has arrays of its own.
+        self.pipe.end_training(self.pipe.model, self.pipe.settings.l1)
+
+    def _make_folds(self, n: int, seed: int) -> list[_Part]:
+        """Divide the training Docs. RAISES: SparseCRFError where Docs and corpus do not fit."""
+        corpus, learning = self._restart.keywords["corpus"], self.pipe.settings.learning
+        examples = [
+            each
+            for each in self.corpus("train_corpus")(self.nlp)
+            if learning.weight_of(self.name, each.reference)
+        ]
+        ends = np.cumsum([len(each.predicted) for each in examples])
+        if learning.stack.folds or len(examples) < n or ends[-1] != len(corpus.labels):
+            raise SparseCRFError(Errors.SC718.format(folds=n, name=self.name, n=len(examples)))
+        fold = fold_of_docs(len(examples), n, seed)
+        of_sequence = fold[np.searchsorted(ends, corpus.offsets[:-1], side="right")]
+        parts = []
+        for k in range(n):
+            held_out = [each for each, own in zip(examples, fold, strict=True) if own == k]
+            weights = np.where(of_sequence == k, 0.0, corpus.weights)
+            changes = {"corpus": replace(corpus, weights=weights)}
+            parts.append(_Part(changes, lambda nlp, held_out=held_out: held_out))
+        return parts
+
+    def _begin(self, l1: float, l2: float) -> "list[Training]":
+        return [self._restart(**part.changes, l1=l1, l2=l2) for part in self._parts]
+
+    def path(
+        self, l1s: Sequence[float], l2: float, on_step: "Callable[[StepReport], None]"
+    ) -> Iterator[tuple[float, Measured]]:
+        """Train at each l1, from large to small, and score. YIELDS: l1, and the model."""
+        from .regularization_path import follow
+
+        start = time.perf_counter()
+        runs = self._begin(l1s[-1], l2)
+        max_steps = self.settings["max_steps"]
+        paths = [follow(run, l1s, max_steps, WINDOW, on_step) for run in runs]
+        seconds = 0.0
+        for solutions in zip(*paths, strict=True):
+            seconds += time.perf_counter() - start
+            yield solutions[0].l1, self._measure(runs, seconds)
+            start = time.perf_counter()
+
+    def rows(
+        self, l1: float, l2: float, on_step: "Callable[[StepReport], None]"
+    ) -> Iterator[Measured]:
+        """Train as `spacy train` does, and score after each step until convergence."""
+        start, seconds = time.perf_counter(), 0.0
+        runs = self._begin(l1, l2)
+        while True:
+            for run in runs:
+                if not run.converged:
+                    report = run.step()
+                    if not isfinite(report.objective):
+                        raise SparseCRFError(Errors.SC705.format(l1=l1, objective=report.objective))
+                    on_step(report)
+            seconds += time.perf_counter() - start
+            yield self._measure(runs, seconds)
+            start = time.perf_counter()
+            if all(run.converged for run in runs):
+                return
+
+    def _measure(self, runs: "Sequence[Training]", seconds: float) -> Measured:
+        scores, sizes, counts = [], [], []
+        for run, part in zip(runs, self._parts, strict=True):
+            model = self.pipe.model = run.model()
+            scores.append(self.evaluate(part.scored)[0])
+            sizes.append(len(model.to_bytes()))
+            counts.append(model.n_active)
+        n = len(runs)
+        return Measured(sum(scores) / n, sum(sizes) // n, sum(counts) // n, seconds)
+
+
+class Search:
+    """A search for the best hyperparameters.
+
+    encode: reads and encodes the corpus; budget: in seconds; on_step: called after each outer
+    iteration; on_trial: after each trial; on_event: with what ends a part of the search.
+    trials: so far.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[Encoding], TrialPipeline],
+        grid: Grid,
+        budget: float,
+        on_step: "Callable[[StepReport], None]",
+        on_trial: Callable[[Trial], None],
+        on_event: Callable[[str], None],
+    ) -> None:
+        self._encode, self._grid = encode, grid
+        self._on_step, self._on_trial, self._on_event = on_step, on_trial, on_event
+        self._begin = time.monotonic()
+        self._end, self._until = self._begin + budget, inf
+        self.trials: list[Trial] = []
+
+    @property
+    def best(self) -> Trial:
+        """The best of the trials that a config repeats."""
+        return max((each for each in self.trials if each.step is not None), key=_rank)
+
+    def run(self) -> None:
+        """Search until all is tried, the budget is spent, or the user interrupts.
+
+        RAISES: SparseCRFError where the first settings fail, and KeyboardInterrupt before the first
+            trial.
+        """
+        grid, n_finalists = self._grid, FINALISTS
+        self._encoding = Encoding(grid.templates[0], grid.schemes[0], grid.min_freqs[0])
+        self._pipeline = self._encode(self._encoding)
+        if not self._finish([(grid.l1, grid.l2s[0])]):
+            return
+        now = time.monotonic()
+        reserve = min(n_finalists * (now - self._begin), (self._end - now) / 2)
+        self._until = self._end - reserve
+        try:
+            self._scan()
+        except OutOfTimeError:
+            self._on_event("The budget is spent before all paths are followed")
+        except KeyboardInterrupt:
+            self._on_event("Interrupted: trains the best settings so far; interrupt again to end")
+            n_finalists = 1
+        self._until = self._end
+        points = [each for each in self.trials if each.encoding == self._encoding]
+        done = {(each.l1, each.l2) for each in points if each.step is not None}
+        ranked = sorted((each for each in points if each.step is None), key=_rank, reverse=True)
+        found = [(each.l1, each.l2) for each in ranked]
+        self._finish([each for each in found if each not in done][:n_finalists])
+
+    def _scan(self) -> None:
+        """Follow the paths of all encodings, then those of all l2."""
+        grid = self._grid
+        self._follow(self._encoding, grid.l2s[0])
+        for key, values in zip(Encoding._fields, grid[:3], strict=True):
+            for value in values[1:]:
+                self._follow(self._encoding._replace(**{key: value}), grid.l2s[0])
+        for l2 in grid.l2s[1:]:
+            self._follow(self._encoding, l2)
+
+    def _follow(self, encoding: Encoding, l2: float) -> None:
+        """Follow a path, and keep the corpus if it is the best."""
+        before = [each for each in self.trials if each.step is None]
+        pipeline, points = self._pipeline, []
+        try:
+            if encoding != self._encoding:
+                pipeline = self._encode(encoding)
+            for l1, measured in pipeline.path(self._grid.l1s, l2, self._step):
+                points.append(Trial(encoding, l1, l2, measured))
+                self._add(points[-1])
+        except SparseCRFError as error:
+            self._on_event(f"These settings are left out: {error}")
+        finally:
+            # Also where time ends the path.
+            if points and max(points, key=_rank) is max([*before, *points], key=_rank):
+                self._encoding, self._pipeline = encoding, pipeline
+
+    def _finish(self, found: Sequence[tuple[float, float]]) -> bool:
+        """Train with values of l1 and l2 as `spacy train` does. RETURNS: whether to go on."""
+        try:
+            for l1, l2 in found:
+                self._train(l1, l2)
+        except (OutOfTimeError, KeyboardInterrupt) as error:
+            if not self.trials:
+                raise
+            is_spent = isinstance(error, OutOfTimeError)
+            self._on_event("The budget is spent" if is_spent else "Interrupted")
+            return False
+        return True
+
+    def _train(self, l1: float, l2: float) -> None:
+        rows: list[Measured] = []
+        max_steps = self._pipeline.settings["max_steps"]
+        try:
+            for row in self._pipeline.rows(l1, l2, self._step):
+                rows.append(row)
+                # The first row is worth the time in any case.
+                self._until = min(self._until, self._end)
+                best = max(range(len(rows)), key=lambda i: (rows[i].score, -i))
+                if len(rows) > best + PATIENCE or 0 < max_steps < len(rows):
+                    break
+        finally:
+            if rows:
+                self._add(Trial(self._encoding, l1, l2, rows[best], best))
+
+    def _step(self, report: "StepReport") -> None:
+        self._on_step(report)
+        if time.monotonic() > self._until:
+            raise OutOfTimeError
+
+    def _add(self, trial: Trial) -> None:
+        self.trials.append(trial)
+        self._on_trial(trial)
+
+
+def _rank(trial: Trial) -> tuple[float, int]:
+    """Largest for the best score; of equal scores, for the smallest model."""
+    return trial.measured.score, -trial.measured.size
+
+
+def front(trials: Sequence[Trial], cost: Callable[[Trial], float]) -> set[Trial]:
+    """The Pareto front: trials such that none of lower cost has as good a score."""
+    found: set[Trial] = set()
+    best = -inf
+    for trial in sorted(trials, key=lambda each: (cost(each), -each.measured.score)):
+        if trial.measured.score > best:
+            best = trial.measured.score
+            found.add(trial)
+    return found
