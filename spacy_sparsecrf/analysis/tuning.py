@@ -16,7 +16,7 @@ import numpy as np
 from confection import Config
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import load_model_from_config
+from spacy.util import dot_to_object, load_model_from_config, set_dot_to_object
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.batchers import ONE_STEP, names_corpus
@@ -48,7 +48,7 @@ class Grid(NamedTuple):
     """The values to try, at least one of each; the search begins with the first, l1s apart.
 
     templates, schemes: [None] where the component has none; l1s: from large to small; l1: to begin
-    with.
+    with; open: whether values of l1 and of l2 beyond these are tried if the outermost is the best.
     """
 
     templates: Sequence[tuple[str, ...] | None]
@@ -57,6 +57,7 @@ class Grid(NamedTuple):
     l1s: Sequence[float]
     l2s: Sequence[float]
     l1: float
+    open: tuple[bool, bool]
 
 
 class Measured(NamedTuple):
@@ -141,7 +142,9 @@ class TunableConfig:
         """Return the config to encode the corpus by; folds need no development data."""
         config = self.with_values(encoding, l1, l2)
         if self._folds:
-            config["training"]["dev_corpus"] = config["training"]["train_corpus"]
+            # spaCy creates all readers.
+            train, dev = (config["training"][f"{key}_corpus"] for key in ("train", "dev"))
+            set_dot_to_object(config, dev, dot_to_object(config, train))
         return config
 
     def tuned(self, trial: "Trial") -> Config:
@@ -292,8 +295,8 @@ class Search:
         self._until = self._end - reserve
         try:
             self._scan()
-        except OutOfTimeError:
-            self._on_event("The budget is spent before all paths are followed")
+        except OutOfTimeError as error:
+            self._on_event(f"{error}, not all paths are followed")
         except KeyboardInterrupt:
             self._on_event("Interrupted: trains the best settings so far; interrupt again to end")
             n_finalists = 1
@@ -305,23 +308,36 @@ class Search:
         self._finish([each for each in found if each not in done][:n_finalists])
 
     def _scan(self) -> None:
-        """Follow the paths of all encodings, then those of all l2."""
+        """Follow the paths of all encodings, then those of all l2, then go beyond."""
         grid = self._grid
-        self._follow(self._encoding, grid.l2s[0])
+        self._follow(self._encoding, grid.l1s, grid.l2s[0])
         for key, values in zip(Encoding._fields, grid[:3], strict=True):
             for value in values[1:]:
-                self._follow(self._encoding._replace(**{key: value}), grid.l2s[0])
+                self._follow(self._encoding._replace(**{key: value}), grid.l1s, grid.l2s[0])
         for l2 in grid.l2s[1:]:
-            self._follow(self._encoding, l2)
+            self._follow(self._encoding, grid.l1s, l2)
+        for axis, values in enumerate(([*grid.l1s], [*grid.l2s])):
+            while grid.open[axis] and (best := max(self._points, key=_rank, default=None)):
+                own = [best.l1, best.l2]
+                at_end = own[axis] in (min(values), max(values))
+                own[axis] = rounded(own[axis] * (3 if own[axis] == max(values) else 1 / 3))
+                if not at_end or own[axis] in values:
+                    break
+                values.append(own[axis])
+                self._follow(self._encoding, own[:1], own[1])
 
-    def _follow(self, encoding: Encoding, l2: float) -> None:
+    @property
+    def _points(self) -> list[Trial]:
+        """The points of paths; the best of them has the encoding that is kept."""
+        return [each for each in self.trials if each.step is None]
+
+    def _follow(self, encoding: Encoding, l1s: Sequence[float], l2: float) -> None:
         """Follow a path, and keep the corpus if it is the best."""
-        before = [each for each in self.trials if each.step is None]
-        pipeline, points = self._pipeline, []
+        before, points, pipeline = self._points, [], self._pipeline
         try:
             if encoding != self._encoding:
                 pipeline = self._encode(encoding)
-            for l1, measured in pipeline.path(self._grid.l1s, l2, self._step):
+            for l1, measured in pipeline.path(l1s, l2, self._step):
                 points.append(Trial(encoding, l1, l2, measured))
                 self._add(points[-1])
         except SparseCRFError as error:
@@ -336,11 +352,10 @@ class Search:
         try:
             for l1, l2 in found:
                 self._train(l1, l2)
-        except (OutOfTimeError, KeyboardInterrupt) as error:
+        except (OutOfTimeError, KeyboardInterrupt, SparseCRFError) as error:
             if not self.trials:
                 raise
-            is_spent = isinstance(error, OutOfTimeError)
-            self._on_event("The budget is spent" if is_spent else "Interrupted")
+            self._on_event(str(error) or "Interrupted")
             return False
         return True
 
@@ -362,11 +377,16 @@ class Search:
     def _step(self, report: "StepReport") -> None:
         self._on_step(report)
         if time.monotonic() > self._until:
-            raise OutOfTimeError
+            raise OutOfTimeError("The budget is spent")
 
     def _add(self, trial: Trial) -> None:
         self.trials.append(trial)
         self._on_trial(trial)
+
+
+def rounded(value: float) -> float:
+    """A value of the grid, with three digits."""
+    return float(f"{value:.3g}")
 
 
 def _rank(trial: Trial) -> tuple[float, int]:

@@ -139,6 +139,7 @@ def _grid(
         l1s,
         _first(filled["l2"], l2s),
         filled["l1"] if filled["l1"] in l1s else l1s[len(l1s) // 2],
+        (given["--l1"] is None, given["--l2"] is None),
     )
     _check(tunable, grid)
     return sets, grid
@@ -193,7 +194,9 @@ def _refusal(option: str, value: object, reason: str) -> SparseCRFError:
 
 
 def _around(value: float) -> list[float]:
-    return [value, float(f"{3 * value:.3g}"), float(f"{value / 3:.3g}")]
+    from ..tuning import rounded
+
+    return [value, rounded(3 * value), rounded(value / 3)]
 
 
 def _first(own: ValueT, values: Sequence[ValueT] | dict[ValueT, Any]) -> list[ValueT]:
