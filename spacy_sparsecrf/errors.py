@@ -1050,8 +1050,8 @@ class Errors(metaclass=_Coded):
         "90s, 10m or 1.5h."
     )
     SC715 = (
-        "{option} {value!r} cannot be searched: {reason}. Give values separated by commas, such as "
-        "{option} {example}."
+        "{option} {value!r} cannot be searched: {reason}. Separate values by commas, or leave the "
+        "option out."
     )
     SC716 = "--folds {folds} cannot be used. Give at least 2, or leave it out."
     SC717 = (

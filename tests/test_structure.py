@@ -82,6 +82,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "numba": {"progress": "events are documented, in this module"},
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
+        "analysis.commands.tune.tune": "typer makes an option of each argument",
         "interop.commands.convert.convert": "typer makes an option of each argument",
     },
 }

@@ -7,19 +7,17 @@
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from confection import Config
-from spacy.language import Language
-from spacy.training import Example
 from spacy.util import dot_to_object, load_model_from_config, set_dot_to_object
 
 from ..errors import Errors, SparseCRFError
-from ..pipeline.batchers import ONE_STEP, names_corpus
+from ..pipeline.batchers import ONE_STEP, batcher_of, names_corpus
 from ..pipeline.stacking import fold_of_docs
 from .path import InitializedPipeline, name_of_crf
 
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 FINALISTS = 3  # points of paths that are trained as `spacy train` does
 PATIENCE = 3  # rows without a better score that end such a run
 WINDOW = 1e-2  # see `regularization_path.follow`
+OWN = "config"  # names the config's own templates
 
 
 class OutOfTimeError(Exception):
@@ -37,21 +36,23 @@ class OutOfTimeError(Exception):
 
 
 class Encoding(NamedTuple):
-    """The hyperparameters that need a corpus of their own; None where the component has none."""
+    """The hyperparameters that need a corpus of their own.
 
-    templates: tuple[str, ...] | None
+    templates: OWN, sets and templates, joined by "+"; scheme: None where the target has none.
+    """
+
+    templates: str
     scheme: str | None
     min_freq: int
 
 
 class Grid(NamedTuple):
-    """The values to try, at least one of each; the search begins with the first, l1s apart.
+    """The values to try, of l1 from large to small; the search begins with l1 and the first others.
 
-    templates, schemes: [None] where the component has none; l1s: from large to small; l1: to begin
-    with; open: whether values of l1 and of l2 beyond these are tried if the outermost is the best.
+    open: whether l1, and l2, go beyond these values while the outermost is the best.
     """
 
-    templates: Sequence[tuple[str, ...] | None]
+    templates: Sequence[str]
     schemes: Sequence[str | None]
     min_freqs: Sequence[int]
     l1s: Sequence[float]
@@ -59,12 +60,20 @@ class Grid(NamedTuple):
     l1: float
     open: tuple[bool, bool]
 
+    @property
+    def first(self) -> Encoding:
+        """The encoding to begin with."""
+        return Encoding(self.templates[0], self.schemes[0], self.min_freqs[0])
+
+    @property
+    def changes(self) -> list[dict[str, Any]]:
+        """The other values of an encoding."""
+        others = zip(Encoding._fields, self[:3], strict=True)
+        return [{key: value} for key, values in others for value in values[1:]]
+
 
 class Measured(NamedTuple):
-    """A trained model: score, bytes, non-zero weights, and seconds of training.
-
-    Means over folds, but for the seconds: their sum.
-    """
+    """Score, bytes, non-zero weights (means over folds) and seconds of training (a sum)."""
 
     score: float
     size: int
@@ -76,8 +85,8 @@ class Measured(NamedTuple):
 class Trial:
     """A model of the search.
 
-    step: index of the best row of a run from the start; None for a point of a path, whose model
-    comes from the point before; its seconds are those since the beginning of the path.
+    step: index of the best row of a run from the start; None for a point of a path, which begins
+    with the point before, and whose seconds are those of the path so far.
     """
 
     encoding: Encoding
@@ -86,57 +95,55 @@ class Trial:
     measured: Measured
     step: int | None = None
 
+    @property
+    def rank(self) -> tuple[float, int]:
+        """Largest for the best score; of equal scores, for the smallest model."""
+        return self.measured.score, -self.measured.size
+
 
 class TunableConfig:
     """A config of `spacy train` whose hyperparameters change.
 
     config: not interpolated; folds: see `TrialPipeline`. name: of its sparse CRF; filled: the block
-    of this component with all defaults.
+    of this component with all defaults; encoding: its own.
     RAISES: SparseCRFError as `name_of_crf`, and without training or development data.
     """
 
     def __init__(self, config: Config, folds: int) -> None:
         nlp = load_model_from_config(config, auto_fill=True)
         self.name = name_of_crf(nlp, config)
-        for key in ("train_corpus",) if folds else ("train_corpus", "dev_corpus"):
+        for key in ("train_corpus", "dev_corpus")[: 1 if folds else 2]:
             if not names_corpus(nlp, key):
                 block = nlp.config["training"][key]
                 raise SparseCRFError(Errors.SC717.format(key=key, block=block))
         self.filled: dict[str, Any] = nlp.config.interpolate()["components"][self.name]
-        self._own = config.interpolate()["components"][self.name]
-        self._config, self._folds = config, folds
-
-    @property
-    def encoding(self) -> Encoding:
-        """The config's own."""
-        templates = self._block("features").get("templates")
-        own = None if templates is None else tuple(templates)
         min_freq = self.filled["learning"]["min_freq"]
-        return Encoding(own, self._block("target").get("scheme"), min_freq)
-
-    def _block(self, key: str) -> dict[str, Any]:
-        """Return a block of the component, with sets of templates as the config names them."""
-        return self.filled[key] | (self._own.get(key) or {})
+        self.encoding = Encoding(OWN, self.filled["target"].get("scheme"), min_freq)
+        self._own = config.interpolate()["components"][self.name]
+        self._config, self._folds, self._batcher = config, folds, batcher_of(nlp)
 
     def with_values(self, encoding: Encoding, l1: float, l2: float) -> Config:
         """Return the config with other values."""
         config = Config(self._config).copy()
-        block, learning = config["components"][self.name], dict(self._own.get("learning") or {})
-        if self.filled["learning"]["stack"].get("folds"):
+        block, stack = config["components"][self.name], self.filled["learning"]["stack"]
+        block.update(l1=l1, l2=l2)
+        if stack.get("folds"):
             # A first-stage model keeps its penalties: its predictions are in the corpus.
-            stack = {key: self.filled[key] for key in ("l1", "l2")}
-            given = {k: v for k, v in self.filled["learning"]["stack"].items() if v is not None}
-            learning["stack"] = stack | given
-        if encoding.min_freq != self.filled["learning"]["min_freq"]:
-            learning["min_freq"] = encoding.min_freq
-        block.update(l1=l1, l2=l2, **({"learning": learning} if learning else {}))
-        for key, name, value in (
-            ("features", "templates", encoding.templates and [*encoding.templates]),
-            ("target", "scheme", encoding.scheme),
-        ):
-            if value is not None:
-                block[key] = self._block(key) | {name: value}
+            given = {key: value for key, value in stack.items() if value is not None}
+            block["learning"]["stack"] = {key: self.filled[key] for key in ("l1", "l2")} | given
+        blocks = {"templates": "features", "scheme": "target", "min_freq": "learning"}
+        for name, value in encoding._asdict().items():
+            if value != getattr(self.encoding, name):
+                own = block.get(blocks[name]) or self.filled[blocks[name]]
+                value = self._templates(value) if name == "templates" else value
+                block[blocks[name]] = own | {name: value}
         return config
+
+    def _templates(self, text: str) -> list[str]:
+        """Return the templates that an encoding names."""
+        own = (self._own.get("features") or self.filled["features"])["templates"]
+        parts = (own if part == OWN else [part] for part in text.split("+"))
+        return [template for part in parts for template in part]
 
     def of_trials(self, encoding: Encoding, l1: float, l2: float) -> Config:
         """Return the config to encode the corpus by; folds need no development data."""
@@ -147,22 +154,15 @@ class TunableConfig:
             set_dot_to_object(config, dev, dot_to_object(config, train))
         return config
 
-    def tuned(self, trial: "Trial") -> Config:
+    def tuned(self, trial: Trial) -> Config:
         """Return the config by which `spacy train` repeats a trial."""
         config = self.with_values(trial.encoding, trial.l1, trial.l2)
-        training, step = config["training"], trial.step or 0
-        training.update(patience=0, eval_frequency=1, max_steps=max(step, 1))
-        if dict(training.get("batcher") or {}).get("@batchers") == ONE_STEP:
+        step = trial.step or 0
+        config["training"].update(patience=0, eval_frequency=1, max_steps=max(step, 1))
+        if self._batcher == ONE_STEP:
             # By `max_steps` there would be a second step at least.
-            training.update(max_epochs=step + 1, max_steps=0)
+            config["training"].update(max_epochs=step + 1, max_steps=0)
         return config
-
-
-class _Part(NamedTuple):
-    """A model's data. changes: to the arguments of a run, see `restart`; scored: the Examples."""
-
-    changes: dict[str, Any]
-    scored: Callable[[Language], Iterable[Example]]
 
 
 class TrialPipeline(InitializedPipeline):
@@ -175,13 +175,12 @@ class TrialPipeline(InitializedPipeline):
     def __init__(self, config: Config, name: str, folds: int, seed: int) -> None:
         super().__init__(config, name)
         self._restart = self.pipe.training_run().restart
-        self._parts = [_Part({}, self.corpus("dev_corpus"))] if not folds else []
-        if folds:
-            self._parts = self._make_folds(folds, seed)
+        # What changes the arguments of a run, and what scores it.
+        self._parts = self._divide(folds, seed) if folds else [({}, self.corpus("dev_corpus"))]
         # Each trial has arrays of its own.
         self.pipe.end_training(self.pipe.model, self.pipe.settings.l1)
 
-    def _make_folds(self, n: int, seed: int) -> list[_Part]:
+    def _divide(self, n: int, seed: int) -> list[tuple[dict[str, Any], Any]]:
         """Divide the training Docs. RAISES: SparseCRFError where Docs and corpus do not fit."""
         corpus, learning = self._restart.keywords["corpus"], self.pipe.settings.learning
         examples = [
@@ -190,20 +189,20 @@ class TrialPipeline(InitializedPipeline):
             if learning.weight_of(self.name, each.reference)
         ]
         ends = np.cumsum([len(each.predicted) for each in examples])
-        if learning.stack.folds or len(examples) < n or ends[-1] != len(corpus.labels):
+        if learning.stack.folds or len(examples) < n or ends[-1] != corpus.n_tokens:
             raise SparseCRFError(Errors.SC718.format(folds=n, name=self.name, n=len(examples)))
         fold = fold_of_docs(len(examples), n, seed)
         of_sequence = fold[np.searchsorted(ends, corpus.offsets[:-1], side="right")]
         parts = []
         for k in range(n):
-            held_out = [each for each, own in zip(examples, fold, strict=True) if own == k]
+            held_out = [examples[i] for i in np.flatnonzero(fold == k)]
             weights = np.where(of_sequence == k, 0.0, corpus.weights)
             changes = {"corpus": replace(corpus, weights=weights)}
-            parts.append(_Part(changes, lambda nlp, held_out=held_out: held_out))
+            parts.append((changes, lambda nlp, held_out=held_out: held_out))
         return parts
 
     def _begin(self, l1: float, l2: float) -> "list[Training]":
-        return [self._restart(**part.changes, l1=l1, l2=l2) for part in self._parts]
+        return [self._restart(**changes, l1=l1, l2=l2) for changes, _ in self._parts]
 
     def path(
         self, l1s: Sequence[float], l2: float, on_step: "Callable[[StepReport], None]"
@@ -211,12 +210,12 @@ class TrialPipeline(InitializedPipeline):
         """Train at each l1, from large to small, and score. YIELDS: l1, and the model."""
         from .regularization_path import follow
 
-        start = time.perf_counter()
+        start, seconds = time.perf_counter(), 0.0
         runs = self._begin(l1s[-1], l2)
         max_steps = self.settings["max_steps"]
-        paths = [follow(run, l1s, max_steps, WINDOW, on_step) for run in runs]
-        seconds = 0.0
-        for solutions in zip(*paths, strict=True):
+        for solutions in zip(
+            *(follow(run, l1s, max_steps, WINDOW, on_step) for run in runs), strict=True
+        ):
             seconds += time.perf_counter() - start
             yield solutions[0].l1, self._measure(runs, seconds)
             start = time.perf_counter()
@@ -227,7 +226,7 @@ class TrialPipeline(InitializedPipeline):
         """Train as `spacy train` does, and score after each step until convergence."""
         start, seconds = time.perf_counter(), 0.0
         runs = self._begin(l1, l2)
-        while True:
+        while not all(run.converged for run in runs):
             for run in runs:
                 if not run.converged:
                     report = run.step()
@@ -237,21 +236,17 @@ class TrialPipeline(InitializedPipeline):
             seconds += time.perf_counter() - start
             yield self._measure(runs, seconds)
             start = time.perf_counter()
-            if all(run.converged for run in runs):
-                return
 
     def _measure(self, runs: "Sequence[Training]", seconds: float) -> Measured:
-        scores, sizes, counts = [], [], []
-        for run, part in zip(runs, self._parts, strict=True):
+        found = []
+        for run, (_, scored) in zip(runs, self._parts, strict=True):
             model = self.pipe.model = run.model()
-            scores.append(self.evaluate(part.scored)[0])
-            sizes.append(len(model.to_bytes()))
-            counts.append(model.n_active)
-        n = len(runs)
-        return Measured(sum(scores) / n, sum(sizes) // n, sum(counts) // n, seconds)
+            found.append((self.evaluate(scored)[0], len(model.to_bytes()), model.n_active))
+        score, size, n_active = np.mean(found, axis=0).tolist()
+        return Measured(score, round(size), round(n_active), seconds)
 
 
-class Search:
+class HyperparameterSearch:
     """A search for the best hyperparameters.
 
     encode: reads and encodes the corpus; budget: in seconds; on_step: called after each outer
@@ -277,7 +272,7 @@ class Search:
     @property
     def best(self) -> Trial:
         """The best of the trials that a config repeats."""
-        return max((each for each in self.trials if each.step is not None), key=_rank)
+        return max((each for each in self.trials if each.step is not None), key=lambda t: t.rank)
 
     def run(self) -> None:
         """Search until all is tried, the budget is spent, or the user interrupts.
@@ -286,13 +281,12 @@ class Search:
             trial.
         """
         grid, n_finalists = self._grid, FINALISTS
-        self._encoding = Encoding(grid.templates[0], grid.schemes[0], grid.min_freqs[0])
+        self._encoding = grid.first
         self._pipeline = self._encode(self._encoding)
         if not self._finish([(grid.l1, grid.l2s[0])]):
             return
         now = time.monotonic()
-        reserve = min(n_finalists * (now - self._begin), (self._end - now) / 2)
-        self._until = self._end - reserve
+        self._until = self._end - min(FINALISTS * (now - self._begin), (self._end - now) / 2)
         try:
             self._scan()
         except OutOfTimeError as error:
@@ -301,50 +295,49 @@ class Search:
             self._on_event("Interrupted: trains the best settings so far; interrupt again to end")
             n_finalists = 1
         self._until = self._end
-        points = [each for each in self.trials if each.encoding == self._encoding]
-        done = {(each.l1, each.l2) for each in points if each.step is not None}
-        ranked = sorted((each for each in points if each.step is None), key=_rank, reverse=True)
-        found = [(each.l1, each.l2) for each in ranked]
-        self._finish([each for each in found if each not in done][:n_finalists])
-
-    def _scan(self) -> None:
-        """Follow the paths of all encodings, then those of all l2, then go beyond."""
-        grid = self._grid
-        self._follow(self._encoding, grid.l1s, grid.l2s[0])
-        for key, values in zip(Encoding._fields, grid[:3], strict=True):
-            for value in values[1:]:
-                self._follow(self._encoding._replace(**{key: value}), grid.l1s, grid.l2s[0])
-        for l2 in grid.l2s[1:]:
-            self._follow(self._encoding, grid.l1s, l2)
-        for axis, values in enumerate(([*grid.l1s], [*grid.l2s])):
-            while grid.open[axis] and (best := max(self._points, key=_rank, default=None)):
-                own = [best.l1, best.l2]
-                at_end = own[axis] in (min(values), max(values))
-                own[axis] = rounded(own[axis] * (3 if own[axis] == max(values) else 1 / 3))
-                if not at_end or own[axis] in values:
-                    break
-                values.append(own[axis])
-                self._follow(self._encoding, own[:1], own[1])
+        points = sorted(self._points, key=lambda trial: trial.rank, reverse=True)
+        found = [(each.l1, each.l2) for each in points if each.encoding == self._encoding]
+        done = self.trials[0]
+        if done.encoding == self._encoding:
+            found = [each for each in found if each != (done.l1, done.l2)]
+        self._finish(found[:n_finalists])
 
     @property
     def _points(self) -> list[Trial]:
         """The points of paths; the best of them has the encoding that is kept."""
         return [each for each in self.trials if each.step is None]
 
+    def _scan(self) -> None:
+        """Follow the paths of all encodings, then those of all l2, then go beyond."""
+        grid = self._grid
+        for change in [{}, *grid.changes]:
+            self._follow(self._encoding._replace(**change), grid.l1s, grid.l2s[0])
+        for l2 in grid.l2s[1:]:
+            self._follow(self._encoding, grid.l1s, l2)
+        for axis, values in enumerate(([*grid.l1s], [*grid.l2s])):
+            while grid.open[axis] and self._points:
+                best = max(self._points, key=lambda trial: trial.rank)
+                own = [best.l1, best.l2]
+                is_last = own[axis] in (min(values), max(values))
+                own[axis] = rounded(own[axis] * (3 if own[axis] == max(values) else 1 / 3))
+                if not is_last or own[axis] in values:
+                    break
+                values.append(own[axis])
+                self._follow(self._encoding, own[:1], own[1])
+
     def _follow(self, encoding: Encoding, l1s: Sequence[float], l2: float) -> None:
         """Follow a path, and keep the corpus if it is the best."""
-        before, points, pipeline = self._points, [], self._pipeline
+        before, points, pipeline = self._points, list[Trial](), self._pipeline
         try:
             if encoding != self._encoding:
                 pipeline = self._encode(encoding)
             for l1, measured in pipeline.path(l1s, l2, self._step):
-                points.append(Trial(encoding, l1, l2, measured))
-                self._add(points[-1])
+                points.append(self._add(Trial(encoding, l1, l2, measured)))
         except SparseCRFError as error:
             self._on_event(f"These settings are left out: {error}")
         finally:
             # Also where time ends the path.
-            if points and max(points, key=_rank) is max([*before, *points], key=_rank):
+            if max(before + points, key=lambda trial: trial.rank, default=None) in points:
                 self._encoding, self._pipeline = encoding, pipeline
 
     def _finish(self, found: Sequence[tuple[float, float]]) -> bool:
@@ -379,23 +372,19 @@ class Search:
         if time.monotonic() > self._until:
             raise OutOfTimeError("The budget is spent")
 
-    def _add(self, trial: Trial) -> None:
+    def _add(self, trial: Trial) -> Trial:
         self.trials.append(trial)
         self._on_trial(trial)
+        return trial
 
 
 def rounded(value: float) -> float:
-    """A value of the grid, with three digits."""
+    """Round a value of the grid to three digits."""
     return float(f"{value:.3g}")
 
 
-def _rank(trial: Trial) -> tuple[float, int]:
-    """Largest for the best score; of equal scores, for the smallest model."""
-    return trial.measured.score, -trial.measured.size
-
-
 def front(trials: Sequence[Trial], cost: Callable[[Trial], float]) -> set[Trial]:
-    """The Pareto front: trials such that none of lower cost has as good a score."""
+    """The Pareto front: the trials that none of at most their cost equals in score."""
     found: set[Trial] = set()
     best = -inf
     for trial in sorted(trials, key=lambda each: (cost(each), -each.measured.score)):

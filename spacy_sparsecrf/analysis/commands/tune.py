@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from confection import Config
@@ -13,20 +13,18 @@ from wasabi import msg
 
 from ...cli.common import overridden, print_table
 from ...errors import Errors, SparseCRFError
-from ...features.defaults import is_set
 from ...progress import progress, report
 from .path import echo, show_step
 
 if TYPE_CHECKING:
-    from ..tuning import Encoding, Grid, Trial, TunableConfig
+    from ..tuning import Grid, Trial, TunableConfig
 
-ValueT = TypeVar("ValueT")
-
-OWN = "config"  # names the config's own templates
 _SCHEMES = ("IOB2", "BILUO")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"(\d+\.?\d*|\.\d+) *([smh])").fullmatch
-_EXAMPLES = {"--templates": f"{OWN},@tags_large", "--scheme": ",".join(_SCHEMES)}
+_COMMA = re.compile(r",(?![^(]*\))")
+# Options of values that not each block has.
+_BLOCKS = ("--templates", "templates", "features"), ("--scheme", "scheme", "target")
 
 
 def tune(
@@ -42,7 +40,7 @@ def tune(
     scheme: Annotated[str | None, typer.Option(help="Encodings of spans: IOB2,BILUO")] = None,
     templates: Annotated[
         str | None,
-        typer.Option(help=f"Sets of templates: {OWN},@tags_large,{OWN}+@clusters(brown)"),
+        typer.Option(help="Sets of templates: config,@tags_large,config+@clusters(brown)"),
     ] = None,
     min_freq: Annotated[str | None, typer.Option(help="Values of min_freq: 1,2")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the folds")] = 0,
@@ -78,23 +76,27 @@ def _search(
     config: Config, given: dict[str, str | None], seconds: float, folds: int, seed: int
 ) -> Config:
     """Search, and print the trials. given: values to try. RETURNS: the best config."""
-    from ..tuning import Search, TrialPipeline, TunableConfig
+    from ..tuning import Encoding, HyperparameterSearch, Trial, TrialPipeline, TunableConfig
 
     tunable = TunableConfig(config, folds)
-    names, grid = _grid(tunable, given)
-    table = _Table(names, grid)
+    grid = _grid(tunable, given)
+    shown = [key for key, values in zip(Encoding._fields, grid[:3], strict=True) if len(values) > 1]
 
-    def encode(encoding: "Encoding") -> TrialPipeline:
-        named = (f"{key} {value}" for key, value in table.named(encoding).items())
-        report(f"Encoding corpus: {', '.join(named) or 'of the config'}")
+    def encode(encoding: Encoding) -> TrialPipeline:
+        report("Encoding corpus: " + ", ".join(map(str, encoding)))
         own = tunable.of_trials(encoding, grid.l1s[-1], grid.l2s[0])
         return TrialPipeline(own, tunable.name, folds, seed)
 
+    def add(trial: Trial) -> None:
+        echo(_cells(trial, shown), with_header=not search.trials[1:])
+
     msg.divider("Searching hyperparameters")
-    with progress("Training", "iterations") as shown:
-        search = Search(encode, grid, seconds, partial(show_step, shown), table.add, msg.warn)
+    with progress("Training", "iterations") as task:
+        search = HyperparameterSearch(
+            encode, grid, seconds, partial(show_step, task), add, msg.warn
+        )
         search.run()
-    table.print_front(search.trials, search.best)
+    _print_front(search.trials, search.best, shown)
     return tunable.tuned(search.best)
 
 
@@ -110,87 +112,51 @@ def _seconds(text: str) -> float:
 # The values to try
 
 
-def _grid(
-    tunable: "TunableConfig", given: dict[str, str | None]
-) -> tuple[dict[tuple[str, ...] | None, str], "Grid"]:
-    """Read the values to try, the config's own first.
+def _grid(tunable: "TunableConfig", given: dict[str, str | None]) -> "Grid":
+    """Read the values to try, with the config's own first.
 
-    RETURNS: names of sets of templates, and the grid. RAISES: SparseCRFError for values that the
-    component refuses.
+    RAISES: SparseCRFError for values that the component refuses.
     """
     from ..regularization_path import check_l1s
     from ..tuning import Grid
 
     own, filled = tunable.encoding, tunable.filled
-    sets = _template_sets(own.templates, given["--templates"])
-    schemes: Sequence[str | None] = [None] if own.scheme is None else _SCHEMES
-    if given["--scheme"] is not None:
-        if own.scheme is None:
-            raise _refusal("--scheme", given["--scheme"], "the target has no scheme")
-        schemes = given["--scheme"].split(",")
-    l1s = _values("--l1", given["--l1"], float) or _around(filled["l1"])
-    l2s = _values("--l2", given["--l2"], float) or _around(filled["l2"])
-    min_freqs = _values("--min-freq", given["--min-freq"], int) or [1, 2, own.min_freq]
-    l1s = check_l1s(l1s)
+    for option, key, block in _BLOCKS:
+        if given[option] is not None and key not in filled[block]:
+            raise _refusal(
+                option, given[option], f"[components.{tunable.name}.{block}] has no {key}"
+            )
+    schemes: list[str | None] = [own.scheme] if own.scheme is None else [*_SCHEMES]
+    l1s = check_l1s(_values("--l1", given, float, _around(filled["l1"])))
     grid = Grid(
-        _first(own.templates, sets),
-        _first(own.scheme, schemes),
-        _first(own.min_freq, min_freqs),
+        _first(own.templates, _values("--templates", given, str, [own.templates])),
+        _first(own.scheme, _values("--scheme", given, str, schemes)),
+        _first(own.min_freq, _values("--min-freq", given, int, [1, 2, own.min_freq])),
         l1s,
-        _first(filled["l2"], l2s),
+        _first(filled["l2"], _values("--l2", given, float, _around(filled["l2"]))),
         filled["l1"] if filled["l1"] in l1s else l1s[len(l1s) // 2],
         (given["--l1"] is None, given["--l2"] is None),
     )
-    _check(tunable, grid)
-    return sets, grid
+    # Creating a component checks its settings.
+    changed = [(grid.first._replace(**change), grid.l2s[0]) for change in grid.changes]
+    for encoding, l2 in changed + [(grid.first, l2) for l2 in grid.l2s]:
+        load_model_from_config(tunable.with_values(encoding, grid.l1, l2), auto_fill=True)
+    return grid
 
 
-def _check(tunable: "TunableConfig", grid: "Grid") -> None:
-    """Create the component with each value. RAISES: SparseCRFError."""
-    from ..tuning import Encoding
-
-    first = Encoding(grid.templates[0], grid.schemes[0], grid.min_freqs[0])
-    for key, values in zip(Encoding._fields, grid[:3], strict=True):
-        for value in values:
-            own = first._replace(**{key: value})
-            load_model_from_config(tunable.with_values(own, grid.l1, grid.l2s[0]), auto_fill=True)
-    for l2 in grid.l2s:
-        load_model_from_config(tunable.with_values(first, grid.l1, l2), auto_fill=True)
-
-
-def _template_sets(
-    own: tuple[str, ...] | None, text: str | None
-) -> dict[tuple[str, ...] | None, str]:
-    """Read names of sets of templates, joined by "+"."""
-    if own is None:
-        if text is not None:
-            raise _refusal("--templates", text, "the features have no templates")
-        return {None: OWN}
-    found: dict[tuple[str, ...] | None, str] = {}
-    for name in (OWN if text is None else text).split(","):
-        parts = [part.strip() for part in name.split("+")]
-        for part in parts:
-            if part != OWN and not is_set(part):
-                raise _refusal("--templates", text, f"{part!r} is neither {OWN!r} nor a set")
-        several = (own if part == OWN else (part,) for part in parts)
-        found[tuple(each for part in several for each in part)] = name.strip()
-    return found
-
-
-def _values(option: str, text: str | None, convert: Callable[[str], ValueT]) -> list[ValueT] | None:
-    """Read numbers separated by commas."""
-    if text is None:
-        return None
+def _values(
+    option: str, given: dict[str, str | None], convert: Callable[[str], Any], default: list[Any]
+) -> list[Any]:
+    """Read values separated by commas, not those in brackets."""
+    text = given[option]
     try:
-        return [convert(value) for value in text.split(",")]
+        return default if text is None else [convert(each.strip()) for each in _COMMA.split(text)]
     except ValueError:
-        raise _refusal(option, text, "these are not numbers") from None
+        raise _refusal(option, text, "it has no numbers") from None
 
 
 def _refusal(option: str, value: object, reason: str) -> SparseCRFError:
-    example = _EXAMPLES.get(option, "1,2")
-    message = Errors.SC715.format(option=option, value=value, reason=reason, example=example)
-    return SparseCRFError(message)
+    return SparseCRFError(Errors.SC715.format(option=option, value=value, reason=reason))
 
 
 def _around(value: float) -> list[float]:
@@ -199,7 +165,7 @@ def _around(value: float) -> list[float]:
     return [value, rounded(3 * value), rounded(value / 3)]
 
 
-def _first(own: ValueT, values: Sequence[ValueT] | dict[ValueT, Any]) -> list[ValueT]:
+def _first(own: Any, values: list[Any]) -> list[Any]:
     """The distinct values, with the config's own in front."""
     return sorted(dict.fromkeys(values), key=lambda value: value != own)
 
@@ -207,51 +173,33 @@ def _first(own: ValueT, values: Sequence[ValueT] | dict[ValueT, Any]) -> list[Va
 # The tables
 
 
-class _Table:
-    """The tables of trials. names: of sets of templates; grid: of which columns are shown."""
+def _cells(trial: "Trial", shown: Sequence[str]) -> dict[str, str]:
+    """Return a row, by the names of columns. shown: fields of the encoding."""
+    found = trial.measured
+    return {
+        **{key: str(getattr(trial.encoding, key)) for key in shown},
+        "l1": f"{trial.l1:.4g}",
+        "l2": f"{trial.l2:.4g}",
+        "step": "path" if trial.step is None else str(trial.step),
+        "score": f"{100 * found.score:.2f}",
+        "weights": f"{found.n_active:,}",
+        "kB": f"{found.size / 1000:,.1f}",
+        "s": f"{found.seconds:.1f}",
+    }
 
-    def __init__(self, names: dict[tuple[str, ...] | None, str], grid: "Grid") -> None:
-        self._names, self._n = names, 0
-        self._varied = [len(values) > 1 for values in grid[:3]]
 
-    def named(self, encoding: "Encoding") -> dict[str, str]:
-        """Return the values of an encoding that are searched."""
-        name = self._names[encoding.templates]
-        values = name, encoding.scheme or "", str(encoding.min_freq)
-        named = zip(encoding._fields, values, self._varied, strict=True)
-        return {key: value for key, value, is_varied in named if is_varied}
+def _print_front(trials: "Sequence[Trial]", best: "Trial", shown: Sequence[str]) -> None:
+    """Print the best trial, and those with the best score for their size or seconds."""
+    from ..tuning import front
 
-    def cells(self, trial: "Trial") -> dict[str, str]:
-        """Return a row, by the names of columns."""
-        found = trial.measured
-        return {
-            **self.named(trial.encoding),
-            "l1": f"{trial.l1:.4g}",
-            "l2": f"{trial.l2:.4g}",
-            "step": "path" if trial.step is None else str(trial.step),
-            "score": f"{100 * found.score:.2f}",
-            "weights": f"{found.n_active:,}",
-            "kB": f"{found.size / 1000:,.1f}",
-            "s": f"{found.seconds:.1f}",
-        }
-
-    def add(self, trial: "Trial") -> None:
-        """Print a row of the log."""
-        self._n += 1
-        echo(self.cells(trial), with_header=self._n == 1)
-
-    def print_front(self, trials: "Sequence[Trial]", best: "Trial") -> None:
-        """Print the best trial, and those with the best score for their size or seconds."""
-        from ..tuning import front
-
-        msg.divider("Trade-off of score against size and seconds")
-        small = front(trials, lambda trial: trial.measured.size)
-        quick = front(trials, lambda trial: trial.measured.seconds)
-        rows = []
-        for trial in sorted({best, *small, *quick}, key=lambda each: -each.measured.score):
-            marks = {"step": trial is best, "kB": trial in small, "s": trial in quick}
-            cells = self.cells(trial).items()
-            rows.append([f"{value}{' *' if marks.get(key) else ''}" for key, value in cells])
-        header = self.cells(best)
-        print_table(rows, "r" * len(header), *header)
-        msg.text("* best score for this size, or for these seconds; at a step: the best config")
+    small = front(trials, lambda trial: trial.measured.size)
+    quick = front(trials, lambda trial: trial.measured.seconds)
+    rows = []
+    for trial in sorted({best, *small, *quick}, key=lambda each: each.rank, reverse=True):
+        marks = {"step": trial is best, "kB": trial in small, "s": trial in quick}
+        cells = _cells(trial, shown).items()
+        rows.append([f"{value}{' *' if marks.get(key) else ''}" for key, value in cells])
+    header = _cells(best, shown)
+    msg.divider("Trade-off of score against size and seconds")
+    print_table(rows, "r" * len(header), *header)
+    msg.text("* after kB, s: the best score for these; after a step: the best config")
