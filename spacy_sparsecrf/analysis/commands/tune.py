@@ -83,7 +83,8 @@ def _search(
     shown = [key for key, values in zip(Encoding._fields, grid[:3], strict=True) if len(values) > 1]
 
     def encode(encoding: Encoding) -> TrialPipeline:
-        report("Encoding corpus: " + ", ".join(map(str, encoding)))
+        named = (f"{key} {value}" for key, value in encoding._asdict().items() if value)
+        report(f"Encoding corpus: {', '.join(named)}")
         own = tunable.of_trials(encoding, grid.l1s[-1], grid.l2s[0])
         return TrialPipeline(own, tunable.name, folds, seed)
 
