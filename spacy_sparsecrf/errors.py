@@ -780,6 +780,11 @@ class Errors(metaclass=_Coded):
         "[components.{name}{key} cannot be combined with spans that overlap "
         "([components.{name}.target] overlap). Change one of the two."
     )
+    SC426 = (
+        "Templates of component '{name}' read word_labels, which needs the whole corpus in one "
+        "process before features are numbered. It cannot be combined with {setting}. Remove one of "
+        'the two: "@word_labels" in [components.{name}.features] templates, or that setting.'
+    )
     SC430 = (
         "Component '{name}' computes probabilities of a Doc, but got {found}. Give a Doc, "
         "such as nlp(text), one at a time; `marginals` also supports a list of Docs."
@@ -1059,9 +1064,8 @@ class Errors(metaclass=_Coded):
         "--folds 5 no development data is needed."
     )
     SC718 = (
-        "The training corpus of '{name}' cannot be divided into {folds} folds: it has {n} Docs, of "
-        "which each fold needs one, and `stack`, `shards` and augmenters do not work with folds. "
-        "Remove them, or leave out --folds and give --paths.dev."
+        "--folds {folds} needs as many training Docs, but there are {n}. Choose fewer folds, or "
+        "give --paths.dev instead."
     )
 
     # SC8xx: the estimator

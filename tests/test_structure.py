@@ -61,8 +61,8 @@ NUMBA_SUPPORT = "kernels.numba_support"
 NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
-LINES = {"analysis": 2945, "cli": 795, "corpus": 1699, "decoding": 1124, "distributed": 1303}
-LINES |= {"features": 3635, "graphs": 1720, "interop": 4720, "kernels": 6275, "loss": 3730}
+LINES = {"analysis": 2960, "cli": 795, "corpus": 1699, "decoding": 1124, "distributed": 1303}
+LINES |= {"features": 3890, "graphs": 1720, "interop": 4720, "kernels": 6275, "loss": 3730}
 LINES |= {"model": 867, "others": 3210, "pipeline": 4745, "solvers": 4812, "targets": 1236}
 LINES |= {"training": 1804}
 

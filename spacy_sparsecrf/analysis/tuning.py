@@ -7,18 +7,21 @@
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from confection import Config
-from spacy.util import dot_to_object, load_model_from_config, set_dot_to_object
+from spacy.language import Language
+from spacy.training import Example
+from spacy.util import dot_to_object, load_model_from_config, registry, set_dot_to_object
 
 from ..errors import Errors, SparseCRFError
+from ..features.word_labels import RUNS
 from ..pipeline.batchers import ONE_STEP, batcher_of, names_corpus
-from ..pipeline.stacking import fold_of_docs
 from .path import InitializedPipeline, name_of_crf
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 FINALISTS = 3  # points of paths that are trained as `spacy train` does
 PATIENCE = 3  # rows without a better score that end such a run
 WINDOW = 1e-2  # see `regularization_path.follow`
+_FOLD = "spacy_sparsecrf.Fold.v1"
 OWN = "config"  # names the config's own templates
 
 
@@ -104,12 +108,13 @@ class Trial:
 class TunableConfig:
     """A config of `spacy train` whose hyperparameters change.
 
-    config: not interpolated; folds: see `TrialPipeline`. name: of its sparse CRF; filled: the block
-    of this component with all defaults; encoding: its own.
+    config: not interpolated; folds: of the training Docs, to score models on those that they have
+    not seen, or 0; seed: of the folds. name: of the sparse CRF; filled: the block of this component
+    with all defaults; encoding: its own.
     RAISES: SparseCRFError as `name_of_crf`, and without training or development data.
     """
 
-    def __init__(self, config: Config, folds: int) -> None:
+    def __init__(self, config: Config, folds: int, seed: int) -> None:
         nlp = load_model_from_config(config, auto_fill=True)
         self.name = name_of_crf(nlp, config)
         for key in ("train_corpus", "dev_corpus")[: 1 if folds else 2]:
@@ -120,7 +125,8 @@ class TunableConfig:
         min_freq = self.filled["learning"]["min_freq"]
         self.encoding = Encoding(OWN, self.filled["target"].get("scheme"), min_freq)
         self._own = config.interpolate()["components"][self.name]
-        self._config, self._folds, self._batcher = config, folds, batcher_of(nlp)
+        self._config, self._batcher = config, batcher_of(nlp)
+        self._folds, self._seed = folds, seed
 
     def with_values(self, encoding: Encoding, l1: float, l2: float) -> Config:
         """Return the config with other values."""
@@ -128,7 +134,7 @@ class TunableConfig:
         block, stack = config["components"][self.name], self.filled["learning"]["stack"]
         block.update(l1=l1, l2=l2)
         if stack.get("folds"):
-            # A first-stage model keeps its penalties: its predictions are in the corpus.
+            # The first-stage model keeps its penalties: its predictions are in the corpus.
             given = {key: value for key, value in stack.items() if value is not None}
             block["learning"]["stack"] = {key: self.filled[key] for key in ("l1", "l2")} | given
         blocks = {"templates": "features", "scheme": "target", "min_freq": "learning"}
@@ -145,14 +151,17 @@ class TunableConfig:
         parts = (own if part == OWN else [part] for part in text.split("+"))
         return [template for part in parts for template in part]
 
-    def of_trials(self, encoding: Encoding, l1: float, l2: float) -> Config:
-        """Return the config to encode the corpus by; folds need no development data."""
-        config = self.with_values(encoding, l1, l2)
-        if self._folds:
-            # spaCy creates all readers.
+    def of_trials(self, encoding: Encoding, l1: float, l2: float) -> list[Config]:
+        """Return the configs to encode the corpus by: one, or one for each fold."""
+        configs = [self.with_values(encoding, l1, l2) for _ in range(self._folds or 1)]
+        for fold in range(self._folds):
+            config = configs[fold]
             train, dev = (config["training"][f"{key}_corpus"] for key in ("train", "dev"))
-            set_dot_to_object(config, dev, dot_to_object(config, train))
-        return config
+            own = {"@readers": _FOLD, "corpus": dot_to_object(config, train), "fold": fold}
+            own |= {"folds": self._folds, "seed": self._seed}
+            for block, held_out in (train, False), (dev, True):
+                set_dot_to_object(config, block, own | {"held_out": held_out})
+        return configs
 
     def tuned(self, trial: Trial) -> Config:
         """Return the config by which `spacy train` repeats a trial."""
@@ -165,44 +174,54 @@ class TunableConfig:
         return config
 
 
-class TrialPipeline(InitializedPipeline):
-    """An initialized pipeline whose encoded corpus is learnt from many times.
+@registry.readers(_FOLD)  # type: ignore[untyped-decorator]
+def make_fold(
+    corpus: Callable[[Language], Iterable[Example]],
+    folds: int,
+    fold: int,
+    seed: int,
+    held_out: bool,
+) -> Callable[[Language], list[Example]]:
+    """Create a reader of the Examples that a fold holds out, or of all others.
 
-    folds: parts of the training Docs, each scored by a model that has not seen it; 0 for scores on
-    the development corpus; seed: of the folds.
+    corpus: reads all; folds: their number; fold: from 0; seed: assigns runs of Docs to folds.
+    """
+    kept: list[Example] = []
+
+    def read(nlp: Language) -> list[Example]:
+        if kept:
+            return kept
+        examples = list(corpus(nlp))
+        n = len(examples)
+        if n < folds:
+            raise SparseCRFError(Errors.SC718.format(folds=folds, n=n))
+        n_runs = min(n, RUNS * folds)
+        of_run = np.random.default_rng(seed).permutation(n_runs) % folds
+        chosen = (of_run[np.arange(n) * n_runs // n] == fold) == held_out
+        found = list(compress(examples, chosen))
+        kept.extend(found if held_out else [])
+        return found
+
+    return read
+
+
+class TrialPipeline:
+    """A pipeline whose encoded corpus is learnt from many times, or one for each fold.
+
+    configs: see `TunableConfig.of_trials`; name: of the component.
     """
 
-    def __init__(self, config: Config, name: str, folds: int, seed: int) -> None:
-        super().__init__(config, name)
-        self._restart = self.pipe.training_run().restart
-        # What changes the arguments of a run, and what scores it.
-        self._parts = self._divide(folds, seed) if folds else [({}, self.corpus("dev_corpus"))]
-        # Each trial has arrays of its own.
-        self.pipe.end_training(self.pipe.model, self.pipe.settings.l1)
-
-    def _divide(self, n: int, seed: int) -> list[tuple[dict[str, Any], Any]]:
-        """Divide the training Docs. RAISES: SparseCRFError where Docs and corpus do not fit."""
-        corpus, learning = self._restart.keywords["corpus"], self.pipe.settings.learning
-        examples = [
-            each
-            for each in self.corpus("train_corpus")(self.nlp)
-            if learning.weight_of(self.name, each.reference)
-        ]
-        ends = np.cumsum([len(each.predicted) for each in examples])
-        if learning.stack.folds or len(examples) < n or ends[-1] != corpus.n_tokens:
-            raise SparseCRFError(Errors.SC718.format(folds=n, name=self.name, n=len(examples)))
-        fold = fold_of_docs(len(examples), n, seed)
-        of_sequence = fold[np.searchsorted(ends, corpus.offsets[:-1], side="right")]
-        parts = []
-        for k in range(n):
-            held_out = [examples[i] for i in np.flatnonzero(fold == k)]
-            weights = np.where(of_sequence == k, 0.0, corpus.weights)
-            changes = {"corpus": replace(corpus, weights=weights)}
-            parts.append((changes, lambda nlp, held_out=held_out: held_out))
-        return parts
+    def __init__(self, configs: Sequence[Config], name: str) -> None:
+        self._parts = []
+        for config in configs:
+            own = InitializedPipeline(config, name)
+            self._parts.append((own, own.pipe.training_run().restart, own.corpus("dev_corpus")))
+            # Each trial has arrays of its own.
+            own.pipe.end_training(own.pipe.model, own.pipe.settings.l1)
+        self.max_steps: int = own.settings["max_steps"]
 
     def _begin(self, l1: float, l2: float) -> "list[Training]":
-        return [self._restart(**changes, l1=l1, l2=l2) for changes, _ in self._parts]
+        return [restart(l1=l1, l2=l2) for _, restart, _ in self._parts]
 
     def path(
         self, l1s: Sequence[float], l2: float, on_step: "Callable[[StepReport], None]"
@@ -212,10 +231,8 @@ class TrialPipeline(InitializedPipeline):
 
         start, seconds = time.perf_counter(), 0.0
         runs = self._begin(l1s[-1], l2)
-        max_steps = self.settings["max_steps"]
-        for solutions in zip(
-            *(follow(run, l1s, max_steps, WINDOW, on_step) for run in runs), strict=True
-        ):
+        paths = [follow(run, l1s, self.max_steps, WINDOW, on_step) for run in runs]
+        for solutions in zip(*paths, strict=True):
             seconds += time.perf_counter() - start
             yield solutions[0].l1, self._measure(runs, seconds)
             start = time.perf_counter()
@@ -239,9 +256,9 @@ class TrialPipeline(InitializedPipeline):
 
     def _measure(self, runs: "Sequence[Training]", seconds: float) -> Measured:
         found = []
-        for run, (_, scored) in zip(runs, self._parts, strict=True):
-            model = self.pipe.model = run.model()
-            found.append((self.evaluate(scored)[0], len(model.to_bytes()), model.n_active))
+        for run, (own, _, dev) in zip(runs, self._parts, strict=True):
+            model = own.pipe.model = run.model()
+            found.append((own.evaluate(dev)[0], len(model.to_bytes()), model.n_active))
         score, size, n_active = np.mean(found, axis=0).tolist()
         return Measured(score, round(size), round(n_active), seconds)
 
@@ -354,7 +371,7 @@ class HyperparameterSearch:
 
     def _train(self, l1: float, l2: float) -> None:
         rows: list[Measured] = []
-        max_steps = self._pipeline.settings["max_steps"]
+        max_steps = self._pipeline.max_steps
         try:
             for row in self._pipeline.rows(l1, l2, self._step):
                 rows.append(row)

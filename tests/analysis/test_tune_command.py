@@ -85,12 +85,12 @@ def test_scheme_and_stages_reach_the_config(tmp_path: Path):
     from spacy_sparsecrf.analysis.tuning import TunableConfig
 
     text = make_config("ner").replace("= null", '= "x.spacy"', 2)
-    tunable = TunableConfig(Config().from_str(text, interpolate=False), 0)
+    tunable = TunableConfig(Config().from_str(text, interpolate=False), 0, 0)
     assert tunable.encoding == Encoding("config", "IOB2", 1)
     trial = Trial(Encoding("config+@tags", "BILUO", 2), 0.5, 3.0, Measured(0.9, 1, 1, 1.0), 0)
     block = tunable.tuned(trial)["components"]["ner"]
     assert block["target"]["scheme"] == "BILUO" and block["learning"]["min_freq"] == 2
-    assert block["features"]["templates"] == ["@entities", "@tags"]
+    assert block["features"]["templates"] == ["@entities", "@word_labels", "@tags"]
 
 
 def test_the_front_has_the_best_score_for_each_size():

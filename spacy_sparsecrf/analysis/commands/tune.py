@@ -78,15 +78,15 @@ def _search(
     """Search, and print the trials. given: values to try. RETURNS: the best config."""
     from ..tuning import Encoding, HyperparameterSearch, Trial, TrialPipeline, TunableConfig
 
-    tunable = TunableConfig(config, folds)
+    tunable = TunableConfig(config, folds, seed)
     grid = _grid(tunable, given)
     shown = [key for key, values in zip(Encoding._fields, grid[:3], strict=True) if len(values) > 1]
 
     def encode(encoding: Encoding) -> TrialPipeline:
         named = (f"{key} {value}" for key, value in encoding._asdict().items() if value)
         report(f"Encoding corpus: {', '.join(named)}")
-        own = tunable.of_trials(encoding, grid.l1s[-1], grid.l2s[0])
-        return TrialPipeline(own, tunable.name, folds, seed)
+        configs = tunable.of_trials(encoding, grid.l1s[-1], grid.l2s[0])
+        return TrialPipeline(configs, tunable.name)
 
     def add(trial: Trial) -> None:
         echo(_cells(trial, shown), with_header=not search.trials[1:])
