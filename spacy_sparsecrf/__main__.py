@@ -7,6 +7,7 @@ from .analysis.commands.error_report import errors
 from .analysis.commands.explain import explain
 from .analysis.commands.path import path
 from .analysis.commands.select import select
+from .analysis.commands.tune import tune
 from .analysis.commands.weights import dump, patch
 from .cli.clusters import clusters
 from .cli.config import config
@@ -41,6 +42,7 @@ app.command("import")(import_model)
 with_settings = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=with_settings)(debug)
 app.command(context_settings=with_settings)(path)
+app.command(context_settings=with_settings)(tune)
 
 
 @app.callback()

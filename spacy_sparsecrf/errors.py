@@ -1047,13 +1047,13 @@ class Errors(metaclass=_Coded):
         "another [components.NAME.solver]."
     )
     SC706 = (
-        "The regularisation path needs exactly one trainable sparse CRF, but the pipeline "
+        "The commands `path` and `tune` need exactly one trainable sparse CRF, but the pipeline "
         "{pipeline} has {n}: {names}. Keep one in [nlp] pipeline, and freeze all others "
         "([training] frozen_components)."
     )
     SC707 = (
-        "`spacy train` would also train {others}, next to '{name}'; the regularisation path does "
-        "not. Train them first, then source them, or name them in [training] frozen_components."
+        "`spacy train` would also train {others}, next to '{name}'; `path` and `tune` do not. "
+        "Train them first, then source them, or name them in [training] frozen_components."
     )
     SC708 = "{path} is not a saved pipeline, so it is not overwritten. Give another --output."
     SC709 = (
@@ -1069,12 +1069,29 @@ class Errors(metaclass=_Coded):
         "Give one of the two."
     )
     SC712 = (
-        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: a "
-        "regularisation path cannot resume from a checkpoint. Remove it."
+        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: `path` and "
+        "`tune` cannot resume from a checkpoint. Remove it."
     )
     SC713 = (
         "--window {window} is not valid: it is the fraction of the objective below which an outer "
         "iteration ends a point. Give a number from 0 and below 1, such as 0.001."
+    )
+    SC714 = (
+        "--budget {value!r} is not a time. Give a number above 0 with a unit, s, m or h, such as "
+        "90s, 10m or 1.5h."
+    )
+    SC715 = (
+        "{option} {value!r} cannot be searched: {reason}. Separate values by commas, or leave the "
+        "option out."
+    )
+    SC716 = "--folds {folds} cannot be used. Give at least 2, or leave it out."
+    SC717 = (
+        "[training] {key} = {block!r} has no path. Add --paths.train and --paths.dev; with "
+        "--folds 5 no development data is needed."
+    )
+    SC718 = (
+        "--folds {folds} needs as many training Docs, but there are {n}. Choose fewer folds, or "
+        "give --paths.dev instead."
     )
 
     # SC8xx: the estimator

@@ -61,7 +61,7 @@ NUMBA_SUPPORT = "kernels.numba_support"
 NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python in each package, which may grow by 3 % before the test fails.
-LINES = {"analysis": 2460, "cli": 776, "corpus": 1699, "decoding": 1160, "distributed": 1303}
+LINES = {"analysis": 3030, "cli": 795, "corpus": 1699, "decoding": 1160, "distributed": 1303}
 LINES |= {"features": 4340, "graphs": 1720, "interop": 4812, "kernels": 6275, "loss": 3730}
 LINES |= {"model": 867, "others": 3210, "pipeline": 4745, "solvers": 4812, "targets": 1236}
 LINES |= {"training": 1804}
@@ -82,6 +82,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "numba": {"progress": "events are documented, in this module"},
     "arguments": {
         "pipeline.factories.make_sparse_crf": "spaCy checks a config's keys against arguments",
+        "analysis.commands.tune.tune": "typer makes an option of each argument",
         "interop.commands.convert.convert": "typer makes an option of each argument",
     },
 }

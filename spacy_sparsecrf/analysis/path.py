@@ -1,8 +1,8 @@
-"""The regularisation path of the sparse CRF in a pipeline: models, their scores and sizes."""
+"""A pipeline whose sparse CRF is trained again and again, and its regularisation path."""
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from confection import Config
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
+from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import (
     create_before_to_disk_callback,
@@ -51,7 +52,46 @@ class PathPoint:
     weights: "tuple[NDArray[np.int64], NDArray[np.float64]]"
 
 
-class PipelinePath:
+class InitializedPipeline:
+    """An initialized pipeline with one sparse CRF to train, and what scores it.
+
+    config: of `spacy train`, not interpolated; name: of its component, see `name_of_crf`.
+    score_weights: of [training]; scores without a weight are left out.
+    """
+
+    def __init__(self, config: Config, name: str) -> None:
+        self.name = name
+        self.nlp = init_nlp(config)
+        self.pipe = cast(SparseCRFPipe, self.nlp.get_pipe(name))
+        self._resolved = self.nlp.config.interpolate()
+        self.settings: dict[str, Any] = registry.resolve(
+            self._resolved["training"], schema=ConfigSchemaTraining
+        )
+        weights: dict[str, float | None] = self.settings["score_weights"]
+        self.score_weights = {key: value for key, value in weights.items() if value is not None}
+
+    def corpus(self, key: str) -> Callable[[Language], Iterable[Example]]:
+        """The reader of "train_corpus" or "dev_corpus"."""
+        (found,) = resolve_dot_names(self._resolved, [self.settings[key]])
+        return cast("Callable[[Language], Iterable[Example]]", found)
+
+    def evaluate(
+        self, corpus: Callable[[Language], Iterable[Example]]
+    ) -> tuple[float, dict[str, Any]]:
+        """The weighted score of the model on a corpus, as `spacy train` has it, and all scores.
+
+        RAISES: SparseCRFError where no score is one of the score weights.
+        """
+        # Anew at each point: what it returns forgets the weights of scores that were missing once.
+        evaluate = create_evaluation_callback(self.nlp, corpus, self.score_weights)
+        score, scores = evaluate()
+        if not any(scores.get(key) is not None for key, w in self.score_weights.items() if w):
+            weights = ", ".join(self.score_weights) or "{}"
+            raise SparseCRFError(Errors.SC709.format(weights=weights, known=", ".join(scores)))
+        return float(score), scores
+
+
+class PipelinePath(InitializedPipeline):
     """An initialized pipeline, whose sparse CRF follows the regularisation path.
 
     config: of `spacy train`, not interpolated; l1s: where to stop, see `path.check_l1s`, or None
@@ -64,26 +104,19 @@ class PipelinePath:
         from .regularization_path import begin_at_zero, check_l1s, falling_l1s
 
         l1s = None if l1s is None else check_l1s(l1s)
-        self.name = _check(load_model_from_config(config, auto_fill=True), config)
+        name = name_of_crf(load_model_from_config(config, auto_fill=True), config)
         if l1s is not None:
             config = Config(config).copy()
             # Tests are left out that cannot have weights at the least.
-            config["components"][self.name]["l1"] = l1s[-1]
-        self.nlp = init_nlp(config)
-        self.pipe = cast(SparseCRFPipe, self.nlp.get_pipe(self.name))
+            config["components"][name]["l1"] = l1s[-1]
+        super().__init__(config, name)
         self._training = self.pipe.training_run()
         self.highest = self._training.largest_gradient()
         if l1s is None:
             l1s = falling_l1s(self.highest, self.pipe.settings.l1, n_points)
             begin_at_zero(self._training)
         self.l1s = l1s
-        resolved = self.nlp.config.interpolate()
-        self._settings: dict[str, Any] = registry.resolve(
-            resolved["training"], schema=ConfigSchemaTraining
-        )
-        (self._dev,) = resolve_dot_names(resolved, [self._settings["dev_corpus"]])
-        weights: dict[str, float | None] = self._settings["score_weights"]
-        self.score_weights = {key: value for key, value in weights.items() if value is not None}
+        self._dev = self.corpus("dev_corpus")
 
     def points(
         self, window: float | None = None, on_step: "Callable[[StepReport], None] | None" = None
@@ -96,7 +129,7 @@ class PipelinePath:
         from .regularization_path import follow
 
         start = time.perf_counter()
-        max_steps = self._settings["max_steps"]
+        max_steps = self.settings["max_steps"]
         for solution in follow(self._training, self.l1s, max_steps, window, on_step):
             yield self._reached(solution, time.perf_counter() - start)
             start = time.perf_counter()
@@ -110,7 +143,7 @@ class PipelinePath:
         solution = point.solution
         if solution.converged:
             return point
-        start, max_steps = time.perf_counter(), self._settings["max_steps"]
+        start, max_steps = time.perf_counter(), self.settings["max_steps"]
         end = finish(self._training, solution.l1, point.weights, max_steps, on_step)
         n_steps, passes = solution.n_steps + end.n_steps, solution.passes + end.passes
         end = replace(end, n_steps=n_steps, passes=passes)
@@ -119,37 +152,27 @@ class PipelinePath:
     def _reached(self, solution: "Solution", seconds: float) -> PathPoint:
         """Evaluate the model that training has now."""
         model = self.pipe.model = self._training.model()
-        score, scores = self._evaluate()
+        score, scores = self.evaluate(self._dev)
         size = len(model.to_bytes())
         return PathPoint(solution, model, size, score, scores, seconds, self._training.weights)
-
-    def _evaluate(self) -> tuple[float, dict[str, Any]]:
-        """The weighted score of the development corpus, as `spacy train` has it, and all scores."""
-        # Anew at each point: what it returns forgets the weights of scores that were missing once.
-        evaluate = create_evaluation_callback(self.nlp, self._dev, self.score_weights)
-        score, scores = evaluate()
-        if not any(scores.get(key) is not None for key, w in self.score_weights.items() if w):
-            weights = ", ".join(self.score_weights) or "{}"
-            raise SparseCRFError(Errors.SC709.format(weights=weights, known=", ".join(scores)))
-        return float(score), scores
 
     def adopt(self, point: PathPoint) -> None:
         """End training; the pipeline has the model of a point, the config its l1."""
         self.pipe.end_training(point.model, point.solution.l1)
         self.nlp.get_pipe_config(self.name)["l1"] = point.solution.l1
         losses = {self.name: point.solution.objective}
-        update_meta(self._settings, self.nlp, {"other_scores": point.scores, "losses": losses})
+        update_meta(self.settings, self.nlp, {"other_scores": point.scores, "losses": losses})
 
     def save(self, path: Path) -> None:
         """Write the pipeline to a directory; an earlier one there is kept until that is done."""
-        modified = create_before_to_disk_callback(self._settings["before_to_disk"])(self.nlp)
+        modified = create_before_to_disk_callback(self.settings["before_to_disk"])(self.nlp)
         fresh = path.with_name(f"{path.name}.new")
         shutil.rmtree(fresh, ignore_errors=True)
         modified.to_disk(fresh)
         replace_folder(fresh, path)
 
 
-def _check(nlp: Language, config: Config) -> str:
+def name_of_crf(nlp: Language, config: Config) -> str:
     """Find the sparse CRF to train, in a pipeline that is not initialized.
 
     RAISES: SparseCRFError for a pipeline or a solver without a path.

@@ -7,9 +7,11 @@ from typing import Annotated, TypeAlias
 
 import spacy
 import typer
+from confection import Config
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import load_config
 from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
@@ -45,6 +47,24 @@ def reported() -> Iterator[None]:
         # Not wrapped, as wasabi would: paths stay in one piece.
         typer.secho(f"Error: {error}", fg="red", err=True)
         raise typer.Exit(1) from error
+
+
+@contextmanager
+def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[Config]:
+    """Load a config with the overrides of the command line, as `spacy train` does.
+
+    Its errors, also those in the body, are reported without a traceback. code: Python file with
+    registered functions, or None.
+    """
+    # spaCy's own command line takes a second to import.
+    from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+
+    overrides = parse_config_overrides(ctx.args)
+    import_code(code)
+    with show_validation_error(config):
+        loaded = load_config(config, overrides=overrides, interpolate=False)
+    with show_validation_error(config, hint_fill=False):
+        yield loaded
 
 
 def load(model: str, name: str = "") -> tuple[Language, SparseCRFPipe]:

@@ -122,11 +122,14 @@ def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
     return {name: pipe for name, pipe in pipes.items() if getattr(pipe, "is_trainable", False)}
 
 
-def names_corpus(nlp: Language) -> bool:
-    """Return whether a config has a training corpus: its reader has a path, or needs none."""
+def names_corpus(nlp: Language, key: str = "train_corpus") -> bool:
+    """Return whether a config has a corpus: its reader has a path, or needs none.
+
+    key: the setting of [training] that names it.
+    """
     config = nlp.config.interpolate()
     try:
-        corpus = dot_to_object(config, config["training"]["train_corpus"])
+        corpus = dot_to_object(config, config["training"][key])
     except KeyError:
         return False
     return corpus.get("path", "") is not None

@@ -159,7 +159,9 @@ def _start_training(
             )
             corpus, given["first"] = learn_first(setup, record, corpus, labels, make)
         given |= {"init": earlier.start, "prior": earlier.prior}
-        training = make_training(corpus, labels, setup.solver, **given)
+        begin = partial(make_training, corpus=corpus, labels=labels, solver=setup.solver, **given)
+        training = begin()
+    training.restart = begin
     counts = name, training.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,8 @@ class Training:
     a corpus without gold labels or weight, or a prior that has no feature in common with it.
     """
 
+    # Begins another run; its arguments replace those of this one. Only components set it.
+    restart: "partial[Training]"
     # Whether features that cannot have weights are left out from the start.
     _leaves_out = True
 

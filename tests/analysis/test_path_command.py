@@ -148,7 +148,7 @@ def test_a_model_that_is_there_is_replaced(
 @pytest.mark.parametrize(
     ("method", "n_calls", "shown"),
     [
-        ("_evaluate", 3, "Interrupted: the path ends at l1 = 4"),
+        ("evaluate", 3, "Interrupted: the path ends at l1 = 4"),
         ("finish", 1, "saved before its training has ended"),
     ],
 )

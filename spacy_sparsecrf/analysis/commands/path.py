@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import srsly
 import tqdm
 import typer
-from spacy.util import load_config, logger
+from spacy.util import logger
 from wasabi import msg
 from wasabi.printer import Printer
 
+from ...cli.common import overridden
 from ...errors import Errors, SparseCRFError
 from ...pages.rendering import Page, render
 from ...progress import Task, progress
@@ -84,9 +85,6 @@ def path(
     are overridden as `spacy train` does: --paths.train train.spacy. The automatic sequence falls
     geometrically from the l1 with all weights zero to that of the config.
     """
-    # spaCy's own command line takes a second to import.
-    from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
-
     if verbose:
         logger.setLevel(logging.DEBUG)
     try:
@@ -96,13 +94,9 @@ def path(
         if not 0.0 <= window < 1.0:
             raise SparseCRFError(Errors.SC713.format(window=window))
         l1s = None if l1 is None else _numbers(l1)
-        overrides = parse_config_overrides(ctx.args)
-        import_code(code)
         _prepare(output)
-        with show_validation_error(config):
-            loaded = load_config(config, overrides=overrides, interpolate=False)
-        msg.divider("Initializing pipeline")
-        with show_validation_error(config, hint_fill=False):
+        with overridden(ctx, config, code) as loaded:
+            msg.divider("Initializing pipeline")
             from ..path import PipelinePath
 
             found = PipelinePath(loaded, l1s, N_POINTS if points is None else points)
@@ -170,7 +164,7 @@ def _train(
     points: list[PathPoint] = []
     try:
         with progress("Training", "iterations") as shown:
-            for point in found.points(window, partial(_tell, shown)):
+            for point in found.points(window, partial(show_step, shown)):
                 points.append(point)
                 # Now, so that a run that is cut off leaves what it has found.
                 write_tables(record_of(found, points, choice, None), output)
@@ -186,7 +180,7 @@ def _finish(found: "PipelinePath", point: "PathPoint") -> "PathPoint":
     """Train the chosen model to the end; an interruption leaves it as it is."""
     try:
         with progress("Training", "iterations") as shown:
-            point = found.finish(point, partial(_tell, shown))
+            point = found.finish(point, partial(show_step, shown))
         _echo(found, point)
     except KeyboardInterrupt:
         msg.warn("Interrupted: the chosen model is saved before its training has ended")
@@ -195,7 +189,11 @@ def _finish(found: "PipelinePath", point: "PathPoint") -> "PathPoint":
 
 def _echo(found: "PipelinePath", point: "PathPoint", with_header: bool = False) -> None:
     """Print a row of the table."""
-    cells = cells_of(row_of(point, found.score_weights))
+    echo(cells_of(row_of(point, found.score_weights)), with_header)
+
+
+def echo(cells: Mapping[str, str], with_header: bool = False) -> None:
+    """Print a row of a table, its cells by the names of columns."""
     widths = [max(10, len(name)) for name in cells]
     rows = [list(cells.values())]
     if with_header:
@@ -206,7 +204,7 @@ def _echo(found: "PipelinePath", point: "PathPoint", with_header: bool = False) 
             typer.echo(printer.row(row, widths=widths, aligns=["r"] * len(widths)))
 
 
-def _tell(shown: Task, report: "StepReport") -> None:
+def show_step(shown: Task, report: "StepReport") -> None:
     """Show an outer iteration."""
     shown.done += 1
     values = report.objective, report.optimality, report.n_active
