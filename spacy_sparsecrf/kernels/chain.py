@@ -71,7 +71,7 @@ def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: F
         advance(alpha, scratch, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, row_sum(alpha, n_labels))
+        fill(out, 0, n_labels, row_sum(alpha, len(alpha)))
         fill(out, n_labels, len(out), 0.0)
     else:
         advance(alpha, potentials.psi[m], n_labels, out)
@@ -88,7 +88,7 @@ def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floa
         retreat(scratch, v, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, row_sum(v, n_labels))
+        fill(out, 0, n_labels, row_sum(v, len(v)))
     else:
         retreat(potentials.psi[m], v, n_labels, out)
     correct_backward(c, v, contexts, potentials.change, out)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import minibatch
-from ..kernels.exp import exp
+from ..kernels.exp import exp_shifted
 from ..loss.examples import MinibatchDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -159,11 +159,13 @@ class SGD(StreamSolver):
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
         """Shrink, and sum the iterates on the way."""
-        theta = columns["theta"]
+        theta, powers = columns["theta"], since["shrinkage"].copy()
         if self.average_from:
-            weight = exp(since["shrinkage"]) * (totals["averaged"] - since["averaged"])
-            columns["total"] += weight * theta
-        theta *= exp(since["shrinkage"] - totals["shrinkage"])
+            exp_shifted(powers, len(powers), 0.0)
+            columns["total"] += powers * (totals["averaged"] - since["averaged"]) * theta
+            powers[:] = since["shrinkage"]
+        exp_shifted(powers, len(powers), totals["shrinkage"])
+        theta *= powers
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once, in minibatches."""
