@@ -2,9 +2,9 @@
 
     python -m reliability.one_model --cpus haswell,skylake-avx512,native --versions numba==0.67.*
 
-prints a SHA-256 of the model and of the objectives in all digits for each, and "one hash" or the groups with equal ones. A processor
-is imitated: numba compiles for it, and NumPy leaves out instructions that it does not have. All
-processors must be ones whose instructions this machine has.
+prints a SHA-256 of the model and of the objectives in all digits for each, and "one hash" or the
+groups with equal ones. A processor is imitated: numba compiles for it, and NumPy leaves out
+instructions that it does not have. This machine must have its instructions.
 """
 
 import re
@@ -15,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import spacy
 import typer
 from measure import PROJECT
 from measure.data import find
@@ -27,11 +26,10 @@ from spacy.util import load_config, resolve_dot_names
 
 from .numba_versions import install
 
+sys.path.append(str(PROJECT.parent))
+
 CONFIGS = {"ud": "ud_tagger", "conll2002-es": "conll2002_es", "conll2000": "conll2000_chunks"}
-NATIVE = "native"
 _HASH = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)
-# Names of processors, and of sets of instructions, without AVX-512.
-_OLDER = {"haswell", "skylake", "znver1", "znver2", "znver3", "x86-64-v3"}
 
 
 def train(name: str, path: Path, n_rows: int, n_threads: int) -> str:
@@ -51,21 +49,6 @@ def train(name: str, path: Path, n_rows: int, n_threads: int) -> str:
     return sha256(pipe.model.to_bytes() + repr(losses).encode()).hexdigest()
 
 
-def variables_of(cpu: str, folder: Path) -> dict[str, str]:
-    """Return the environment in which a processor is imitated."""
-    found = {"NUMBA_CACHE_DIR": str(folder / f"kernels-{cpu}")}
-    if cpu != NATIVE:
-        # Without features of its own, numba adds those of this machine.
-        found |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": "+fma"}
-    if cpu in _OLDER:
-        import numpy
-
-        used = numpy.show_config(mode="dicts")["SIMD Extensions"]["found"]
-        newer = [name for name in used if name.startswith(("AVX512", "X86_V4"))]
-        found |= {"NPY_DISABLE_CPU_FEATURES": " ".join(newer), "OPENBLAS_CORETYPE": "Haswell"}
-    return found
-
-
 def write_corpora(n_sentences: int, folder: Path) -> None:
     """Write the first sentences of each data set to a file."""
     from scripts.convert import SETS, docs_of
@@ -77,13 +60,15 @@ def write_corpora(n_sentences: int, folder: Path) -> None:
 
 
 def main(
-    cpus: Annotated[str, typer.Option(help="Names that LLVM has, and `native`")] = NATIVE,
+    cpus: Annotated[str, typer.Option(help="Names that LLVM has, or `native`")] = "native",
     threads: Annotated[str, typer.Option(help="Numbers of threads")] = "1,2",
     versions: Annotated[str, typer.Option(help="Requirements, of an environment each")] = "",
     sentences: Annotated[int, typer.Option(help="Of each data set")] = 3000,
     rows: Annotated[int, typer.Option(help="Outer iterations")] = 3,
 ) -> None:
     """Train for each processor, number of threads and version, and print a table."""
+    from tests.kernels.processors import imitating
+
     lines, groups = [], defaultdict(list)
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -92,7 +77,7 @@ def main(
             python = install(version, folder / f"environment-{i}") if version else "python"
             for cpu in cpus.split(","):
                 own = folder / f"version-{i}"
-                environment = variables_of(cpu, own) | ({"PYTHONSAFEPATH": "1"} if version else {})
+                environment = imitating(cpu, own) | ({"PYTHONSAFEPATH": "1"} if version else {})
                 for n_threads in threads.split(","):
                     command = [python, "-m", "reliability.one_model", scratch, str(rows), n_threads]
                     hashes = _HASH.findall(run(command, environment).output)

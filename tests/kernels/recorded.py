@@ -136,6 +136,7 @@ def run_all() -> None:
         train_and_predict(config)
     for method in "mean_field", "pseudo_likelihood":
         train_and_predict({**config, "inference": {"method": method}})
+    train_and_predict({**config, "solver": {"@crf_solvers": "spacy_sparsecrf.AdaGrad.v1"}})
     values, _ = random_value_problem(0, 3, [4, 0, 3], n_real=9)
     _chains(values.corpus, 3, values.theta)
     problem, _ = random_problem(0, 9, [6, 1, 0, 9], missing=0.1, weighted=True, n_values=4)

@@ -1,12 +1,19 @@
-"""Kernels leave the same bytes compiled and in Python."""
+"""Results are the same compiled and in Python, and on different processors."""
 
+import json
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import binding
 
 from .compiled_cases import all_kernels
+from .processors import NATIVE, imitating
 from .recorded import Copies, arrays_of, run_recorded
 
 
@@ -53,3 +60,21 @@ def test_kernels_leave_the_same_numbers_compiled_and_in_python() -> None:
 @pytest.mark.slow
 def test_kernels_leave_the_same_numbers_in_many_calls() -> None:
     check(500)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not binding.get_host_cpu_features().get("avx2"), reason="no x86-64-v3")
+def test_all_solvers_train_the_same_models_for_processors(tmp_path: Path) -> None:
+    newest = "skylake-avx512" if binding.get_host_cpu_features().get("avx512vl") else NATIVE
+    found = []
+    for cpu in ("x86-64-v3", newest):
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.kernels.processors"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **imitating(cpu, tmp_path)},
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    assert len(found[0]) > 10
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == []
