@@ -152,7 +152,8 @@ def _type_multiply_add(x: Any, y: Any, z: Any) -> Any:
 
 @_emits(multiply_add, _type_multiply_add)
 def _multiply_add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return _fused(builder, *args, f"f{signature.return_type.bitwidth}")
+    x, y, z = args
+    return _fused(builder, x, y, z, f"f{signature.return_type.bitwidth}")
 
 
 @_emits(add_multiple, lambda total, x, vector: total(total, x, vector))
@@ -165,7 +166,8 @@ def _add_multiple(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             value = builder.shuffle_vector(first, empty, ir.VectorType(_FLAG, WIDTH)(None))
         factors[i] = value if value.type == total.type else builder.fpext(value, total.type)
     name = f"v{WIDTH}f{signature.return_type.item.bitwidth}"
-    return _fused(builder, *factors, total, name)
+    x, vector = factors
+    return _fused(builder, x, vector, total, name)
 
 
 def _add(builder: Any, a: Any, b: Any, left: list[int], right: list[int]) -> Any:
@@ -176,7 +178,8 @@ def _add(builder: Any, a: Any, b: Any, left: list[int], right: list[int]) -> Any
 
 @_emits(sum_of, lambda vector: vector.item(vector))
 def _sum_of(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    half = _add(builder, *args, *args, [0, 1, 2, 3], [4, 5, 6, 7])
+    (vector,) = args
+    half = _add(builder, vector, vector, [0, 1, 2, 3], [4, 5, 6, 7])
     pairs = _add(builder, half, half, [0, 2], [1, 3])
     return builder.fadd(*(builder.extract_element(pairs, _FLAG(i)) for i in range(2)))
 
