@@ -1,6 +1,6 @@
 """Train the same models for several processors, threads and versions, and compare their weights.
 
-    python -m reliability.one_model --cpus haswell,skylake-avx512,native --versions numba==0.67.*
+    python -m reliability.one_model --cpus haswell,skylake-avx512,native --versions 0.67
 
 prints a SHA-256 of the model and of the objectives in all digits for each, and "one hash" or the
 groups with equal ones. A processor is imitated: numba compiles for it, and NumPy leaves out
@@ -62,7 +62,7 @@ def write_corpora(n_sentences: int, folder: Path) -> None:
 def main(
     cpus: Annotated[str, typer.Option(help="Names that LLVM has, or `native`")] = "native",
     threads: Annotated[str, typer.Option(help="Numbers of threads")] = "1,2",
-    versions: Annotated[str, typer.Option(help="Requirements, of an environment each")] = "",
+    versions: Annotated[str, typer.Option(help="Of numba, in an environment each")] = "",
     sentences: Annotated[int, typer.Option(help="Of each data set")] = 3000,
     rows: Annotated[int, typer.Option(help="Outer iterations")] = 3,
 ) -> None:
