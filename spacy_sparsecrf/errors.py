@@ -780,6 +780,11 @@ class Errors(metaclass=_Coded):
         "[components.{name}{key} cannot be combined with spans that overlap "
         "([components.{name}.target] overlap). Change one of the two."
     )
+    SC426 = (
+        "Templates of component '{name}' read word_labels, which needs the whole corpus in one "
+        "process before features are numbered. It cannot be combined with {setting}. Remove one of "
+        'the two: "@word_labels" in [components.{name}.features] templates, or that setting.'
+    )
     SC430 = (
         "Component '{name}' computes probabilities of a Doc, but got {found}. Give a Doc, "
         "such as nlp(text), one at a time; `marginals` also supports a list of Docs."

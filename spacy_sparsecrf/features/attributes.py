@@ -130,6 +130,9 @@ NGRAMS = "ngrams"
 CLUSTER = "cluster"
 """Word attribute of a list of word classes, `cluster("name", bits)`: see `classes`."""
 
+WORD_LABELS = "word_labels"
+"""Word attribute of the labels that the word has in the training data: see `word_labels`."""
+
 _STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
 ANNOTATION: dict[str, int] = {**{name: IDS[name.upper()] for name in _STORED}, "glued": SPACY}
 """Attributes that `Doc.to_array` reads, and their spaCy ids.
@@ -155,7 +158,7 @@ NUMBERS = frozenset([SPACY, ENT_IOB])
 """Annotations whose values are numbers; those of the others are ids of strings."""
 
 NAMES: tuple[str, ...] = (
-    *(*WORD, *AFFIX, *EXPRESSION, NGRAMS, CLUSTER),
+    *(*WORD, *AFFIX, *EXPRESSION, NGRAMS, CLUSTER, WORD_LABELS),
     *(*ANNOTATION, *TOKEN, VALUE),
 )
 """Every attribute, in the order in which messages list them."""

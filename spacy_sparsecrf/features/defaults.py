@@ -85,6 +85,12 @@ _STACKING_TEMPLATES: tuple[str, ...] = (
     "u:doc_majority[0]|doc_majority[1]",
 )
 
+_WORD_LABELS = (
+    *(f"u:word_labels[{i}]" for i in (-1, 0, 1)),
+    *("u:word_labels[-1]|word_labels[0]", "u:word_labels[0]|word_labels[1]"),
+    "u:word_labels[-1]|word_labels[0]|word_labels[1]",
+)
+
 # "{4}" is the first 4 bits of the word class, "{}" all of them.
 _CLASS_WINDOW = tuple(f"u:{{{n}}}[{i}]" for n in (4, 6, 10, "") for i in (-2, -1, 0, 1, 2))
 
@@ -117,6 +123,7 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "entities": ENTITY_TEMPLATES,
     "chunks": CHUNK_TEMPLATES,
     "stacking": _STACKING_TEMPLATES,
+    "word_labels": _WORD_LABELS,
     "tag_clusters": _TAG_CLASSES,
     "clusters": _ENTITY_CLASSES,
 }

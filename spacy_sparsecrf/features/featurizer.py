@@ -18,7 +18,7 @@ from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..model.names import ALWAYS
 from ..registry import crf_features
-from .attributes import CLUSTER, PHRASE, WORD
+from .attributes import CLUSTER, PHRASE, WORD, WORD_LABELS
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses, values_by_list
 from .defaults import DEFAULT_TEMPLATES
@@ -27,12 +27,17 @@ from .phrases import Tokenize, Tokens, check_phrases, check_saved, read_phrases,
 from .plan import TemplatePlan, make_plan
 from .templates import Template, parse_templates
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
+from .word_labels import WordLabelReader
 
 if TYPE_CHECKING:
     from .lexemes import LexemeTable, Reader
 
 
 ClassesByName: TypeAlias = dict[str, WordClasses]
+
+# The name of the labels of words among word classes: none that a template can read.
+OF_WORDS = f"{WORD_LABELS}[0]"
+_NO_LABELS = WordClasses.of({}, are_paths=False)
 
 
 class Conjunction(Protocol):
@@ -218,6 +223,7 @@ class Featurizer(PlanFeaturizer):
         self.clusters = undoubled(clusters)
         self.boundaries = boundaries
         self._parsed = parse_templates(templates)
+        self._word_labels: WordClasses | None = None
         self._learn(None, 0, None)
         self._check_names()
 
@@ -272,6 +278,7 @@ class Featurizer(PlanFeaturizer):
         lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
         # Without a pipeline its language, which tables of lookups need, is known from Docs later.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
+        self._word_labels = None
         self._learn(lists, 0, classes)
 
     @property
@@ -287,6 +294,8 @@ class Featurizer(PlanFeaturizer):
             learnt["vector_width"] = self._vector_width
         if self._class_names and self._classes is not None:
             learnt["clusters"] = self._classes
+        if self._word_labels is not None:
+            learnt["clusters"] = {**learnt.get("clusters", {}), OF_WORDS: self._word_labels}
         return learnt
 
     def restore(self, learnt: dict[str, Any]) -> None:
@@ -296,6 +305,10 @@ class Featurizer(PlanFeaturizer):
         """
         check_saved(learnt, self._phrase_names)
         classes = learnt.get("clusters")
+        if classes is not None:
+            classes = dict(classes)
+            self._word_labels = classes.pop(OF_WORDS, None)
+            classes = classes or None
         if classes is not None:
             for name in self._class_names:
                 if name not in classes:
@@ -330,6 +343,15 @@ class Featurizer(PlanFeaturizer):
                 raise SparseCRFError(Errors.SC147.format(**where, name=read.argument))
 
     @property
+    def reads_word_labels(self) -> bool:
+        """Return whether templates read the labels of words, which a corpus tells."""
+        return Read(WORD_LABELS) in self.plan.first
+
+    def take_word_labels(self, labels: WordClasses) -> None:
+        """Read these labels of words from now on."""
+        self._word_labels, self._table = labels, None
+
+    @property
     def prunes(self) -> bool:
         """Return whether to prune the saved word classes that templates read."""
         return any(self.clusters[name].get("prune", False) for name in self._class_names)
@@ -346,11 +368,12 @@ class Featurizer(PlanFeaturizer):
             if attribute.read.name == CLUSTER
         }
         kept = values_by_list(parts, reads)
-        return {
+        pruned = {
             name: own.pruned(kept[name]) if self.clusters[name].get("prune") else own
             for name, own in (self._classes or {}).items()
             if name in kept
         }
+        return pruned if self._word_labels is None else {**pruned, OF_WORDS: self._word_labels}
 
     # Reading
 
@@ -378,6 +401,8 @@ class Featurizer(PlanFeaturizer):
         return super()._lexemes(vocab)
 
     def _word_reader(self, read: Read) -> "Reader":
+        if read.name == WORD_LABELS:
+            return WordLabelReader(self._word_labels or _NO_LABELS)
         if read.name != CLUSTER:
             return super()._word_reader(read)
         assert self._classes is not None

@@ -26,12 +26,23 @@ from ..model.names import (
     write_value,
 )
 from ..model.names import Value as NamedValue
-from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, Ngrams, Value
+from .attributes import (
+    EXTENSION,
+    NGRAMS,
+    NUMBERS,
+    PHRASE,
+    STACKED,
+    VECTOR,
+    WORD_LABELS,
+    Ngrams,
+    Value,
+)
 from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of
 from .tokens import number_of, texts_of, value_of
+from .word_labels import WordTokens, learn_word_labels
 
 
 def hash_names(names: Sequence[str]) -> Hashes:
@@ -112,6 +123,10 @@ class TokenValues:
         """Remember values of attributes. texts: by their numbers."""
         self._known.update((read, {0: "", **texts}) for read in reads)
 
+    def knows(self, read: Read) -> bool:
+        """Return whether values of an attribute are remembered."""
+        return read in self._known
+
     def value(self, read: Read, number: int) -> Value:
         """The value that a number stands for. RAISES: KeyError if none is known."""
         return number if read.name == VECTOR else self._known[read][number]
@@ -138,6 +153,7 @@ class CellNames:
         self._annotations = features.plan.annotations
         self._token_columns = features.plan.token_columns
         self._tokens = tokens
+        self._of_words = _column_of_word_labels(features)
         self._texts: dict[int, dict[int, str | None]] = {}
         parsed = features.parsed if isinstance(features, Featurizer) else ()
         self._templates = {seed_of(template.key): template for template in parsed}
@@ -201,6 +217,9 @@ class CellNames:
         n_lexical = readings.templates.n_lexical
         if column >= n_lexical:
             return self._stored(readings, at, column - n_lexical)
+        if column == self._of_words and self._tokens.knows(Read(WORD_LABELS)):
+            number = int(readings.lexical[readings.words[at], column])
+            return self._tokens.value(Read(WORD_LABELS), number)
         text = self._strings[int(readings.annotations[at, 0])]
         reader, i = self._readers[column]
         if isinstance(reader, Ngrams):
@@ -220,6 +239,16 @@ class CellNames:
             read = self._token_columns[column - len(self._annotations)]
             return self._tokens.value(read, number)
         return number if self._annotations[column] in NUMBERS else self._strings[number]
+
+
+def _column_of_word_labels(features: PlanFeaturizer) -> int:
+    """The column of `Readings.lexical` with the labels of words, -1 where none has them."""
+    widths = [
+        Ngrams(read.length, read.longest, read.argument).width if read.name == NGRAMS else 1
+        for read in features.plan.words
+    ]
+    names = [read.name for read in features.plan.words]
+    return sum(widths[: names.index(WORD_LABELS)]) if WORD_LABELS in names else -1
 
 
 class _KeptNames(NamedTuple):
@@ -271,13 +300,17 @@ class NameRecord:
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the features of Docs; see `Featurizer`."""
+        return self._features.observe(self.read(docs, sequences))
+
+    def read(self, docs: Sequence[Doc], sequences: str) -> list[Readings]:
+        """Remember what is read from Docs. RETURNS: it, of each run of Docs of one vocab."""
         found = []
         for of_vocab in by_vocab(docs):
             for readings in self._features.readings(of_vocab, sequences):
                 found.append(readings)
                 self._keep(readings, of_vocab)
         self._store.release()
-        return self._features.observe(found)
+        return found
 
     def _keep(self, readings: Readings, docs: Sequence[Doc]) -> None:
         """Keep what names are made of. readings: all of the Docs, which have one vocab."""
@@ -316,6 +349,40 @@ class NameRecord:
             own = kept.readings._replace(templates=filled.templates, annotations=annotations)
             self._kept[i] = kept._replace(readings=own)
         self._tokens.know(self._features.plan.stacked, texts)
+
+    def learn_word_labels(self, labels: NDArray[np.int32], names: Sequence[str]) -> None:
+        """Learn which labels words have, and take over what each token reads of them.
+
+        labels: [N] of the tokens of all Docs, positions in names; below 0 where there is none.
+        """
+        assert isinstance(self._features, Featurizer)
+        parts = [
+            WordTokens(own.annotations[:, 0], kept.vocab.strings, kept.ends, own.offsets)
+            for kept in self._kept
+            for own in [kept.readings]
+        ]
+        classes, texts, of_token = learn_word_labels(parts, labels, names)
+        values = np.array([*map(get_string_id, texts)], dtype=np.uint64)
+        column, begin = _column_of_word_labels(self._features), 0
+        # Words are numbered anew: a row of values for each word and what it reads.
+        rows: dict[object, tuple[object, dict[int, int]]] = {}
+        for i, kept in enumerate(self._kept):
+            own = kept.readings
+            end = begin + own.n_tokens
+            lexicon, known = rows.setdefault(own.lexicon, (object(), {}))
+            cells = own.words.astype(np.int64) * len(texts) + of_token[begin:end]
+            distinct, of_cell = np.unique(cells, return_inverse=True)
+            new = [known.setdefault(cell, len(known)) for cell in distinct.tolist()]
+            (words,) = self._store.kept([np.array(new, dtype=np.int32)[of_cell]])
+            self._kept[i] = kept._replace(readings=own._replace(words=words, lexicon=lexicon))
+            begin = end
+        for old, (lexicon, known) in rows.items():
+            old_rows, texts_read = np.divmod(np.array([*known], dtype=np.int64), len(texts))
+            lexical = self._lexical.pop(old)[old_rows]
+            lexical[:, column] = values[texts_read]
+            self._lexical[lexicon] = lexical
+        self._tokens.know([Read(WORD_LABELS)], dict(zip(values.tolist(), texts, strict=True)))
+        self._features.take_word_labels(classes)
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """Name features.

@@ -32,15 +32,17 @@ from ..targets.base import add_extension
 from . import add_ons, model_card
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
-from .batchers import begin_run, is_quiet, names_corpus
+from .batchers import begin_run, is_online, is_quiet, names_corpus
 from .encoding import (
     Job,
     LabelIds,
     ReadCorpus,
     check_strings,
+    check_word_labels,
     checked,
     make_label_ids,
     open_store,
+    reads_word_labels,
     with_template_tree,
 )
 from .overlap import ChainDecoders
@@ -180,7 +182,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> ReadCorpus:
         """Encode training examples. names: to which those of links are added."""
         setup = self.setup
-        record = NameRecord.of(self.features, store) if self.settings.needs_names else None
+        check_word_labels(setup, shards, is_online=is_online(setup, nlp))
+        recorded = self.settings.needs_names or reads_word_labels(setup)
+        record = NameRecord.of(self.features, store) if recorded else None
         features = with_template_tree(setup, record or self.features)
         if self.settings.model == "graph":
             features = linked = add_ons.graphs().record_links(features, self.settings.edges)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import shake_128
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpus.arrays import MEMORY, Files, Memory
-from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
+from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus
 from ..corpus.files import check_directory, corpus_builder
 from ..corpus.index import CorpusPart, part_of
+from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.coverage import Coverage
 from ..progress import progress, track
@@ -31,6 +32,7 @@ from .batchers import is_online
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
+    from ..features.featurizer import Featurizer
     from ..features.naming import NameRecord
 
 Gold = Sequence[str | tuple[str, ...] | None]
@@ -377,6 +379,32 @@ def encode_corpus(
             return reader.compiled()
 
 
+def reads_word_labels(setup: Setup) -> bool:
+    """Return whether templates read which labels words have."""
+    from ..features.featurizer import Featurizer
+
+    return isinstance(setup.features, Featurizer) and setup.features.reads_word_labels
+
+
+def check_word_labels(setup: Setup, shards: Sequence[str], *, is_online: bool) -> None:
+    """Check that the labels of words can be known before features, where templates read them.
+
+    RAISES: SparseCRFError.
+    """
+    if not reads_word_labels(setup):
+        return
+    name, settings = setup.name, setup.settings
+    hindering = {
+        "online training": is_online,
+        "[initialize.components.NAME] shards": bool(shards),
+        f'[components.{name}] model = "graph"': settings.model == "graph",
+        f"[components.{name}.learning] schedule": bool(settings.learning.stages),
+    }
+    for setting, hinders in hindering.items():
+        if hinders:
+            raise SparseCRFError(Errors.SC426.format(name=name, setting=setting))
+
+
 def read_part(
     examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
 ) -> tuple["EncodedExamples", CorpusPart | None]:
@@ -419,6 +447,9 @@ class _Reader:
         self._features, self._setup = features, setup
         self._label_ids, self._builder = label_ids, builder
         self.found = EncodedExamples()
+        # Batches of online training read what words had in the first examples.
+        waits = reads_word_labels(setup) and features is not setup.features
+        self._waiting = _WaitingTokens() if waits else None
 
     def read_all(self, examples: Iterable[Example]) -> None:
         """Add examples."""
@@ -435,9 +466,16 @@ class _Reader:
         self.found.n_used += len(used)
         docs = [example.predicted for example in used]
         if any(map(len, docs)):
+            labels, lengths = np.concatenate(gold), [*map(len, docs)]
+            of_tokens = np.repeat([weight for weight in weights if weight], lengths)
+            if self._waiting is not None:
+                record = cast("NameRecord", self._features)
+                self._waiting.add(record.read(docs, settings.sequences), labels, of_tokens)
+                return
             observations = self._features(docs, settings.sequences)
-            own = _sequence_weights(observations, docs, [weight for weight in weights if weight])
-            self._builder.add(observations, np.concatenate(gold), own)
+            self._builder.add(
+                observations, labels, _sequence_weights(observations.offsets, of_tokens)
+            )
 
     def _read_gold(self, example: Example) -> NDArray[np.int32]:
         doc, target, found = example.predicted, self._setup.target, self.found
@@ -457,6 +495,10 @@ class _Reader:
 
     def compiled(self) -> EncodedExamples:
         """The encoded examples."""
+        if self._waiting is not None and self.found.n_tokens:
+            record, features = cast("NameRecord", self._features), self._setup.features
+            own = cast("Featurizer", features), self._label_ids, self._builder
+            self._waiting.encode(record, *own)
         found, number, target = self.found, self._label_ids.final, self._setup.target
         found.labels, _, sets = number(np.zeros(0, np.int32), target)
         found.n_missing = self._builder.relabel(lambda gold: number(gold, target)[1])
@@ -466,13 +508,44 @@ class _Reader:
         return found
 
 
+class _WaitingTokens:
+    """Tokens that are encoded when the labels of all are known, as features read those of words."""
+
+    def __init__(self) -> None:
+        self._labels: list[NDArray[np.int32]] = []
+        self._weights: list[NDArray[np.float64]] = []
+        self._values: list[NDArray[np.float32]] = []
+
+    def add(
+        self,
+        readings: Sequence[Readings],
+        labels: NDArray[np.int32],
+        weights: NDArray[np.float64],
+    ) -> None:
+        """Add the tokens [n] of some Docs, of which a record keeps the readings."""
+        self._labels.append(labels)
+        self._weights.append(weights)
+        self._values += [own.values for own in readings]
+
+    def encode(
+        self, record: "NameRecord", features: "Featurizer", label_ids: LabelIds, to: CorpusBuilder
+    ) -> None:
+        """Learn the labels of words, and add all tokens to a corpus."""
+        labels, weights = np.concatenate(self._labels), np.concatenate(self._weights)
+        record.learn_word_labels(labels, label_ids.names)
+        begin = 0
+        for (readings, _), values in zip(record.parts(), self._values, strict=True):
+            own = slice(begin, begin := begin + readings.n_tokens)
+            observations = features.observe([readings._replace(values=values)])
+            of_sequences = _sequence_weights(observations.offsets, weights[own])
+            to.add(observations, labels[own], of_sequences)
+
+
 def _sequence_weights(
-    observations: Observations, docs: Sequence[Doc], weights: Sequence[float]
+    offsets: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The weights of the Docs of sequences: [S] float64."""
-    doc = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
-    lengths = np.diff(observations.offsets)
+    """The weights of sequences: [S] float64. weights: [N] of the Docs of tokens."""
+    lengths = np.diff(offsets)
     found = np.ones(len(lengths))
-    begins = observations.offsets[:-1][lengths > 0]
-    found[lengths > 0] = np.asarray(weights, dtype=np.float64)[doc[begins]]
+    found[lengths > 0] = weights[offsets[:-1][lengths > 0]]
     return found

@@ -54,7 +54,7 @@ def _knowledge(features: object) -> Iterator[str]:
     if not isinstance(features, Featurizer):
         return
     learnt = features.learnt
-    for name in learnt.get("clusters") or ():
+    for name in features.clusters.keys() & (learnt.get("clusters") or {}).keys():
         source = features.clusters[name]
         kind = next(key for key in ("path", "lookups", "pipeline") if key in source)
         yield f"word classes {name} ({Path(str(source[kind])).name})"

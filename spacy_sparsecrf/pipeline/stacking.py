@@ -20,6 +20,7 @@ from ..errors import Errors, SparseCRFError
 from ..features.featurizer import Featurizer
 from ..features.naming import NameRecord
 from ..features.stacking import FirstLabels, FirstSpans, fill
+from ..features.word_labels import folds_of_runs
 from ..model.model import CRFModel
 from ..progress import track
 from ..targets.base import string_ids
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-
-_RUNS = 10  # of Docs in a row, that a fold has: neighbours are alike
 
 
 def read_first(
@@ -143,8 +142,7 @@ def _folds(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> Longs:
     docs = np.searchsorted(ends, corpus.offsets[:-1], side="right")
     if len(ends) < n_folds:
         raise SparseCRFError(Errors.SC414.format(name=setup.name, n=len(ends), folds=n_folds))
-    n_runs = min(len(ends), _RUNS * n_folds)
-    return docs * n_runs // len(ends) % n_folds
+    return folds_of_runs(len(ends), n_folds)[docs]
 
 
 def _chosen(

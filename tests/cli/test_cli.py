@@ -83,7 +83,7 @@ def test_fill_config_completes_configs(tmp_path: Path):
     run_spacy("init", "fill-config", SHIPPED_CONFIG, filled)
     config = load_config(filled)
     block = default_block()
-    block["features"]["templates"] = ["@tags"]
+    block["features"]["templates"] = ["@tags", "@word_labels"]
     assert config["components"] == {"sparse_crf": block}
     training: dict[str, Any] = config["training"]
     assert training["batcher"] == {"@batchers": "spacy_sparsecrf.one_step_per_epoch.v1"}

@@ -1,12 +1,20 @@
 """Templates and a sentence that tests of features share."""
 
-from spacy_sparsecrf.features.attributes import AFFIX, CLUSTER, EXPRESSION, NAMES, TOKEN, VALUE
+from spacy_sparsecrf.features.attributes import (
+    AFFIX,
+    CLUSTER,
+    EXPRESSION,
+    NAMES,
+    TOKEN,
+    VALUE,
+    WORD_LABELS,
+)
 
 SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
 PATTERN = r'("[A-Za-z0-9é]+[.!]?")'
 ARGUMENTS = dict.fromkeys(AFFIX, "(2)") | dict.fromkeys(EXPRESSION, PATTERN) | {"ngrams": "(2,3)"}
 # What is read in Python, or from lists, has tests of its own.
-OTHERS = (CLUSTER, *TOKEN, VALUE)
+OTHERS = (CLUSTER, WORD_LABELS, *TOKEN, VALUE)
 EVERY_ATTRIBUTE = [name + ARGUMENTS.get(name, "") for name in NAMES if name not in OTHERS]
 EVERY_TEMPLATE = [
     "b:",

@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.features.attributes import CLUSTER, NAMES, VALUE
+from spacy_sparsecrf.features.attributes import CLUSTER, NAMES, STACKED, VALUE, WORD_LABELS
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..model.names_cases import names_of
@@ -63,7 +63,7 @@ def test_every_attribute_is_in_a_golden_test() -> None:
     texts = "|".join(template for case in CASES for template in case["templates"])
     found = {name for name in NAMES for mark in "[(." if name + mark in texts}
     # Classes, values, and what is read of a first-stage model have tests of their own.
-    assert set(NAMES) - found == {CLUSTER, VALUE, "first", "doc_majority", "doc_entity"}
+    assert set(NAMES) - found == {CLUSTER, VALUE, WORD_LABELS, *STACKED}
 
 
 def test_hashes_are_frozen(vocab: Vocab) -> None:

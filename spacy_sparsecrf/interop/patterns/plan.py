@@ -19,6 +19,7 @@ from ...features.attributes import (
     TOKEN,
     VALUE,
     VECTOR,
+    WORD_LABELS,
     Value,
 )
 from ...features.parsing import Read
@@ -31,7 +32,7 @@ See: TypeAlias = Callable[[str], str]
 Column: TypeAlias = tuple[Read, ColumnView]
 
 # Attributes that are not one text of a token.
-_SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, *STACKED}
+_SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, WORD_LABELS, *STACKED}
 
 
 def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:

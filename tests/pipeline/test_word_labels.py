@@ -1,0 +1,148 @@
+"""The attribute `word_labels`: which labels a word has in the rest of the training data."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.strings import StringStore
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.word_labels import (
+    FOLDS,
+    SHARE,
+    WordLabelReader,
+    WordTokens,
+    form_of,
+    learn_word_labels,
+)
+
+from ..toy import examples_of, make_sentences
+
+NAMES = ["VB", "NN", "JJ"]
+SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "warm_start_epochs": 0}
+TEMPLATES = ["b:", "u:lower[0]", "@word_labels"]
+words_and_labels = st.lists(
+    st.lists(st.tuples(st.sampled_from(["a", "A", "b1", "B2"]), st.integers(-2, 2)), max_size=4),
+    max_size=12,
+)
+
+
+def pipeline(templates: list[str] = TEMPLATES, solver: object = None, **config: object) -> Language:
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
+    settings = {"features": features, "solver": solver or SOLVER, "l1": 0.05, "dtype": "float64"}
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={**settings, "n_threads": 1, **config})
+    return nlp
+
+
+def trained(nlp: Language, examples: list[Example], n: int = 3) -> Language:
+    nlp.initialize(lambda: examples)
+    for _ in range(n):
+        nlp.update(examples)
+    return nlp
+
+
+@given(words_and_labels)
+def test_a_token_reads_the_labels_of_its_word_in_other_folds(docs):
+    strings = StringStore()
+    tokens = [(i, *pair) for i, doc in enumerate(docs) for pair in doc]
+    orths = np.array([strings.add(word) for _, word, _ in tokens], np.uint64)
+    ends = np.cumsum([len(doc) for doc in docs], dtype=np.int64)
+    part = WordTokens(orths, strings, ends, np.append(0, ends))
+    labels = np.array([label for *_, label in tokens], np.int32)
+    classes, texts, read = learn_word_labels([part], labels, NAMES)
+
+    def expected(word: str, fold: int) -> str:
+        counts = Counter(
+            NAMES[label]
+            for i, own, label in tokens
+            if form_of(own) == form_of(word) and label >= 0 and i % FOLDS != fold
+        )
+        return "/".join(sorted(x for x, n in counts.items() if n >= SHARE * counts.total()))
+
+    assert [texts[i] for i in read] == [expected(word, i % FOLDS) for i, word, _ in tokens]
+    for word in ["A", "B3"]:
+        assert WordLabelReader(classes)(word) == expected(word, FOLDS)
+
+
+@pytest.fixture(scope="module")
+def nlp() -> Language:
+    nlp = pipeline()
+    return trained(nlp, examples_of(nlp, make_sentences(60, seed=1)))
+
+
+def test_a_saved_pipeline_knows_the_labels_of_words(nlp, tmp_path):
+    doc = nlp(Doc(nlp.vocab, words=["the", "plan", "izes"]))
+    explained = nlp.get_pipe("sparse_crf").explain_doc(doc)
+    assert "word_labels[0]=NN/VB" in {c.test for c in explained.tokens[1].contributions}
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    own, other = (each.get_pipe("sparse_crf") for each in (nlp, again))
+    np.testing.assert_array_equal(own.marginals(doc), other.marginals(doc))
+    assert other.to_bytes() == own.to_bytes()
+
+
+def test_features_of_training_tokens_have_names(nlp):
+    pipe = nlp.get_pipe("sparse_crf")
+    assert any("word_labels[-1]=DT|word_labels[0]=NN/VB" in line for line in pipe.dump())
+    assert not any(line.startswith("#") for line in pipe.dump())
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"learning": {"stack": {"folds": 3}}, "templates": [*TEMPLATES, "u:first[0]"]},
+        {"store_feature_names": False},
+        {"sequences": "docs"},
+    ],
+    ids=str,
+)
+def test_it_combines_with_other_settings(config):
+    nlp = pipeline(config.pop("templates", TEMPLATES), **config)
+    examples = examples_of(nlp, make_sentences(60, seed=1))
+    trained(nlp, examples)
+    assert nlp.evaluate(examples)["tag_acc"] > 0.9
+
+
+def test_a_corpus_in_files_gives_the_same_model(nlp, tmp_path):
+    again = pipeline()
+    examples = examples_of(again, make_sentences(60, seed=1))
+    pipe = again.get_pipe("sparse_crf")
+    pipe.initialize(lambda: examples, nlp=again, cache_dir=tmp_path)
+    for _ in range(3):
+        again.update(examples)
+    doc = Doc(nlp.vocab, words=["the", "plan", "izes"])
+    expected = nlp.get_pipe("sparse_crf").marginals(doc)
+    np.testing.assert_allclose(pipe.marginals(doc), expected, rtol=0, atol=1e-12)
+
+
+def test_a_corpus_that_grows_has_the_labels_of_all():
+    nlp = pipeline()
+    examples = examples_of(nlp, make_sentences(40, seed=1))
+    nlp.initialize(lambda: examples[:20])
+    for _ in range(2):
+        nlp.update(examples)
+    whole = trained(pipeline(), examples, 1).get_pipe("sparse_crf").features.learnt["clusters"]
+    own = nlp.get_pipe("sparse_crf").features.learnt["clusters"]
+    assert {k: v.classes for k, v in own.items()} == {k: v.classes for k, v in whole.items()}
+
+
+@pytest.mark.parametrize(
+    ("config", "named"),
+    [
+        ({"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}}, "online"),
+        ({"learning": {"schedule": [{"templates": ["u:lower[0]"]}]}}, "schedule"),
+        ({"model": "graph", "edges": []}, "graph"),
+    ],
+    ids=str,
+)
+def test_what_numbers_features_first_is_refused(config, named):
+    nlp = pipeline(**config)
+    with pytest.raises(SparseCRFError, match=rf"SC426.*{named}.*Remove"):
+        trained(nlp, examples_of(nlp, make_sentences(5, seed=1)))
