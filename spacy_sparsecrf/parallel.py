@@ -184,5 +184,5 @@ def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
 
 
 def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Inner product of two vectors [K]: einsum sums in one thread, `a @ b` in any number."""
-    return float(np.einsum("k,k->", a, b))
+    """Inner product of two vectors [K], in the same order on any processor, unlike `a @ b`."""
+    return float((a * b).sum())

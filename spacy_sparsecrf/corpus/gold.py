@@ -143,7 +143,8 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
     [Y] float64, >= 0.
     """
     n = len(label_weights)
-    means = corpus.sets.reshape(-1, n) @ label_weights / corpus.sets.reshape(-1, n).sum(axis=1)
+    sets = corpus.sets.reshape(-1, n)
+    means = (sets * label_weights).sum(axis=1) / sets.sum(axis=1)
     # Labels are indices here: -1 for missing labels, -2 for the first set.
     by_label = np.concatenate((label_weights, means[::-1], [0.0]))
     factors = [np.zeros(0)]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..kernels.exp import exp_of, log_of
 from ..kernels.layout import Floats, Ints
 from ..kernels.numba_support import inlined, kernel
 from ..kernels.small import normalise, reciprocal
@@ -176,7 +177,7 @@ def _believe(
         if k == end or (k - begin) % _TOGETHER == _TOGETHER - 1:
             total = normalise(n_labels, belief)
             if measured:
-                scale += np.log(total)
+                scale += log_of(total)
         if k < end:
             back = messages[graphs.halves[k] ^ 1]
             for y in range(n_labels):
@@ -367,8 +368,19 @@ def propagate(
         for e in range(begin, end):
             psi = potentials.psi[graphs.row[e]]
             total = pair_belief(e, psi, graphs.ends, beliefs, scratch[3:])
-            log_z += np.log(total) + potentials.edge_shift[graphs.row[e]]
+            log_z += log_of(total) + potentials.edge_shift[graphs.row[e]]
         beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, change, n
+
+
+@kernel
+def exponentiate(scores: Floats, shift: Floats, powers: Floats) -> None:
+    """Exponentiate scores less those of their rows: powers[i] = exp(scores[i] - shift[i]).
+
+    scores: [n, m] float64 or complex128; shift: [n] float64; powers: [n, m], out, or `scores`.
+    """
+    for i in range(len(scores)):
+        for j in range(scores.shape[1]):
+            powers[i, j] = exp_of(scores[i, j] - shift[i])
 
 
 @inlined
@@ -378,8 +390,8 @@ def _exponentiate(scores: Floats, belief: Floats) -> Any:
     for y in range(1, len(scores)):
         shift = max(shift, scores[y].real)
     for y in range(len(scores)):
-        belief[y] = np.exp(scores[y] - shift)
-    return shift + np.log(normalise(len(scores), belief))
+        belief[y] = exp_of(scores[y] - shift)
+    return shift + log_of(normalise(len(scores), belief))
 
 
 @inlined
@@ -437,7 +449,7 @@ def fit_mean_field(
                 if nodes[i, y].real > _LEAST:
                     # Each edge is met at both of its ends.
                     score = log_phi[i, y] + 0.5 * scratch[0, y]
-                    log_z += nodes[i, y] * (score - np.log(nodes[i, y]))
+                    log_z += nodes[i, y] * (score - log_of(nodes[i, y]))
         beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, change, n
 
 

@@ -111,9 +111,10 @@ class Network:
         """Exponentiate the log potentials of rows [n] of edges."""
         psi = space.potentials.log_psi[rows]
         shift = psi.real.max(axis=(1, 2), initial=-np.inf)
-        psi -= shift[:, None, None]
+        flat = psi.reshape(len(psi), self.n_labels**2)
+        beliefs.exponentiate(flat, shift, flat)
         space.potentials.edge_shift[rows] = shift
-        space.potentials.psi[rows] = np.exp(psi, out=psi)
+        space.potentials.psi[rows] = psi
 
     def propagate(self, first: int, last: int, space: InferenceSpace, best: bool) -> None:
         """Infer beliefs of graphs first:last, whose log potentials are in the space.
@@ -125,7 +126,7 @@ class Network:
         log_phi = potentials.log_phi[begin:end]
         shift = log_phi.real.max(axis=1, initial=-np.inf)
         potentials.node_shift[begin:end] = shift
-        potentials.phi[begin:end] = np.exp(log_phi - shift[:, None])
+        beliefs.exponentiate(log_phi, shift, potentials.phi[begin:end])
         scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
         own, parallel = self.inference, self.inference.schedule == "parallel"
         schedule = Schedule(parallel, best, own.damping, own.tolerance, own.limit, 1.0 / STEP)

@@ -19,7 +19,7 @@ from ..loss.chain import Violators, largest
 from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import OffsetLoss
-from ..parallel import Workers
+from ..parallel import Workers, dot
 from ..pipeline.graph_settings import Inference
 from .encoded import EncodedGraph
 from .graph_inference import STEP, GraphInference, InferenceSpace, selected
@@ -150,7 +150,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
             lambda first, last: field.add_pairs(field.by_row[first:last], space), field.row_chunks
         )
         score = field.settle(slice(None), slice(None), space)
-        value = float(np.einsum("s,s->", field.graphs.weights, space.beliefs.log_z) - score)
+        value = dot(field.graphs.weights, space.beliefs.log_z) - float(score)
         gradient, nodes = np.zeros(self.n_potential), np.arange(field.graphs.n_nodes)
         field.scatter(nodes, np.arange(field.n_rows), (space.left, space.residual), gradient)
         self._evaluated = theta.copy(), gradient

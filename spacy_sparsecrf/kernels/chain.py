@@ -17,10 +17,10 @@ may still be in a near cache in the backward pass. Sequence by sequence, every t
 matrix again, from main memory where matrices are many or large.
 """
 
-import numpy as np
-
+from .exp import log
 from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
 from .numba_support import inlined
+from .numba_support.intrinsics import WIDTH, add_multiple, read, sum_of, wide_zeros, write, zeros
 from .products import advance, advance_two, retreat, retreat_two
 from .small import fill, row_sum
 
@@ -71,7 +71,7 @@ def forward_product(c: int, alpha: Floats, pairs: Pairs, scratch: Floats, out: F
         advance(alpha, scratch, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, row_sum(alpha, n_labels))
+        fill(out, 0, n_labels, row_sum(alpha, len(alpha)))
         fill(out, n_labels, len(out), 0.0)
     else:
         advance(alpha, potentials.psi[m], n_labels, out)
@@ -88,7 +88,7 @@ def backward_product(c: int, v: Floats, pairs: Pairs, scratch: Floats, out: Floa
         retreat(scratch, v, n_labels, out)
         return
     if contexts.constant[m]:
-        fill(out, 0, n_labels, row_sum(v, n_labels))
+        fill(out, 0, n_labels, row_sum(v, len(v)))
     else:
         retreat(potentials.psi[m], v, n_labels, out)
     correct_backward(c, v, contexts, potentials.change, out)
@@ -105,13 +105,15 @@ def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
         out[contexts.corr_label[e]] = potentials.change[e]
 
 
-@inlined(fastmath={"contract", "reassoc"})
+@inlined
 def settle(alpha: Floats, evidence: Floats) -> float:
     """Multiply a forward vector by the evidence, divide both by the sum, and return the sum."""
-    total = 0.0
-    for y in range(len(alpha)):
-        alpha[y] *= evidence[y]
-        total += alpha[y]
+    sums = wide_zeros()
+    for y in range(0, len(alpha), WIDTH):
+        product = add_multiple(zeros(alpha), read(alpha, y), read(evidence, y))
+        write(product, alpha, y)
+        sums = add_multiple(sums, 1.0, product)
+    total: float = sum_of(sums)  # of float64, also in Python, and so is what it multiplies
     inverse = 1.0 / total
     for y in range(len(alpha)):
         alpha[y] *= inverse
@@ -178,9 +180,9 @@ def log_partition(first: int, last: int, context: Ints, pairs: Pairs, vectors: V
         total += vectors.scales[t] + shift[matrix_of[context[t]]]
         product *= vectors.norms[t]
         if product < _SMALL or product > _LARGE:
-            total += np.log(product)
+            total += log(product)
             product = 1.0
-    return float(total + np.log(product))
+    return float(total + log(product))
 
 
 @inlined

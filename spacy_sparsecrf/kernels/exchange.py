@@ -11,8 +11,7 @@ of words of class g.
 
 from typing import NamedTuple
 
-import numpy as np
-
+from .exp import log
 from .layout import Floats, Ints
 from .numba_support import inlined, kernel
 
@@ -62,7 +61,7 @@ class WordExchange(NamedTuple):
 
 @inlined
 def _f(n: int, table: Floats) -> float:
-    value: float = table[n] if n < len(table) else n * np.log(n)
+    value: float = table[n] if n < len(table) else n * log(n)
     return value
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .exp import exp_relative, exp_shifted
+from .exp import exp, exp_relative, exp_shifted, log
 from .layout import Floats, Ints, Scored
 from .numba_support import inlined, kernel
 from .products import advance, retreat
@@ -88,8 +88,8 @@ def log_sum(row: Floats, n: int) -> float:
         return top
     total = 0.0
     for y in range(n):
-        total += np.exp(row[y] - top)
-    return float(top + np.log(total))
+        total += exp(row[y] - top)
+    return float(top + log(total))
 
 
 @inlined
@@ -125,7 +125,7 @@ def _sum_of_products(
     n_labels = len(products)
     for y in range(n_labels):
         if products[y] >= _TINY:
-            products[y] = np.log(products[y]) + shift
+            products[y] = log(products[y]) + shift
             continue
         for i in range(n_labels):
             terms[i] = vector[i] + (matrix[i, y] if forward else matrix[y, i])
@@ -203,7 +203,7 @@ def find_marginals(alpha: Floats, beta: Floats, marginals: Floats) -> None:
             row[y] = alpha[t, y] + beta[t, y]
         _level(row, len(row))
         for y in range(len(row)):
-            row[y] = np.exp(row[y])
+            row[y] = exp(row[y])
         normalise(len(row), row)
 
 
@@ -241,7 +241,7 @@ def normalise_steps(scored: Scored) -> None:
                 for y in range(padded):
                     row[y] = scores[t, y] + matrix[i, y]
                 top = exp_relative(row, n_labels)
-                scores[t - 1, i] -= top + np.log(row_sum(row, n_labels))
+                scores[t - 1, i] -= top + log(row_sum(row, n_labels))
 
 
 @kernel(allocates=True)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .exp import exp, expm1, log1p
 from .hessian import TangentWorkspace, add_product
 from .layout import Floats, Ints, SequenceWorkspace, Tables
 from .lazy import advance
@@ -65,6 +66,20 @@ class Moving(NamedTuple):
     extra: Floats
 
 
+@kernel
+def sum_shrinkage(
+    etas: Floats, l2: float, averaging: bool, shrinkage: Floats, averaged: Floats
+) -> None:
+    """Cumulate what weights shrink by; see `StepRule`, whose sums these are.
+
+    etas: [n]; shrinkage, averaged: [n + 1], out, but for the first number of each; without
+    `averaging`, all numbers of `averaged` are the first.
+    """
+    for k in range(len(etas)):
+        shrinkage[k + 1] = shrinkage[k] + log1p(etas[k] * l2)
+        averaged[k + 1] = averaged[k] + (exp(-shrinkage[k + 1]) if averaging else 0.0)
+
+
 @inlined
 def shrink_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Shrink theta[begin:end] by the steps past:now, and add the iterates to their sum."""
@@ -72,8 +87,8 @@ def shrink_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> Non
         return
     shrinkage, averaged = moving.rule.shrinkage, moving.rule.averaged
     theta, total = moving.theta, moving.extra
-    factor = np.exp(shrinkage[past] - shrinkage[now])
-    share = np.exp(shrinkage[past]) * (averaged[now] - averaged[past])
+    factor = exp(shrinkage[past] - shrinkage[now])
+    share = exp(shrinkage[past]) * (averaged[now] - averaged[past])
     for k in range(begin, end):
         total[k] += share * theta[k]
         theta[k] *= factor
@@ -105,7 +120,7 @@ def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
     if n * e < _SMALL:
         total = n * (1.0 - (n + 1) * e / 2.0 * (1.0 - (n + 2) * e / 3.0))
     else:
-        total = -np.expm1(-n * np.log1p(e)) / e
+        total = -expm1(-n * log1p(e)) / e
     size = max(abs(weight) * (1.0 - e * total) - rate * l1 * total, 0.0)
     return float(np.copysign(size, weight))
 

@@ -1,25 +1,37 @@
 """The model of the inverse Hessian of L-BFGS, among weights that are free to move."""
 
+import numpy as np
+
 from .layout import Flags, Floats
 from .numba_support import inlined, kernel
 from .small import dot
 
 # Pairs with less curvature than this share of a change's square would spoil the model.
 _LEAST_CURVATURE = 1e-10
+# Weights that are summed at a time: their products stay in the nearest cache.
+_AT_A_TIME = 512
 
 
-@inlined(fastmath={"reassoc", "contract"})
+@inlined
 def _measure(
-    step: Floats, change: Floats, metric: Floats, free: Flags, q: Floats
+    step: Floats, change: Floats, metric: Floats, free: Flags, q: Floats, space: Floats
 ) -> tuple[float, float, float, float]:
-    """Sums over free weights: s . y, y . y, y . metric y, s . q, of a pair s, y."""
+    """Sums over free weights: s . y, y . y, y . metric y, s . q, of a pair s, y.
+
+    space: [2, n], a workspace, of weights that are summed at a time.
+    """
     sy, yy, scaled, sq = 0.0, 0.0, 0.0, 0.0
-    for k in range(len(q)):
-        y = change[k] if free[k] else 0.0
-        sy += step[k] * y
-        yy += y * y
-        scaled += metric[k] * y * y
-        sq += step[k] * q[k]
+    for first in range(0, len(q), space.shape[1]):
+        last = min(first + space.shape[1], len(q))
+        y, product = space[0, : last - first], space[1, : last - first]
+        s = step[first:last]
+        for k in range(last - first):
+            y[k] = change[first + k] if free[first + k] else 0.0
+            product[k] = metric[first + k] * y[k]
+        sy += dot(s, y)
+        yy += dot(y, y)
+        scaled += dot(product, y)
+        sq += dot(s, q[first:last])
     return sy, yy, scaled, sq
 
 
@@ -30,7 +42,7 @@ def _add(factor: float, row: Floats, free: Flags, q: Floats) -> None:
         q[k] += factor * row[k] if free[k] else 0.0
 
 
-@kernel
+@kernel(allocates=True)
 def two_loops(
     n_pairs: int,
     steps: Floats,
@@ -50,11 +62,11 @@ def two_loops(
     n_pairs: how many there have been; steps, changes: [m, K], pair i in row i mod m; metric: [K];
     free: [K]; rho, factors: [m], workspaces; q: [K], in and out, zero where a weight is not free.
     """
-    m, scale = len(steps), 0.0
+    m, scale, space = len(steps), 0.0, np.empty((2, _AT_A_TIME))
     first = max(0, n_pairs - m)
     for i in range(n_pairs - 1, first - 1, -1):
         row = i % m
-        sy, yy, scaled, sq = _measure(steps[row], changes[row], metric, free, q)
+        sy, yy, scaled, sq = _measure(steps[row], changes[row], metric, free, q, space)
         rho[row] = 1.0 / sy if sy > _LEAST_CURVATURE * yy else 0.0
         factors[row] = rho[row] * sq
         if rho[row] > 0.0:

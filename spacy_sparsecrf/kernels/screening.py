@@ -10,6 +10,7 @@ import numpy as np
 from .expectations import add_rows
 from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
 from .numba_support import inlined, kernel
+from .numba_support.intrinsics import multiply_add
 
 
 class GoldTokens(NamedTuple):
@@ -190,7 +191,7 @@ class Area(NamedTuple):
     packed: Floats
 
 
-@inlined(fastmath={"contract"})
+@inlined
 def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> None:
     """products[i, k] += sum over tokens of alpha[t - 1, rows[i]] backward[t, at[k]].
 
@@ -209,8 +210,8 @@ def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> Non
             y = rows[i]
             a, b, c, d = alpha[t - 1, y], alpha[u - 1, y], alpha[v - 1, y], alpha[w - 1, y]
             for k in range(n):
-                total[i, k] += (a * packed[0, k] + b * packed[1, k]) + (
-                    c * packed[2, k] + d * packed[3, k]
+                total[i, k] += multiply_add(a, packed[0, k], b * packed[1, k]) + multiply_add(
+                    c, packed[2, k], d * packed[3, k]
                 )
     for j in range(unrolled, len(tokens)):
         t = tokens[j]
@@ -219,7 +220,7 @@ def _add_products(tokens: Ints, rows: Ints, vectors: Vectors, area: Area) -> Non
         for i in range(len(rows)):
             a = alpha[t - 1, rows[i]]
             for k in range(n):
-                total[i, k] += a * packed[0, k]
+                total[i, k] = multiply_add(a, packed[0, k], total[i, k])
 
 
 @inlined

@@ -4,9 +4,8 @@ An *example* is a sequence with gold labels, or one with missing labels and its 
 loss of the latter is log Z minus log Z of the clamped lattice.
 """
 
-import numpy as np
-
 from .chain import go_forward, infer, log_partition
+from .exp import log
 from .layout import (
     Bigrams,
     Factors,
@@ -113,9 +112,9 @@ def path_loss(labels: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> fl
             before = float(vectors.marginals[i - 1, previous])
         product *= max(pair, _LEAST) / max(before, _LEAST)
         if product < _SMALL:
-            loss -= np.log(product)
+            loss -= log(product)
             product = 1.0
-    return float(loss - np.log(product))
+    return float(loss - log(product))
 
 
 @inlined
@@ -142,9 +141,9 @@ def forward_loss(
         pair = potential(context[i], previous * padded + labels[i], pairs)
         product *= max(vectors.backward[i, labels[i]] * pair, _LEAST)
         if product < _SMALL or product > _LARGE:
-            loss -= np.log(product)
+            loss -= log(product)
             product = 1.0
-    return float(loss - np.log(product))
+    return float(loss - log(product))
 
 
 @inlined

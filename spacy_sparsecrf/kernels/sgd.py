@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .exp import exp
 from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
 from .lazy import advance
 from .numba_support import inlined, kernel
@@ -37,7 +38,7 @@ class Paid(NamedTuple):
 @inlined
 def _decay(x: float) -> float:
     """exp(-x); where x is tiny, as it mostly is, without calling exp."""
-    return _decay_little(x) if x < _LITTLE else float(np.exp(-x))
+    return _decay_little(x) if x < _LITTLE else exp(-x)
 
 
 @inlined

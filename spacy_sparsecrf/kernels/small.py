@@ -6,24 +6,38 @@ import numpy as np
 
 from .layout import Floats, Ints
 from .numba_support import inlined
-from .numba_support.intrinsics import prefetch
+from .numba_support.intrinsics import (
+    WIDTH,
+    add_multiple,
+    multiply_add,
+    prefetch,
+    read,
+    sum_of,
+    wide_zeros,
+)
 
 
-@inlined(fastmath={"reassoc"})
+@inlined
 def row_sum(row: Floats, n: int) -> float:
-    """Return the sum of row[:n]."""
-    found = 0.0
-    for i in range(n):
+    """Return the sum of row[:n] in float64."""
+    whole, total = n - n % WIDTH, wide_zeros()
+    for i in range(0, whole, WIDTH):
+        total = add_multiple(total, 1.0, read(row, i))
+    found = float(sum_of(total))
+    for i in range(whole, n):
         found += row[i]
     return found
 
 
-@inlined(fastmath={"reassoc", "contract"})
+@inlined
 def dot(a: Floats, b: Floats) -> float:
-    """Return the inner product of two rows [n] in float64."""
-    found = 0.0
-    for i in range(len(a)):
-        found += float(a[i]) * float(b[i])
+    """Return the inner product of two contiguous rows [n] in float64."""
+    whole, total = len(a) - len(a) % WIDTH, wide_zeros()
+    for i in range(0, whole, WIDTH):
+        total = add_multiple(total, read(a, i), read(b, i))
+    found = float(sum_of(total))
+    for i in range(whole, len(a)):
+        found = multiply_add(float(a[i]), float(b[i]), found)
     return found
 
 

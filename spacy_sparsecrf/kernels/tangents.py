@@ -16,7 +16,8 @@ and never divide by a probability, which may be 0. They do not depend on feature
 from .chain import backward_product, rewrite
 from .layout import Floats, Ints, Pairs, Slopes, Tangents, Vectors
 from .numba_support import inlined
-from .small import fill, row_sum
+from .numba_support.intrinsics import WIDTH, add_multiple, multiply_add, read, sum_of, zeros
+from .small import dot, fill, row_sum
 
 
 @inlined
@@ -37,7 +38,7 @@ def recover_betas(
             backward_product(context[t + 1], backward[t + 1], pairs, vectors.scratch, row)
 
 
-@inlined(fastmath={"contract"})
+@inlined
 def _advance(
     alpha: Floats, change: Floats, matrix: Floats, slope: Floats, n_labels: int, out: Floats
 ) -> None:
@@ -49,35 +50,27 @@ def _advance(
     for i in range(0, unrolled, 2):
         a, b, c, d = alpha[i], alpha[i + 1], change[i], change[i + 1]
         for y in range(padded):
-            out[y] += matrix[i, y] * (c + a * slope[i, y]) + matrix[i + 1, y] * (
-                d + b * slope[i + 1, y]
-            )
+            second = matrix[i + 1, y] * multiply_add(b, slope[i + 1, y], d)
+            out[y] += multiply_add(matrix[i, y], multiply_add(a, slope[i, y], c), second)
     for i in range(unrolled, n_labels):
         a, c = alpha[i], change[i]
         for y in range(padded):
-            out[y] += matrix[i, y] * (c + a * slope[i, y])
+            out[y] = multiply_add(matrix[i, y], multiply_add(a, slope[i, y], c), out[y])
 
 
-@inlined(fastmath={"contract", "reassoc"})
+@inlined
 def _retreat(
     matrix: Floats, slope: Floats, v: Floats, change: Floats, n_labels: int, out: Floats
 ) -> None:
-    """out[y'] = sum_y matrix[y', y] (change[y] + slope[y', y] v[y]), two y' at a time."""
-    padded = len(v)
-    zero = matrix.dtype.type(0)
-    unrolled = n_labels - n_labels % 2
-    for i in range(0, unrolled, 2):
-        a, b = zero, zero
-        for y in range(padded):
-            x, c = v[y], change[y]
-            a += matrix[i, y] * (c + slope[i, y] * x)
-            b += matrix[i + 1, y] * (c + slope[i + 1, y] * x)
-        out[i], out[i + 1] = a, b
-    for i in range(unrolled, n_labels):
-        a = zero
-        for y in range(padded):
-            a += matrix[i, y] * (change[y] + slope[i, y] * v[y])
-        out[i] = a
+    """out[y'] = sum_y matrix[y', y] (change[y] + slope[y', y] v[y])."""
+    width = len(v)
+    for i in range(n_labels):
+        total = zeros(matrix)
+        for y in range(0, width, WIDTH):
+            place = i * width + y
+            inner = add_multiple(read(change, y), read(slope, place), read(v, y))
+            total = add_multiple(total, read(matrix, place), inner)
+        out[i] = sum_of(total)
 
 
 @inlined
@@ -146,20 +139,17 @@ def _start_change(c: int, pairs: Pairs, slopes: Slopes, out: Floats) -> None:
         out[contexts.corr_label[e]] = slopes.change[e]
 
 
-@inlined(fastmath={"contract", "reassoc"})
+@inlined
 def _centre(row: Floats, mass: Floats, inverse: float, shape: Floats) -> float:
     """Subtract k shape from a row, for k = sum_y mass[y] row[y] * inverse, and return k."""
-    total = 0.0
-    for y in range(len(row)):
-        total += mass[y] * row[y]
-    total *= inverse
+    total = dot(mass, row) * inverse
     k = row.dtype.type(total)
     for y in range(len(row)):
-        row[y] -= k * shape[y]
+        row[y] = multiply_add(-k, shape[y], row[y])
     return total
 
 
-@inlined(fastmath={"contract"})
+@inlined
 def _add_evidence(
     row: Floats, backward: Floats, beta: Floats, whole: Floats, score: Floats
 ) -> None:
@@ -170,7 +160,7 @@ def _add_evidence(
     zero = row.dtype.type(0)
     for y in range(len(row)):
         q = backward[y] / beta[y] if beta[y] != zero else zero
-        row[y] = q * row[y] + whole[y] * score[y]
+        row[y] = multiply_add(q, row[y], whole[y] * score[y])
 
 
 @inlined

@@ -11,6 +11,7 @@ import numpy as np
 from .expectations import variance
 from .layout import Flags, Floats, Ints, Values
 from .numba_support import inlined, kernel
+from .numba_support.intrinsics import multiply_add
 from .small import fill
 
 # Tokens that are scored together; elements of W, in whole rows, that stay in the nearest cache
@@ -20,7 +21,7 @@ _HELD = 3072
 _SUMMED = 64
 
 
-@inlined(fastmath={"contract"})
+@inlined
 def _add_multiples(x: Floats, n: int, first: int, table: Floats, out: Floats) -> None:
     """out[y] += sum over j < n of x[j] table[first + j, y], eight at a time. x: float64."""
     unrolled = n - n % 8
@@ -30,16 +31,16 @@ def _add_multiples(x: Floats, n: int, first: int, table: Floats, out: Floats) ->
         r = first + j
         for y in range(len(out)):
             out[y] += (
-                (a * table[r, y] + b * table[r + 1, y])
-                + (c * table[r + 2, y] + d * table[r + 3, y])
+                multiply_add(a, table[r, y], b * table[r + 1, y])
+                + multiply_add(c, table[r + 2, y], d * table[r + 3, y])
             ) + (
-                (e * table[r + 4, y] + f * table[r + 5, y])
-                + (g * table[r + 6, y] + h * table[r + 7, y])
+                multiply_add(e, table[r + 4, y], f * table[r + 5, y])
+                + multiply_add(g, table[r + 6, y], h * table[r + 7, y])
             )
     for j in range(unrolled, n):
         a = x[j]
         for y in range(len(out)):
-            out[y] += a * table[first + j, y]
+            out[y] = multiply_add(a, table[first + j, y], out[y])
 
 
 @kernel(allocates=True)

@@ -14,6 +14,7 @@ from ..kernels.minibatch import (
     add_gradient_and_product,
     minibatch_pass,
     step_all,
+    sum_shrinkage,
 )
 from ..kernels.sgd import Paid, Summed, add_gradients, penalise, sgd_pass
 from ..penalty import ElasticNet
@@ -321,10 +322,8 @@ class MinibatchDescent:
         RETURNS: the weighted sum of the losses of the examples, each before its step.
         """
         l2 = self.share.l2
-        shrinkage = np.concatenate(([0.0], np.cumsum(np.log1p(etas * l2))))
-        averaged = np.zeros(len(etas) + 1)
-        if averaging:
-            averaged[1:] = np.cumsum(np.exp(-shrinkage[1:]))
+        shrinkage, averaged = np.zeros(len(etas) + 1), np.zeros(len(etas) + 1)
+        sum_shrinkage(etas, l2, averaging, shrinkage, averaged)
         sums = shrinkage, averaged, averaging
         rule = StepRule(self._rule, self._delta, self.share.l1, l2, *sums)
         batches = order, self._batch, etas

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import minibatch
+from ..kernels.exp import exp_shifted
 from ..loss.examples import MinibatchDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -158,11 +159,13 @@ class SGD(StreamSolver):
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
         """Shrink, and sum the iterates on the way."""
-        theta = columns["theta"]
+        theta, powers = columns["theta"], since["shrinkage"].copy()
         if self.average_from:
-            weight = np.exp(since["shrinkage"]) * (totals["averaged"] - since["averaged"])
-            columns["total"] += weight * theta
-        theta *= np.exp(since["shrinkage"] - totals["shrinkage"])
+            exp_shifted(powers, len(powers), 0.0)
+            columns["total"] += powers * (totals["averaged"] - since["averaged"]) * theta
+            powers[:] = since["shrinkage"]
+        exp_shifted(powers, len(powers), totals["shrinkage"])
+        theta *= powers
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the examples of a batch once, in minibatches."""
@@ -172,12 +175,13 @@ class SGD(StreamSolver):
         etas = self._etas(totals["eta"], seen + descent.visited_before(order), n, terms.penalty)
         averaging = self.average_from > 0 and seen >= (self.average_from - 1) * n
         loss = descent.run(order, etas, averaging)
-        shrinkage = totals["shrinkage"] + np.cumsum(np.log1p(etas * descent.share.l2))
+        shrinkage, averaged = np.empty(len(etas) + 1), np.empty(len(etas) + 1)
+        shrinkage[0], averaged[0] = totals["shrinkage"], totals["averaged"]
+        minibatch.sum_shrinkage(etas, descent.share.l2, averaging, shrinkage, averaged)
         totals["seen"] += len(order)
-        totals["shrinkage"] = float(shrinkage[-1])
+        totals["shrinkage"], totals["averaged"] = float(shrinkage[-1]), float(averaged[-1])
         if averaging:
             totals["n_averaged"] += len(etas)
-            totals["averaged"] += float(np.exp(-shrinkage).sum())
         return loss
 
     def must_settle(self, totals: Totals) -> bool:

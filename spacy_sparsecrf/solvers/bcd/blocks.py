@@ -18,6 +18,7 @@ from ...kernels.chain import (
     settle,
     start_vector,
 )
+from ...kernels.exp import log
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
 from ...kernels.numba_support import inlined, kernel
 from ...kernels.pairs import build_corrections, build_matrices
@@ -207,7 +208,7 @@ def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
     context, vectors = sweep.tables.sequences.context, sweep.kept.vectors
     # The sum of alpha_t(y) beta_t(y) is Z, up to the factors taken out, at any token t.
     rest = log_partition(first, last + 1, context, sweep.pairs, vectors)
-    return rest + float(np.log(_overlap(vectors.alpha[last], vectors.marginals[last])))
+    return rest + log(float(_overlap(vectors.alpha[last], vectors.marginals[last])))
 
 
 @inlined

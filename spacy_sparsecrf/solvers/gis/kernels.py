@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.exp import exp_relative, largest
+from ...kernels.exp import exp, exp_relative, largest, log
 from ...kernels.layout import Floats, Ints, Unigrams
 from ...kernels.numba_support import inlined, kernel
 from ...kernels.scores import score_token
@@ -47,12 +47,12 @@ def _solve(expected: float, slope: float, target: float) -> float:
     iterates fall to the root.
     """
     if slope == 0.0:
-        return float(np.log(max(target, _TINY) / expected))
+        return log(max(target, _TINY) / expected)
     t = 0.0
     if target > expected:
-        t = min(np.log(target / expected), (target - expected) / slope)
+        t = min(log(target / expected), (target - expected) / slope)
     for _ in range(_MAX_NEWTON):
-        growth = expected * np.exp(t)
+        growth = expected * exp(t)
         step = (growth + slope * t - target) / (growth + slope)
         t -= step
         if not abs(step) > 1e-15 * (1.0 + abs(t)):
@@ -78,7 +78,7 @@ def scaled_weight(
     RETURNS: w', or if it is far a point on the way there, where the bound is lower too.
     """
     expected = max(expected, _TINY)
-    at_zero = expected * np.exp(-slowing * weight) - observed
+    at_zero = expected * exp(-slowing * weight) - observed
     # A feature that never occurs has no expectation to scale.
     if not abs(at_zero) > l1 + _TINY:
         target, sign = 0.0, 0.0
@@ -216,7 +216,7 @@ def scale_in_turn(
                 k = first + i
                 observed = tables.observed[k]
                 scaled = scaled_weight(theta[k], observed, factors[i], slowing, l1, l2)
-                factors[i] = np.exp(scaled - theta[k])
+                factors[i] = exp(scaled - theta[k])
                 moved |= scaled != theta[k]
                 theta[k] = scaled
             if moved:

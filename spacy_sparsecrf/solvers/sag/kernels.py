@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
+from ...kernels.exp import exp, log
 from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks, SequenceWorkspace
 from ...kernels.lazy import advance
 from ...kernels.numba_support import inlined, kernel
@@ -26,6 +25,7 @@ from .sag_updates import (
 
 # Rounding errors of the loss, a token: where they prevail, the search would not end without it.
 _ROUNDING = 1e-13
+_LN2 = 0.6931471805599453
 # No curvature is estimated to be larger.
 _LARGEST = 1e30
 
@@ -190,10 +190,10 @@ def _count_step(
     largest, mean = progress.tops[1], progress.sums[1] / n_seen
     if rules.mode == UNIFORM:
         largest = curvature
-        common[0] = curvature * 2.0 ** (-1.0 / n) if searched else curvature
+        common[0] = curvature * exp(-_LN2 / n) if searched else curvature
     step = step_size(share, largest, mean, rules.decay, rules.saga, n) / rules.caution
     move, kept = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
-    steps.shrunk[i + 1] = steps.shrunk[i] + np.log(kept)
+    steps.shrunk[i + 1] = steps.shrunk[i] + log(kept)
     steps.moved[i + 1] = kept * steps.moved[i] + move
     return move, kept
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.exp import exp
 from ...kernels.layout import Floats, Ints
 from ...kernels.numba_support import inlined
 
@@ -212,16 +213,16 @@ def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -
     low, high = first, last
     while high - low > 1:
         middle = (low + high) // 2
-        ratio = np.exp(shrunk[middle] - shrunk[first])
+        ratio = exp(shrunk[middle] - shrunk[first])
         if ratio * size - (moved[middle] - ratio * moved[first]) * (slope + l1) > 0.0:
             low = middle
         else:
             high = middle
-    ratio = np.exp(shrunk[low] - shrunk[first])
+    ratio = exp(shrunk[low] - shrunk[first])
     size = ratio * size - (moved[low] - ratio * moved[first]) * (slope + l1)
     # To zero, or across it, in the first of these; then on.
     for begin, end in ((low, high), (high, last)):
-        ratio = np.exp(shrunk[end] - shrunk[begin])
+        ratio = exp(shrunk[end] - shrunk[begin])
         move = moved[end] - ratio * moved[begin]
         size = min(ratio * size - move * (slope - l1), 0.0)
     return float(sign * size)
@@ -233,7 +234,7 @@ def repeat_steps(begin: int, end: int, past: int, now: int, pending: Pending) ->
     if past == now:
         return
     theta, total, l1, steps = pending
-    ratio = np.exp(steps.shrunk[now] - steps.shrunk[past])
+    ratio = exp(steps.shrunk[now] - steps.shrunk[past])
     move = steps.moved[now] - ratio * steps.moved[past]
     if l1 == 0.0:
         for k in range(begin, end):

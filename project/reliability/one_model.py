@@ -1,0 +1,99 @@
+"""Train the same models for several processors, threads and versions, and compare their weights.
+
+    python -m reliability.one_model --cpus haswell,skylake-avx512,native --versions 0.67
+
+prints a SHA-256 of the model and of the objectives in all digits for each, and "one hash" or the
+groups with equal ones. A processor is imitated: numba compiles for it, and NumPy leaves out
+instructions that it does not have. This machine must have its instructions.
+"""
+
+import re
+import sys
+from collections import defaultdict
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from measure import PROJECT
+from measure.data import find
+from measure.processes import run
+from measure.tables import table
+from spacy.tokens import DocBin
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config, resolve_dot_names
+
+from .numba_versions import install
+
+sys.path.append(str(PROJECT.parent))
+
+CONFIGS = {"ud": "ud_tagger", "conll2002-es": "conll2002_es", "conll2000": "conll2000_chunks"}
+_HASH = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)
+
+
+def train(name: str, path: Path, n_rows: int, n_threads: int) -> str:
+    """Train with the config of a data set, and return the SHA-256 of weights and objectives."""
+    config = load_config(
+        PROJECT / "configs" / f"{CONFIGS[name]}.cfg",
+        overrides={"paths.train": str(path), "paths.dev": str(path)},
+    )
+    component = config["nlp"]["pipeline"][-1]
+    config["components"][component]["n_threads"] = n_threads
+    nlp = init_nlp(config)
+    (corpus,) = resolve_dot_names(config.interpolate(), ["corpora.train"])
+    examples = list(corpus(nlp))
+    losses = [nlp.update(examples)[component] for _ in range(n_rows)]
+    pipe: Any = nlp.get_pipe(component)
+    pipe.to_bytes()  # completes the model
+    return sha256(pipe.model.to_bytes() + repr(losses).encode()).hexdigest()
+
+
+def write_corpora(n_sentences: int, folder: Path) -> None:
+    """Write the first sentences of each data set to a file."""
+    from scripts.convert import SETS, docs_of
+
+    for name in CONFIGS:
+        path = find("", [f"{SETS[name].stem}.train.tsv.gz"])
+        docs = docs_of(name, path, n=n_sentences)
+        DocBin(docs=docs, store_user_data=True).to_disk(folder / f"{name}.spacy")
+
+
+def main(
+    cpus: Annotated[str, typer.Option(help="Names that LLVM has, or `native`")] = "native",
+    threads: Annotated[str, typer.Option(help="Numbers of threads")] = "1,2",
+    versions: Annotated[str, typer.Option(help="Of numba, in an environment each")] = "",
+    sentences: Annotated[int, typer.Option(help="Of each data set")] = 3000,
+    rows: Annotated[int, typer.Option(help="Outer iterations")] = 3,
+) -> None:
+    """Train for each processor, number of threads and version, and print a table."""
+    from tests.kernels.processors import imitating
+
+    lines, groups = [], defaultdict(list)
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write_corpora(sentences, folder)
+        for i, version in enumerate(["", *filter(None, versions.split(","))]):
+            python = install(version, folder / f"environment-{i}") if version else "python"
+            for cpu in cpus.split(","):
+                own = folder / f"version-{i}"
+                environment = imitating(cpu, own) | ({"PYTHONSAFEPATH": "1"} if version else {})
+                for n_threads in threads.split(","):
+                    command = [python, "-m", "reliability.one_model", scratch, str(rows), n_threads]
+                    hashes = _HASH.findall(run(command, environment).output)
+                    where = f"{version or 'this environment'}, {cpu}, {n_threads} threads"
+                    lines.append([where, *(each[:16] for each in hashes)])
+                    groups[tuple(hashes)].append(where)
+                    typer.echo(" ".join(map(str, lines[-1])))
+    typer.echo(table(["", *CONFIGS], lines))
+    typer.echo("one hash" if len(groups) == 1 else "\n".join(map("; ".join, groups.values())))
+    sys.exit(len(groups) > 1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4 and Path(sys.argv[1]).is_dir():
+        for name in CONFIGS:
+            path = Path(sys.argv[1]) / f"{name}.spacy"
+            sys.stdout.write(train(name, path, *map(int, sys.argv[2:])) + "\n")
+    else:
+        typer.run(main)

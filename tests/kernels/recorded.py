@@ -1,0 +1,164 @@
+"""Calls of all kernels by trainings and predictions, run again with equal arguments.
+
+A `Recorder` takes the place of a kernel wherever the package has it, also within other kernels.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import typeof_impl
+
+from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.features import class_learning
+from spacy_sparsecrf.kernels import viterbi
+from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.hessian import HessianProduct
+from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.training import Training
+
+from ..features.reference_values import random_value_problem
+from ..loss.layouts import LAYOUTS
+from ..reference import random_problem
+from ..training.streaming_cases import SOLVERS, make_case, make_stream
+from .compiled_cases import all_kernels
+
+Check = Callable[[str, Any, tuple[Any, ...]], Any]
+
+
+class Recorder:
+    """A kernel whose calls from Python are handed to a check."""
+
+    def __init__(self, name: str, kernel: Any, check: Check) -> None:
+        self.name, self.kernel, self.check = name, kernel, check
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kernel, name)
+
+    def compile(self, signature: Any) -> Any:
+        """What `bind` asks for."""
+        return self
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.check(self.name, self.kernel, arguments)
+
+
+@typeof_impl.register(Recorder)
+def _typeof(recorder: Recorder, _: Any) -> types.Dispatcher:
+    return types.Dispatcher(recorder.kernel)  # for kernels that call this one
+
+
+@contextmanager
+def recording(check: Check) -> Iterator[None]:
+    """Hand each call of a kernel to a check, which returns what the kernel would."""
+    recorders = {id(kernel): Recorder(name, kernel, check) for name, kernel in all_kernels()}
+    patched = [
+        (module, name, value)
+        for title, module in list(sys.modules.items())
+        if title.startswith("spacy_sparsecrf")
+        for name, value in list(vars(module).items())
+        if id(value) in recorders
+    ]
+    for module, name, value in patched:
+        setattr(module, name, recorders[id(value)])
+    try:
+        yield
+    finally:
+        for module, name, value in patched:
+            setattr(module, name, value)
+
+
+class Copies:
+    """Copies of arguments: arrays share memory if they did before.
+
+    jitter: by how much numbers that are not whole are changed; rng: draws the changes.
+    """
+
+    def __init__(self, jitter: float = 0.0, rng: np.random.Generator | None = None) -> None:
+        self.roots: dict[int, np.ndarray] = {}
+        self.jitter, self.rng = jitter, rng
+
+    def of(self, value: Any) -> Any:
+        """A copy of arguments."""
+        if isinstance(value, np.ndarray):
+            root = value
+            while isinstance(root.base, np.ndarray):
+                root = root.base
+            buffer = self.roots.get(id(root))
+            if buffer is None:
+                self.roots[id(root)] = buffer = root.copy(order="K")
+                if self.rng is not None and root.dtype.kind in "fc":
+                    buffer *= 1.0 + self.jitter * self.rng.normal(size=root.shape)
+            begin = value.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+            return np.ndarray(value.shape, value.dtype, buffer, begin, value.strides)
+        if isinstance(value, tuple):
+            parts = map(self.of, value)
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return value
+
+
+def arrays_of(value: Any) -> Iterator[np.ndarray]:
+    """The arrays and numbers in arguments or results, at any depth."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from arrays_of(part)
+    elif value is not None:
+        yield np.asarray(value)
+
+
+def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray) -> None:
+    """Evaluate all that a loss has, and train."""
+    for options in ({}, {"observed_only": True}):
+        loss = ChainLoss(corpus, n_labels, Workers(1), **options)
+        loss.observed_coordinates()
+        working = loss.restrict(loss.all_coordinates())
+        theta = theta[: len(working.coordinates)]
+        _, gradient = working.value_and_grad(theta)
+        working.curvature(gradient)
+        loss.screen(working, theta, 0.3, 10**6)
+        product = HessianProduct(working)
+        product.prepare(theta)
+        product.product(gradient)
+    training = Training(corpus, [str(y) for y in range(n_labels)], OWLQN(), l1=0.1, l2=0.1)
+    training.step()
+
+
+def run_all() -> None:
+    """Call every kernel that Python calls."""
+    for config in all_kinds():
+        train_and_predict(config)
+    for method in "mean_field", "pseudo_likelihood":
+        train_and_predict({**config, "inference": {"method": method}})
+    train_and_predict({**config, "solver": {"@crf_solvers": "spacy_sparsecrf.AdaGrad.v1"}})
+    values, _ = random_value_problem(0, 3, [4, 0, 3], n_real=9)
+    _chains(values.corpus, 3, values.theta)
+    problem, _ = random_problem(0, 9, [6, 1, 0, 9], missing=0.1, weighted=True, n_values=4)
+    _chains(problem.corpus, 9, problem.theta)
+    for limits in LAYOUTS.values():
+        loss = ChainLoss(problem.corpus, 9, Workers(1), limits=limits._replace(span=3))
+        loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+    for make, penalty in SOLVERS.values():
+        stream = make_stream(case := make_case(), make(), penalty)
+        for batch in case.batches:
+            stream.learn(batch)
+        stream.model()
+    counter = class_learning.BigramCounter()
+    counter.add(["a", "b", "c", "a", "d", "b"] * 3)
+    class_learning.exchange_classes(counter.bigrams(1), 2, 3)
+    rng = np.random.default_rng(0)
+    valid, permitted, ends = rng.random((4, 4)) < 0.5, rng.random((9, 3)) < 0.5, np.ones(3, bool)
+    viterbi.find_possible(np.array([0, 4, 4, 9]), permitted, valid, ends, np.empty(3, bool))
+
+
+def run_recorded(check: Check) -> None:
+    """Hand all calls of `run_all` to a check."""
+    with recording(check), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", SparseCRFWarning)
+        run_all()
