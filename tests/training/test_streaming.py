@@ -268,6 +268,7 @@ NAMES = {"SGDL1": 0.1, "SGD": 0.0, "AdaGrad": 0.1, "SMD": 0.0, "Perceptron": 0.0
 def config_for(corpus: Corpus, solver: str = "SGDL1", **options):
     """The shipped config with another solver, on batches of words."""
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    config["components"]["sparse_crf"]["features"]["templates"].remove("@word_labels")
     settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", **options}
     l1 = NAMES.get(solver, 0.1)
     config["components"]["sparse_crf"].update(l1=l1, l2=0.0, n_threads=1, solver=settings)
