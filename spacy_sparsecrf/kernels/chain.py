@@ -20,9 +20,9 @@ matrix again, from main memory where matrices are many or large.
 from .exp import log
 from .layout import Contexts, Flags, Floats, Ints, Pairs, Potentials, Vectors
 from .numba_support import inlined
-from .numba_support.intrinsics import WIDTH, add_multiple, read, sum_of, wide_zeros, write, zeros
 from .products import advance, advance_two, retreat, retreat_two
 from .small import fill, row_sum
+from .vectors import WIDTH, add_multiple, read, sum_of, wide_zeros, write, zeros
 
 # Between these bounds factors are multiplied, not yet added as logarithms.
 _SMALL = 1e-8

@@ -8,9 +8,9 @@ chunk is processed, and gathered for all other features.
 from .chain import backward_batch, forward_batch, log_partition, vectors_of
 from .layout import BatchOrder, Columns, Floats, Ints, Pairs, Sequences, Tables, Unigrams, Vectors
 from .numba_support import inlined, kernel
-from .numba_support.intrinsics import prefetch
 from .scores import evidence_of, score_token
 from .small import add_at, fill, prefetch_row
+from .vectors import prefetch
 
 # Residuals are prefetched so many tokens ahead.
 _AHEAD = 8

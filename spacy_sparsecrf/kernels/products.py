@@ -11,7 +11,7 @@ is a constant where it is called, and its loop is inlined there.
 
 from .layout import Floats, Ints
 from .numba_support import inlined
-from .numba_support.intrinsics import WIDTH, add_multiple, prefetch, read, write, write_sums, zeros
+from .vectors import WIDTH, add_multiple, prefetch, read, write, write_sums, zeros
 
 # Rows of a backward product, and of a sum of outer products, at a time.
 _ROWS = 4

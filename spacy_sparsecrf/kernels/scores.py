@@ -9,9 +9,9 @@ import numpy as np
 from .exp import exp_relative
 from .layout import Floats, Ints, Unigrams
 from .numba_support import inlined
-from .numba_support.intrinsics import prefetch
 from .products import add_weights
 from .small import fill
+from .vectors import prefetch
 
 # So many feature blocks ahead, the position of their weights, and the weights, are prefetched.
 _FAR = 24

@@ -10,7 +10,7 @@ import numpy as np
 from .expectations import add_rows
 from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
 from .numba_support import inlined, kernel
-from .numba_support.intrinsics import multiply_add
+from .vectors import multiply_add
 
 
 class GoldTokens(NamedTuple):

@@ -11,9 +11,9 @@ from .exp import exp
 from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
 from .lazy import advance
 from .numba_support import inlined, kernel
-from .numba_support.intrinsics import prefetch
 from .pair_counts import corrections_of, subtract_gold
 from .sequence import expect_example_pairs, infer_example, settle_example_corrections
+from .vectors import prefetch
 
 # Below this the third term of a series of exp is the last that counts.
 _LITTLE = 1e-5

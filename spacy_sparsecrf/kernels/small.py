@@ -6,7 +6,7 @@ import numpy as np
 
 from .layout import Floats, Ints
 from .numba_support import inlined
-from .numba_support.intrinsics import (
+from .vectors import (
     WIDTH,
     add_multiple,
     multiply_add,

@@ -13,6 +13,8 @@ from typing import Any, TypeVar, overload
 from numba import njit, typeof
 from numba.extending import register_jitable
 
+from . import intrinsics as intrinsics
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy"}

@@ -1,82 +1,20 @@
-"""Functions whose code in kernels is LLVM IR, written here. Elsewhere, their Python bodies run.
+"""The LLVM IR of the functions in `vectors`.
 
-A `Vector` of 8 numbers stays in registers; in loops over arrays, LLVM keeps sums in memory. Sums
-are added in a fixed order, and a product and a sum are rounded once: results are equal in Python
-and on all processors that have such an instruction (x86-64-v3, 64-bit ARM).
+A `Vector` of 8 numbers stays in registers; in loops over arrays, LLVM keeps sums in memory.
 """
 
 # mypy: allow-untyped-calls
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-WIDTH = 8
+from .. import vectors
+from ..vectors import WIDTH
+
 _FLAG = ir.IntType(32)
-
-
-def prefetch(array: np.ndarray, place: Any) -> None:
-    """Ask for the cache line of an element of a contiguous array; read nothing."""
-
-
-def zeros(like: np.ndarray) -> np.ndarray:
-    """Return a vector of zeros of an array's type."""
-    return np.zeros(WIDTH, like.dtype)
-
-
-def wide_zeros() -> np.ndarray:
-    """Return a vector of zeros in float64."""
-    return np.zeros(WIDTH)
-
-
-def read(array: np.ndarray, place: int) -> np.ndarray:
-    """Return the vector of 8 elements of a contiguous array, read as one row, from a place on."""
-    return np.array(array.reshape(-1)[place : place + WIDTH])
-
-
-def write(vector: np.ndarray, array: np.ndarray, place: int) -> None:
-    """Write a vector to 8 elements of a contiguous array, read as one row, from a place on."""
-    array.reshape(-1)[place : place + WIDTH] = vector
-
-
-def multiply_add(x: Any, y: Any, z: Any) -> Any:
-    """Return x * y + z, rounded once, of the widest type of the arguments."""
-    kind = np.result_type(*map(np.asarray, (x, y, z))).type
-    try:
-        (a, b), (c, d), (e, f) = (float(number).as_integer_ratio() for number in (x, y, z))
-        exact, whole = a * c * f + e * b * d, b * d * f
-        found = exact / whole
-    except (OverflowError, ValueError):  # not finite
-        return kind(x) * kind(y) + kind(z)
-    if not exact:
-        return kind(x) * kind(y) + kind(z)  # the sign of zero
-    if kind is np.float32 and np.float64(found).view(np.int64) & 1 == 0:
-        # Rounded to odd if it is not exact, so that rounding again rounds the exact number.
-        n, m = found.as_integer_ratio()
-        if n * whole != exact * m:
-            found = np.nextafter(found, np.inf if n * whole < exact * m else -np.inf)
-    return kind(found)
-
-
-def add_multiple(total: np.ndarray, x: Any, vector: np.ndarray) -> np.ndarray:
-    """Return total + x * vector, of the type of `total`; x: a number or a vector."""
-    x = np.broadcast_to(np.asarray(x, total.dtype), total.shape)
-    factors = x, vector.astype(total.dtype), total
-    return np.array([multiply_add(*each) for each in zip(*factors, strict=True)])
-
-
-def sum_of(vector: np.ndarray) -> Any:
-    """Return the sum of the elements of a vector."""
-    a, b, c, d = vector[:4] + vector[4:]
-    return (a + b) + (c + d)
-
-
-def write_sums(four: tuple[np.ndarray, ...], array: np.ndarray, place: int) -> None:
-    """Write the sums of the elements of each of four vectors to an array from a place on."""
-    array[place : place + 4] = [sum_of(vector) for vector in four]
 
 
 class Vector(types.Type):
@@ -105,7 +43,7 @@ def _address(context: Any, builder: Any, kind: Any, element: Any, target: Any) -
     return builder.bitcast(builder.gep(data, [place]), target.as_pointer())
 
 
-@_emits(prefetch, lambda array, place: types.void(array, types.intp))
+@_emits(vectors.prefetch, lambda array, place: types.void(array, types.intp))
 def _prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     pointer = _address(context, builder, signature.args[0], args, ir.IntType(8))
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, _FLAG, _FLAG, _FLAG])
@@ -114,24 +52,20 @@ def _prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     builder.call(function, [pointer, _FLAG(0), _FLAG(3), _FLAG(1)])
 
 
-@_emits(zeros, lambda like: Vector(like.dtype)(like))
+@_emits(vectors.wide_zeros, lambda: Vector(types.float64)())
+@_emits(vectors.zeros, lambda like: Vector(like.dtype)(like))
 def _zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_constant_null(signature.return_type)
 
 
-@_emits(wide_zeros, lambda: Vector(types.float64)())
-def _wide_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return context.get_constant_null(signature.return_type)
-
-
-@_emits(read, lambda array, place: Vector(array.dtype)(array, types.intp))
+@_emits(vectors.read, lambda array, place: Vector(array.dtype)(array, types.intp))
 def _read(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind = context.get_value_type(signature.return_type)
     pointer = _address(context, builder, signature.args[0], args, kind)
     return builder.load(pointer, align=signature.args[0].dtype.bitwidth // 8)
 
 
-@_emits(write, lambda vector, array, place: types.void(vector, array, types.intp))
+@_emits(vectors.write, lambda vector, array, place: types.void(vector, array, types.intp))
 def _write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     pointer = _address(context, builder, signature.args[1], args[1:], args[0].type)
     builder.store(args[0], pointer, align=signature.args[1].dtype.bitwidth // 8)
@@ -150,13 +84,13 @@ def _type_multiply_add(x: Any, y: Any, z: Any) -> Any:
     return kind(kind, kind, kind)
 
 
-@_emits(multiply_add, _type_multiply_add)
+@_emits(vectors.multiply_add, _type_multiply_add)
 def _multiply_add(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     x, y, z = args
     return _fused(builder, x, y, z, f"f{signature.return_type.bitwidth}")
 
 
-@_emits(add_multiple, lambda total, x, vector: total(total, x, vector))
+@_emits(vectors.add_multiple, lambda total, x, vector: total(total, x, vector))
 def _add_multiple(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     total, *factors = args
     for i, value in enumerate(factors):
@@ -176,7 +110,7 @@ def _add(builder: Any, a: Any, b: Any, left: list[int], right: list[int]) -> Any
     return builder.fadd(*(builder.shuffle_vector(a, b, mask) for mask in masks))
 
 
-@_emits(sum_of, lambda vector: vector.item(vector))
+@_emits(vectors.sum_of, lambda vector: vector.item(vector))
 def _sum_of(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     (vector,) = args
     half = _add(builder, vector, vector, [0, 1, 2, 3], [4, 5, 6, 7])
@@ -184,7 +118,7 @@ def _sum_of(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return builder.fadd(*(builder.extract_element(pairs, _FLAG(i)) for i in range(2)))
 
 
-@_emits(write_sums, lambda four, array, place: types.void(four, array, types.intp))
+@_emits(vectors.write_sums, lambda four, array, place: types.void(four, array, types.intp))
 def _write_sums(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     vectors = (builder.extract_value(args[0], i) for i in range(4))
     a, b, c, d = (_add(builder, v, v, [0, 1, 2, 3], [4, 5, 6, 7]) for v in vectors)

@@ -1,0 +1,73 @@
+"""Vectors of 8 numbers: what kernels do with them, in Python.
+
+In kernels each function is LLVM IR (see `numba_support.intrinsics`). Sums are added in a fixed
+order, and a product and a sum are rounded once: results are equal in Python and on all processors
+that have such an instruction (x86-64-v3, 64-bit ARM).
+"""
+
+from typing import Any
+
+import numpy as np
+
+WIDTH = 8
+
+
+def prefetch(array: np.ndarray, place: Any) -> None:
+    """Ask for the cache line of an element of a contiguous array; read nothing."""
+
+
+def zeros(like: np.ndarray) -> np.ndarray:
+    """Return a vector of zeros of an array's type."""
+    return np.zeros(WIDTH, like.dtype)
+
+
+def wide_zeros() -> np.ndarray:
+    """Return a vector of zeros in float64."""
+    return np.zeros(WIDTH)
+
+
+def read(array: np.ndarray, place: int) -> np.ndarray:
+    """Return the vector of 8 elements of a contiguous array, read as one row, from a place on."""
+    return np.array(array.reshape(-1)[place : place + WIDTH])
+
+
+def write(vector: np.ndarray, array: np.ndarray, place: int) -> None:
+    """Write a vector to 8 elements of a contiguous array, read as one row, from a place on."""
+    array.reshape(-1)[place : place + WIDTH] = vector
+
+
+def multiply_add(x: Any, y: Any, z: Any) -> Any:
+    """Return x * y + z, rounded once, of the widest type of the arguments."""
+    kind = np.result_type(*map(np.asarray, (x, y, z))).type
+    try:
+        (a, b), (c, d), (e, f) = (float(number).as_integer_ratio() for number in (x, y, z))
+        exact, whole = a * c * f + e * b * d, b * d * f
+        found = exact / whole
+    except (OverflowError, ValueError):  # not finite
+        return kind(x) * kind(y) + kind(z)
+    if not exact:
+        return kind(x) * kind(y) + kind(z)  # the sign of zero
+    if kind is np.float32 and np.float64(found).view(np.int64) & 1 == 0:
+        # Rounded to odd if it is not exact, so that rounding again rounds the exact number.
+        n, m = found.as_integer_ratio()
+        if n * whole != exact * m:
+            found = np.nextafter(found, np.inf if n * whole < exact * m else -np.inf)
+    return kind(found)
+
+
+def add_multiple(total: np.ndarray, x: Any, vector: np.ndarray) -> np.ndarray:
+    """Return total + x * vector, of the type of `total`; x: a number or a vector."""
+    x = np.broadcast_to(np.asarray(x, total.dtype), total.shape)
+    factors = x, vector.astype(total.dtype), total
+    return np.array([multiply_add(*each) for each in zip(*factors, strict=True)])
+
+
+def sum_of(vector: np.ndarray) -> Any:
+    """Return the sum of the elements of a vector."""
+    a, b, c, d = vector[:4] + vector[4:]
+    return (a + b) + (c + d)
+
+
+def write_sums(four: tuple[np.ndarray, ...], array: np.ndarray, place: int) -> None:
+    """Write the sums of the elements of each of four vectors to an array from a place on."""
+    array[place : place + 4] = [sum_of(vector) for vector in four]
