@@ -97,7 +97,7 @@ def calibration() -> Calibration:
     )
     labels = (LONG, HOSTILE)
     thresholds = tuple(Threshold(label, 10, 9, 0.5, 1.0, n, 1.0) for n, label in enumerate(labels))
-    return Calibration(0.9, None, 77, 1.5, before, after, thresholds)
+    return Calibration(0.9, None, 0.5, 77, 1.5, before, after, thresholds)
 
 
 PAGES: dict[str, Page] = {
