@@ -1,7 +1,7 @@
 """exp and log from sums and products alone, with the same results on all processors.
 
-The functions of the C library and of NumPy differ between systems and processors in the last place. LLVM
-vectorises this exp; math.exp is a scalar call there.
+The functions of the C library and of NumPy differ between systems and processors in the last
+place. LLVM vectorises this exp; math.exp is a scalar call there.
 """
 
 from typing import Any
