@@ -10,6 +10,7 @@ import spacy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import expressions
@@ -53,11 +54,16 @@ def test_escaped_dollars_are_faults_and_large_expressions_are_none(
     assert find_fault(expression) == fault
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW220")
 def test_configs_keep_dollars(tmp_path: Path) -> None:
     # spaCy doubles them each time that it saves and loads a config.
     text = 'u:match("[$]?[0-9]+$")[0]|phrase("a$b")[0]|ngrams(3,3,"^$")[0]'
     nlp = blank_with([text], phrases={"a$b": ["12", "$12"]})
     words = ["12", "$12", "a"]
+    gold = {"words": words, "tags": ["N", "N", "A"]}
+    examples = [Example.from_dict(Doc(nlp.vocab, words=words), gold)]
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
     expected = nlp.get_pipe("sparse_crf").features([Doc(nlp.vocab, words=words)]).hashes
     assert expected.any()
     for i in range(3):
