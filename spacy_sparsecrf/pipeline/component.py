@@ -193,7 +193,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             job = Job(setup, features, label_ids, store, nlp, shards, coverage)
             compiled = self.engine.compile(examples, job)
             compiled.check(setup)
-        return ReadCorpus(features, record, compiled, coverage)
+        named = record if self.settings.needs_names else None
+        return ReadCorpus(features, named, compiled, coverage)
 
     def _keep(self, read: ReadCorpus) -> None:
         """Keep what a corpus says of labels, sequences and attributes."""

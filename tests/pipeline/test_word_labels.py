@@ -108,6 +108,8 @@ def test_it_combines_with_other_settings(config):
     examples = examples_of(nlp, make_sentences(60, seed=1))
     trained(nlp, examples)
     assert nlp.evaluate(examples)["tag_acc"] > 0.9
+    pipe = nlp.get_pipe("sparse_crf")
+    assert (b"names" in pipe.to_bytes()) == config.get("store_feature_names", True)
 
 
 def test_a_corpus_in_files_gives_the_same_model(nlp, tmp_path):
