@@ -28,7 +28,6 @@ from ..model.names import (
 from ..model.names import Value as NamedValue
 from .attributes import (
     EXTENSION,
-    NGRAMS,
     NUMBERS,
     PHRASE,
     STACKED,
@@ -40,7 +39,7 @@ from .attributes import (
 from .classes import ClassReader, WordClasses
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
-from .plan import seed_of
+from .plan import seed_of, width_of
 from .tokens import number_of, texts_of, value_of
 from .word_labels import WordTokens, learn_word_labels
 
@@ -241,12 +240,10 @@ class CellNames:
 
 def _column_of_word_labels(features: PlanFeaturizer) -> int:
     """The column of `Readings.lexical` with the labels of words, -1 where none has them."""
-    widths = [
-        Ngrams(read.length, read.longest, read.argument).width if read.name == NGRAMS else 1
-        for read in features.plan.words
-    ]
-    names = [read.name for read in features.plan.words]
-    return sum(widths[: names.index(WORD_LABELS)]) if WORD_LABELS in names else -1
+    words = features.plan.words
+    if Read(WORD_LABELS) not in words:
+        return -1
+    return sum(width_of(read) for read in words[: words.index(Read(WORD_LABELS))])
 
 
 class _KeptNames(NamedTuple):
@@ -370,7 +367,7 @@ class NameRecord:
         classes, texts, of_token = self.word_labels(labels, names)
         values = np.array([*map(get_string_id, texts)], dtype=np.uint64)
         column, begin = _column_of_word_labels(self._features), 0
-        # Words are numbered anew: a row of values for each word and what it reads.
+        # A row of values for each word and what it reads.
         rows: dict[object, tuple[object, dict[int, int]]] = {}
         for i, kept in enumerate(self._kept):
             own = kept.readings

@@ -123,7 +123,7 @@ def make_plan(
     numbers = [
         (t, str(placed), f"d{i}")
         for t, placed in real.items()
-        for i in range(_width(placed.read, vector_width))
+        for i in range(width_of(placed.read, vector_width))
     ]
     reads = [read for read in first if not read.is_real]
     words = tuple(
@@ -146,7 +146,7 @@ def make_plan(
         words=words,
         annotations=annotations,
         tokens=tokens,
-        token_columns=tuple(read for read in tokens for _ in range(_width(read, vector_width))),
+        token_columns=tuple(read for read in tokens for _ in range(width_of(read, vector_width))),
         first=first,
         owners=np.array(owners, dtype=np.int32),
         templates=Templates(conjunctions, n_lexical, *by_kind(kinds), start_label, seeds, ids),
@@ -171,13 +171,13 @@ def _lay_out(
     All columns of an attribute but the first are marked, see `Conjunctions`.
     """
     for read in reads:
-        width = _width(read, vector_width)
+        width = width_of(read, vector_width)
         columns[read] = [~c if c > start else c for c in range(start, start + width)]
         start += width
     return start
 
 
-def _width(read: Read, vector_width: int) -> int:
+def width_of(read: Read, vector_width: int = 0) -> int:
     """Number of values that an attribute can have at a token."""
     if read.name == attributes.NGRAMS:
         return attributes.Ngrams(read.length, read.longest, read.argument).width

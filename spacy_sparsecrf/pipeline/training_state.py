@@ -191,12 +191,17 @@ def _entity_ratio(setup: Setup, labels: Sequence[str]) -> EntityRatio | None:
     own = setup.settings.learning.entity_ratio
     if own is None:
         return None
-    if not isinstance(setup.target, SpanTarget):
-        raise SparseCRFError(Errors.SC364.format(name=setup.name, key="entity_ratio"))
     from ..loss.ratio import EntityRatio
 
-    in_spans = np.array([label != OUTSIDE for label in labels])
+    in_spans = _in_spans(setup, labels, "entity_ratio")
     return EntityRatio(in_spans, own.ratio, own.margin, own.strength)
+
+
+def _in_spans(setup: Setup, labels: Sequence[str], key: str) -> NDArray[np.bool_]:
+    """Return which labels are of spans: [Y]. RAISES: SparseCRFError without spans, for a key."""
+    if not isinstance(setup.target, SpanTarget):
+        raise SparseCRFError(Errors.SC364.format(name=setup.name, key=key))
+    return np.array([label != OUTSIDE for label in labels], dtype=np.bool_)
 
 
 def _error_costs(setup: Setup, labels: Sequence[str]) -> NDArray[np.float64] | None:
@@ -204,9 +209,7 @@ def _error_costs(setup: Setup, labels: Sequence[str]) -> NDArray[np.float64] | N
     own = setup.settings.learning.cost
     if own is None:
         return None
-    if not isinstance(setup.target, SpanTarget):
-        raise SparseCRFError(Errors.SC364.format(name=setup.name, key="cost"))
-    inside = np.array([label != OUTSIDE for label in labels])
+    inside = _in_spans(setup, labels, "cost")
     of_inside = np.where(inside, own.confusion, own.false_negative)
     costs = np.where(inside[:, None], of_inside, own.false_positive * inside)
     np.fill_diagonal(costs, 0.0)
