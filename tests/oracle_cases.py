@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
@@ -29,14 +30,18 @@ def oracle_corpus() -> EncodedCorpus:
 
 
 @cache
-def oracle_training(case: str, n_steps: int) -> Training:
-    """A run that has converged, or done so many outer iterations."""
+def oracle_run(case: str, n_steps: int) -> tuple[Training, list[StepReport]]:
+    """Return a run that has converged, or done so many outer iterations, and their reports."""
     oracle = read_oracle()
     penalty = oracle["cases"][case]
     solver = OWLQN(tolerance=1e-5 if case == "l2" else 1e-4, window=0.0)
     options = {"l1": penalty["rho1"], "l2": penalty["rho2"], "dtype": "float64"}
     training = Training(oracle_corpus(), oracle["labels"], solver, **options)
-    for _ in range(n_steps):
-        if training.step().converged:
-            break
-    return training
+    reports: list[StepReport] = []
+    while len(reports) < n_steps and not (reports and reports[-1].converged):
+        reports.append(training.step())
+    return training, reports
+
+
+def oracle_training(case: str, n_steps: int) -> Training:
+    return oracle_run(case, n_steps)[0]

@@ -25,7 +25,7 @@ from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
 
 from ..data import ORACLE, needs, read_oracle
-from ..oracle_cases import oracle_corpus, oracle_training
+from ..oracle_cases import oracle_corpus, oracle_run
 from ..reference import Problem, bfgs_inverse, local_loss, random_problem
 from .cases import METHODS, SAMPLINGS, working_loss
 
@@ -292,12 +292,17 @@ def test_rprop_survives_a_point_without_finite_objective():
     ("case", "n_steps", "rel"), [("l2", 30, 1e-10), ("en", 60, 1e-8), ("l1", 25, 3e-5)]
 )
 def test_optimum_equals_the_independent_programs(case, n_steps, rel):
-    oracle, training = read_oracle(), oracle_training(case, n_steps=n_steps)
+    oracle, (training, reports) = read_oracle(), oracle_run(case, n_steps)
     expected, corpus = oracle["cases"][case], oracle_corpus()
     assert corpus.n_potential(len(oracle["labels"])) == oracle["features"]
     assert len(corpus.unigram_keys) + len(corpus.bigram_keys) == oracle["attributes"] + 1
     assert training.objective == pytest.approx(expected["objective"], rel=rel)
     assert training.objective >= expected["objective"] * (1 - 1e-9)
+    for report in reports:
+        above = report.objective - expected["objective"]
+        assert report.gap >= above - 1e-9 * expected["objective"]
+    bounded = case in ("l2", "en")
+    assert (reports[-1].gap <= 1e-6 * expected["objective"]) == bounded
 
 
 class Overflowing:
