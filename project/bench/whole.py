@@ -65,6 +65,7 @@ JOBS = {
     "EWT": Job("ud", Kind.TAGS, "tagger", "tagger"),
     "CoNLL-2002 es": Job("conll2002-es", Kind.ENTITIES, "ner", "ner", "es"),
     "CoNLL-2002 es, 3,000 sentences": Job("conll2002-es", Kind.ENTITIES, "ner", "ner", "es", 3000),
+    "CoNLL-2002 es, word classes": Job("conll2002-es", Kind.ENTITIES, "ner_classes", "", "es"),
     "CoNLL-2000": Job("conll2000", Kind.CHUNKS, "spans", ""),
     "JNLPBA": Job("jnlpba", Kind.ENTITIES, "ner", "ner"),
 }
