@@ -29,11 +29,15 @@ name = build_meta.build_sdist(dist)
 shutil.unpack_archive(f"{dist}/{name}", "unpacked")
 os.chdir(f"unpacked/{name.removesuffix('.tar.gz')}")
 build_meta.build_wheel(dist)
-# Once more, at another time, with other times of files.
+# Once more, of the tree itself, at another time and in another time zone, by a user whose files
+# nobody else may read.
 os.chdir("../..")
 shutil.rmtree("unpacked")
 again = os.path.abspath("again")
 os.utime("README.md", (1, 1))
+os.environ["TZ"] = "Asia/Kolkata"
+os.umask(0o077)
+os.chmod("configs/tagger.cfg", 0o600)
 assert build_meta.build_sdist(again) == name
 build_meta.build_wheel(again)
 """
