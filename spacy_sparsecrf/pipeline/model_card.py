@@ -19,15 +19,20 @@ def fill_in(nlp: Language | None, setup: Setup, n_tokens: int) -> None:
     """
     if nlp is None or setup.name not in nlp.component_names:
         return
-    begin = f"- `{setup.name}`: "
-    notes = str(nlp.meta.get("notes") or "").splitlines()
-    kept = [line for line in notes if not line.startswith(begin)]
-    nlp.meta["notes"] = "\n".join([*kept, begin + _training(nlp, setup, n_tokens)])
     sources: list[Any] = list(nlp.meta.get("sources") or ())
     # spaCy accepts names or tables of a name, an author and a URL, but not both.
     of_names = any(isinstance(source, str) for source in sources)
     features: object = setup.features
-    known = sources_of(features, nlp.lang or "") if isinstance(features, Featurizer) else ()
+    known = list(sources_of(features, nlp.lang or "")) if isinstance(features, Featurizer) else []
+    # The table of sources in the README of `spacy package` has no licences.
+    licensed = [
+        f"{source['name']}, {source['license']}" for source in known if source.get("license")
+    ]
+    begin = f"- `{setup.name}`: "
+    notes = str(nlp.meta.get("notes") or "").splitlines()
+    kept = [line for line in notes if not line.startswith(begin)]
+    kept.append("; ".join([begin + _training(nlp, setup, n_tokens), *licensed]))
+    nlp.meta["notes"] = "\n".join(kept)
     for described in known:
         name, license_ = described["name"], described.get("license", "")
         source = ", ".join(filter(None, (name, license_))) if of_names else described

@@ -52,7 +52,7 @@ class LifeCycle(RuleBasedStateMachine):
         self.nlp = blank(solver)
         self.labels: list[str] = []
         self.seen: set[str] = set()
-        self.learns = False
+        self.learns = self.resumed = False
 
     @property
     def pipe(self) -> Any:
@@ -86,7 +86,7 @@ class LifeCycle(RuleBasedStateMachine):
         assert list(nlp.get_pipe("sparse_crf").dump()) == list(self.pipe.dump())
         if self.labels:
             assert self.predictions(nlp) == self.predictions(self.nlp)
-        self.nlp, self.learns = nlp, learns
+        self.nlp, self.learns, self.resumed = nlp, learns, learns and self.resumed
 
     @rule(label=LABELS)
     def add_label(self, label: str) -> None:
@@ -106,7 +106,7 @@ class LifeCycle(RuleBasedStateMachine):
         found = list(self.pipe.label_data)
         assert gold <= set(found) and set(self.labels) <= set(found)
         assert len(found) == len(set(found)) and set(found) == gold | set(self.labels)
-        self.labels, self.learns = found, True
+        self.labels, self.learns, self.resumed = found, True, False
         self.seen = set(found)
 
     @rule()
@@ -116,22 +116,27 @@ class LifeCycle(RuleBasedStateMachine):
     @rule(corpus=CORPORA)
     def update(self, corpus: list[list[tuple[str, str]]]) -> None:
         examples = self.examples(corpus)
-        new = {tag for sentence in corpus for _, tag in sentence} - self.seen
+        gold = {tag for sentence in corpus for _, tag in sentence}
 
         def do() -> None:
             losses = self.pipe.update(examples)
             self.pipe.finish_update(None)
             assert np.isfinite(losses["sparse_crf"])
 
-        if self.online and new and (self.learns or self.pipe.model.n_active):
-            self.refused("SC206|SC3", do)
-        elif self.learns:
-            do()
-        elif self.online and self.pipe.model.n_active:
-            do()
-            self.learns = True
-        else:
+        if not self.learns and not self.pipe.model.n_active:
             self.refused("SC202", do)
+            return
+        if not self.learns:  # from the weights, by online training with any solver
+            self.seen = set(self.labels)
+        resumed = self.resumed or not self.learns
+        if (self.online or resumed) and gold - self.seen:
+            self.refused("SC206|SC3", do)
+            return
+        do()
+        self.learns, self.resumed = True, resumed
+        # Other solvers extend their corpus by examples that they have not read.
+        assert set(self.pipe.label_data) == gold | set(self.labels)
+        self.labels = list(self.pipe.label_data)
 
     @rule()
     def predict(self) -> None:

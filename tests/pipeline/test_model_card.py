@@ -28,7 +28,7 @@ def test_sources_and_training_are_in_the_meta(author: Any, tmp_path: Path):
     meta = spacy.load(tmp_path / "saved").meta
     n_tokens = sum(len(example.reference) for example in examples)
     trained = f"- `sparse_crf`: trained on {n_tokens} tokens by OWLQN, l1 = 0.25, l2 = 0.5"
-    assert meta["notes"] == f"Mine.\n{trained}"
+    assert meta["notes"] == f"Mine.\n{trained}; word classes brown (brown.txt), MIT"
     names = ["word classes brown (brown.txt)", "phrases places (2 listed)"]
     if isinstance(author, str):
         names[0] += ", MIT"
