@@ -114,6 +114,7 @@ class _JsonReader:
             self._source.left_out[key] += len(_list_of(value, key))
         tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
+        _check_unicode(document, "document's name")
         return Record(place, text, self._marks_of(value), tokens, document)
 
     def _label_studio(self, place: str, value: Mapping[str, Any]) -> Record | None:

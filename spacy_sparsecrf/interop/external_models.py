@@ -71,13 +71,28 @@ def read_model(path: Path) -> TrainedModel:
     ):
         if start.startswith(begin):
             try:
-                return read(path)
+                return _checked(read(path))
             except SparseCRFError:
                 raise
-            except (ValueError, IndexError, KeyError, StopIteration, struct.error) as error:
+            except (ArithmeticError, ValueError, LookupError, StopIteration, struct.error) as error:
                 values = {"program": program, "reason": str(error) or "it ends early"}
                 raise SparseCRFError(Errors.SC631.format(path=path, **values)) from error
     raise SparseCRFError(Errors.SC630.format(path=path))
+
+
+def _checked(model: TrainedModel) -> TrainedModel:
+    """Return a model. RAISES: ValueError for weights of what it does not have, or not finite."""
+    weights, n_labels = model.weights, len(model.labels)
+    for what, found, n in (
+        ("feature", weights.features, len(model.features)),
+        ("label", weights.labels, n_labels),
+        ("label", weights.previous, n_labels),
+    ):
+        if len(found) and not -1 <= found.min() <= found.max() < n:
+            raise ValueError(f"a weight is of {what} {found.max()}, and there are {n}")
+    if not np.isfinite(weights.values).all():
+        raise ValueError("a weight is not finite")
+    return model
 
 
 # Wapiti and CRF++: weights by number, all labels of a feature in a row

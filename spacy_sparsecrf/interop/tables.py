@@ -6,6 +6,7 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -111,12 +112,21 @@ def _sentences(
 
 def _checked(path: Path, rows: Iterator[list[str]]) -> Iterator[list[str]]:
     """Yield rows. RAISES: SparseCRFError where they are not CSV, as after a quote without end."""
-    try:
+    reader: Any = rows
+    with _read(path, lambda: f"line {reader.line_num}"):
         yield from rows
-    except csv.Error as error:
-        reader: Any = rows
-        place = f"line {reader.line_num}"
-        values = {"path": path, "place": place, "reason": error}
+
+
+@contextmanager
+def _read(path: Path, place: Callable[[], str]) -> Iterator[None]:
+    """Raise SparseCRFError where a library cannot read a file. place: in it, for the message."""
+    try:
+        yield
+    except (csv.Error, ValueError, LookupError, NotImplementedError, OSError) as error:
+        # With a number, the system's: there is no such file, or it must not be read.
+        if isinstance(error, SparseCRFError) or getattr(error, "errno", None):
+            raise
+        values = {"path": path, "place": place(), "reason": error}
         raise SparseCRFError(Errors.SC624.format(**values)) from error
 
 
@@ -129,18 +139,14 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     RAISES: SparseCRFError without pyarrow, without lists of tokens, and for numbers without names.
     """
     try:
-        from pyarrow import ArrowInvalid
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise SparseCRFError(
             Errors.SC817.format(what=f"Reading {path}", package="pyarrow", extra="parquet")
         ) from error
-    try:
+    with _read(path, lambda: "the file"):
         file = ParquetFile(path)
-    except ArrowInvalid as error:
-        values = {"path": path, "place": "the file", "reason": error}
-        raise SparseCRFError(Errors.SC624.format(**values)) from error
-    schema = file.schema_arrow
+        schema = file.schema_arrow
     lists = [name for name in schema.names if str(schema.field(name).type).startswith("list")]
     classes = _classes((schema.metadata or {}).get(b"huggingface", b"{}"))
     word = next((name for name in lists if _plain(name) in _WORDS), None)
@@ -150,7 +156,7 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     lists.remove(word)
     lists.insert(0, word)
     named = [_namer(path, name, schema.field(name).type, classes) for name in lists]
-    found_rows = _parquet_rows(file, lists, named)
+    found_rows = _parquet_rows(path, file, lists, named)
     if columns:
         if len(columns) != len(lists):
             why = f"as --columns says, the lists being {', '.join(lists)}"
@@ -167,35 +173,35 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
 
 
 def _parquet_rows(
-    file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
+    path: Path, file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
 ) -> Iterator[Sentence]:
     number = 0
-    for batch in file.iter_batches(columns=lists):
-        for row in batch.to_pylist():
-            number += 1
-            tokens = zip(*(row[name] or () for name in lists), strict=True)
-            found = [
-                Row(number, [name(value) for name, value in zip(named, values, strict=True)])
-                for values in tokens
-            ]
-            if found:
-                yield found
+    with _read(path, lambda: f"from row {max(number, 1)} on"):
+        for batch in file.iter_batches(columns=lists):
+            for row in batch.to_pylist():
+                number += 1
+                tokens = zip(*(row[name] or () for name in lists), strict=True)
+                found = [
+                    Row(number, [name(value) for name, value in zip(named, values, strict=True)])
+                    for values in tokens
+                ]
+                if found:
+                    yield found
 
 
 def _classes(metadata: bytes) -> dict[str, list[str]]:
     """Names of the classes of columns, as the package datasets writes them."""
-    try:
-        features = json.loads(metadata).get("info", {}).get("features", {})
-    except (ValueError, AttributeError):
-        return {}
     found = {}
-    for column, feature in features.items():
-        while isinstance(feature, (Mapping, list)):
-            if isinstance(feature, Mapping) and "names" in feature:
-                found[column] = [str(name) for name in feature["names"]]
-                break
-            inner = feature if isinstance(feature, list) else [feature.get("feature")]
-            feature = inner[0] if inner else None
+    try:
+        for column, feature in json.loads(metadata)["info"]["features"].items():
+            while isinstance(feature, (Mapping, list)):
+                if isinstance(feature, Mapping) and "names" in feature:
+                    found[column] = [str(name) for name in feature["names"]]
+                    break
+                inner = feature if isinstance(feature, list) else [feature.get("feature")]
+                feature = inner[0] if inner else None
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+        return {}
     return found
 
 
@@ -208,5 +214,13 @@ def _namer(
     names = classes.get(column)
     if names is None:
         raise SparseCRFError(Errors.SC635.format(path=path, column=column))
-    # -100 is what libraries mask labels by.
-    return lambda value: names[value] if value is not None and value >= 0 else UNSET
+
+    def name(value: Any) -> str:
+        # -100 is what libraries mask labels by.
+        if value is None or value < 0:
+            return UNSET
+        if value >= len(names):
+            raise ValueError(f"{column} has class {value}, and the file names {len(names)}")
+        return names[value]
+
+    return name

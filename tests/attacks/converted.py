@@ -19,7 +19,7 @@ from spacy_sparsecrf.interop.importing import import_model
 from spacy_sparsecrf.interop.records import Alignment, record_docs
 
 from .kinds import Arrays, Kind
-from .mutations import QUIET
+from .mutations import QUIET, Mutator
 from .texts import COLUMNS, WORDS, Text, TextMutator, sound_texts, use_columns, written
 
 _BEHIND = "\f"  # between the files .txt and .ann of brat
@@ -28,6 +28,19 @@ _BEHIND = "\f"  # between the files .txt and .ann of brat
 @cache
 def _blank() -> Language:
     return spacy.blank("xx")
+
+
+class JsonMutator(TextMutator):
+    """Changes texts, and values of JSON in them."""
+
+    def _splice(self, text: str) -> str:
+        lines, values = text.split("\n"), Mutator([], 0)
+        i, values.rng = self.rng.randrange(len(lines)), self.rng
+        try:
+            lines[i] = json.dumps(values.other(json.loads(lines[i])))
+        except (ValueError, RecursionError):
+            return super()._splice(text)
+        return "\n".join(lines)
 
 
 def use_records(text: Text, sound: Text) -> Arrays:
@@ -145,7 +158,7 @@ CONVERTED_KINDS = {
             (f'{{"annotations": [null, {", ".join(_JSON)}]}}', "json"),
         ),
         use_records,
-        TextMutator,
+        JsonMutator,
     ),
     "brat": Kind(sound_texts((_BRAT, "brat"), (_BRAT, "brat sc")), use_records, TextMutator),
     "imported": Kind(

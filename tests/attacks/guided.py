@@ -52,7 +52,7 @@ def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
         corpus = folder / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
         if not blind:
-            for data in inputs.first() + [data for name, data in kept() if name == target]:
+            for data in inputs.first() + kept(target):
                 (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
 
         def try_one(data: bytes) -> None:
@@ -77,7 +77,7 @@ def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
         warnings.simplefilter("ignore")
         logging.disable()
         options = [f"-max_len={_LONGEST}", "-len_control=0", "-timeout=120", "-rss_limit_mb=4096"]
-        options.append(f"-artifact_prefix={folder}/harm-")
+        options += ["-report_slow_units=120", f"-artifact_prefix={folder}/harm-"]
         atheris.Setup([target, *options, str(corpus)], try_one, custom_mutator=change)
         atheris.Fuzz()
 
@@ -86,6 +86,7 @@ def main(
     target: Annotated[str, typer.Option(help="What is tried")],
     seconds: Annotated[float, typer.Option(help="Of a processor")] = 3600.0,
     blind: Annotated[bool, typer.Option("--blind", help="Change sound inputs only")] = False,
+    keeps: Annotated[bool, typer.Option("--keep", help="Put inputs into the tests")] = False,
     output: Annotated[Path, typer.Option(help="Folder of inputs and findings")] = Path(
         "metrics/reliability/guided"
     ),
@@ -103,6 +104,10 @@ def main(
     n = sum(json.loads((folder / "found.json").read_text()).values()) if code == 0 else 0
     branches, _, kept = counts[-1][1:] if counts else (0, 0, 0)
     msg.text(f"{target}: {n:,} inputs, {kept} kept, {branches} branches, in {seconds:.0f} s")
+    if keeps:
+        from .inputs import keep
+
+        keep(target, [path.read_bytes() for path in (folder / "corpus").iterdir()])
     if code or any(folder.glob("harm-*")):
         msg.fail(f"inputs did harm, see {folder}", exits=1)
 

@@ -6,19 +6,24 @@ The first byte is the number of the sound input in whose place the others are us
 import base64
 import json
 import random
-from collections.abc import Callable, Iterator
+import sys
+import zlib
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import Any, NamedTuple, TypeAlias
 
 from .files import ClassesFile, NamesFile, sealed_again, taken_apart
-from .fuzz import ALL
+from .fuzz import ALL, attempt
 from .texts import Text
 
 CORPUS = Path(__file__).with_name("corpus.jsonl")
 TARGETS = ["model", "names", "checkpoint", "clusters", "templates", "patterns", "columns", "conllu"]
 TARGETS += ["tables", "json", "brat", "dump", "class files", "imported"]
 _PLAIN_CHANGES = 0.4  # share of changes of bytes and not of what they stand for
+
+_Branch: TypeAlias = tuple[str, int, int]  # file, line before, line
 
 
 class Raw(NamedTuple):
@@ -83,16 +88,41 @@ def _decoded(data: bytes) -> str:
         return data.decode("latin1")
 
 
-def kept() -> Iterator[tuple[str, bytes]]:
-    """Inputs that reached something new, each with the name of its kind."""
-    for line in CORPUS.read_text(encoding="utf8").splitlines():
-        name, data = json.loads(line)
-        yield name, base64.b85decode(data)
+def kept(name: str) -> list[bytes]:
+    """The inputs of a kind that are kept, each of which reaches something that others do not."""
+    rows = map(json.loads, CORPUS.read_text(encoding="utf8").splitlines())
+    return [zlib.decompress(base64.b85decode(data)) for own, data in rows if own == name]
 
 
-def keep(name: str, found: list[bytes]) -> None:
-    """Put inputs of a kind in the place of those that are kept."""
-    rows = [row for row in kept() if row[0] != name] if CORPUS.exists() else []
-    rows += [(name, data) for data in found]
-    lines = [json.dumps([own, base64.b85encode(data).decode()]) for own, data in sorted(rows)]
-    CORPUS.write_text("".join(f"{line}\n" for line in lines), encoding="utf8")
+def keep(name: str, found: Iterable[bytes]) -> None:
+    """Put inputs of a kind in the place of those that are kept, without those that add nothing."""
+    inputs, seen = Inputs(name), set[_Branch]()
+    for data in inputs.first():
+        seen |= reached(inputs, data)
+    lines = [x for x in CORPUS.read_text(encoding="utf8").splitlines() if json.loads(x)[0] != name]
+    for data in sorted(found, key=len):
+        branches = reached(inputs, data)
+        if not branches <= seen:
+            seen |= branches
+            packed = base64.b85encode(zlib.compress(data, 9)).decode()
+            lines.append(json.dumps([name, packed]))
+    CORPUS.write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf8")
+
+
+def reached(inputs: Inputs, data: bytes) -> set[_Branch]:
+    """The lines of the package that an input runs, each with the line before it."""
+    found, last = set[_Branch](), dict[FrameType, int]()
+
+    def follow(frame: FrameType, event: str, argument: object) -> Any:
+        if "spacy_sparsecrf" not in frame.f_code.co_filename:
+            return None
+        found.add((frame.f_code.co_filename, last.get(frame, 0), frame.f_lineno))
+        last[frame] = frame.f_lineno
+        return follow
+
+    sys.settrace(follow)
+    try:
+        attempt(inputs.kind, *inputs.of(data))
+    finally:
+        sys.settrace(None)
+    return found

@@ -170,9 +170,34 @@ def test_parquet(tmp_path: Path, are_numbers: bool):
     parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "a.parquet")
     docs, _ = converted(tmp_path / "a.parquet")
     assert entities(docs) == [[("Ann Lee", "PER"), ("New", "LOC")], FOUND[1]]
+    data = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(data[:4] + bytes(56) + data[60:])
+    refused(tmp_path / "a.parquet", "SC624")
     if are_numbers:
         parquet.write_table(table.replace_schema_metadata({}), tmp_path / "b.parquet")
         refused(tmp_path / "b.parquet", "SC635")
+
+
+@pytest.mark.parametrize(
+    ("tags", "metadata", "said"),
+    [
+        ([[0], [0, 2]], {}, "SC624.*from row 2 on.*has class 2, and the file names 2"),
+        ([[0], [0]], {}, "SC624.*from row 2 on.*shorter"),
+        ([[0], [0, 1]], {"ner_tags": {"names": 3}}, "SC635"),
+        ([[0], [0, 1]], 3, "SC635"),
+    ],
+)
+def test_bad_parquet_is_refused_with_its_place(tmp_path: Path, tags: Any, metadata: Any, said: str):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    if metadata == {}:
+        metadata = {"ner_tags": {"feature": {"names": ["O", "B-PER"]}}}
+    table = pa.table({"tokens": [["Ann"], ["Bo", "ran"]], "ner_tags": tags})
+    stored = {"huggingface": json.dumps({"info": {"features": metadata}})}
+    parquet.write_table(table.replace_schema_metadata(stored), tmp_path / "a.parquet")
+    done = run("convert", tmp_path / "a.parquet", tmp_path / "a.spacy", code=1)
+    assert re.search(said, done.stderr), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -227,6 +252,7 @@ def one(**values: Any) -> str:
         (one(text=""), "its text is ''"),
         (one(text=3), "its text is 3"),
         ('{"text": "\\ud800", "spans": []}', "is not Unicode"),
+        ('{"text": "A", "doc_id": "\\ud800", "spans": []}', "document's name is not Unicode"),
         ("nonsense", "line 1, cannot be read"),
         ("[" * 100_000, "line 1, cannot be read"),
         ("3", "and not text with spans"),
