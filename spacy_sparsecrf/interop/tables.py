@@ -211,9 +211,9 @@ def _namer(
     """The function that gives the text of a value of a column."""
     if "int" not in str(kind):
         return lambda value: UNSET if value is None or not str(value).strip() else str(value)
-    names = classes.get(column)
-    if names is None:
+    if column not in classes:
         raise SparseCRFError(Errors.SC635.format(path=path, column=column))
+    names = classes[column]
 
     def name(value: Any) -> str:
         # -100 is what libraries mask labels by.

@@ -75,7 +75,7 @@ class Inputs:
             read = getattr(type(sound), "of", taken_apart)
             try:
                 file = read(file.data)
-            except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError):
+            except Exception:
                 file = deepcopy(sound)
         self.mutator.sound = [file]
         return data[:1] + self.mutator.mutated()[0].to_bytes()
