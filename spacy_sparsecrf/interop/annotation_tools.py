@@ -275,6 +275,8 @@ def _brat_record(source: RecordSource, path: Path) -> Record:
             _, head, covered = line.split("\t")
             label, ends = head.split(" ", 1)
             first, last = ends.split(" ") if ";" not in ends else ("", "")
+            if not label:
+                raise ValueError
             if not first:
                 source.left_out["discontinuous spans"] += 1
                 continue

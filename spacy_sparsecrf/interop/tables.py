@@ -40,7 +40,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     lines = [*io.StringIO(text.removeprefix(BOM), newline="")]
     separator = max(",;\t", key=lambda each: lines[0].count(each)) if lines else ","
     rows = csv.reader(lines, delimiter=separator)
-    names = [_plain(name) for name in next(rows, [])]
+    names = [_plain(name) for name in next(_checked(path, rows), [])]
     number = next((i for i, name in enumerate(names) if name in _SENTENCES), None)
     word = next((i for i, name in enumerate(names) if name in _WORDS), -1)
     if number is None or (word < 0 and not columns):
@@ -122,7 +122,7 @@ def _read(path: Path, place: Callable[[], str]) -> Iterator[None]:
     """Raise SparseCRFError where a library cannot read a file. place: in it, for the message."""
     try:
         yield
-    except (csv.Error, ValueError, LookupError, NotImplementedError, OSError) as error:
+    except (csv.Error, ValueError, TypeError, LookupError, NotImplementedError, OSError) as error:
         # With a number, the system's: there is no such file, or it must not be read.
         if isinstance(error, SparseCRFError) or getattr(error, "errno", None):
             raise
@@ -215,7 +215,7 @@ def _namer(
         raise SparseCRFError(Errors.SC635.format(path=path, column=column))
     names = classes[column]
 
-    def name(value: Any) -> str:
+    def name(value: int | None) -> str:
         # -100 is what libraries mask labels by.
         if value is None or value < 0:
             return UNSET

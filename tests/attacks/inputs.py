@@ -9,7 +9,6 @@ import random
 import sys
 import zlib
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, TypeAlias
@@ -66,19 +65,19 @@ class Inputs:
     def changed(self, data: bytes, seed: int, change: Callable[[bytes], bytes]) -> bytes:
         """A change of any input. change: of bytes that have no structure."""
         rng = self.mutator.rng = random.Random(seed)
+        number = data[:1] or b"\0"
         file, sound = self.of(data)
         if rng.random() < _PLAIN_CHANGES:
             body = change(data[1:])
             is_sealed = isinstance(file, Raw) and type(sound) not in (ClassesFile, NamesFile)
-            return data[:1] + (sealed_again(body) if is_sealed else body)
-        if isinstance(file, Raw):
-            read = getattr(type(sound), "of", taken_apart)
-            try:
-                file = read(file.data)
-            except Exception:
-                file = deepcopy(sound)
-        self.mutator.sound = [file]
-        return data[:1] + self.mutator.mutated()[0].to_bytes()
+            return number + (sealed_again(body) if is_sealed else body)
+        try:
+            if isinstance(file, Raw):
+                file = getattr(type(sound), "of", taken_apart)(file.data)
+            self.mutator.sound = [file]
+            return number + self.mutator.mutated()[0].to_bytes()
+        except Exception:  # What was changed may have no parts any more.
+            return self.drawn(seed)
 
 
 def _decoded(data: bytes) -> str:

@@ -275,12 +275,14 @@ def test_bad_json_is_refused_with_its_place(tmp_path: Path, text: str, code: str
         ("a.csv", "sentence,word,tag\n1,a\n", "SC611"),
         ("a.csv", "sentence,word,tag\n", "SC612"),
         ("a.ann", "T1\tPER 0 2\tBo\n", "SC626"),
+        ("b.ann", "T1\t 0 2\tBo\n", "SC624"),
         ("a.txt", "This is text.\nThis is another line of it.\n", "SC636"),
         ("a.txt", "\n".join(f"word{i} value{i}" for i in range(12)), "SC637"),
         ("a.txt", "The/DT dog/NN\n" * 5 + "runs fast/RB\n", "SC638"),
     ],
 )
 def test_other_bad_files_are_refused(tmp_path: Path, name: str, text: str, code: str):
+    (tmp_path / "b.txt").write_text("Bo")
     (tmp_path / name).write_text(text)
     refused(tmp_path / name, code)
 
@@ -350,6 +352,7 @@ HEADER = "Sentence #,Word,POS,Tag\n"
         ("a.jsonl", '{"text": "Ann", "spans": [[0, 3, "\\ud800"]]}', "SC624.*label"),
         ("a.json", '[{"data": {"text": "Ann"}, "annotations": ["x"]}]', "SC624.*annotations"),
         ("a.csv", HEADER + '1,"' + "a,b\n" * 40_000, "SC624.*field"),
+        ("a.csv", '"' + HEADER * 10_000, "SC624.*field"),
         ("a.csv", HEADER + "1,A\0n,N,O\n", "SC610.*utf-16"),
         ("a.csv.gz", "no gzip", "SC618"),
         ("a.csv", HEADER + "1,Ann,N,O\n,ran,V,O\n", "_,orth,tag,ner"),
