@@ -6,13 +6,13 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
+from ..schema import reported_as
 from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
 from .schemes import OUTSIDE
@@ -25,6 +25,9 @@ _WORDS = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
 # Columns of data sets of Hugging Face, and attributes.
 _OF_NAMES = {"pos": "tag", "postag": "tag", "xpos": "tag", "upos": "pos", "lemma": "lemma"}
 _OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
+
+# What pyarrow raises for damaged files, and what their values may not be.
+_UNREADABLE = (ValueError, TypeError, LookupError, NotImplementedError, OSError)
 
 
 def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
@@ -69,10 +72,8 @@ def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """The text of a file, which may be compressed, and notes on how it was read."""
     data = path.read_bytes()
     if path.suffix == ".gz":
-        try:
+        with reported_as(Errors.SC618, (gzip.BadGzipFile, EOFError, zlib.error), path=path):
             data = gzip.decompress(data)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
     if b"\0" in data:
         values = {"line": 1, "reason": "it has zero bytes", "encoding": "utf-16"}
         raise SparseCRFError(Errors.SC610.format(path=path, **values))
@@ -113,21 +114,10 @@ def _sentences(
 def _checked(path: Path, rows: Iterator[list[str]]) -> Iterator[list[str]]:
     """Yield rows. RAISES: SparseCRFError where they are not CSV, as after a quote without end."""
     reader: Any = rows
-    with _read(path, lambda: f"line {reader.line_num}"):
+    with reported_as(
+        Errors.SC624, (csv.Error,), path=path, place=lambda: f"line {reader.line_num}"
+    ):
         yield from rows
-
-
-@contextmanager
-def _read(path: Path, place: Callable[[], str]) -> Iterator[None]:
-    """Raise SparseCRFError where a library cannot read a file. place: in it, for the message."""
-    try:
-        yield
-    except (csv.Error, ValueError, TypeError, LookupError, NotImplementedError, OSError) as error:
-        # With a number, the system's: there is no such file, or it must not be read.
-        if isinstance(error, SparseCRFError) or getattr(error, "errno", None):
-            raise
-        values = {"path": path, "place": place(), "reason": error}
-        raise SparseCRFError(Errors.SC624.format(**values)) from error
 
 
 def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
@@ -141,10 +131,10 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     try:
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        raise SparseCRFError(
-            Errors.SC817.format(what=f"Reading {path}", package="pyarrow", extra="parquet")
-        ) from error
-    with _read(path, lambda: "the file"):
+        values = {"what": f"Reading {path}", "package": "pyarrow", "extra": "parquet"}
+        raise SparseCRFError(Errors.SC817.format(**values)) from error
+    path.stat()
+    with reported_as(Errors.SC624, _UNREADABLE, path=path, place="the file"):
         file = ParquetFile(path)
         schema = file.schema_arrow
     lists = [name for name in schema.names if str(schema.field(name).type).startswith("list")]
@@ -176,7 +166,8 @@ def _parquet_rows(
     path: Path, file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
 ) -> Iterator[Sentence]:
     number = 0
-    with _read(path, lambda: f"from row {max(number, 1)} on"):
+    place = "from row {} on".format
+    with reported_as(Errors.SC624, _UNREADABLE, path=path, place=lambda: place(max(number, 1))):
         for batch in file.iter_batches(columns=lists):
             for row in batch.to_pylist():
                 number += 1
@@ -217,10 +208,8 @@ def _namer(
 
     def name(value: int | None) -> str:
         # -100 is what libraries mask labels by.
-        if value is None or value < 0:
-            return UNSET
-        if value >= len(names):
+        if value is not None and value >= len(names):
             raise ValueError(f"{column} has class {value}, and the file names {len(names)}")
-        return names[value]
+        return UNSET if value is None or value < 0 else names[value]
 
     return name
