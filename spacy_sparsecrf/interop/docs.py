@@ -198,7 +198,8 @@ def write_docs(
     of entities and other spans; separator: a tab or a blank; skip_space: whether to leave out
     tokens of white space.
     RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
-    of a line in it, a word -DOCSTART-, or a header in the first line, and for spans that overlap.
+    of a line in it, a blank at an end, a word -DOCSTART- or a header in the first line; and for
+    spans that overlap.
     """
     register(columns)
     is_first = True
@@ -247,8 +248,8 @@ class _DocWriter:
         for token, text in kept:
             if may_mark and text == DOCSTART:
                 raise self.error(token.i, column, text, "begins a document where it is read")
-            if not refused.isdisjoint(text):
-                reason = "has a separator or the end of a line in it"
+            if not refused.isdisjoint(text) or text != (text.strip(" ") or text):
+                reason = "has a separator or the end of a line in it, or a blank at an end"
                 if token.is_space:
                     reason += ", which --skip-space leaves out"
                 raise self.error(token.i, column, text, reason)

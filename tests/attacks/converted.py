@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import spacy
 from spacy.language import Language
+from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -27,7 +28,11 @@ _BEHIND = "\f"  # between the files .txt and .ann of brat
 
 @cache
 def _blank() -> Language:
-    return spacy.blank("xx")
+    nlp = spacy.blank("xx")
+    nlp.tokenizer = Tokenizer(
+        nlp.vocab
+    )  # The default one takes very long for many punctuation marks.
+    return nlp
 
 
 class JsonMutator(TextMutator):

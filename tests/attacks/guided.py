@@ -48,6 +48,8 @@ def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
         from .fuzz import SECONDS, attempt, is_harm
         from .inputs import Inputs, kept
 
+        warnings.simplefilter("ignore")
+        logging.disable()
         inputs, found = Inputs(target), Counter[str]()
         corpus = folder / "corpus"
         corpus.mkdir(parents=True, exist_ok=True)
@@ -55,9 +57,13 @@ def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
             for data in inputs.first() + kept(target):
                 (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
 
+        for data in inputs.first():  # Modules are imported, and kernels compiled.
+            attempt(inputs.kind, *inputs.of(data))
+        end = time.process_time() + seconds
+
         def try_one(data: bytes) -> None:
             began = time.process_time()
-            if began > seconds:
+            if began > end:
                 (folder / "found.json").write_text(json.dumps(found))
                 os._exit(0)
             result = attempt(inputs.kind, *inputs.of(data))
@@ -74,8 +80,6 @@ def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
                 return inputs.drawn(seed)[:most]
             return inputs.changed(data, seed, lambda body: atheris.Mutate(body, most - 1))[:most]
 
-        warnings.simplefilter("ignore")
-        logging.disable()
         options = [f"-max_len={_LONGEST}", "-len_control=0", "-timeout=120", "-rss_limit_mb=4096"]
         options += ["-report_slow_units=120", f"-artifact_prefix={folder}/harm-"]
         atheris.Setup([target, *options, str(corpus)], try_one, custom_mutator=change)
