@@ -29,9 +29,8 @@ _BEHIND = "\f"  # between the files .txt and .ann of brat
 @cache
 def _blank() -> Language:
     nlp = spacy.blank("xx")
-    nlp.tokenizer = Tokenizer(
-        nlp.vocab
-    )  # The default one takes very long for many punctuation marks.
+    # The default one takes ten seconds for thousands of punctuation marks.
+    nlp.tokenizer = Tokenizer(nlp.vocab)
     return nlp
 
 

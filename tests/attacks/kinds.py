@@ -118,6 +118,8 @@ def use_model(file: File, sound: File) -> Arrays:
     model = CRFModel().from_bytes(file.to_bytes())
     again = CRFModel().from_bytes(model.to_bytes())
     assert again.to_bytes() == model.to_bytes()
+    if not model.labels:  # A component that is not trained; it refuses to predict.
+        return []
     found = predictions(model)
     assert_same(found, predictions(again))
     return found
