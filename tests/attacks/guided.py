@@ -27,7 +27,6 @@ from wasabi import msg
 _ROOT = Path(__file__).parents[2]
 _COMPILED = re.compile(r"^@(kernel|inlined)\b", re.MULTILINE)
 _COUNTS = re.compile(r"#\d+\t(\w+) +cov: (\d+) ft: (\d+) corp: (\d+)")
-_LONGEST = 20_000
 
 
 def _compiled() -> list[str]:
@@ -80,7 +79,7 @@ def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
                 return inputs.drawn(seed)[:most]
             return inputs.changed(data, seed, lambda body: atheris.Mutate(body, most - 1))[:most]
 
-        options = [f"-max_len={_LONGEST}", "-len_control=0", "-timeout=120", "-rss_limit_mb=4096"]
+        options = ["-max_len=20000", "-len_control=0", "-timeout=120", "-rss_limit_mb=4096"]
         options += ["-report_slow_units=120", f"-artifact_prefix={folder}/harm-"]
         atheris.Setup([target, *options, str(corpus)], try_one, custom_mutator=change)
         atheris.Fuzz()

@@ -10,10 +10,10 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import FrameType
-from typing import Any, NamedTuple, TypeAlias
+from types import FrameType, SimpleNamespace
+from typing import Any, TypeAlias
 
-from .files import ClassesFile, NamesFile, sealed_again, taken_apart
+from .files import File, sealed_again, taken_apart
 from .fuzz import ALL, attempt
 from .texts import Text
 
@@ -23,17 +23,6 @@ TARGETS += ["tables", "json", "brat", "dump", "class files", "imported"]
 _PLAIN_CHANGES = 0.4  # share of changes of bytes and not of what they stand for
 
 _Branch: TypeAlias = tuple[str, int, int]  # file, line before, line
-
-
-class Raw(NamedTuple):
-    """The bytes of a file, in the place of its parts."""
-
-    data: bytes
-    note: str
-
-    def to_bytes(self) -> bytes:
-        """The file."""
-        return self.data
 
 
 class Inputs:
@@ -49,11 +38,11 @@ class Inputs:
         return [bytes([i]) + each.to_bytes() for i, each in enumerate(self.sound)]
 
     def of(self, data: bytes) -> tuple[Any, Any]:
-        """What bytes are used as, and the sound one."""
-        sound = self.sound[data[0] % len(self.sound) if data else 0]
+        """What bytes are used as, a text or a file that is not taken apart, and the sound one."""
+        sound, body = self.sound[data[0] % len(self.sound) if data else 0], data[1:]
         if isinstance(sound, Text):
-            return Text(_decoded(data[1:]), sound.note), sound
-        return Raw(data[1:], sound.note), sound
+            return Text(_decoded(body), sound.note), sound
+        return SimpleNamespace(note=sound.note, to_bytes=lambda: body), sound
 
     def drawn(self, seed: int) -> bytes:
         """A change of a sound input, as the fuzzer makes them that nothing guides."""
@@ -69,11 +58,10 @@ class Inputs:
         file, sound = self.of(data)
         if rng.random() < _PLAIN_CHANGES:
             body = change(data[1:])
-            is_sealed = isinstance(file, Raw) and type(sound) not in (ClassesFile, NamesFile)
-            return number + (sealed_again(body) if is_sealed else body)
+            return number + (sealed_again(body) if type(sound) is File else body)
         try:
-            if isinstance(file, Raw):
-                file = getattr(type(sound), "of", taken_apart)(file.data)
+            if not isinstance(sound, Text):
+                file = getattr(type(sound), "of", taken_apart)(data[1:])
             self.mutator.sound = [file]
             return number + self.mutator.mutated()[0].to_bytes()
         except Exception:  # What was changed may have no parts any more.
