@@ -44,17 +44,22 @@ class SchemaField(NamedTuple):
 
 
 @contextmanager
-def reported_as(message: str, **values: object) -> Iterator[None]:
-    """Raise what is wrong with a file, a ValueError, as an error of the package.
+def reported_as(
+    message: str, errors: tuple[type[Exception], ...] = (ValueError,), **values: object
+) -> Iterator[None]:
+    """Raise what is wrong with a file as an error of the package.
 
-    message: with a place for {reason}, and for the values.
+    message: with a place for {reason}, and for the values, of which functions are called; errors:
+    that are reported.
     """
     try:
         yield
     except SparseCRFError:
         raise
-    except ValueError as error:
-        raise SparseCRFError(message.format(reason=error, **values)) from error
+    except errors as error:
+        values = {key: value() if callable(value) else value for key, value in values.items()}
+        reason = str(error) or "it ends early"
+        raise SparseCRFError(message.format(reason=reason, **values)) from error
 
 
 def check(

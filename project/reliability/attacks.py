@@ -1,7 +1,7 @@
 """The commands of `tests/attacks`, whose bounded runs are tests: `python -m reliability.attacks`.
 
-`fuzz` tries mutated files and inputs, `load` much of everything, `faults` faults of the system,
-`kills` and `cluster` kill runs and workers.
+`fuzz` tries mutated files and inputs, `guided` those that reach new branches, `load` much of
+everything, `faults` faults of the system, `kills` and `cluster` kill runs and workers.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import typer
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 app = typer.Typer()
-for name in ("fuzz", "load", "faults", "kills", "cluster"):
+for name in ("fuzz", "guided", "load", "faults", "kills", "cluster"):
     app.command(name)(importlib.import_module(f"tests.attacks.{name}").main)
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ its keys; where its spans are does too, see `_marks_of`.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from spacy.training.converters.json_to_docs import json_to_docs
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..pipeline.seen import LANG
+from ..schema import reported_as
 from .records import Mark, Record, RecordSource
 
 _TEXTS = ("text", "data", "content", "sentence")
@@ -21,11 +24,8 @@ _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
 _REJECTED = ("reject", "ignore")
+_BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
 _KNOWN = "text with spans of Prodigy, Doccano, Label Studio or spaCy"
-
-
-class _EntryError(ValueError):
-    """A value that is not a record, with the reason."""
 
 
 def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
@@ -43,23 +43,22 @@ class _JsonReader:
     def __init__(self, source: RecordSource, lang: str) -> None:
         self._source, self._lang = source, lang
         self._has_spans = False
+        errors = ValueError, RecursionError
+        self._reported = partial(reported_as, Errors.SC624, errors, path=source.path)
 
     def entries(self, in_lines: bool) -> Iterator[Any]:
         """Yield Records, and Docs of spaCy's own format."""
         n = 0
         for place, value in self._values(in_lines):
             n += 1
-            try:
+            with self._reported(place=place):
                 if isinstance(value, Mapping) and "paragraphs" in value:
                     yield from self._docs(value)
                 elif record := self._record(place, value):
                     yield record
-            except _EntryError as error:
-                raise self._error(place, error) from error
         if n and not self._has_spans:
-            raise SparseCRFError(
-                Errors.SC625.format(path=self._source.path, keys=", ".join(_SPANS))
-            )
+            keys = ", ".join(_SPANS)
+            raise SparseCRFError(Errors.SC625.format(path=self._source.path, keys=keys))
 
     def _values(self, in_lines: bool) -> Iterator[tuple[str, Any]]:
         lines = read_lines(self._source.path)
@@ -70,19 +69,17 @@ class _JsonReader:
             return
         found = self._parsed("the file", "\n".join(line for _, line in lines))
         if isinstance(found, Mapping):
-            inner = next(
-                (found[k] for k in ("annotations", "examples") if _is_list(found, k)), None
-            )
+            lists = (found[k] for k in ("annotations", "examples") if _is_list(found, k))
+            inner = next(lists, None)
             found = [found] if inner is None or "text" in found or "data" in found else inner
-        if not isinstance(found, list):
-            raise self._error("the file", _EntryError("it is not a list of records"))
+        with self._reported(place="the file"):
+            if not isinstance(found, list):
+                raise ValueError("it is not a list of records")
         yield from ((f"record {i}", value) for i, value in enumerate(found, start=1))
 
     def _parsed(self, place: str, text: str) -> Any:
-        try:
+        with self._reported(place=place):
             return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise self._error(place, error) from error
 
     def _docs(self, value: Mapping[str, Any]) -> Iterator[Any]:
         """The Docs of a value in spaCy's training format of version 2."""
@@ -90,7 +87,7 @@ class _JsonReader:
             read: Any = json_to_docs
             found = list(read(json.dumps([value])))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise _EntryError(f"spaCy cannot read its paragraphs ({error!r})") from error
+            raise ValueError(f"spaCy cannot read its paragraphs ({error!r})") from error
         self._has_spans = True
         for doc in found:
             doc.user_data[LANG] = self._lang
@@ -103,7 +100,7 @@ class _JsonReader:
             self._skip("records without annotation")
             return None
         if not isinstance(value, Mapping):
-            raise _EntryError(f"it is {str(value)[:60]!r}, and not {_KNOWN}")
+            raise ValueError(f"it is {str(value)[:60]!r}, and not {_KNOWN}")
         if value.get("answer") in _REJECTED:
             self._skip("records whose answer is reject or ignore")
             return None
@@ -114,6 +111,7 @@ class _JsonReader:
             self._source.left_out[key] += len(_list_of(value, key))
         tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
+        _check_unicode(document, "document's name")
         return Record(place, text, self._marks_of(value), tokens, document)
 
     def _label_studio(self, place: str, value: Mapping[str, Any]) -> Record | None:
@@ -147,17 +145,13 @@ class _JsonReader:
         if found is None:
             return []
         if not isinstance(found, list):
-            raise _EntryError(f"{key!r} is {str(found)[:60]!r}, and not a list of spans")
+            raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not a list of spans")
         return [mark for each in found for mark in _marks(each)]
 
     def _skip(self, what: str) -> None:
         """Count a record that is left out."""
         self._has_spans = True
         self._source.left_out[what] += 1
-
-    def _error(self, place: str, reason: Exception) -> SparseCRFError:
-        values = {"path": self._source.path, "place": place, "reason": reason}
-        return SparseCRFError(Errors.SC624.format(**values))
 
 
 def _is_list(value: Mapping[str, Any], key: str) -> bool:
@@ -178,13 +172,13 @@ def _has_labels(found: Any) -> bool:
 def _text_of(value: Mapping[str, Any]) -> str:
     key = next((key for key in _TEXTS if key in value), None)
     if key is None:
-        raise _EntryError(f"it has no text; its keys are {', '.join(map(str, value))[:200]}")
+        raise ValueError(f"it has no text; its keys are {', '.join(map(str, value))[:200]}")
     return _checked_text(value[key])
 
 
 def _checked_text(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
-        raise _EntryError(f"its text is {text!r}")
+        raise ValueError(f"its text is {text!r}")
     _check_unicode(text, "text")
     return text
 
@@ -193,21 +187,21 @@ def _check_unicode(text: str, what: str) -> None:
     try:
         text.encode("utf8")
     except UnicodeEncodeError as error:
-        raise _EntryError(f"a {what} is not Unicode ({error.reason})") from error
+        raise ValueError(f"a {what} is not Unicode ({error.reason})") from error
 
 
 def _list_of(value: Mapping[str, Any], key: str) -> list[Any]:
     """The list under a key; empty if there is none."""
     found = value.get(key)
     if found is not None and not isinstance(found, list):
-        raise _EntryError(f"{key!r} is {str(found)[:60]!r}, and not a list")
+        raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not a list")
     return found or []
 
 
 def _objects_of(value: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     found = _list_of(value, key)
     if not all(isinstance(each, Mapping) for each in found):
-        raise _EntryError(f"{key!r} has {str(found)[:60]!r}, and not objects")
+        raise ValueError(f"{key!r} has {str(found)[:60]!r}, and not objects")
     return found
 
 
@@ -222,10 +216,8 @@ def _ends_of(value: Any) -> tuple[int, int]:
         ends = [_first_of(value, _STARTS), _first_of(value, _ENDS)]
     elif isinstance(value, (list, tuple)) and len(value) >= 2:
         ends = value[:2]
-    if len(ends) != 2 or not all(
-        isinstance(end, int) and not isinstance(end, bool) for end in ends
-    ):
-        raise _EntryError(f"{str(value)[:60]!r} has no offsets of a first and a last character")
+    if len(ends) != 2 or not all(type(end) is int for end in ends):
+        raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and a last character")
     return ends[0], ends[1]
 
 
@@ -238,7 +230,7 @@ def _marks(value: Any) -> list[Mark]:
     labels: list[Any] = found if isinstance(found, list) and found else [found]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
-            raise _EntryError(f"span {start}:{end} has the label {label!r}")
+            raise ValueError(f"span {start}:{end} has the label {label!r}")
         _check_unicode(label, "label")
     covered = text if isinstance(text, str) else None
     return [Mark(start, end, label.strip(), covered) for label in labels]
@@ -264,31 +256,24 @@ def _brat_record(source: RecordSource, path: Path) -> Record:
         raise SparseCRFError(Errors.SC626.format(path=path, text=written))
     # brat counts an end of line as one character, as here.
     text = "\n".join(line for _, line in read_lines(written))
+    with reported_as(Errors.SC624, path=path, place="its .txt file"):
+        _checked_text(text)
+        _check_unicode(path.stem, "file's name")
     marks = []
     for number, line in read_lines(path):
         if not line.startswith("T"):
             if line.strip():
                 source.left_out["annotations that are not spans"] += 1
             continue
-        try:
-            _, head, covered = line.split("\t")
-            label, ends = head.split(" ", 1)
-            first, last = ends.split(" ") if ";" not in ends else ("", "")
-            if not first:
-                source.left_out["discontinuous spans"] += 1
-                continue
-            marks.append(Mark(int(first), int(last), label, covered))
-        except ValueError as error:
-            place = f"line {number}"
+        match = _BRAT.fullmatch(line)
+        if match is None:
             reason = f"{line[:60]!r} is not T1<tab>LABEL START END<tab>TEXT"
-            message = Errors.SC624.format(path=path, place=place, reason=reason)
-            raise SparseCRFError(message) from error
-    return Record(str(path.name), _checked_brat(path, text), marks, document=path.stem)
-
-
-def _checked_brat(path: Path, text: str) -> str:
-    try:
-        return _checked_text(text)
-    except _EntryError as error:
-        message = Errors.SC624.format(path=path, place="its .txt file", reason=error)
-        raise SparseCRFError(message) from error
+            message = Errors.SC624.format(path=path, place=f"line {number}", reason=reason)
+            raise SparseCRFError(message)
+        label, ends, covered = match.groups()
+        if ";" in ends:
+            source.left_out["discontinuous spans"] += 1
+            continue
+        first, last = map(int, ends.split(" "))
+        marks.append(Mark(first, last, label, covered))
+    return Record(str(path.name), text, marks, document=path.stem)

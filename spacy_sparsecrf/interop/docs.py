@@ -18,6 +18,7 @@ from .attributes import (
     UNSET,
     WORDS,
     custom_name,
+    is_header,
     register,
     span_key,
     why_not,
@@ -197,7 +198,8 @@ def write_docs(
     of entities and other spans; separator: a tab or a blank; skip_space: whether to leave out
     tokens of white space.
     RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
-    of a line in it, or a word -DOCSTART-, and for spans that overlap.
+    of a line in it, a blank at an end, a word -DOCSTART- or a header in the first line; and for
+    spans that overlap.
     """
     register(columns)
     is_first = True
@@ -207,6 +209,9 @@ def write_docs(
             rows = [*writer.rows(sentence, columns)]
             if not rows:
                 continue
+            if is_first and is_header(rows[0]):
+                reason = "names columns, as do all values of this line: a header is left out"
+                raise writer.error(sentence.start, columns[0], rows[0][0], reason)
             text = write_sentence(rows, separator)
             # Who reads a file takes off one.
             yield BOM + text if is_first and text.startswith(BOM) else text
@@ -242,12 +247,12 @@ class _DocWriter:
         kept = [(token, text) for token, text in pairs if not (self.skip_space and token.is_space)]
         for token, text in kept:
             if may_mark and text == DOCSTART:
-                raise self._error(token.i, column, text, "begins a document where it is read")
-            if not refused.isdisjoint(text):
-                reason = "has a separator or the end of a line in it"
+                raise self.error(token.i, column, text, "begins a document where it is read")
+            if not refused.isdisjoint(text) or text != (text.strip(" ") or text):
+                reason = "has a separator or the end of a line in it, or a blank at an end"
                 if token.is_space:
                     reason += ", which --skip-space leaves out"
-                raise self._error(token.i, column, text, reason)
+                raise self.error(token.i, column, text, reason)
         return [text for _, text in kept]
 
     def _texts(self, sentence: Span, column: str) -> list[str]:
@@ -274,12 +279,13 @@ class _DocWriter:
         last = 0
         for first, behind, label in found:
             if not label:
-                raise self._error(start + first, column, label, "is a span without a label")
+                raise self.error(start + first, column, label, "is a span without a label")
             if first < last:
-                raise self._error(start + first, column, label, "overlaps the span before it")
+                raise self.error(start + first, column, label, "overlaps the span before it")
             last = behind
         return write_spans(found, len(sentence), self.scheme)
 
-    def _error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
+    def error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
+        """An error about a value. token: its index in the Doc."""
         where = {"token": token + 1, "doc": self.number, "path": self.path, "column": column}
         return SparseCRFError(Errors.SC619.format(**where, value=value, reason=reason))

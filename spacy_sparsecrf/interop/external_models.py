@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
+from ..schema import reported_as
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
 
@@ -26,6 +27,7 @@ _STRINGS = struct.Struct("<4s5I")
 _WEIGHED = re.compile(r"\s*\([01]\) (.+) --> (.+): ([+-]?\d+\.\d+)")
 _NUMBERED = re.compile(r"\s*(\d+): (.*)")
 _NAMED = re.compile(r"\s*(\w+): (.*)")
+_DAMAGE = (ArithmeticError, ValueError, LookupError, StopIteration, struct.error)
 _KINDS = ("maxent", "memm", "chain")  # by Wapiti's number
 
 
@@ -70,14 +72,21 @@ def read_model(path: Path) -> TrainedModel:
         (b"FILEHEADER", CRFSUITE, _read_dump),
     ):
         if start.startswith(begin):
-            try:
-                return read(path)
-            except SparseCRFError:
-                raise
-            except (ValueError, IndexError, KeyError, StopIteration, struct.error) as error:
-                values = {"program": program, "reason": str(error) or "it ends early"}
-                raise SparseCRFError(Errors.SC631.format(path=path, **values)) from error
+            with reported_as(Errors.SC631, _DAMAGE, path=path, program=program):
+                return _checked(read(path))
     raise SparseCRFError(Errors.SC630.format(path=path))
+
+
+def _checked(model: TrainedModel) -> TrainedModel:
+    """Return a model. RAISES: ValueError for weights of what it does not have, or not finite."""
+    weights, n, n_labels = model.weights, len(model.features), len(model.labels)
+    labels = np.append(weights.labels, weights.previous)
+    for what, found, most in (("feature", weights.features, n), ("label", labels, n_labels)):
+        if (last := found.max(initial=-1)) >= most:
+            raise ValueError(f"a weight is of {what} {last}, and there are {most}")
+    if not np.isfinite(weights.values).all():
+        raise ValueError("a weight is not finite")
+    return model
 
 
 # Wapiti and CRF++: weights by number, all labels of a feature in a row

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
+from ..schema import reported_as
 from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
 from .schemes import OUTSIDE
@@ -24,6 +25,9 @@ _WORDS = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
 # Columns of data sets of Hugging Face, and attributes.
 _OF_NAMES = {"pos": "tag", "postag": "tag", "xpos": "tag", "upos": "pos", "lemma": "lemma"}
 _OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
+
+# What pyarrow raises for damaged files, and what their values may not be.
+_UNREADABLE = (ValueError, TypeError, LookupError, NotImplementedError, OSError)
 
 
 def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
@@ -39,7 +43,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     lines = [*io.StringIO(text.removeprefix(BOM), newline="")]
     separator = max(",;\t", key=lambda each: lines[0].count(each)) if lines else ","
     rows = csv.reader(lines, delimiter=separator)
-    names = [_plain(name) for name in next(rows, [])]
+    names = [_plain(name) for name in next(_checked(path, rows), [])]
     number = next((i for i, name in enumerate(names) if name in _SENTENCES), None)
     word = next((i for i, name in enumerate(names) if name in _WORDS), -1)
     if number is None or (word < 0 and not columns):
@@ -68,10 +72,8 @@ def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """The text of a file, which may be compressed, and notes on how it was read."""
     data = path.read_bytes()
     if path.suffix == ".gz":
-        try:
+        with reported_as(Errors.SC618, (gzip.BadGzipFile, EOFError, zlib.error), path=path):
             data = gzip.decompress(data)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
     if b"\0" in data:
         values = {"line": 1, "reason": "it has zero bytes", "encoding": "utf-16"}
         raise SparseCRFError(Errors.SC610.format(path=path, **values))
@@ -111,13 +113,11 @@ def _sentences(
 
 def _checked(path: Path, rows: Iterator[list[str]]) -> Iterator[list[str]]:
     """Yield rows. RAISES: SparseCRFError where they are not CSV, as after a quote without end."""
-    try:
+    reader: Any = rows
+    with reported_as(
+        Errors.SC624, (csv.Error,), path=path, place=lambda: f"line {reader.line_num}"
+    ):
         yield from rows
-    except csv.Error as error:
-        reader: Any = rows
-        place = f"line {reader.line_num}"
-        values = {"path": path, "place": place, "reason": error}
-        raise SparseCRFError(Errors.SC624.format(**values)) from error
 
 
 def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
@@ -129,18 +129,14 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     RAISES: SparseCRFError without pyarrow, without lists of tokens, and for numbers without names.
     """
     try:
-        from pyarrow import ArrowInvalid
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
-        raise SparseCRFError(
-            Errors.SC817.format(what=f"Reading {path}", package="pyarrow", extra="parquet")
-        ) from error
-    try:
+        values = {"what": f"Reading {path}", "package": "pyarrow", "extra": "parquet"}
+        raise SparseCRFError(Errors.SC817.format(**values)) from error
+    path.stat()
+    with reported_as(Errors.SC624, _UNREADABLE, path=path, place="the file"):
         file = ParquetFile(path)
-    except ArrowInvalid as error:
-        values = {"path": path, "place": "the file", "reason": error}
-        raise SparseCRFError(Errors.SC624.format(**values)) from error
-    schema = file.schema_arrow
+        schema = file.schema_arrow
     lists = [name for name in schema.names if str(schema.field(name).type).startswith("list")]
     classes = _classes((schema.metadata or {}).get(b"huggingface", b"{}"))
     word = next((name for name in lists if _plain(name) in _WORDS), None)
@@ -150,7 +146,7 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     lists.remove(word)
     lists.insert(0, word)
     named = [_namer(path, name, schema.field(name).type, classes) for name in lists]
-    found_rows = _parquet_rows(file, lists, named)
+    found_rows = _parquet_rows(path, file, lists, named)
     if columns:
         if len(columns) != len(lists):
             why = f"as --columns says, the lists being {', '.join(lists)}"
@@ -167,35 +163,36 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
 
 
 def _parquet_rows(
-    file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
+    path: Path, file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
 ) -> Iterator[Sentence]:
     number = 0
-    for batch in file.iter_batches(columns=lists):
-        for row in batch.to_pylist():
-            number += 1
-            tokens = zip(*(row[name] or () for name in lists), strict=True)
-            found = [
-                Row(number, [name(value) for name, value in zip(named, values, strict=True)])
-                for values in tokens
-            ]
-            if found:
-                yield found
+    place = "from row {} on".format
+    with reported_as(Errors.SC624, _UNREADABLE, path=path, place=lambda: place(max(number, 1))):
+        for batch in file.iter_batches(columns=lists):
+            for row in batch.to_pylist():
+                number += 1
+                tokens = zip(*(row[name] or () for name in lists), strict=True)
+                found = [
+                    Row(number, [name(value) for name, value in zip(named, values, strict=True)])
+                    for values in tokens
+                ]
+                if found:
+                    yield found
 
 
 def _classes(metadata: bytes) -> dict[str, list[str]]:
     """Names of the classes of columns, as the package datasets writes them."""
-    try:
-        features = json.loads(metadata).get("info", {}).get("features", {})
-    except (ValueError, AttributeError):
-        return {}
     found = {}
-    for column, feature in features.items():
-        while isinstance(feature, (Mapping, list)):
-            if isinstance(feature, Mapping) and "names" in feature:
-                found[column] = [str(name) for name in feature["names"]]
-                break
-            inner = feature if isinstance(feature, list) else [feature.get("feature")]
-            feature = inner[0] if inner else None
+    try:
+        for column, feature in json.loads(metadata)["info"]["features"].items():
+            while isinstance(feature, (Mapping, list)):
+                if isinstance(feature, Mapping) and "names" in feature:
+                    found[column] = [str(name) for name in feature["names"]]
+                    break
+                inner = feature if isinstance(feature, list) else [feature.get("feature")]
+                feature = inner[0] if inner else None
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+        return {}
     return found
 
 
@@ -205,8 +202,14 @@ def _namer(
     """The function that gives the text of a value of a column."""
     if "int" not in str(kind):
         return lambda value: UNSET if value is None or not str(value).strip() else str(value)
-    names = classes.get(column)
-    if names is None:
+    if column not in classes:
         raise SparseCRFError(Errors.SC635.format(path=path, column=column))
-    # -100 is what libraries mask labels by.
-    return lambda value: names[value] if value is not None and value >= 0 else UNSET
+    names = classes[column]
+
+    def name(value: int | None) -> str:
+        # -100 is what libraries mask labels by.
+        if value is not None and value >= len(names):
+            raise ValueError(f"{column} has class {value}, and the file names {len(names)}")
+        return UNSET if value is None or value < 0 else names[value]
+
+    return name

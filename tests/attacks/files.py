@@ -68,6 +68,11 @@ def sealed(prefix: bytes, body: bytes) -> bytes:
     return prefix + blake2b(prefix + body, digest_size=32).digest() + body
 
 
+def sealed_again(data: bytes) -> bytes:
+    """A file that was changed somewhere, with a digest that fits."""
+    return sealed(data[:16], data[48:])
+
+
 def taken_apart(data: bytes) -> File:
     """A file of `CRFModel.to_bytes`, or a checkpoint, in its parts."""
     size = struct.unpack_from("<I", data, 12)[0]
@@ -85,6 +90,18 @@ class ClassesFile(File):
 
     changes = ("meta", "meta", "values", "bytes", "frame")
 
+    @classmethod
+    def of(cls, data: bytes) -> "ClassesFile":
+        """A file in its parts."""
+        line, _, rest = data.partition(b"\n")
+        meta, entries, at = json.loads(line), [], 0
+        for own in meta["lists"].values():
+            for name, size in (("hashes", 8), ("codes", own["code_bytes"])):
+                array = np.frombuffer(rest, f"<u{size}", own["n_words"], at)
+                entries.append(Entry.of(name, array))
+                at += array.nbytes
+        return cls(meta, entries)
+
     def to_bytes(self) -> bytes:
         """The file."""
         meta = {**self.meta, **self.others} if isinstance(self.meta, dict) else self.meta
@@ -97,6 +114,12 @@ class NamesFile(File):
     """A file `names` in its parts: lines, each the data of an entry."""
 
     changes = ("bytes", "frame")
+
+    @classmethod
+    def of(cls, data: bytes) -> "NamesFile":
+        """A file in its parts."""
+        lines = enumerate(gzip.decompress(data).splitlines(True))
+        return cls({}, [Entry({"name": i}, line, b"") for i, line in lines])
 
     def to_bytes(self) -> bytes:
         """The file."""

@@ -25,11 +25,12 @@ from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError
 
+from .converted import CONVERTED_KINDS
 from .kinds import KINDS, Kind, model_of, predictions
 from .texts import USER_KINDS
 
-_ALL = KINDS | USER_KINDS
-_POLL, _SECONDS, _WAITED = 0.2, 10.0, 120.0
+ALL = KINDS | USER_KINDS | CONVERTED_KINDS
+_POLL, SECONDS, _WAITED = 0.2, 10.0, 120.0
 # Sound files are tried first, which compiles what they need.
 _FIRST_SECONDS = 900.0
 _NONE_YET = -1
@@ -39,17 +40,17 @@ _CHUNK, _CHUNKS = 2_000, {"checkpoint": 200, "corpus": 200, "docs": 500, "config
 # Chunks of kinds take turns so.
 _TURNS = ["model", "names", "model", "clusters"] * 5 + ["checkpoint", "corpus"]
 _WRITTEN = ["docs", "templates", "patterns", "columns", "conllu", "dump", "class files"]
+_WRITTEN += CONVERTED_KINDS
 _TURNS_WRITTEN = _WRITTEN * 5 + ["config"]
 # Code that checks bounds is kept apart from other code.
-_CHECKED = {
+CHECKED = {
     "NUMBA_BOUNDSCHECK": "1",
     "NUMBA_CACHE_DIR": str(Path(__file__).parents[2] / "project" / "metrics" / "checked-kernels"),
 }
 
 
-def attempt(kind: Kind, mutator: Any) -> str:
+def attempt(kind: Kind, file: Any, sound: Any) -> str:
     """Try one file. RETURNS: "accepted", the code of an error, or what else was raised."""
-    file, sound = mutator.mutated()
     try:
         kind.use(file, sound)
     except SparseCRFError as error:
@@ -61,7 +62,7 @@ def attempt(kind: Kind, mutator: Any) -> str:
 
 def fuzz(name: str, seed: int, n: int, first: int = 0, at: Any = None) -> Counter[str]:
     """Try mutated files of a kind, from the number `first` on; at: where the present one is put."""
-    kind, found = _ALL[name], Counter[str]()
+    kind, found = ALL[name], Counter[str]()
     mutator = kind.mutator(kind.sound(), seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,7 +74,7 @@ def fuzz(name: str, seed: int, n: int, first: int = 0, at: Any = None) -> Counte
                 continue
             if at is not None:
                 at.value = i
-            found[attempt(kind, mutator)] += 1
+            found[attempt(kind, *mutator.mutated())] += 1
     return found
 
 
@@ -108,7 +109,7 @@ class Child:
     """A process that tries files; another takes its place when a file ends it."""
 
     def __init__(self) -> None:
-        os.environ.update(_CHECKED)
+        os.environ.update(CHECKED)
         self._context = multiprocessing.get_context("spawn")
         self._start()
 
@@ -146,7 +147,7 @@ class Child:
             if now == last == _NONE_YET:
                 late = waited > _FIRST_SECONDS
             else:
-                late = waited > _WAITED or used - began > _SECONDS
+                late = waited > _WAITED or used - began > SECONDS
             last = now
             if late or not self._process.is_alive():
                 return bool(self._results.poll())
@@ -170,7 +171,7 @@ def main(
 ) -> None:
     """Try mutated files, and tell how many were refused, accepted, or did harm."""
     turns = [kind] if kind else _TURNS_WRITTEN if written else _TURNS
-    found = {name: Counter[str]() for name in _ALL if name in turns}
+    found = {name: Counter[str]() for name in ALL if name in turns}
     began, child, number = time.monotonic(), Child(), 0
     while sum(sum(counts.values()) for counts in found.values()) < files:
         if minutes and time.monotonic() - began > 60.0 * minutes:
@@ -183,11 +184,11 @@ def main(
             msg.text(f"{sum(sum(counts.values()) for counts in found.values()):,} of {files:,}")
     child.close()
     for name, counts in found.items():
-        n_harm = sum(n for key, n in counts.items() if _is_harm(key))
+        n_harm = sum(n for key, n in counts.items() if is_harm(key))
         n_refused = sum(counts.values()) - counts["accepted"] - n_harm
         msg.text(f"{name}: {n_refused} refused, {counts['accepted']} accepted, {n_harm} harm")
     _write(output, found)
-    harm = sum(n for counts in found.values() for key, n in counts.items() if _is_harm(key))
+    harm = sum(n for counts in found.values() for key, n in counts.items() if is_harm(key))
     if harm:
         msg.fail(f"{harm} files did harm", exits=1)
 
@@ -197,5 +198,6 @@ def _write(output: Path, found: dict[str, Counter[str]]) -> None:
     output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf8")
 
 
-def _is_harm(result: str) -> bool:
+def is_harm(result: str) -> bool:
+    """Whether a result of `attempt` is a finding."""
     return result.startswith(("uncoded", "crashed"))

@@ -4,6 +4,7 @@ What is done raises the package's coded error where a file is refused, and other
 predictions, weights, names. It does it twice, the second time with what was written again.
 """
 
+import gzip
 import json
 import tempfile
 import warnings
@@ -32,7 +33,7 @@ from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
-from .files import ClassesFile, CorpusFiles, Entry, File, Json, NamesFile, taken_apart
+from .files import ClassesFile, CorpusFiles, Entry, File, NamesFile, taken_apart
 from .mutations import QUIET, Mutator
 
 LABELS = ["A", "Ü", "B"]
@@ -117,6 +118,8 @@ def use_model(file: File, sound: File) -> Arrays:
     model = CRFModel().from_bytes(file.to_bytes())
     again = CRFModel().from_bytes(model.to_bytes())
     assert again.to_bytes() == model.to_bytes()
+    if not model.labels:  # A component that is not trained; it refuses to predict.
+        return []
     found = predictions(model)
     assert_same(found, predictions(again))
     return found
@@ -207,10 +210,8 @@ def use_checkpoint(file: File, sound: File) -> Arrays:
 def names() -> list[File]:
     """Names of tests, a line an entry."""
     lines = [(7, "shape[0]=Xx"), (2**40, "lower[-1]=w|b=\\\\1"), (2**63 + 5, "always")]
-    entries = [
-        Entry({"name": i}, f"{k:016x}\t{n}\n".encode(), b"") for i, (k, n) in enumerate(lines)
-    ]
-    return [NamesFile({}, entries)]
+    text = "".join(f"{key:016x}\t{name}\n" for key, name in lines)
+    return [NamesFile.of(gzip.compress(text.encode()))]
 
 
 def use_names(file: File, sound: File) -> Arrays:
@@ -233,16 +234,8 @@ def classes() -> list[File]:
     """Word classes: of paths, of numbers, and of more words."""
     words = {"the": "0110", "The": "0111", "cat": "10", "Cat": "11", "dog": "0"}
     many = {f"w{i}": str(i % 300) for i in range(400)}
-    files = []
-    for lists in ({"a": WordClasses.of(words, True)}, {"b": WordClasses.of(many, False)}):
-        data = pack(lists)
-        head, _, rest = data.partition(b"\n")
-        meta: Json = json.loads(head)
-        (own,) = lists.values()
-        entries = [Entry.of("hashes", own.hashes), Entry.of("codes", own.codes)]
-        assert rest == b"".join(entry.data for entry in entries)
-        files.append(ClassesFile(meta, entries))
-    return files
+    lists = {"a": WordClasses.of(words, True)}, {"b": WordClasses.of(many, False)}
+    return [ClassesFile.of(pack(each)) for each in lists]
 
 
 def use_classes(file: File, sound: File) -> Arrays:

@@ -35,13 +35,13 @@ class Mutator:
         return file, sound
 
     def _meta(self, file: File) -> None:
-        file.meta = self._other(file.meta)
+        file.meta = self.other(file.meta)
 
     def _told(self, file: File) -> None:
         entry = self.rng.choice(file.entries)
-        entry.told = self._other(entry.told)
+        entry.told = self.other(entry.told)
 
-    def _other(self, node: Json) -> Json:
+    def other(self, node: Json) -> Json:
         """JSON with one change somewhere."""
         if not isinstance(node, dict | list) or not node or self.rng.random() < 0.1:
             near = [node + 1, node - 1, node * 2**32] if type(node) is int else []
@@ -49,11 +49,11 @@ class Mutator:
         if isinstance(node, list):
             i = self.rng.randrange(len(node))
             whole = [*node[:i], *node[i + 1 :]], [*node, node[i]], node[::-1], [*node, "new"]
-            return self.rng.choice([[*node[:i], self._other(node[i]), *node[i + 1 :]], *whole])
+            return self.rng.choice([[*node[:i], self.other(node[i]), *node[i + 1 :]], *whole])
         key = self.rng.choice(list(node))
         less = {name: value for name, value in node.items() if name != key}
         swapped = {**less, key: node[self.rng.choice(list(node))]}
-        ways = [{**node, key: self._other(node[key])}] * 4 + [less, {**node, "new": 1}, swapped]
+        ways = [{**node, key: self.other(node[key])}] * 4 + [less, {**node, "new": 1}, swapped]
         return self.rng.choice(ways)
 
     def _values(self, file: File) -> None:

@@ -56,6 +56,10 @@ class Text:
     text: str
     note: str = ""
 
+    def to_bytes(self) -> bytes:
+        """The text as UTF-8, also what is no character."""
+        return self.text.encode("utf8", "surrogatepass")
+
 
 class TextMutator:
     """Changes texts piece by piece, and line by line."""
@@ -267,17 +271,17 @@ def use_patterns(text: Text, sound: Text) -> Arrays:
 def written(text: str, folder: str, name: str) -> Path:
     """A text as a file; what is no character is no UTF-8."""
     path = Path(folder) / name
-    path.write_bytes(text.encode("utf8", "surrogatepass"))
+    path.write_bytes(Text(text).to_bytes())
     return path
 
 
 def use_columns(text: Text, sound: Text) -> Arrays:
     """Convert a file, in which each line of a token must become one, and convert it back."""
-    kind, _, columns = text.note.partition(" ")
+    kind, columns, option = [*text.note.split(" "), "", ""][:3]
     names, vocab = parse_columns(columns) if columns else (), Vocab()
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         path = written(text.text, folder, "text")
-        source = open_source(path, Format(kind), names)
+        source = open_source(path, Format(kind), names, option, option == "merge")
         docs = list(read_docs(source, vocab, n_sentences=2))
         lines = [line.removesuffix("\r") for line in text.text.removeprefix("\ufeff").split("\n")]
         if kind == "conllu":
@@ -290,7 +294,8 @@ def use_columns(text: Text, sound: Text) -> Arrays:
             n = sum(bool(line) and row != DOCSTART for line, row in zip(lines, rows, strict=True))
             n -= sum(line.strip(" \t") == "" != line for line in lines) if kind == "wapiti" else 0
         n_tokens = sum(map(len, docs))
-        assert n_tokens == n, f"{n} lines of tokens, {n_tokens} tokens"
+        if kind in ("conllu", "tsv", "wapiti") and not option:
+            assert n_tokens == n, f"{n} lines of tokens, {n_tokens} tokens"
         names = names or ("orth", "tag")
         path = written("".join(write_docs(docs, path, names)), folder, "back")
         again = read_docs(open_source(path, Format.tsv, names), vocab)
@@ -410,7 +415,8 @@ def _is_spacys(error: Exception) -> bool:
 # Sound ones
 
 
-def _sound(*texts: tuple[str, str]) -> Callable[[], list[Any]]:
+def sound_texts(*texts: tuple[str, str]) -> Callable[[], list[Any]]:
+    """What makes sound texts. texts: with what they are read as."""
     return lambda: [Text(text, note) for text, note in texts]
 
 
@@ -419,7 +425,7 @@ _CONLLU = "\n".join(
     f"{i}\t{w}\t{w}\tNOUN\tNN\tCase=Nom\t0\troot\t_\tSpaceAfter=No" for i, w in enumerate(WORDS, 1)
 )
 _MULTI = "1-2\tdel\t_\t_\t_\t_\t_\t_\t_\t_\n"
-_COLUMNS = "".join(f"{w}\tNN\t{'B-X' if i % 2 else 'O'}\n" for i, w in enumerate(WORDS))
+COLUMNS = "".join(f"{w}\tNN\t{'B-X' if i % 2 else 'O'}\n" for i, w in enumerate(WORDS))
 _PATTERNS = 'U00:%x[0,0]\nu:%x[-1,0]/%x[0,1]\n*:%m[0,0,"^.?.?"]\nU:%t[0,0,"\\u"]\n# no\nB\n'
 _BROWN = "0110\tthe\t10\n0111\tDog\t5\n10\tÜ\n"
 _DUMP = "u\tlower[0]=a\t#\tA\t1.5\nb\talways\tA\tÜ\t-0.25\nb\talways\t*\tA\t2\n\n# no\n"
@@ -427,29 +433,34 @@ _DUMP += "u\t0x0123456789abcdef\t#\t\\*x\t1e-3\nu\tlower[-1]=^1|shape[0]=Xx\\|x\
 
 USER_KINDS = {
     "docs": Kind(lambda: [Tokens(WORDS, [True] * 9, [True] + [None] * 8)], use_docs, DocMutator),
-    "templates": Kind(_sound(("\n".join([*TEMPLATES, *_MORE]), "")), use_templates, TextMutator),
+    "templates": Kind(
+        sound_texts(("\n".join([*TEMPLATES, *_MORE]), "")), use_templates, TextMutator
+    ),
     "patterns": Kind(
-        _sound((_PATTERNS, "wapiti"), ("U00:%x[0,0]\nU01:%x[-1,1]/%x[2,0]\nB\n", "crfpp")),
+        sound_texts((_PATTERNS, "wapiti"), ("U00:%x[0,0]\nU01:%x[-1,1]/%x[2,0]\nB\n", "crfpp")),
         use_patterns,
         TextMutator,
     ),
     "columns": Kind(
-        _sound(
-            (_COLUMNS + "\n" + _COLUMNS, "tsv orth,tag,ner"),
-            (_COLUMNS.replace("\t", " ") + "\n" + _COLUMNS, "wapiti"),
-            ("-DOCSTART- -X- O\n\n" + _COLUMNS.replace("\t", "  "), "wapiti orth,tag,ner"),
+        sound_texts(
+            (COLUMNS + "\n" + COLUMNS, "tsv orth,tag,ner"),
+            (COLUMNS.replace("\t", " ") + "\n" + COLUMNS, "wapiti"),
+            ("-DOCSTART- -X- O\n\n" + COLUMNS.replace("\t", "  "), "wapiti orth,tag,ner"),
         ),
         use_columns,
         TextMutator,
     ),
     "conllu": Kind(
-        _sound((f"# text = x\n{_CONLLU}\n\n{_MULTI}{_CONLLU}\n\n", "conllu")),
+        sound_texts(
+            (f"# text = x\n{_CONLLU}\n\n{_MULTI}{_CONLLU}\n\n", "conllu"),
+            (_MULTI + _CONLLU, "conllu  merge"),
+        ),
         use_columns,
         TextMutator,
     ),
-    "dump": Kind(_sound((_DUMP, "")), use_dump, TextMutator),
+    "dump": Kind(sound_texts((_DUMP, "")), use_dump, TextMutator),
     "class files": Kind(
-        _sound(
+        sound_texts(
             ("0110\tthe\t10\n0111\tDog\t5\n10\tÜ\n", "brown"), ("the 0\nDog 12\nÜ 3\n", "word2vec")
         ),
         use_classes,

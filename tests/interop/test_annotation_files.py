@@ -170,9 +170,35 @@ def test_parquet(tmp_path: Path, are_numbers: bool):
     parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "a.parquet")
     docs, _ = converted(tmp_path / "a.parquet")
     assert entities(docs) == [[("Ann Lee", "PER"), ("New", "LOC")], FOUND[1]]
+    data = (tmp_path / "a.parquet").read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    (tmp_path / "a.parquet").write_bytes(data[:4] + bytes(footer - 4) + data[footer:])
+    refused(tmp_path / "a.parquet", "SC624")
     if are_numbers:
         parquet.write_table(table.replace_schema_metadata({}), tmp_path / "b.parquet")
         refused(tmp_path / "b.parquet", "SC635")
+
+
+@pytest.mark.parametrize(
+    ("tags", "metadata", "said"),
+    [
+        ([[0], [0, 2]], {}, "SC624.*from row 2 on.*has class 2, and the file names 2"),
+        ([[0], [0]], {}, "SC624.*from row 2 on.*shorter"),
+        ([[0], [0, 1]], {"ner_tags": {"names": 3}}, "SC635"),
+        ([[0], [0, 1]], 3, "SC635"),
+    ],
+)
+def test_bad_parquet_is_refused_with_its_place(tmp_path: Path, tags: Any, metadata: Any, said: str):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    if metadata == {}:
+        metadata = {"ner_tags": {"feature": {"names": ["O", "B-PER"]}}}
+    table = pa.table({"tokens": [["Ann"], ["Bo", "ran"]], "ner_tags": tags})
+    stored = {"huggingface": json.dumps({"info": {"features": metadata}})}
+    parquet.write_table(table.replace_schema_metadata(stored), tmp_path / "a.parquet")
+    done = run("convert", tmp_path / "a.parquet", tmp_path / "a.spacy", code=1)
+    assert re.search(said, done.stderr), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -227,6 +253,7 @@ def one(**values: Any) -> str:
         (one(text=""), "its text is ''"),
         (one(text=3), "its text is 3"),
         ('{"text": "\\ud800", "spans": []}', "is not Unicode"),
+        ('{"text": "A", "doc_id": "\\ud800", "spans": []}', "document's name is not Unicode"),
         ("nonsense", "line 1, cannot be read"),
         ("[" * 100_000, "line 1, cannot be read"),
         ("3", "and not text with spans"),
@@ -248,12 +275,14 @@ def test_bad_json_is_refused_with_its_place(tmp_path: Path, text: str, code: str
         ("a.csv", "sentence,word,tag\n1,a\n", "SC611"),
         ("a.csv", "sentence,word,tag\n", "SC612"),
         ("a.ann", "T1\tPER 0 2\tBo\n", "SC626"),
+        ("b.ann", "T1\t 0 2\tBo\n", "SC624"),
         ("a.txt", "This is text.\nThis is another line of it.\n", "SC636"),
         ("a.txt", "\n".join(f"word{i} value{i}" for i in range(12)), "SC637"),
         ("a.txt", "The/DT dog/NN\n" * 5 + "runs fast/RB\n", "SC638"),
     ],
 )
 def test_other_bad_files_are_refused(tmp_path: Path, name: str, text: str, code: str):
+    (tmp_path / "b.txt").write_text("Bo")
     (tmp_path / name).write_text(text)
     refused(tmp_path / name, code)
 
@@ -323,6 +352,7 @@ HEADER = "Sentence #,Word,POS,Tag\n"
         ("a.jsonl", '{"text": "Ann", "spans": [[0, 3, "\\ud800"]]}', "SC624.*label"),
         ("a.json", '[{"data": {"text": "Ann"}, "annotations": ["x"]}]', "SC624.*annotations"),
         ("a.csv", HEADER + '1,"' + "a,b\n" * 40_000, "SC624.*field"),
+        ("a.csv", '"' + HEADER * 10_000, "SC624.*field"),
         ("a.csv", HEADER + "1,A\0n,N,O\n", "SC610.*utf-16"),
         ("a.csv.gz", "no gzip", "SC618"),
         ("a.csv", HEADER + "1,Ann,N,O\n,ran,V,O\n", "_,orth,tag,ner"),

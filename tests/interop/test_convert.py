@@ -182,6 +182,13 @@ def test_values_that_columns_cannot_hold():
     assert text_of([make_doc()], "orth") == "a\nb c\nd\n\n"
     with pytest.raises(SparseCRFError, match="SC619.*Token 1 of Doc 2.*tag: 'x.ny'"):
         text_of([make_doc(), make_doc(tags=["x\ny", "", ""])], "orth,tag")
+    for text in ("a ", " a"):
+        with pytest.raises(SparseCRFError, match="SC619.*Token 1.*blank at an end"):
+            text_of([Doc(Vocab(), words=[text])], "orth")
+    header = Doc(Vocab(), words=["Words", "Words"], lemmas=["word", "word"])
+    with pytest.raises(SparseCRFError, match="SC619.*Token 1.*orth: 'Words'.*header"):
+        text_of([header], "orth,lemma")
+    assert text_of([header], "orth,lemma,tag").startswith("Words\tword\t_\n")
     doc = make_doc()
     doc.spans["sc"] = [doc[0:2], doc[1:3]]
     with pytest.raises(SparseCRFError, match="SC619.*without a label"):

@@ -23,6 +23,7 @@ from .sklearn.cases import make_xy
 
 PEERS = Path(__file__).parent / "peers"
 MODELS = ["crf.wapiti", "memm.wapiti", "maxent.wapiti", "crfpp.txt"]
+WAPITI_MODEL = "#mdl#2#1\n#rdr#1/0/0\n2:u0,\n#qrk#1\n1:A,\n#qrk#1\n2:u0,\n"
 TESTS = {"bias": "always", "word": "orth[0]", "end": "suffix(3)[0]", "-1:end": "suffix(3)[-1]"}
 TESTS |= {"first": "orth[-1]=^1"}
 
@@ -124,7 +125,10 @@ def damaged(name: str, old: str, new: str) -> str:
         ("#mdl#2#1\n", (), "SC631"),
         ("#mdl#2#0\n#rdr#0/0/0\n#qrk#1\n1:A,\n#qrk#1\n2:ua,\n", (), "SC632"),
         ((PEERS / "crf.wapiti").read_text(encoding="utf8"), (), r"SC152.*columns"),
+        (WAPITI_MODEL + "0=0x1p+9999\n", (), "SC631.*too large"),
+        (WAPITI_MODEL + "0=nan\n", (), "SC631.*not finite"),
         (damaged("crfpp.txt", "maxid: ", "maxid: 1"), (), "SC631.*numbers of its features"),
+        (damaged("crfpp.txt", "maxid: ", f"maxid: {10**30}"), (), "SC631.*too large"),
         ("version: 100\n\nA\n", (), "SC631.*CRF"),
         ("lCRF and nothing else, really", (), "SC631.*CRFsuite"),
         ("FILEHEADER = {\n}\n\nLABELS = {\n  what\n", (), "SC631.*CRFsuite.*'  what'"),

@@ -11,6 +11,7 @@ from wasabi import msg
 from ...cli.common import reported
 from ...errors import Errors, SparseCRFError
 from ...pipeline.component import SparseCRFPipe
+from ...schema import reported_as
 from ..from_weights import set_weights
 from ..importing import import_model as read
 
@@ -67,12 +68,8 @@ def _read_tests(path: Path | None) -> dict[str, str]:
     """Read the names that templates give to features. RAISES: SparseCRFError for a bad file."""
     if path is None:
         return {}
-    reason = ""
-    try:
+    with reported_as(Errors.SC634, path=path, example=_EXAMPLE):
         found = json.loads(path.read_text(encoding="utf8"))
-    except ValueError as error:
-        found, reason = None, str(error)
-    if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
-        values = {"example": _EXAMPLE, "reason": reason or "it is something else"}
-        raise SparseCRFError(Errors.SC634.format(path=path, **values))
+        if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+            raise ValueError("it is something else")
     return found
