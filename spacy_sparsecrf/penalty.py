@@ -35,7 +35,7 @@ class ElasticNet:
 
     def value(self, theta: Floats) -> float:
         """Penalty of the weights theta [K]."""
-        return float(self.l1 * np.abs(theta).sum() + 0.5 * self.l2 * dot(theta, theta))
+        return self.l1 * dot(theta, np.sign(theta)) + 0.5 * self.l2 * dot(theta, theta)
 
     def prox(self, theta: Floats, step: float) -> Floats:
         """Minimise |w - theta|^2 / (2 step) + penalty(w): soft threshold, then shrink [K]."""

@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "registry": {"errors"},
     "schema": {"errors"},
     "atomic_write": {"errors"},
-    "parallel": {"errors"},
+    "parallel": {"errors", "kernels"},
     "penalty": {"errors", "parallel"},
     "progress": {"errors", "kernels"},
     "corpus": BASE,

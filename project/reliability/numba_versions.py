@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import sysconfig
-import venv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -70,13 +69,17 @@ def _labels(nlp: Any, folder: Path) -> list[list[str]]:
     ]
 
 
-def install(version: str, folder: Path) -> str:
-    """Make an environment with a version of numba and this package; return its Python."""
-    venv.create(folder, with_pip=True)
+def install(wanted: str, folder: Path) -> str:
+    """Make an environment with this package, and return its Python.
+
+    wanted: requirements of pip, after the command of a Python that is not this one's.
+    """
+    words = wanted.split()
+    base = words.pop(0) if "python" in wanted else sys.executable
+    subprocess.run([base, "-m", "venv", str(folder)], check=True)
     scripts = sysconfig.get_path("scripts", "venv", {"base": str(folder)})
     python = os.path.join(scripts, "python")
-    numba = "numba" if version == NEWEST else f"numba=={version}.*"
-    command = [python, "-m", "pip", "install", "--quiet", numba, str(PROJECT.parent)]
+    command = [python, "-m", "pip", "install", "--quiet", *words, str(PROJECT.parent)]
     subprocess.run(command, check=True)
     return python
 
@@ -84,7 +87,8 @@ def install(version: str, folder: Path) -> str:
 def try_version(version: str, scratch: Path) -> dict[str, Any]:
     """Return what a version of numba takes and predicts."""
     folder = scratch / version
-    python = install(version, folder / "environment")
+    numba = "numba" if version == NEWEST else f"numba=={version}.*"
+    python = install(numba, folder / "environment")
     # The package of the environment is imported, not that of the working directory.
     variables = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "PYTHONSAFEPATH": "1"}
 

@@ -1,12 +1,14 @@
 """Train the same models for several processors, threads and versions, and compare their weights.
 
-    python -m reliability.one_model --cpus haswell,skylake-avx512,native --versions 0.67
+    python -m reliability.one_model -e python3.12 -e numba==0.60.* -e "python3.10 numpy==1.26.*"
 
 prints a SHA-256 of the model and of the objectives in all digits for each, and "one hash" or the
-groups with equal ones. A processor is imitated: numba compiles for it, and NumPy leaves out
+groups with equal ones. One thing is varied at a time: processors and threads in this environment,
+and environments. A processor is imitated: numba compiles for it, and NumPy leaves out
 instructions that it does not have. This machine must have its instructions.
 """
 
+import platform
 import re
 import sys
 from collections import defaultdict
@@ -15,6 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+import numba
+import numpy as np
 import typer
 from measure import PROJECT
 from measure.data import find
@@ -30,6 +34,7 @@ sys.path.append(str(PROJECT.parent))
 
 CONFIGS = {"ud": "ud_tagger", "conll2002-es": "conll2002_es", "conll2000": "conll2000_chunks"}
 _HASH = re.compile(r"^[0-9a-f]{64}$", re.MULTILINE)
+_VERSIONS = re.compile(r"^versions (.*)$", re.MULTILINE)
 
 
 def train(name: str, path: Path, n_rows: int, n_threads: int) -> str:
@@ -62,36 +67,41 @@ def write_corpora(n_sentences: int, folder: Path) -> None:
 def main(
     cpus: Annotated[str, typer.Option(help="Names that LLVM has, or `native`")] = "native",
     threads: Annotated[str, typer.Option(help="Numbers of threads")] = "1,2",
-    versions: Annotated[str, typer.Option(help="Of numba, in an environment each")] = "",
+    environments: Annotated[
+        list[str] | None, typer.Option("-e", help="Each: a Python, versions for pip")
+    ] = None,
     sentences: Annotated[int, typer.Option(help="Of each data set")] = 3000,
     rows: Annotated[int, typer.Option(help="Outer iterations")] = 3,
 ) -> None:
-    """Train for each processor, number of threads and version, and print a table."""
-    from tests.kernels.processors import imitating
+    """Train for each processor, number of threads and environment, and print a table."""
+    from tests.kernels.processors import NATIVE, imitating
 
+    cases = [("", cpu, n) for cpu in cpus.split(",") for n in threads.split(",")]
+    cases += [(wanted, NATIVE, "1") for wanted in environments or ()]
     lines, groups = [], defaultdict(list)
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         write_corpora(sentences, folder)
-        for i, version in enumerate(["", *filter(None, versions.split(","))]):
-            python = install(version, folder / f"environment-{i}") if version else "python"
-            for cpu in cpus.split(","):
-                own = folder / f"version-{i}"
-                environment = imitating(cpu, own) | ({"PYTHONSAFEPATH": "1"} if version else {})
-                for n_threads in threads.split(","):
-                    command = [python, "-m", "reliability.one_model", scratch, str(rows), n_threads]
-                    hashes = _HASH.findall(run(command, environment).output)
-                    where = f"{version or 'this environment'}, {cpu}, {n_threads} threads"
-                    lines.append([where, *(each[:16] for each in hashes)])
-                    groups[tuple(hashes)].append(where)
-                    typer.echo(" ".join(map(str, lines[-1])))
-    typer.echo(table(["", *CONFIGS], lines))
+        for i, (wanted, cpu, n_threads) in enumerate(cases):
+            python = install(wanted, folder / f"environment-{i}") if wanted else "python"
+            # The package of an environment is imported, not that of the working directory.
+            own = {"PYTHONSAFEPATH": "1"} if wanted else {}
+            own |= imitating(cpu, folder / f"kernels-{wanted and i}")
+            command = [python, "-m", "reliability.one_model", scratch, str(rows), n_threads]
+            output = run(command, own).output
+            where, hashes = [*_VERSIONS.findall(output), cpu, n_threads], _HASH.findall(output)
+            lines.append([*where, *(each[:16] for each in hashes)])
+            groups[tuple(hashes)].append(", ".join(where))
+            typer.echo(" ".join(lines[-1]))
+    typer.echo(table(["Python, numba, NumPy", "processor", "threads", *CONFIGS], lines))
     typer.echo("one hash" if len(groups) == 1 else "\n".join(map("; ".join, groups.values())))
     sys.exit(len(groups) > 1)
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 4 and Path(sys.argv[1]).is_dir():
+        names = (platform.python_version(), numba.__version__, np.__version__)
+        sys.stdout.write(f"versions {', '.join(names)}\n")
         for name in CONFIGS:
             path = Path(sys.argv[1]) / f"{name}.spacy"
             sys.stdout.write(train(name, path, *map(int, sys.argv[2:])) + "\n")

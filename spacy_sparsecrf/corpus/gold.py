@@ -144,7 +144,8 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
     """
     n = len(label_weights)
     sets = corpus.sets.reshape(-1, n)
-    means = (sets * label_weights).sum(axis=1) / sets.sum(axis=1)
+    number, label = np.nonzero(sets)
+    means = np.bincount(number, label_weights[label], minlength=len(sets)) / sets.sum(axis=1)
     # Labels are indices here: -1 for missing labels, -2 for the first set.
     by_label = np.concatenate((label_weights, means[::-1], [0.0]))
     factors = [np.zeros(0)]

@@ -113,7 +113,7 @@ def exchange_classes(bigrams: BigramCounts, n_classes: int, n_iterations: int) -
     n_classes: of words that are not rare; n_iterations: how often each word may change its class.
     RETURNS: [V] int64, the class of each of the words, from 0.
     """
-    from ..kernels.exchange import Classes, WordExchange, exchange
+    from ..kernels.exchange import Classes, WordExchange, exchange, fill_table
 
     fixed = _RARE + 1  # classes of the words that are none
     n, n_all = len(bigrams.words), n_classes + fixed
@@ -125,8 +125,8 @@ def exchange_classes(bigrams: BigramCounts, n_classes: int, n_iterations: int) -
     after = np.bincount(pairs, bigrams.counts, minlength=n_all * n_all).astype(np.int64)
     after = after.reshape(n_all, n_all)
     classes = Classes(of_word, sizes, after, np.ascontiguousarray(after.T))
-    numbers = np.arange(_TABLE, dtype=np.float64)
-    table = numbers * np.log(np.maximum(numbers, 1.0))
+    table = np.zeros(_TABLE)
+    fill_table(table)
     work = np.empty(n_all), np.zeros((2, n_all), np.int64), np.empty(n_all, np.int32)
     given = WordExchange(left, right, counts, own, table, *work)
     words = np.arange(fixed, n + fixed)

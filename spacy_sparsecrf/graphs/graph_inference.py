@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import Warnings, warn
 from ..loss.lattice import Csr, Floats, Ints, Longs, Mask, concatenated_ranges
-from ..parallel import Chunks, Workers, cut
+from ..parallel import Chunks, Workers, cut, dot
 from ..pipeline.graph_settings import METHODS, Inference
 from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
@@ -225,7 +225,7 @@ class GraphInference(Network):
         args = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
         beliefs.add_pairs(edges, method, *args)
 
-    def settle(self, nodes: slice, edges: slice, space: InferenceSpace) -> Any:
+    def settle(self, nodes: slice, edges: slice, space: InferenceSpace) -> float:
         """Leave residuals of nodes; RETURNS: the weighted score of gold labels, also of edges."""
         gold, potentials = self.arrays.gold, space.potentials
         weights, left = self._node_weights[nodes], space.left[nodes]
@@ -233,12 +233,12 @@ class GraphInference(Network):
         known = np.flatnonzero(gold[nodes] >= 0)
         labels, own = gold[nodes][known], weights[known]
         left[known, labels] -= own
-        score = (own * potentials.log_phi[nodes][known, labels]).sum()
+        score = dot(own, potentials.log_phi.real[nodes][known, labels])
         pairs = gold[self.graphs.ends[edges]]
         both = (pairs >= 0).all(axis=1)
         first, second = pairs[both].T
-        of_edges = potentials.log_psi[self.graphs.row[edges][both], first, second]
-        return score + (self.arrays.weights[edges][both] * of_edges).sum()
+        of_edges = potentials.log_psi.real[self.graphs.row[edges][both], first, second]
+        return score + dot(self.arrays.weights[edges][both], of_edges)
 
     def scatter(
         self, nodes: Longs, rows: Longs, residuals: Sides, total: NDArray[Any], power: int = 1

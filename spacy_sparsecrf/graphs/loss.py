@@ -150,7 +150,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
             lambda first, last: field.add_pairs(field.by_row[first:last], space), field.row_chunks
         )
         score = field.settle(slice(None), slice(None), space)
-        value = dot(field.graphs.weights, space.beliefs.log_z) - float(score)
+        value = dot(field.graphs.weights, space.beliefs.log_z) - score
         gradient, nodes = np.zeros(self.n_potential), np.arange(field.graphs.n_nodes)
         field.scatter(nodes, np.arange(field.n_rows), (space.left, space.residual), gradient)
         self._evaluated = theta.copy(), gradient

@@ -114,10 +114,11 @@ def settle(alpha: Floats, evidence: Floats) -> float:
         write(product, alpha, y)
         sums = add_multiple(sums, 1.0, product)
     total: float = sum_of(sums)  # of float64, also in Python, and so is what it multiplies
-    inverse = 1.0 / total
-    for y in range(len(alpha)):
-        alpha[y] *= inverse
-        evidence[y] *= inverse
+    inverse = alpha.dtype.type(1.0 / total)
+    # In vectors again: reading others than were just written waits until these are in the cache.
+    for y in range(0, len(alpha), WIDTH):
+        write(add_multiple(zeros(alpha), inverse, read(alpha, y)), alpha, y)
+        write(add_multiple(zeros(alpha), inverse, read(evidence, y)), evidence, y)
     return total
 
 

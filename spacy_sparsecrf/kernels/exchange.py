@@ -65,6 +65,13 @@ def _f(n: int, table: Floats) -> float:
     return value
 
 
+@kernel
+def fill_table(table: Floats) -> None:
+    """Set table[n] to n log n; table: [T] float64, zeros."""
+    for n in range(1, len(table)):
+        table[n] = n * log(n)
+
+
 @inlined
 def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Ints) -> int:
     """Sum counts of neighbours by class; list these in `found`. RETURNS: number of classes."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.layout import TokensBy, Vectors
+from ..parallel import dot
 from .hessian import HessianProduct, without_starts
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
@@ -73,8 +74,8 @@ class RatioLoss(WorkingLoss):
         # Clamped lattices come last.
         self._n_own = int(lattice.offsets[lattice.n_examples])
         labels, weight = lattice.labels[: self._n_own], lattice.token_weight[: self._n_own]
-        self._n_tokens = float(weight.sum())
-        self._n_gold = float(weight[(labels >= 0) & ratio.labels[labels]].sum())
+        self._n_tokens = math.fsum(weight)
+        self._n_gold = math.fsum(weight[(labels >= 0) & ratio.labels[labels]])
         self._slope = 0.0
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
@@ -85,7 +86,7 @@ class RatioLoss(WorkingLoss):
             return value, gradient
         n_labels, space = self.space.n_labels, self.space
         residual = space.residual[: self._n_own, :n_labels].sum(axis=0, dtype=np.float64)
-        expected = float(residual[self._ratio.labels].sum()) + self._n_gold
+        expected = dot(residual, self._scores[:n_labels]) + self._n_gold
         term, self._slope = self._ratio.evaluate(expected, self._n_tokens)
         self.is_bounded = self._slope == 0.0
         if not self.is_bounded:

@@ -129,7 +129,8 @@ class SGD(StreamSolver):
         elif self.schedule == "annealed":
             factors = 1.0 / (1.0 + visited / n)
         elif self.schedule == "exponential":
-            factors = self.decay ** (visited / n)
+            # NumPy's powers differ between processors.
+            factors = np.array([self.decay**power for power in (visited / n).tolist()])
         else:
             factors = n / (penalty.l2 * (self.batch + visited))
         etas: Floats = eta * factors

@@ -1,5 +1,6 @@
 """One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -260,7 +261,7 @@ class Training:
     @property
     def objective(self) -> float:
         """Loss plus penalty at the current weights; infinite before the first step."""
-        return sum(run.objective for run in self._runs)
+        return math.fsum(run.objective for run in self._runs)
 
     @property
     def n_sequences(self) -> int:
@@ -286,12 +287,12 @@ class Training:
                 passes += report.passes * (run.n_sequences / n_sequences)
                 reports.append(report)
         self.report = StepReport(
-            objective=sum(report.objective for report in reports),
+            objective=math.fsum(report.objective for report in reports),
             optimality=max(report.optimality for report in reports),
             n_active=sum(report.n_active for report in reports),
             passes=passes,
             converged=self.converged,
-            gap=sum(report.gap for report in reports),
+            gap=math.fsum(report.gap for report in reports),
         )
         return self.report
 
