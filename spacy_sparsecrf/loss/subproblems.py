@@ -20,6 +20,7 @@ zero.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,13 @@ class Part:
 
     corpus: EncodedCorpus
     n_labels: int
+
+    def without_tokens(self) -> "Part":
+        """Return the part without the features of tokens, which coordinates do not depend on."""
+        nothing, whole = np.empty(0, np.int32), getattr(self, "whole", None)
+        corpus = replace(self.corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
+        own: dict[str, Any] = {"corpus": corpus}
+        return replace(self, **own if whole is None else own | {"whole": whole.without_tokens()})
 
     @property
     def widths(self) -> tuple[int, int]:

@@ -21,7 +21,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
-from ..corpus.arrays import MEMORY, Memory
+from ..corpus.arrays import MEMORY, Memory, release_memory
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
@@ -170,6 +170,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         else:
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()
+        release_memory()
 
     def _read(
         self,

@@ -225,7 +225,7 @@ class Training:
                     prior=origin,
                     costs=problem.costs,
                 )
-                runs.append(Run(part, loss, self._penalty, self._solver))
+                runs.append(Run(part.without_tokens(), loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)
             self.size = total([measure(run.loss, l1, history) for run in runs])
         if not problem.observed_only:
