@@ -53,6 +53,12 @@ def coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[i
     return found
 
 
+def without_tokens(corpus: EncodedCorpus) -> EncodedCorpus:
+    """Return the corpus without the features of tokens, most of its memory."""
+    nothing = np.empty(0, np.int32)
+    return replace(corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
+
+
 @dataclass(frozen=True)
 class Part:
     """A whole problem, whose local coordinates are global.
@@ -65,10 +71,10 @@ class Part:
 
     def without_tokens(self) -> "Part":
         """Return the part without the features of tokens, which coordinates do not depend on."""
-        nothing, whole = np.empty(0, np.int32), getattr(self, "whole", None)
-        corpus = replace(self.corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
-        own: dict[str, Any] = {"corpus": corpus}
-        return replace(self, **own if whole is None else own | {"whole": whole.without_tokens()})
+        own: dict[str, Any] = {"corpus": without_tokens(self.corpus)}
+        if "whole" in vars(self):
+            own["whole"] = vars(self)["whole"].without_tokens()
+        return replace(self, **own)
 
     @property
     def widths(self) -> tuple[int, int]:

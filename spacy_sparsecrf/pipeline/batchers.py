@@ -1,8 +1,8 @@
 """The batches of spaCy's loop, and whether a component learns from them (online training)."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, cast
-from weakref import WeakSet, ref
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from spacy.language import Language
 from spacy.training import Example
@@ -36,7 +36,7 @@ def configure_one_step_per_epoch() -> Batcher:
 # loop has no signal to stop, and a batcher sees nothing of a pipeline but the vocab of its Docs,
 # which does not support weak references.
 _finished: WeakSet[Language] = WeakSet()
-_alone: WeakSet[Language] = WeakSet()
+_alone: WeakKeyDictionary[Language, str] = WeakKeyDictionary()
 
 
 def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
@@ -48,7 +48,7 @@ def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
     if nlp is None:
         return None
     _finished.discard(nlp)
-    _alone.discard(nlp)
+    _alone.pop(nlp, None)
     block = _training_block(nlp)
     learning = [
         each
@@ -57,7 +57,7 @@ def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
     ]
     if learning != [name] or batcher_of(nlp) != ONE_STEP:
         return None
-    _alone.add(nlp)
+    _alone[nlp] = name
     return ref(nlp) if block["max_epochs"] > 0 else None
 
 
@@ -66,6 +66,14 @@ def finish_run(run: "ref[Language] | None") -> None:
     nlp = run() if run else None
     if nlp is not None:
         _finished.add(nlp)
+
+
+def _free_examples(examples: list[Example], pipe: Any) -> None:
+    """Free all examples but the first, their Docs, and the corpus that a pipe has made of them."""
+    del examples[1:]
+    forget_docs(examples[0].reference)
+    pipe.free_corpus()
+    release_memory()
 
 
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
@@ -77,12 +85,10 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     """
     for example in examples:
         vocab = example.predicted.vocab
-        is_long = isinstance(examples, list) and len(examples) > 1
-        if is_long and any(nlp.vocab is vocab for nlp in _alone):
-            # The Docs of a corpus that is already encoded take more than its arrays.
-            del cast("list[Example]", examples)[1:]
-            forget_docs(example.reference)
-            release_memory()
+        if isinstance(examples, list) and len(examples) > 1:
+            for nlp, name in [*_alone.items()]:
+                if nlp.vocab is vocab:
+                    _free_examples(examples, nlp.get_pipe(name))
         if all(nlp.vocab is not vocab for nlp in _finished):
             yield [example]
         return

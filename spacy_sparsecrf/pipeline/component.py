@@ -292,6 +292,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """The training run of a batch solver. RAISES: SparseCRFError if there is none."""
         return self._session.training_run(self.name)
 
+    def free_corpus(self) -> None:
+        """Free what the training run does not need after it has begun."""
+        if self._session.training is not None:
+            self._session.training.free_corpus()
+
     def end_training(self, model: CRFModel, l1: float) -> None:
         """End the training run with one of its models, learnt with a penalty l1."""
         self._session = replace(self._session, training=None, decoder=None, stale=False)

@@ -209,14 +209,20 @@ class OWLQN(BatchSolver):
         """Move to a point and remember the last `history` pairs."""
         step, change = point.theta - state.theta, point.gradient - state.gradient
         if dot(step, change) > 0.0:
-            if state.n_pairs == len(state.steps) < self.history:
-                shape = state.n_pairs + 1, len(step)
-                state.steps = _resized(state.steps, shape)
-                state.changes = _resized(state.changes, shape)
+            if len(state.steps) < self.history:
+                state.steps = _longer(state.steps, self.history)
+                state.changes = _longer(state.changes, self.history)
             row = state.n_pairs % self.history
             state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
+
+
+def _longer(rows: Floats, m: int) -> Floats:
+    """Return rows with zeros up to row m; memory that is not written to is not resident."""
+    longer = np.zeros((m, rows.shape[1]))
+    longer[: len(rows)] = rows
+    return longer
 
 
 def _resized(rows: Floats, shape: tuple[int, int]) -> Floats:

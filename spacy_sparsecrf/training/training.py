@@ -349,6 +349,17 @@ class Training:
         self._corpus.store.check()
         return checkpoint.digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
 
+    def free_corpus(self) -> None:
+        """Free the features of tokens, of which losses have copies, where no other run needs them.
+
+        The run can then not be restarted.
+        """
+        if type(self) is Training and not self._corpus.store.on_disk:
+            # Checkpoints name the corpus by its digest.
+            _ = self._corpus_digest
+            self._corpus = subproblems.without_tokens(self._corpus)
+            vars(self).pop("restart", None)
+
     @property
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
