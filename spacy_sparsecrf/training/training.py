@@ -355,8 +355,7 @@ class Training:
         The run can then not be restarted.
         """
         if type(self) is Training and not self._corpus.store.on_disk:
-            # Checkpoints name the corpus by its digest.
-            _ = self._corpus_digest
+            _ = self._corpus_digest  # for checkpoints
             self._corpus = subproblems.without_tokens(self._corpus)
             vars(self).pop("restart", None)
 
