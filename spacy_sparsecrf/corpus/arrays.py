@@ -1,5 +1,6 @@
 """Storage of arrays that are as long as the corpus: in memory, or in files of a directory."""
 
+import ctypes
 import mmap
 import os
 import sys
@@ -22,7 +23,7 @@ Array = NDArray[Any]
 Longs = NDArray[np.int64]
 Runs = list[tuple[int, int]]
 
-# Tokens that are processed at once if arrays are in files.
+# Tokens that are processed at once if arrays are in files, or temporary ones are long.
 CHUNK = 1 << 16
 # Arrays begin at a multiple of this in a file.
 _ALIGNMENT = 64
@@ -33,6 +34,13 @@ _LARGEST_FILE = 1 << 28
 _MOST_RESIDENT = 1 << 27
 _SECONDS = 0.01
 _STATM = Path("/proc/self/statm")
+
+
+def release_memory() -> None:
+    """Return freed memory to the system: the C library keeps that of small objects and arrays."""
+    # There is no such function in C libraries other than glibc.
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
 
 
 def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
@@ -48,6 +56,16 @@ def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
     return list(pairwise(bounds))
 
 
+def short_runs(offsets: Longs) -> Runs:
+    """Return runs of sequences with at most CHUNK tokens; offsets: [S + 1], of sequences."""
+    return runs_of_tokens(offsets, CHUNK)
+
+
+def chunks_of(n: int) -> Runs:
+    """Return ranges that cover n items, of at most CHUNK each."""
+    return list(pairwise([*range(0, n, CHUNK), n])) if n else [(0, 0)]
+
+
 class Memory:
     """Arrays in memory; whole arrays are processed at once."""
 
@@ -61,8 +79,13 @@ class Memory:
         """Return the arrays in this storage."""
         return list(arrays)
 
-    def joined(self, pieces: Iterable[Array], dtype: DTypeLike) -> Array:
-        """Concatenate pieces to an array [n]."""
+    def joined(self, pieces: Iterable[Array], dtype: DTypeLike, n: int | None = None) -> Array:
+        """Concatenate pieces to an array [n]; a given n saves holding the pieces as well."""
+        if n is not None:
+            whole, end = np.empty(n, dtype), 0
+            for piece in pieces:
+                whole[end : (end := end + len(piece))] = piece
+            return whole
         found = list(pieces)
         return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, dtype), *found])
 
@@ -149,7 +172,7 @@ class Files(Memory):
             found.append(own)
         return found
 
-    def joined(self, pieces: Iterable[Array], dtype: DTypeLike) -> Array:
+    def joined(self, pieces: Iterable[Array], dtype: DTypeLike, n: int | None = None) -> Array:
         """Write pieces to an array [n]."""
         kind, n_bytes = np.dtype(dtype), 0
         with self._temporary() as file:
@@ -172,11 +195,11 @@ class Files(Memory):
 
     def ranges(self, n: int) -> Runs:
         """Return ranges that cover n items, of at most CHUNK each."""
-        return list(pairwise([*range(0, n, CHUNK), n])) if n else [(0, 0)]
+        return chunks_of(n)
 
     def runs(self, offsets: Longs) -> Runs:
         """Return runs of sequences with at most CHUNK tokens; longer sequences are alone."""
-        return runs_of_tokens(offsets, CHUNK)
+        return short_runs(offsets)
 
     def opened(self, path: Path, dtype: str) -> Array:
         """Map the array [n] of a .npy file; changes are never written to the file.

@@ -384,6 +384,9 @@ class PartitionedLoss:
         """The coordinates of all shards; see `ChainLoss.descent_coordinates`."""
         return self.with_prior(distinct(np.concatenate(self.partition.ask("descent_coordinates"))))
 
+    def forget(self) -> None:
+        """Do nothing: workers keep a few losses."""
+
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
         """The loss as a function of some weights, all others being zero."""
         origin = np.empty(0)

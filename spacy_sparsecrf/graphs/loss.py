@@ -82,6 +82,9 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
+    def forget(self) -> None:
+        """Do nothing: losses share no marginals."""
+
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
         """The loss as a function of some weights [K] int64, ascending, all others being zero."""
         found = copy(self)

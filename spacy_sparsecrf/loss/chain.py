@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.arrays import chunks_of
 from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..kernels.values import value_supports
@@ -129,6 +130,11 @@ class ChainLoss:
         if self._ratio is not None and not stochastic:
             return RatioLoss(*args, self._ratio, origin)
         return WorkingLoss(*args, stochastic, origin)
+
+    def forget(self) -> None:
+        """Release the loss that was evaluated last, unless its shards must be inferred again."""
+        if not self.space.by_shard:
+            self.space.contents = None
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Return the union of coordinates [n] int64 and those of the prior, ascending."""
@@ -337,7 +343,7 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
 def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
     """Return the distinct keys of all tokens, ascending; keys: of tokens first:last."""
     found: list[Longs] = []
-    for first, last in lattice.store.ranges(lattice.n_tokens):
+    for first, last in chunks_of(lattice.n_tokens):
         found.append(distinct(keys(first, last)))
         lattice.store.release()
         # Each key is merged a few times only, and memory grows with the distinct keys.

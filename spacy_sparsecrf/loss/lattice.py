@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.arrays import MEMORY, Memory, runs_of_tokens
+from ..corpus.arrays import MEMORY, Memory, runs_of_tokens, short_runs
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import select, transpose
@@ -101,7 +101,9 @@ class Csr:
             own, indices = np.empty_like(rows), np.empty(int(rows[-1] - rows[0]), np.int32)
             kept = select(rows, self.indices, number, own, indices)
             indptr[first : last + 1] = indptr[first] + own
-            return indices[:kept].copy()
+            # In place, without a copy; no view of the array exists.
+            indices.resize(kept, refcheck=False)
+            return indices
 
         found = (selected(*run) for run in store.ranges(len(self)))
         return Csr(indptr, store.joined(found, np.int32))
@@ -303,10 +305,9 @@ def _edges(offsets: Longs) -> tuple[Mask, Mask]:
 def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
     """Return the unigram features of the tokens of sequences in the given order, with offsets."""
     table, store = Csr(corpus.uni_indptr, corpus.uni_indices), corpus.store
-    if not store.on_disk:
-        return table.take(concatenated_ranges(corpus.offsets[order], np.diff(offsets)))
     indptr = store.zeros(int(offsets[-1]) + 1, np.int64)
-    runs = store.runs(offsets)
+    # Numbers of entries are as long as the features of a run.
+    runs = short_runs(offsets)
 
     def rows(first: int, last: int) -> tuple[Longs, Longs]:
         """Return the first feature of each token, and the number of its features."""
@@ -319,7 +320,7 @@ def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
         indptr[begin + 1 : end + 1] = indptr[begin] + np.cumsum(rows(first, last)[1])
         store.release()
     found = (table.indices[concatenated_ranges(*rows(*run))] for run in runs)
-    return Csr(indptr, store.joined(found, np.int32))
+    return Csr(indptr, store.joined(found, np.int32, int(indptr[-1])))
 
 
 def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:

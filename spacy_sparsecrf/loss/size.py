@@ -10,10 +10,11 @@ from .pairs import bytes_of_pairs
 from .weights import FeatureBlocks
 from .workspace import Workspace
 
-# Bytes for each feature of a token: features by token and tokens by feature, blocks, and lists.
-_PER_OCCURRENCE = 32
+# Bytes for each feature of a token: features by token, tokens by feature, blocks by token, and
+# what is selected to make these.
+_PER_OCCURRENCE = 16
 _PER_TOKEN = 80
-# Bytes for each sequence, and each feature, if the rest is in files.
+# Bytes for each sequence, and each feature, also if the rest is in files.
 _PER_SEQUENCE = 64
 _PER_FEATURE = 64
 # Size of the final working set of a sparse solver, per observed weight.
@@ -82,8 +83,8 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
         + 2 * space.alpha.nbytes
         + _PER_OCCURRENCE * len(lattice.ctx_features.indices)
         + _bytes_of_tokens(space)
-        + 8.0 * (_N_VECTORS + 2 * history) * n_working
-        + 8.0 * 8 * len(observed)
+        # The warm start has a few vectors of all observed weights, which it frees before.
+        + 8.0 * max((_N_VECTORS + 2 * history) * n_working, 8 * len(observed))
     )
     if l1 > 0.0:
         pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
@@ -99,7 +100,9 @@ def _bytes_of_tokens(space: Workspace) -> int:
     if lattice.store.on_disk:
         sums = 8 * min(space.limits.held_sums, lattice.n_features * space.padded)
         return _PER_SEQUENCE * len(lattice.weights) + _PER_FEATURE * lattice.n_features + sums
-    return _PER_OCCURRENCE * len(lattice.features.indices) + _PER_TOKEN * lattice.n_tokens
+    of_features = _PER_FEATURE * lattice.n_features
+    of_tokens = _PER_OCCURRENCE * len(lattice.features.indices) + _PER_TOKEN * lattice.n_tokens
+    return of_features + of_tokens
 
 
 _PROC = Path("/proc")

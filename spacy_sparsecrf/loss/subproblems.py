@@ -20,6 +20,7 @@ zero.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,12 @@ def coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[i
     return found
 
 
+def without_tokens(corpus: EncodedCorpus) -> EncodedCorpus:
+    """Return the corpus without the features of tokens, most of its memory."""
+    nothing = np.empty(0, np.int32)
+    return replace(corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
+
+
 @dataclass(frozen=True)
 class Part:
     """A whole problem, whose local coordinates are global.
@@ -61,6 +68,13 @@ class Part:
 
     corpus: EncodedCorpus
     n_labels: int
+
+    def without_tokens(self) -> "Part":
+        """Return the part without the features of tokens, which coordinates do not depend on."""
+        own: dict[str, Any] = {"corpus": without_tokens(self.corpus)}
+        if "whole" in vars(self):
+            own["whole"] = vars(self)["whole"].without_tokens()
+        return replace(self, **own)
 
     @property
     def widths(self) -> tuple[int, int]:

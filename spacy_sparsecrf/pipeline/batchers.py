@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import WeakKeyDictionary, WeakSet, ref
 
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import dot_to_object, registry
 
+from ..corpus.arrays import release_memory
 from ..errors import Errors, SparseCRFError, Warnings, warn
+from .corpora import forget_docs
 from .settings import Setup
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
@@ -23,15 +25,18 @@ def configure_one_step_per_epoch() -> Batcher:
     """Create a batcher that makes an epoch one update, hence one iteration of a batch solver.
 
     Only the first example of an epoch is passed on, as such a solver ignores it: nothing is
-    copied. Other pipes that train on batches need one of spaCy's batchers. Where [training]
-    max_epochs is set, training ends when the solver has converged: other epochs are empty.
+    copied, and where no other pipe learns, the loop's list of examples is cut to it. Other pipes
+    that train on batches need one of spaCy's batchers. Where [training] max_epochs is set, training
+    ends when the solver has converged: other epochs are empty.
     """
     return one_step_per_epoch
 
 
-# Pipelines that have nothing more to learn. spaCy's loop has no signal to stop, and a batcher sees
-# nothing of a pipeline but the vocab of its Docs, which does not support weak references.
+# Pipelines that have nothing more to learn, and those where one component alone learns. spaCy's
+# loop has no signal to stop, and a batcher sees nothing of a pipeline but the vocab of its Docs,
+# which does not support weak references.
 _finished: WeakSet[Language] = WeakSet()
+_alone: WeakKeyDictionary[Language, str] = WeakKeyDictionary()
 
 
 def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
@@ -43,14 +48,17 @@ def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
     if nlp is None:
         return None
     _finished.discard(nlp)
+    _alone.pop(nlp, None)
     block = _training_block(nlp)
     learning = [
         each
         for each, pipe in nlp.components
         if getattr(pipe, "is_trainable", False) and each not in block["frozen_components"]
     ]
-    is_finite = block["max_epochs"] > 0 and batcher_of(nlp) == ONE_STEP
-    return ref(nlp) if is_finite and learning == [name] else None
+    if learning != [name] or batcher_of(nlp) != ONE_STEP:
+        return None
+    _alone[nlp] = name
+    return ref(nlp) if block["max_epochs"] > 0 else None
 
 
 def finish_run(run: "ref[Language] | None") -> None:
@@ -60,13 +68,28 @@ def finish_run(run: "ref[Language] | None") -> None:
         _finished.add(nlp)
 
 
+def _free_examples(examples: list[Example], pipe: Any) -> None:
+    """Free all examples but the first, their Docs, and the corpus that a pipe has made of them."""
+    del examples[1:]
+    forget_docs(examples[0].reference)
+    pipe.free_corpus()
+    release_memory()
+
+
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     """Yield one batch of the first example, and none after convergence; see `finish_run`.
+
+    examples: a list loses all others, where one component alone learns.
 
     RAISES: SparseCRFError if there is none, as spaCy's loop would then spin for ever.
     """
     for example in examples:
-        if all(nlp.vocab is not example.predicted.vocab for nlp in _finished):
+        vocab = example.predicted.vocab
+        if isinstance(examples, list) and len(examples) > 1:
+            for nlp, name in [*_alone.items()]:
+                if nlp.vocab is vocab:
+                    _free_examples(examples, nlp.get_pipe(name))
+        if all(nlp.vocab is not vocab for nlp in _finished):
             yield [example]
         return
     raise SparseCRFError(Errors.SC218)

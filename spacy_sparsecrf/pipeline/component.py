@@ -21,7 +21,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
-from ..corpus.arrays import MEMORY, Memory
+from ..corpus.arrays import MEMORY, Memory, release_memory
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
@@ -170,6 +170,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         else:
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()
+        release_memory()
 
     def _read(
         self,
@@ -290,6 +291,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def training_run(self) -> "Training":
         """The training run of a batch solver. RAISES: SparseCRFError if there is none."""
         return self._session.training_run(self.name)
+
+    def free_corpus(self) -> None:
+        """Free what the training run does not need after it has begun."""
+        if self._session.training is not None:
+            self._session.training.free_corpus()
 
     def end_training(self, model: CRFModel, l1: float) -> None:
         """End the training run with one of its models, learnt with a penalty l1."""

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakSet
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -127,6 +128,12 @@ class AnnotatedCorpus:
                     docs.append(doc)
         if self.keep:
             self._kept = _KeptCorpus(vocab, files, docs)
+            _keeping.add(self)
+
+    def forget(self, doc: Doc) -> None:
+        """Keep no Docs any more if this is one of them; the next reading reads files again."""
+        if self._kept is not None and any(doc is own for own in self._kept.docs):
+            self._kept = None
 
     def _cut(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         """Cut Docs into sentences where spacy.Corpus.v1 does, and leave out what it does."""
@@ -140,6 +147,16 @@ class AnnotatedCorpus:
                         yield sentence.as_doc()
             elif by_sentence:
                 yield doc
+
+
+# Readers that keep Docs.
+_keeping: WeakSet[AnnotatedCorpus] = WeakSet()
+
+
+def forget_docs(doc: Doc) -> None:
+    """Let the readers that keep a gold Doc keep neither it nor the others of its corpus."""
+    for corpus in list(_keeping):
+        corpus.forget(doc)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import logger
 
+from ..corpus.arrays import release_memory
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.gold import InvalidGoldError, describe, weighted
 from ..errors import Errors, SparseCRFError, Warnings, warn
@@ -438,8 +439,12 @@ class Session:
 
     def _step(self, name: str, training: Training) -> None:
         """Do one iteration of component `name`."""
+        # The decoder is of an earlier model, and evaluation leaves free memory.
+        self.decoder = None
+        release_memory()
         with progress("Training"):
             report = training.step()
+            release_memory()
             self.rows.add(training.objective)
             if self.checkpoint is not None and math.isfinite(training.objective):
                 training.save(self.checkpoint, self.rows)

@@ -123,12 +123,12 @@ class OWLQN(BatchSolver):
     ) -> OwlqnState:
         """Carry weights and curvature pairs over; see `BatchSolver.remap`.
 
-        Pairs are zero at new coordinates.
+        Pairs are zero at new coordinates. They move in place: the old state loses them.
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
         n = state.n_pairs
-        pairs = take(state.steps[:n], source), take(state.changes[:n], source)
+        pairs = _taken(state.steps, n, source), _taken(state.changes, n, source)
         return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=n)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
@@ -209,13 +209,38 @@ class OWLQN(BatchSolver):
         """Move to a point and remember the last `history` pairs."""
         step, change = point.theta - state.theta, point.gradient - state.gradient
         if dot(step, change) > 0.0:
-            if (n_missing := self.history - len(state.steps)) > 0:
-                more = (0, n_missing), (0, 0)
-                state.steps, state.changes = np.pad(state.steps, more), np.pad(state.changes, more)
+            if len(state.steps) < self.history:
+                state.steps = _longer(state.steps, self.history)
+                state.changes = _longer(state.changes, self.history)
             row = state.n_pairs % self.history
             state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
+
+
+def _longer(rows: Floats, m: int) -> Floats:
+    """Return rows with zeros up to row m; memory that is not written to is not resident."""
+    longer = np.zeros((m, rows.shape[1]))
+    longer[: len(rows)] = rows
+    return longer
+
+
+def _resized(rows: Floats, shape: tuple[int, int]) -> Floats:
+    """Resize rows in place, as they are most of the memory of a state; see `ndarray.resize`."""
+    own = rows if rows.flags.owndata else rows.copy()
+    own.resize(shape, refcheck=False)
+    return own
+
+
+def _taken(rows: Floats, n: int, source: Longs) -> Floats:
+    """Return `take` of the first n rows [m, K], in their memory."""
+    (m, old), new = rows[:n].shape, len(source)
+    longer = _resized(rows, (m, max(old, new)))
+    flat = longer.reshape(-1)
+    # In this order no row is overwritten before it is read.
+    for i in range(m) if new <= old else range(m - 1, -1, -1):
+        flat[i * new : (i + 1) * new] = take(flat[i * old : (i + 1) * old], source)
+    return _resized(longer, (m, new))
 
 
 def projected_backtracking(

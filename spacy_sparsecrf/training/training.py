@@ -226,7 +226,7 @@ class Training:
                     prior=origin,
                     costs=problem.costs,
                 )
-                runs.append(Run(part, loss, self._penalty, self._solver))
+                runs.append(Run(part.without_tokens(), loss, self._penalty, self._solver))
             history = getattr(self._solver, "history", 0)
             self.size = total([measure(run.loss, l1, history) for run in runs])
         if not problem.observed_only:
@@ -349,6 +349,16 @@ class Training:
     def _corpus_digest(self) -> str:
         self._corpus.store.check()
         return checkpoint.digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
+
+    def free_corpus(self) -> None:
+        """Free the features of tokens, of which losses have copies, where no other run needs them.
+
+        The run can then not be restarted.
+        """
+        if type(self) is Training and not self._corpus.store.on_disk:
+            _ = self._corpus_digest  # for checkpoints
+            self._corpus = subproblems.without_tokens(self._corpus)
+            vars(self).pop("restart", None)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:

@@ -94,7 +94,9 @@ class Run:
         self._regrow()
 
     def _restrict(self, coordinates: Longs) -> None:
-        """Let these weights [K], ascending, work: take their loss."""
+        """Let these weights [K], ascending, work: take their loss, and free the last one before."""
+        self.loss.forget()
+        self.__dict__.pop("_working", None)
         self._working = self.loss.restrict(coordinates, "examples" in self._solver.requires)
 
     @property

@@ -112,3 +112,19 @@ def test_no_array_is_as_long_as_the_potential_weights():
     assert training.n_potential > 3e8
     training.step()
     assert training.size.n_bytes < training.n_potential
+
+
+def test_the_estimate_covers_the_arrays_that_training_holds():
+    problem, _ = random_problem(1, 3, [5, 3, 8] * 50, n_values=20)
+    training = Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.5, l2=0.1, n_threads=1)
+    training.step()
+    (run,) = training._runs
+    space, working, state = run.loss.space, run._working, run._state
+    lattice = space.lattice
+    held = [space.alpha, space.backward, space.residual, lattice.token_weight, lattice.allowed]
+    held += [lattice.features.indices, lattice.feature_tokens.indices, lattice.features.indptr]
+    held += [working.token_blocks.indices, working.frequent.tokens.indices]
+    vectors = [state.theta, state.gradient, state.metric, state.steps, state.changes]
+    assert sum(array.nbytes for array in held + vectors) <= training.size.n_bytes
+    tokens = sum(array.nbytes for array in held[5:])
+    assert tokens <= 16 * len(lattice.features.indices) + 80 * lattice.n_tokens
