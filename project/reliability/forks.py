@@ -51,7 +51,6 @@ class Mutant(NamedTuple):
     def replace(self, functions: list[FunctionType]) -> None:
         """Give functions the mutated code."""
         new = {(each.co_name, each.co_firstlineno): each for each in codes(self.compiled())}
-        assert functions, self
         for each in functions:
             each.__code__ = new[each.__code__.co_name, each.__code__.co_firstlineno]
 
@@ -192,7 +191,10 @@ def attack(
         gc.freeze()
 
         def run(mutant: Mutant) -> None:
-            mutant.replace(held[mutant.path, mutant.function])
+            if functions := held[mutant.path, mutant.function]:
+                mutant.replace(functions)
+            else:  # a test imports it
+                mutant.replace_import()
             run_tests(tests[mutant.id], items)
 
         save(in_forks([each for each in mutants if each.function], run))

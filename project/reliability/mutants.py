@@ -28,7 +28,9 @@ from .forks import PACKAGE, Items, Mutant, append, attack, collect, in_forks, re
 MUTATED = "kernels loss decoding model/file.py penalty.py solvers"
 COMPILER = "kernels/numba_support"  # does nothing where kernels run as Python
 TESTS = "tests/kernels tests/loss tests/decoding tests/model tests/solvers"
-LONGEST, MOST = 2.0, 20.0  # CPU seconds: of a test with its fixtures, of the tests of a mutant
+TESTS += " tests/training/test_streaming.py tests/training/test_clusters.py"
+TESTS += " tests/training/test_out_of_core.py tests/features/test_classes.py"
+LONGEST, MOST = 2.0, 8.0  # CPU seconds: of a test with its fixtures, of the tests of a mutant
 KNOWN = Path(__file__).with_name("equivalent_mutants.jsonl")
 SHOWN = "path", "function", "operator", "before", "after"
 # What decides nothing: children of nodes, and code of nodes that begins so.
