@@ -130,20 +130,23 @@ def draw(paths: list[str], n: int, seed: int) -> Iterator[Mutant]:
         yield Mutant(digest, path, *key, *place[1:], code)
 
 
+def is_described(row: dict[str, Any], known: dict[str, str]) -> bool:
+    """Return whether a mutant has all texts of an equivalent one, or of a group of them."""
+    return all(text in row[name] for name, text in known.items() if name != "reason")
+
+
 def report(found: list[dict[str, Any]]) -> str:
     """Return survivors and a table by folder."""
     known = read_rows(KNOWN)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     survivors = []
     for row in found:
-        equal = [
-            each for each in known if each.items() - {("reason", each["reason"])} <= row.items()
-        ]
-        result = "equivalent" if equal and row["result"] == "survived" else row["result"]
-        if result == "survived":
+        if row["result"] == "survived" and any(is_described(row, each) for each in known):
+            row["result"] = "equivalent"
+        if row["result"] == "survived":
             survivors.append(" | ".join(str(row[name]) for name in SHOWN))
         for folder in (row["path"].split("/")[0], "all"):
-            counts[folder][result] += 1
+            counts[folder][row["result"]] += 1
     lines = []
     for folder, n in sorted(counts.items()):
         killed, whole = n["killed"] + n["time limit"], n.total()
