@@ -45,6 +45,7 @@ STREAMING: dict[str, Any] = {
 BATCH: dict[str, Any] = {
     name: make for name, make in ALL_SOLVERS.items() if not name.startswith("sag")
 }
+BATCH["bcd-common"] = partial(ALL_SOLVERS["bcd"], common=True)
 
 
 def trajectory(name: str) -> Iterator[list[float]]:
@@ -57,7 +58,7 @@ def trajectory(name: str) -> Iterator[list[float]]:
     known = {field.name for field in fields(make()) if field.init}
     solver = make(**{key: value for key, value in settings.items() if key in known})
     training = Training(problem.corpus, ["a", "b", "c"], solver, l1=l1, l2=l2, kind=kind)
-    for _ in range(4):
+    for _ in range(4 if name in BATCH else 2):
         report = training.step()
         coordinates, values = training.weights
         yield [
