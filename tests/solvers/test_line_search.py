@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.solvers.base import EvaluatedPoint
-from spacy_sparsecrf.solvers.owlqn import _interpolate, wolfe
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import EvaluatedPoint, evaluate
+from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, _interpolate, wolfe
 
 FUNCTIONS = {
     "quadratic": (lambda x: (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
@@ -81,3 +82,28 @@ def test_steps_of_strong_wolfe_searches(name, first, most, step, n):
     found = np.nan if point is None else point.theta[0]
     assert evaluations == n and found == pytest.approx(step, nan_ok=True)
     assert n == most or abs(slope(found)) <= 0.9 * abs(slope(0.0))
+
+
+class Bowl:
+    """The loss |theta - centre|^2 of two weights."""
+
+    centre = np.array([3.0, -2.0])
+
+    def value_and_grad(self, theta):
+        return float(((theta - self.centre) ** 2).sum()), 2.0 * (theta - self.centre)
+
+
+def test_a_model_that_misleads_is_dropped():
+    penalty, solver = ElasticNet(0.5, 0.0), OWLQN(max_line_search=1)
+    theta = np.array([1.0, 0.0])
+    value, gradient = evaluate(Bowl(), penalty, theta)
+    # Pairs of a curvature that is far too low: the first direction overshoots.
+    pairs = np.array([[1.0, 0.0]]), np.array([[1e-6, 0.0]])
+    state = OwlqnState(theta, gradient, value, np.array([1.0, 4.0]), *pairs)
+    report = solver.step(Bowl(), penalty, state)
+    pseudo = np.array([-3.5, 3.5])
+    direction = -np.array([1.0, 4.0]) * pseudo
+    if solver.steep_start:
+        direction = -np.array([1.0, 8.0]) * pseudo
+    np.testing.assert_allclose(state.theta, theta + direction / np.linalg.norm(direction))
+    assert report.passes == 2 and state.n_pairs == 1 and not state.stalled
