@@ -5,8 +5,8 @@
 
 Kernels run as Python. Each test runs once in a process of its own, for the lines that it executes.
 A mutant meets the tests of its statement, fastest first. A second call resumes the first; `--again`
-repeats survivors. Those in `equivalent_mutants.jsonl` compute what the code computes, for the
-reason there.
+repeats survivors; each sample needs an `--output` of its own. Survivors in
+`equivalent_mutants.jsonl` compute what the code computes, for the reason there.
 """
 
 import gc
@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,8 @@ def place_of(leaf: Any) -> tuple[str, int, int] | None:
     return name, *(lines or (leaf.start_pos[0],) * 2)
 
 
-def draw(paths: list[str], n: int, seed: int) -> Iterator[Mutant]:
-    """Yield n random mutants, which do not depend on other lines."""
+def draw(paths: list[str], n: int, seed: int, done: set[str]) -> Iterator[Mutant]:
+    """Yield those of n random mutants that are not done; they do not depend on other lines."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
@@ -131,6 +132,8 @@ def draw(paths: list[str], n: int, seed: int) -> Iterator[Mutant]:
                     digest = sha256(f"{text} {seen[text]}".encode()).hexdigest()
                     drawn.append((digest[:16], path, name, i, position[0] - 1, place))
     for digest, path, name, i, line, place in sorted(drawn)[:n]:
+        if digest in done:
+            continue
         code = mutate_code(sources[path], operators[name], i)
         before, after = (text.splitlines()[line].strip() for text in (sources[path], code))
         key = place[0], name.removeprefix("core/"), before, after
@@ -179,17 +182,14 @@ def main(
     roots = [PACKAGE / name for name in files.split()]
     paths = [each for root in roots for each in ([root] if root.suffix else root.rglob("*.py"))]
     relative = [str(path.relative_to(PACKAGE)) for path in paths if COMPILER not in str(path)]
-    mutants = {mutant.id: mutant for mutant in draw(relative, sample, seed)}
     found = [row for row in read_rows(results) if not again or row["result"] != "survived"]
     results.write_text("".join(json.dumps(row) + "\n" for row in found))
-    done = {row["id"] for row in found}
-    new = [mutant for name, mutant in mutants.items() if name not in done]
+    new = draw(relative, sample, seed, {row["id"] for row in found})
     rows = [row for row in read_rows(covered) if row["seconds"]]
     rows.sort(key=lambda row: row["seconds"])
-    for i in range(0, len(new), BATCH):  # so that results so far are of a random sample
-        some = new[i : i + BATCH]
+    while some := [*islice(new, BATCH)]:  # results so far are of a random sample
         attack(some, {mutant.id: tests_of(mutant, rows) for mutant in some}, names, results)
-    typer.echo(report([row for row in read_rows(results) if row["id"] in mutants]))
+    typer.echo(report(read_rows(results)))
 
 
 if __name__ == "__main__":
