@@ -12,8 +12,10 @@ from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.probabilities import marginals
+from spacy_sparsecrf.decoding.rows import dense_rows
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.viterbi import find_possible
+from spacy_sparsecrf.model.model import WeightTable
 
 from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
 
@@ -124,6 +126,31 @@ def test_log_probabilities_of_paths_equal_enumeration(kind, constraint):
         found = decoder.log_probability(case.observations, np.array(path), permitted)
         expected = [tables[0].get(path[:3], -np.inf), 0.0, tables[2].get(path[3:], -np.inf)]
         np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_log_probabilities_of_certain_paths_are_not_positive():
+    case = make_case(11, "chain", [4] * 30)
+    for table in (case.model.unigram, case.model.bigram):
+        table.values[:] *= 20.0
+    labels = Decoder(case.model).viterbi(case.observations)
+    found = Decoder(case.model).log_probability(case.observations, np.asarray(labels))
+    assert (found <= 0.0).all() and (found > -1e-6).sum() > 10
+
+
+def test_features_with_weights_become_dense_rows():
+    ptr, some = np.array([0, 2, 2, 5, 6]), np.array([1, 2, 0, 1, 2, 0], dtype=np.uint16)
+    keys = np.array([10, 20, 30, 40], dtype=np.uint64)
+    values, before = np.arange(1.0, 7.0), np.array([0, 3, 1, 1, 2, 3], dtype=np.uint16)
+    asked = np.array([30, 11, 40, 10], dtype=np.uint64)
+    for previous in (before, before[:0]):
+        table = WeightTable(keys, ptr, previous, some, values)
+        columns, dense = dense_rows(table, asked, 4, 16)
+        assert columns.tolist() == [0, 2, 3]
+        for row, at in zip(dense, (2, 3, 0), strict=True):
+            expected = np.zeros((4, 4))
+            for k in range(ptr[at], ptr[at + 1]):
+                expected[before[k] if len(previous) else 0, some[k]] = values[k]
+            np.testing.assert_array_equal(row, expected.reshape(-1))
 
 
 def test_nbest_of_more_labels_and_few_paths():

@@ -8,6 +8,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
@@ -105,3 +106,10 @@ def test_a_start_whose_gradient_is_not_finite_is_refused():
 def test_a_corpus_without_sequences_is_refused():
     with pytest.raises(SparseCRFError, match="SC302.*no sequences"):
         CorpusBuilder().build()
+
+
+@pytest.mark.parametrize("make", crf_solvers.get_all().values(), ids=lambda make: make.__name__)
+def test_settings_have_names_and_solvers_are_not_compared(make):
+    assert make() != make()
+    with pytest.raises(TypeError, match="positional"):
+        make(1)

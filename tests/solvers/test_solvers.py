@@ -267,6 +267,16 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
     assert not got[~free].any()
 
 
+def test_classic_directions_leave_weights_without_gradient():
+    rng, theta = np.random.default_rng(0), np.array([0.5, 0.0, -0.2, 0.0, 0.0, 1.0])
+    state = OwlqnState(theta, np.zeros(6), 0.0, np.ones(6), *rng.normal(size=(2, 5, 6)), n_pairs=5)
+    state.changes[:] = state.steps + 0.3 * state.changes
+    pseudo = np.array([0.3, 0.0, -0.7, 0.0, 0.4, 0.0])
+    direction = OWLQN(classic=True)._direction(state, ElasticNet(0.1, 0.1), pseudo)
+    assert not direction[pseudo == 0.0].any()
+    assert (direction * pseudo <= 0.0).all() and np.count_nonzero(direction) == 3
+
+
 def test_pairs_of_earlier_checkpoints_are_gone_on_with():
     empty = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.ones((2, 3, 2)))
     assert empty.n_pairs == 3

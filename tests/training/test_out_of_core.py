@@ -30,6 +30,8 @@ PROBLEMS = {
     "no start label": lambda: random_problem(1, 3, [4, 2, 6] * 20, start_label=False)[0],
     "partial": lambda: partial_problem(2, 4, [5, 3, 0, 8] * 15),
     "constrained": lambda: partial_problem(3, 4, [5, 3, 0, 8] * 15, constrained=True),
+    "few": lambda: random_problem(4, 3, [3, 2, 0, 1] * 3)[0],
+    "few, constrained": lambda: partial_problem(5, 3, [3, 0, 2, 4] * 2, constrained=True),
 }
 SOLVERS = ["OWLQN", "RPROP", "SGDL1", "AdaGrad"]
 DENSE_SOLVERS = ["OWLQN", "SGD", "SMD", "Hybrid", "Perceptron"]
@@ -42,7 +44,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def losses(problem: Problem, directory: Path, **options: object) -> list[ChainLoss]:
     rest = problem.n_labels, Workers(1)
-    options |= {"valid": problem.valid, "limits": SMALL_PARTS}
+    options = {"valid": problem.valid, "limits": SMALL_PARTS} | options
     return [
         ChainLoss(replace(problem.corpus, store=store), *rest, **options)
         for store in (MEMORY, Files(directory))
@@ -55,7 +57,8 @@ def test_values_gradients_and_screening_are_the_same_bits(tmp_path: Path, case, 
     problem = PROBLEMS[case]()
     rng = np.random.default_rng(0)
     found = []
-    for loss in losses(problem, tmp_path, precision=precision):
+    limits = SMALL_PARTS._replace(shard_bytes=300) if "few" in case else SMALL_PARTS
+    for loss in losses(problem, tmp_path, precision=precision, limits=limits):
         assert len(loss.space.shards) > 2
         everything = loss.all_coordinates()
         rng = np.random.default_rng(0)

@@ -1,0 +1,196 @@
+"""Mutate kernels, losses, decoders and solvers, and count the mutants that no test notices.
+
+    pip install cosmic-ray coverage
+    python -m reliability.mutants --sample 1500 --seed 0
+
+Kernels run as Python. Each test runs once in a process of its own, for the lines that it executes.
+A mutant meets the tests of its statement, fastest first. A second call resumes the first; `--again`
+repeats survivors; each sample needs an `--output` of its own. Survivors in
+`equivalent_mutants.jsonl` compute what the code computes, for the reason there.
+"""
+
+import gc
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import typer
+from measure import PROJECT
+from measure.tables import table
+
+from .forks import PACKAGE, Items, Mutant, append, attack, collect, in_forks, read_rows, run_tests
+
+MUTATED = "kernels loss decoding model/file.py penalty.py solvers"
+COMPILER = "kernels/numba_support"  # does nothing where kernels run as Python
+TESTS = "tests/kernels tests/loss tests/decoding tests/model tests/solvers"
+TESTS += " tests/training/test_streaming.py tests/training/test_clusters.py"
+TESTS += " tests/training/test_out_of_core.py tests/features/test_classes.py"
+LONGEST, MOST = 4.0, 8.0  # CPU seconds: of a test with its fixtures, of the tests of a mutant
+BATCH = 200  # mutants
+KNOWN = Path(__file__).with_name("equivalent_mutants.jsonl")
+SHOWN = "path", "function", "operator", "before", "after"
+# What decides nothing: children of nodes, and code of nodes that begins so.
+UNREAD = {("tfpdef", 2), ("annassign", 1)}
+SKIPPED = {"raise_stmt": "raise", "if_stmt": "if TYPE_CHECKING", "decorated": "@overload"}
+SKIPPED |= {"decorator": ("@kernel", "@inlined")}
+STATEMENTS = {
+    "if_stmt",
+    "for_stmt",
+    "while_stmt",
+    "with_stmt",
+    "try_stmt",
+    "funcdef",
+    "simple_stmt",
+}
+
+
+def cover(path: Path, items: Items) -> None:
+    """Append the lines of the package that each new test runs, and its CPU seconds, or None."""
+    from coverage import Coverage
+
+    def measure(name: str) -> None:
+        measured = Coverage(data_file=None, include=[f"{PACKAGE}/*"], messages=False)
+        measured.start()
+        run_tests({name: LONGEST / 5.0}, items)
+        measured.stop()
+        data = measured.get_data()
+        files = {os.path.relpath(file, PACKAGE): data.lines(file) for file in data.measured_files()}
+        append(path, {"test": name, "seconds": sum(os.times()[:2]), "lines": files})
+
+    gc.freeze()
+    known = {row["test"] for row in read_rows(path)}
+    for name, code, _ in in_forks([name for name in items if name not in known], measure):
+        if code:
+            append(path, {"test": name, "seconds": None, "lines": {}})
+
+
+def tests_of(mutant: Mutant, rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the CPU seconds of the tests that run a mutant's statement, fastest first.
+
+    If imports run it: of the tests of its file, first those that run the most lines in a second.
+    """
+    found, total = {}, 0.0
+    path, is_late = mutant.path, bool(mutant.function)
+    if not is_late:
+        rows = sorted(rows, key=lambda row: -len(row["lines"].get(path, ())) / row["seconds"])
+    for row in rows:
+        lines = row["lines"].get(path, ())
+        if any(mutant.first <= line <= mutant.last or not is_late for line in lines):
+            total += row["seconds"]
+            if total > MOST:
+                break
+            found[row["test"]] = row["seconds"]
+    return found
+
+
+def place_of(leaf: Any) -> tuple[str, int, int] | None:
+    """Return a leaf's function and the lines of its statement; None: annotations and errors."""
+    name, lines, child, node = "", None, leaf, leaf.parent
+    while node is not None:
+        i = node.children.index(child)
+        if (node.type, i) in UNREAD:
+            return None
+        if node.type in SKIPPED and node.get_code(False).startswith(SKIPPED[node.type]):
+            return None
+        if node.type in STATEMENTS and not lines:
+            lines = child.start_pos[0], child.end_pos[0]
+        if node.type == "funcdef":
+            if child is node.annotation:
+                return None
+            name = node.name.value if child is node.children[-1] else name
+        elif node.type == "classdef" and name:
+            name = f"{node.name.value}.{name}"
+        child, node = node, node.parent
+    return name, *(lines or (leaf.start_pos[0],) * 2)
+
+
+def draw(paths: list[str], n: int, seed: int, done: set[str]) -> Iterator[Mutant]:
+    """Yield those of n random mutants that are not done; they do not depend on other lines."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    made = {name: get_operator(name) for name in operator_names()}
+    operators = {name: each() for name, each in made.items() if not each.arguments()}
+    sources = {path: (PACKAGE / path).read_text("utf8") for path in paths}
+    drawn, seen = [], Counter[str]()
+    for path, source in sources.items():
+        tree, lines = get_ast(source), source.splitlines()
+        nodes = [*ast_nodes(tree)]
+        for name, operator in operators.items():
+            positions = (p for node in nodes for p, _ in operator.mutation_positions(node))
+            for i, position in enumerate(positions):
+                if place := place_of(tree.get_leaf_for_position(position)):
+                    text = f"{seed} {path} {name} {position[1]} {lines[position[0] - 1]}"
+                    seen[text] += 1
+                    digest = sha256(f"{text} {seen[text]}".encode()).hexdigest()
+                    drawn.append((digest[:16], path, name, i, position[0] - 1, place))
+    for digest, path, name, i, line, place in sorted(drawn)[:n]:
+        if digest in done:
+            continue
+        code = mutate_code(sources[path], operators[name], i)
+        before, after = (text.splitlines()[line].strip() for text in (sources[path], code))
+        key = place[0], name.removeprefix("core/"), before, after
+        yield Mutant(digest, path, *key, *place[1:], code)
+
+
+def is_described(row: dict[str, Any], known: dict[str, str]) -> bool:
+    """Return whether a mutant has all texts of an equivalent one, or of a group of them."""
+    return all(text in row[name] for name, text in known.items() if name != "reason")
+
+
+def report(found: list[dict[str, Any]]) -> str:
+    """Return survivors and a table by folder."""
+    known = read_rows(KNOWN)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    survivors = []
+    for row in found:
+        if row["result"] == "survived" and any(is_described(row, each) for each in known):
+            row["result"] = "equivalent"
+        if row["result"] == "survived":
+            survivors.append(" | ".join(str(row[name]) for name in SHOWN))
+        for folder in (row["path"].split("/")[0], "all"):
+            counts[folder][row["result"]] += 1
+    lines = []
+    for folder, n in sorted(counts.items()):
+        killed, whole = n["killed"] + n["time limit"], n.total()
+        shares = (f"{100 * killed / each:.1f}" for each in (whole, whole - n["equivalent"]))
+        lines.append([folder, *map(str, (whole, killed, n["equivalent"], n["survived"])), *shares])
+    header = ["", "mutants", "killed", "equivalent", "survived", "% of all", "% of others"]
+    return "\n".join([*survivors, table(header, lines)])
+
+
+def main(
+    sample: int = 1500,
+    seed: int = 0,
+    files: str = MUTATED,
+    tests: str = TESTS,
+    again: bool = False,
+    output: Path = PROJECT / "metrics" / "reliability",
+) -> None:
+    """Run a sample of mutants, and print survivors and a table."""
+    output.mkdir(parents=True, exist_ok=True)
+    covered, results, names = output / "lines.jsonl", output / "mutants.jsonl", tests.split()
+    for _, code, _ in in_forks([names], partial(collect, partial(cover, covered))):
+        assert not code
+    roots = [PACKAGE / name for name in files.split()]
+    paths = [each for root in roots for each in ([root] if root.suffix else root.rglob("*.py"))]
+    relative = [str(path.relative_to(PACKAGE)) for path in paths if COMPILER not in str(path)]
+    found = [row for row in read_rows(results) if not again or row["result"] != "survived"]
+    results.write_text("".join(json.dumps(row) + "\n" for row in found))
+    new = draw(relative, sample, seed, {row["id"] for row in found})
+    rows = [row for row in read_rows(covered) if row["seconds"]]
+    rows.sort(key=lambda row: row["seconds"])
+    while some := [*islice(new, BATCH)]:  # results so far are of a random sample
+        attack(some, {mutant.id: tests_of(mutant, rows) for mutant in some}, names, results)
+    typer.echo(report(read_rows(results)))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,110 @@
+"""Kernels that number, transpose and sum, against NumPy on random arrays."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.kernels import indexing, values
+from spacy_sparsecrf.solvers.bcd.kernels import order_levels
+from spacy_sparsecrf.solvers.gis.kernels import repetitions
+
+from .kernel_functions import function
+
+RNG = np.random.default_rng(3)
+PTR = np.array([0, 3, 3, 7, 12])
+COLUMNS = np.array([4, 0, 2, 1, 2, 3, 4, 0, 1, 2, 3, 4], dtype=np.int32)
+DENSE = np.zeros((4, 6), bool)
+for row, (a, b) in enumerate(pairwise(PTR)):
+    DENSE[row, COLUMNS[a:b]] = True
+
+
+def test_equal_rows_get_one_number_and_are_counted():
+    queries = RNG.integers(0, 3, (60, 3)).astype(np.uint64)
+    slots, rows = np.full(256, -1, np.int32), np.zeros((80, 3), np.uint64)
+    counts, numbers = np.full(80, 5), np.empty(60, np.int64)
+    n = 0
+    for part in (slice(0, 25), slice(25, 60)):
+        n = function(indexing.number_rows, False)(
+            slots, rows, counts, n, queries[part], numbers[part]
+        )
+    assert n == len(np.unique(queries, axis=0))
+    np.testing.assert_array_equal(rows[numbers], queries)
+    np.testing.assert_array_equal(counts[:n], 5 + np.bincount(numbers))
+    again = np.full(64, -1, np.int32)
+    function(indexing.enter_all, False)(again, rows, n)
+    np.testing.assert_array_equal(np.sort(again[again >= 0]), np.arange(n))
+
+
+def test_patterns_are_transposed_renumbered_and_summed():
+    col_ptr, col_rows = np.full(7, 9), np.empty(12, np.int32)
+    function(indexing.transpose, False)(PTR, COLUMNS, col_ptr, col_rows)
+    for column, (a, b) in enumerate(pairwise(col_ptr)):
+        np.testing.assert_array_equal(col_rows[a:b], np.flatnonzero(DENSE[:, column]))
+    number = np.array([-1, 0, 5, -1, 2, -1], dtype=np.int32)
+    ptr, kept = np.full(5, 9), np.empty(12, np.int32)
+    n = function(indexing.select, False)(PTR, COLUMNS, number, ptr, kept)
+    expected = [[number[c] for c in COLUMNS[a:b] if number[c] >= 0] for a, b in pairwise(PTR)]
+    assert [kept[a:b].tolist() for a, b in pairwise(ptr)] == expected
+    assert n == sum(map(len, expected))
+    totals, weights = np.ones(6), RNG.normal(size=4)
+    function(indexing.sum_columns, False)(PTR, COLUMNS, weights, totals)
+    np.testing.assert_allclose(totals, 1.0 + weights @ DENSE)
+
+
+def test_linked_numbers_are_followed_from_the_last():
+    rows = np.array([2, 0, 2, 1, 2])
+    heads, following = np.full(4, -1), np.full(9, -7)
+    function(indexing.link, False)(rows, 3, heads, following)
+    found = np.empty(4, np.int64)
+    function(indexing.follow, False)(np.array([2, 3, 0]), heads, following, found)
+    assert found.tolist() == [7, 5, 3, 4]
+
+
+def test_blocks_of_one_level_share_no_sequence():
+    tokens = [[0, 1], [2], [1, 3], [4], [0, 4], [5], [3]]
+    ptr = np.cumsum([0, *map(len, tokens)])
+    sequence_of, level = np.array([0, 0, 1, 1, 2, 3]), np.empty(7, np.int64)
+    function(order_levels, False)(ptr, np.concatenate(tokens), sequence_of, np.zeros(4, int), level)
+    expected: list[int] = []
+    for i, own in enumerate(tokens):
+        shared = [expected[j] for j in range(i) if {*sequence_of[own]} & {*sequence_of[tokens[j]]}]
+        expected.append(1 + max(shared, default=0))
+    assert level.tolist() == expected
+
+
+def test_the_longest_run_of_a_token_is_found():
+    most = np.empty(5, np.int32)
+    ptr = np.array([0, 0, 1, 6, 9, 12])
+    tokens = np.array([4, 1, 1, 3, 3, 3, 3, 5, 5, 2, 6, 7], dtype=np.int32)
+    function(repetitions, False)(ptr, tokens, most)
+    assert most.tolist() == [0, 1, 3, 2, 1]
+
+
+@pytest.mark.parametrize("n_columns", [3, 8, 21])
+def test_sums_of_values(n_columns):
+    n, padded = 70, 8
+    stored = RNG.normal(size=(9, 30)).astype(np.float32)
+    rows, columns = RNG.integers(0, 9, n), RNG.permutation(30)[:n_columns]
+    features, x = (stored, rows, columns), stored[rows][:, columns].astype(float)
+    table, residual = RNG.normal(size=(n_columns, padded)), RNG.normal(size=(n, padded))
+    first, last = 2, 68
+    inner = slice(first, last)
+    for add in (False, True):
+        scores = np.ones((n, padded))
+        function(values.value_scores, False)(first, last, features, table, add, scores)
+        expected = np.ones((n, padded))
+        expected[inner] = x[inner] @ table + add
+        np.testing.assert_allclose(scores, expected, atol=1e-12)
+    sums = np.ones((n_columns, padded))
+    function(values.value_sums, False)(first, last, features, residual, sums)
+    np.testing.assert_allclose(sums, 1.0 + x[inner].T @ residual[inner], atol=1e-12)
+    labels, weights = RNG.integers(-1, 3, n).astype(np.int32), RNG.uniform(0.5, 2.0, n)
+    sums = np.ones((n_columns, padded))
+    function(values.value_counts, False)(features, labels, weights, sums)
+    gold = (labels[:, None] == np.arange(padded)) * weights[:, None]
+    np.testing.assert_allclose(sums, 1.0 + x.T @ gold, atol=1e-12)
+    found = np.zeros((2, 30), bool)
+    sparse = stored * (RNG.random(stored.shape) < 0.2)
+    function(values.value_supports, False)(sparse, rows, np.arange(n) % 2, found)
+    np.testing.assert_array_equal(found, [(sparse[rows[i::2]] != 0).any(axis=0) for i in (0, 1)])

@@ -1,0 +1,109 @@
+"""Line searches of L-BFGS on functions of one number."""
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import EvaluatedPoint, evaluate
+from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, _interpolate, wolfe
+
+FUNCTIONS = {
+    "quadratic": (lambda x: (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
+    "steep": (lambda x: np.exp(3.0 * x) - 30.0 * x, lambda x: 3.0 * np.exp(3.0 * x) - 30.0),
+    "waves": (lambda x: np.cos(2.0 * x) - 0.3 * x, lambda x: -2.0 * np.sin(2.0 * x) - 0.3),
+    "high": (lambda x: 1e9 + (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
+}
+
+
+def bounds(f, slope, low, high):
+    return [(x, f(x), slope(x)) for x in (low, high)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        *((0.0, 1.2, 1.0), (1.2, 0.0, 1.0), (0.85, 2.0, 1.0), (-3.0, 6.0, 1.0)),
+        # Too near an end.
+        *((0.0, 1.05, 0.525), (1.05, 0.0, 0.525), (0.95, 2.0, 1.475), (0.8, 3.0, 1.9)),
+        *((-8.0, 2.0, 1.0), (0.0, 10.0, 1.0), (1.0, 1.0, 1.0)),
+    ],
+)
+def test_a_quadratic_is_minimised_inside_the_bracket(low, high, expected):
+    assert _interpolate(*bounds(*FUNCTIONS["quadratic"], low, high)) == pytest.approx(expected)
+
+
+def test_a_cubic_is_minimised_and_others_are_halved():
+    def cubic(x):
+        return x**3 - 3.0 * x
+
+    def slope(x):
+        return 3.0 * x**2 - 3.0
+
+    for low, high in ((0.5, 3.0), (3.0, 0.5), (-0.5, 2.0)):
+        assert _interpolate(*bounds(cubic, slope, low, high)) == pytest.approx(1.0)
+    assert _interpolate((1.0, 0.0, -1.0), (4.0, np.inf, 1.0)) == 2.5
+    assert _interpolate((1.0, 0.0, -1.0), (4.0, 1.0, np.nan)) == 2.5
+    # No minimum between: x^3 + x; and a straight line.
+    assert _interpolate((0.0, 0.0, 1.0), (2.0, 10.0, 13.0)) == 1.0
+    assert _interpolate((0.0, 0.0, -1.0), (2.0, -2.0, -1.0)) == 1.0
+
+
+# Function, first step and most evaluations; the accepted step, and evaluations.
+WOLFE = [
+    ("quadratic", 0.01, 2, 0.02, 2),
+    ("quadratic", 0.01, 20, 0.16, 5),
+    ("quadratic", 1.3, 20, 1.3, 1),
+    ("quadratic", 5.0, 2, 1.0, 2),
+    ("quadratic", 100.0, 2, np.nan, 2),
+    ("quadratic", 100.0, 20, 1.0, 6),
+    ("steep", 0.01, 20, 0.32, 6),
+    ("steep", 1.3, 20, 0.7458140540938354, 2),
+    ("steep", 5.0, 20, 0.9185569138552508, 4),
+    ("steep", 100.0, 20, 0.7332894953289423, 12),
+    ("waves", 0.01, 20, 1.5991819970111139, 10),
+    ("waves", 0.3, 20, 1.6140896100333904, 5),
+    ("waves", 1.3, 20, 1.5977045207114269, 3),
+    ("waves", 5.0, 20, 4.796164685999264, 3),
+    ("waves", 100.0, 2, 100.0, 2),
+    ("high", 0.01, 20, 0.16, 5),
+    ("high", 100.0, 20, 1.0, 6),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "most", "step", "n"), WOLFE)
+def test_steps_of_strong_wolfe_searches(name, first, most, step, n):
+    f, slope = FUNCTIONS[name]
+    origin = EvaluatedPoint(np.zeros(1), f(0.0), np.array([slope(0.0)]))
+
+    def evaluate(x):
+        return f(x[0]), np.array([slope(x[0])])
+
+    point, evaluations = wolfe(evaluate, origin, np.ones(1), first, most)
+    found = np.nan if point is None else point.theta[0]
+    assert evaluations == n and found == pytest.approx(step, nan_ok=True)
+    assert n == most or abs(slope(found)) <= 0.9 * abs(slope(0.0))
+
+
+class Bowl:
+    """The loss |theta - centre|^2 of two weights."""
+
+    centre = np.array([3.0, -2.0])
+
+    def value_and_grad(self, theta):
+        return float(((theta - self.centre) ** 2).sum()), 2.0 * (theta - self.centre)
+
+
+def test_a_model_that_misleads_is_dropped():
+    penalty, solver = ElasticNet(0.5, 0.0), OWLQN(max_line_search=1)
+    theta = np.array([1.0, 0.0])
+    value, gradient = evaluate(Bowl(), penalty, theta)
+    # Pairs of a curvature that is far too low: the first direction overshoots.
+    pairs = np.array([[1.0, 0.0]]), np.array([[1e-6, 0.0]])
+    state = OwlqnState(theta, gradient, value, np.array([1.0, 4.0]), *pairs)
+    report = solver.step(Bowl(), penalty, state)
+    pseudo = np.array([-3.5, 3.5])
+    direction = -np.array([1.0, 4.0]) * pseudo
+    if solver.steep_start:
+        direction = -np.array([1.0, 8.0]) * pseudo
+    np.testing.assert_allclose(state.theta, theta + direction / np.linalg.norm(direction))
+    assert report.passes == 2 and state.n_pairs == 1 and not state.stalled

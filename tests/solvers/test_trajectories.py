@@ -1,0 +1,93 @@
+"""Each solver takes the recorded steps: a change of a rule of its steps changes trained models.
+
+`python -m tests.solvers.test_trajectories` records them again.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
+from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.training.training import Training
+
+from ..golden import read_golden
+from ..reference import random_problem
+from .cases import METHODS, SAMPLINGS
+from .test_solvers import ALL_SOLVERS, kind_of
+
+GOLDEN = "trajectories.jsonl"
+SAG = ALL_SOLVERS["sag"]
+# By name; those that learn from examples one by one apart.
+STOCHASTIC: dict[str, Any] = {
+    f"{method}-{sampling}": partial(ALL_SOLVERS["sag"], method=method, sampling=sampling)
+    for method in METHODS
+    for sampling in SAMPLINGS
+}
+STREAMING: dict[str, Any] = {
+    **{f"sgd-{name}": partial(SGD, schedule=name, batch=2) for name in SCHEDULES},
+    "sgd-averaged": partial(SGD, schedule="constant", eta0=0.1, average_from=1),
+    "sgd-l1": SGDL1,
+    "sgd-l1-given": partial(SGDL1, eta0=0.1),
+    "adagrad": partial(AdaGrad, batch=2),
+    "smd": SMD,
+    "perceptron": AveragedPerceptron,
+}
+BATCH: dict[str, Any] = {
+    name: make for name, make in ALL_SOLVERS.items() if not name.startswith("sag")
+}
+BATCH["bcd-common"] = partial(ALL_SOLVERS["bcd"], common=True)
+
+
+def trajectory(name: str) -> Iterator[list[float]]:
+    """The objective, its certificate, passes and a projection of the weights after each step."""
+    make, kind = (BATCH | STOCHASTIC | STREAMING)[name], kind_of(name)
+    l1 = 0.0 if {"no l1"} & make().requires else 0.3
+    l2 = 0.0 if name == "perceptron" else 0.5
+    problem, _ = random_problem(7, 3, [4, 1, 5, 2, 3], weighted=kind == "chain", n_values=4)
+    settings = {"inner_iterations": 5, "warm_start_epochs": 2, "seed": 1}
+    known = {field.name for field in fields(make()) if field.init}
+    solver = make(**{key: value for key, value in settings.items() if key in known})
+    training = Training(problem.corpus, ["a", "b", "c"], solver, l1=l1, l2=l2, kind=kind)
+    for _ in range(4 if name in BATCH else 2):
+        report = training.step()
+        coordinates, values = training.weights
+        yield [
+            *(report.objective, report.optimality, min(report.gap, 1e9), report.passes),
+            *(float(len(values)), float(np.cos(coordinates) @ values)),
+        ]
+
+
+def check(name: str) -> None:
+    recorded = dict(read_golden(__file__, GOLDEN))
+    np.testing.assert_allclose([*trajectory(name)], recorded[name], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", BATCH)
+def test_batch_solvers_take_recorded_steps(name: str) -> None:
+    check(name)
+
+
+@pytest.mark.parametrize("name", STOCHASTIC)
+def test_stochastic_solvers_take_recorded_steps(name: str) -> None:
+    check(name)
+
+
+@pytest.mark.parametrize("name", STREAMING)
+def test_streaming_solvers_take_recorded_steps(name: str) -> None:
+    check(name)
+
+
+if __name__ == "__main__":
+    names = [*BATCH, *STOCHASTIC, *STREAMING]
+    rows = (json.dumps([name, [*trajectory(name)]]) + "\n" for name in names)
+    Path(__file__).with_name(GOLDEN).write_text("".join(rows), encoding="utf8")
