@@ -1,11 +1,13 @@
 """The batches of spaCy's loop, and whether a component learns from them (online training)."""
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 from spacy.language import Language
 from spacy.training import Example
+from spacy.training.loop import create_train_batches
 from spacy.util import dot_to_object, registry
 
 from ..corpus.arrays import release_memory
@@ -25,7 +27,7 @@ def configure_one_step_per_epoch() -> Batcher:
     """Create a batcher that makes an epoch one update, hence one iteration of a batch solver.
 
     Only the first example of an epoch is passed on, as such a solver ignores it: nothing is
-    copied, and where no other pipe learns, the loop's list of examples is cut to it. Other pipes
+    copied, and where no other pipe learns, the list of `spacy train` is cut to it. Other pipes
     that train on batches need one of spaCy's batchers. Where [training] max_epochs is set, training
     ends when the solver has converged: other epochs are empty.
     """
@@ -79,13 +81,15 @@ def _free_examples(examples: list[Example], pipe: Any) -> None:
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     """Yield one batch of the first example, and none after convergence; see `finish_run`.
 
-    examples: a list loses all others, where one component alone learns.
+    examples: the list of `spacy train` loses all others, where one component alone learns.
 
     RAISES: SparseCRFError if there is none, as spaCy's loop would then spin for ever.
     """
     for example in examples:
         vocab = example.predicted.vocab
-        if isinstance(examples, list) and len(examples) > 1:
+        # Nobody else reads spaCy's list; a list of a loop of one's own stays whole.
+        of_spacy = sys._getframe(1).f_code is create_train_batches.__code__
+        if of_spacy and isinstance(examples, list) and len(examples) > 1:
             for nlp, name in [*_alone.items()]:
                 if nlp.vocab is vocab:
                     _free_examples(examples, nlp.get_pipe(name))

@@ -11,9 +11,11 @@ from spacy.cli.init_config import init_config
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
+from spacy.training.loop import create_train_batches
+from spacy.util import registry
 
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.pipeline.batchers import is_quiet
+from spacy_sparsecrf.pipeline.batchers import ONE_STEP, is_quiet, one_step_per_epoch
 
 
 @pytest.fixture
@@ -61,3 +63,24 @@ def test_rows_that_are_not_wanted_silence_all(config: Config) -> None:
     for wanted in (True, False):
         nlp.config["training"]["logger"]["console_output"] = wanted
         assert is_quiet(nlp) is not wanted
+
+
+def test_training_frees_the_examples_of_the_loop_and_no_others(config: Config) -> None:
+    config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
+    corpus = config["corpora"]["train"]
+    corpus["@readers"] = "spacy_sparsecrf.AnnotatedCorpus.v1"
+    config["corpora"]["train"] = {"@readers": corpus["@readers"], "path": corpus["path"]}
+    nlp = init_nlp(config)
+    read = registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
+    own = list(read(nlp))
+    kept = {id(example.reference) for example in read(nlp)}
+    assert kept == {id(example.reference) for example in own}
+    assert [*map(len, one_step_per_epoch(own))] == [1] and len(own) == 3
+    pipe, losses = nlp.get_pipe("sparse_crf"), []
+    for _, batch in create_train_batches(nlp, read, one_step_per_epoch, 3):
+        assert len(batch) == 1
+        losses.append(pipe.update(batch)["sparse_crf"])
+    assert len(losses) == 3 and losses == sorted(losses, reverse=True)
+    # The reader has forgotten its Docs, and reads them again.
+    assert kept.isdisjoint(id(example.reference) for example in read(nlp))
+    assert len(own) == 3
