@@ -1,6 +1,6 @@
 """The batches of spaCy's loop, and whether a component learns from them (online training)."""
 
-import sys
+import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -88,7 +88,9 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     for example in examples:
         vocab = example.predicted.vocab
         # Nobody else reads spaCy's list; a list of a loop of one's own stays whole.
-        of_spacy = sys._getframe(1).f_code is create_train_batches.__code__
+        frame = inspect.currentframe()
+        caller = frame.f_back if frame else None
+        of_spacy = caller is not None and caller.f_code is create_train_batches.__code__
         if of_spacy and isinstance(examples, list) and len(examples) > 1:
             for nlp, name in [*_alone.items()]:
                 if nlp.vocab is vocab:

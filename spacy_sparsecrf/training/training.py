@@ -351,10 +351,7 @@ class Training:
         return checkpoint.digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
 
     def free_corpus(self) -> None:
-        """Free the features of tokens, of which losses have copies, where no other run needs them.
-
-        The run can then not be restarted.
-        """
+        """Free the features of tokens, of which losses have copies: no restart is possible then."""
         if type(self) is Training and not self._corpus.store.on_disk:
             _ = self._corpus_digest  # for checkpoints
             self._corpus = subproblems.without_tokens(self._corpus)
