@@ -281,14 +281,17 @@ class Names:
 
     def _known(self) -> NDArray[np.uint64]:
         """The hashes of features that have names, ascending."""
-        data, self._data = self._data, b""
-        if data:
+        # Threads may read the data at once, to the same end; it goes last, so that no thread
+        # that finds it gone finds no names.
+        if data := self._data:
             # Names are no part of the model: nothing is lost but them if they cannot be read.
             try:
                 self._keys, self._texts = _read_names(data)
             except (zlib.error, ValueError) as error:
                 message = Warnings.SCW601.format(reason=error)
                 warnings.warn(message, SparseCRFWarning, stacklevel=3)
+            finally:
+                self._data = b""
         return self._keys
 
 

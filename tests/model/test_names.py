@@ -16,6 +16,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
+from spacy_sparsecrf.model import names as names_module
 from spacy_sparsecrf.model.names import (
     ALWAYS,
     Names,
@@ -112,6 +113,21 @@ def test_a_file_of_names_is_read_as_it_was_written():
     assert read.missing(np.array([7, 9], dtype=np.uint64)).tolist() == [9]
     assert Names(data).to_bytes(*keys) == data
     assert Names().to_bytes(*keys) == b""
+
+
+def test_no_name_is_missing_while_another_thread_reads_the_file(monkeypatch):
+    written = Names()
+    written.add({1: "b:", 2: "u:lower[0]=a"})
+    names = Names(written.to_bytes(np.array([1, 2], np.uint64)))
+    read = names_module._read_names
+
+    def read_twice(data):
+        monkeypatch.setattr(names_module, "_read_names", read)
+        assert len(names) == 2
+        return read(data)
+
+    monkeypatch.setattr(names_module, "_read_names", read_twice)
+    assert names[2] == "u:lower[0]=a" and len(names) == 2
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "lines"])
