@@ -3,10 +3,10 @@
     pip install cosmic-ray coverage
     python -m reliability.mutants --sample 1500 --seed 0
 
-Kernels run as Python. Each test runs once in a process of its own, for the lines that it executes.
-A mutant meets the tests of its statement, fastest first. A second call resumes the first; `--again`
-repeats survivors; each sample needs an `--output` of its own. Survivors in
-`equivalent_mutants.jsonl` compute what the code computes, for the reason there.
+Kernels run as Python. Each test first runs alone, to record the lines it executes. A mutant is run
+against the tests of its statement, fastest first. A second call resumes the first; `--again`
+repeats survivors; use a separate `--output` for each sample. `equivalent_mutants.jsonl` lists
+survivors that compute what the code computes, with reasons.
 """
 
 import gc
@@ -73,7 +73,7 @@ def cover(path: Path, items: Items) -> None:
 def tests_of(mutant: Mutant, rows: list[dict[str, Any]]) -> dict[str, float]:
     """Return the CPU seconds of the tests that run a mutant's statement, fastest first.
 
-    If imports run it: of the tests of its file, first those that run the most lines in a second.
+    For code run by imports: the tests of its file, those with the most lines per second first.
     """
     found, total = {}, 0.0
     path, is_late = mutant.path, bool(mutant.function)

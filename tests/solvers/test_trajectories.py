@@ -27,7 +27,7 @@ from .test_solvers import ALL_SOLVERS, kind_of
 
 GOLDEN = "trajectories.jsonl"
 SAG = ALL_SOLVERS["sag"]
-# By name; those that learn from examples one by one apart.
+# Stochastic solvers by name; STREAMING lists the online ones.
 STOCHASTIC: dict[str, Any] = {
     f"{method}-{sampling}": partial(ALL_SOLVERS["sag"], method=method, sampling=sampling)
     for method in METHODS
