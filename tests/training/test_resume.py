@@ -134,6 +134,9 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
         later.model()
     later.resume(tmp_path / "run")
     assert later.progress == whole.progress
+    later.save(tmp_path / "again")
+    files = ((tmp_path / each).read_bytes() for each in ("run", "again"))
+    assert len(set(files)) == 1
     assert later.model().to_bytes() == whole.model().to_bytes()
     for i in range(n_steps, n_steps + 4):
         case.advance(plain, i)
