@@ -28,10 +28,11 @@ from .forks import PACKAGE, Items, Mutant, append, attack, collect, in_forks, re
 
 MUTATED = "kernels loss decoding model/file.py penalty.py solvers"
 COMPILER = "kernels/numba_support"  # does nothing where kernels run as Python
-TESTS = "tests/kernels tests/loss tests/decoding tests/model tests/solvers"
-TESTS += " tests/training/test_streaming.py tests/training/test_clusters.py"
-TESTS += " tests/training/test_out_of_core.py tests/features/test_classes.py"
-LONGEST, MOST = 4.0, 8.0  # CPU seconds: of a test with its fixtures, of the tests of a mutant
+TESTS = "tests/kernels tests/loss tests/decoding tests/model tests/solvers tests/corpus"
+TESTS += " tests/features/test_classes.py tests/features/test_featurizer.py"
+TRAINING = "streaming clusters out_of_core path prior"
+TESTS += "".join(f" tests/training/test_{name}.py" for name in TRAINING.split())
+LONGEST, MOST = 5.0, 24.0  # CPU seconds: of a test with its fixtures, of the tests of a mutant
 BATCH = 200  # mutants
 KNOWN = Path(__file__).with_name("equivalent_mutants.jsonl")
 SHOWN = "path", "function", "operator", "before", "after"

@@ -6,6 +6,7 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import LIMITS
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
@@ -175,3 +176,15 @@ def test_a_test_with_weights_of_both_kinds_is_one_block(start_label):
         descent.descend(np.array([b]))
         own = weights_of(working, b)
         np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-12)
+
+
+def test_chunks_of_a_level_are_its_blocks_in_order():
+    problem, _ = random_problem(68, 3, [2, 3, 1, 2] * 5, n_bigram=3, n_values=40)
+    working = everything(problem, limits=LIMITS._replace(least_tokens=1))
+    layout = working.derived(BlockLayout)
+    chunks = [layout.chunks(level) for level in layout.levels]
+    assert max(map(len, chunks)) > 1 and len(chunks) > 2
+    for level, own in zip(layout.levels, chunks, strict=True):
+        assert [i for chunk in own for i in range(*chunk)] == [*range(*level)]
+    assert sorted(layout.by_level) == [*range(len(layout))]
+    assert BlockLayout(everything(problem)).chunks(layout.levels[0]) == [layout.levels[0]]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent
+from spacy_sparsecrf.loss.examples import ChainExamples, ExampleLoss, SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -23,7 +23,7 @@ from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
-from .cases import working_loss
+from .cases import everything, working_loss
 
 MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
 
@@ -112,6 +112,41 @@ def test_passes_of_sgd_l1_equal_the_reference(l2):
         np.testing.assert_allclose(state.received, received, atol=1e-12)
         assert state.due == pytest.approx(due, rel=1e-12)
     assert 0 < np.count_nonzero(theta) < len(theta)
+
+
+class PlainExamples(ChainExamples):
+    """The loss of chains without its kernels for passes."""
+
+    is_divided = False
+    descend = ExampleLoss.descend
+    descend_in_batches = ExampleLoss.descend_in_batches
+
+    def value_and_grad(self, theta):
+        return self._working.value_and_grad(theta)
+
+
+@pytest.mark.parametrize(
+    ("solver", "l1", "l2"),
+    [
+        *((SGDL1(eta0=0.2), 0.5, 0.0), (SGDL1(), 0.0, 0.3), (AdaGrad(batch=2), 0.2, 0.1)),
+        (SGD(batch=2, schedule="constant", eta0=0.1), 0.0, 0.3),
+    ],
+)
+def test_losses_without_passes_of_their_own_are_descended_alike(solver, l1, l2):
+    # Each feature occurs once in each sequence, so no penalty is applied late.
+    hashes, none = np.tile(np.array([7, 8], np.uint64), (7, 1)), np.empty(0, np.int32)
+    builder, labels = CorpusBuilder(), np.array([0, 1, 2, 0, 0, 1, 2], np.int32)
+    observations = Observations(hashes, np.arange(8), np.array([0, 1], np.int32), none)
+    builder.add(observations, labels, np.linspace(0.5, 2.0, 7))
+    working, penalty, states = everything(builder.build(), 3), ElasticNet(l1, l2), []
+    for loss in (working, PlainExamples(working)):
+        state = solver.start(working, penalty, np.linspace(-0.3, 0.3, 6))
+        reports = [solver.step(loss, penalty, state) for _ in range(2)]
+        states.append([state, reports[1].passes])
+    assert states[0][1] == states[1][1]
+    for name in solver.columns:
+        found, expected = (getattr(state, name) for state, _ in states)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1e-3, 5.0])
