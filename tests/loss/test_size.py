@@ -10,7 +10,6 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.size import Size, as_text, available_memory, measure
-from spacy_sparsecrf.loss.workspace import LIMITS
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
@@ -78,7 +77,8 @@ def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
 def test_buffers_have_documented_sizes():
     megabytes = {"shard_bytes": 128, "sums_bytes": 128, "matrix_bytes": 1024}
     megabytes |= {"correction_bytes": 3072, "held_sums": 64, "held_pairs": 64, "merged": 1}
-    assert {name: getattr(LIMITS, name) / 2**20 for name in megabytes} == megabytes
+    limits = ChainLoss(random_problem(0, 3, [5, 3, 8])[0].corpus, 3, Workers(1)).space.limits
+    assert {name: getattr(limits, name) / 2**20 for name in megabytes} == megabytes
 
 
 @pytest.mark.parametrize(("l1", "code"), [(0.0, "SC320"), (0.5, "SC321")])

@@ -33,6 +33,14 @@ def test_a_corpus_without_complete_sequences_is_refused():
         Training(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.0, l2=0.0).step()
 
 
+@pytest.mark.parametrize("solver", [SGDL1(), AveragedPerceptron()])
+def test_a_run_goes_on_while_passes_change_the_objective(solver: Any) -> None:
+    problem, _ = random_problem(7, 3, [4, 3, 5, 2, 1, 3])
+    l1 = 0.1 if isinstance(solver, SGDL1) else 0.0
+    training = Training(problem.corpus, list("abc"), solver, l1=l1, l2=0.0)
+    assert not any(training.step().converged for _ in range(6))
+
+
 # Iterative parameter mixing: passes over leaves, averaged.
 
 TOTALS = {"seen": 5.0, "eta": 0.2, "due": 0.01, "decayed": 0.0}
