@@ -88,7 +88,8 @@ def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():
     part = ReducedPart(corpus, 4, whole, features, listed)
     own = np.arange(3 * 4 + 2 * 5 * 4)
     feature, place = places_of(own, 3, whole.widths)
-    expected = [y % 4 in allowed.get(features[k], range(4)) for k, y in zip(feature, place)]
+    pairs = zip(features[feature], place, strict=True)
+    expected = [y % 4 in allowed.get(f, range(4)) for f, y in pairs]
     assert part.permits is not None
     assert part.permits(own).tolist() == expected
     assert ReducedPart(corpus, 4, whole, features).permits is None

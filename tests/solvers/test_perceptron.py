@@ -108,7 +108,8 @@ def averages(solver: Any, penalty: ElasticNet) -> tuple[Any, list[Any], list[tup
     state, reports = solver.start(loss, penalty, loss.theta), []
     for _ in range(3):
         reports.append(solver.step(loss, penalty, state))
-    return state, reports, [(begun, *begun.averaged(*loss.passed(begun))) for begun in [*loss.passes]]
+    passes = [(begun, *begun.averaged(*loss.passed(begun))) for begun in [*loss.passes]]
+    return state, reports, passes
 
 
 def test_the_mean_of_a_perceptron_is_over_leaves_and_passes() -> None:
