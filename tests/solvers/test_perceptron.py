@@ -128,11 +128,11 @@ def test_the_mean_of_a_perceptron_is_over_leaves_and_passes() -> None:
 
 
 def test_steps_of_divided_passes_shrink_from_pass_to_pass() -> None:
-    state, _, passes = averages(SGDL1(seed=3, eta0=0.2), ElasticNet(0.2, 0.1))
+    state, reports, passes = averages(SGDL1(seed=3, eta0=0.2), ElasticNet(0.2, 0.1))
     assert [begun.totals["seen"] for begun, *_ in passes] == [0.0, 6.0, 12.0]
     assert [begun.totals["eta"] for begun, *_ in passes] == pytest.approx([0.2] * 3)
     for (_, columns, totals, _), (following, *_) in pairwise(passes):
         for name in ("theta", "received"):
             np.testing.assert_array_equal(following.columns[name], columns[name])
         assert following.totals["due"] == totals["due"] > 0.0
-    assert state.epoch == 3
+    assert state.epoch == 3 and [report.passes for report in reports] == [1.0] * 3
