@@ -47,6 +47,11 @@ def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
     np.testing.assert_array_equal(kept, copies)
 
 
+def test_one_label_has_no_gradient():
+    problem, _ = random_problem(20, 1, [3, 2])
+    assert chain_loss(problem.corpus, 1).largest_gradient() == 0.0
+
+
 @pytest.mark.parametrize(
     ("draw", "options"),
     [(random_problem, {}), (random_problem, {"weighted": True}), (random_value_problem, {})],

@@ -17,6 +17,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.solvers.streaming import calibrate
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
@@ -160,6 +161,26 @@ def test_missed_proximal_steps_in_one(l2, missed):
     moving = Moving(StepRule(ADAGRAD, 0.5, 0.02, l2), 0.4, np.zeros(0), weights, np.ones(5))
     compiled(shrink_adagrad)(0, 5, 0, missed, moving)
     np.testing.assert_allclose(weights, expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("best", "expected", "n_trials"),
+    # The first step is 0.1, and ten more in each direction are tried.
+    [(0.1, 0.1, 3), (0.4, 0.4, 4), (0.05, 0.05, 4), (0.012, 0.0125, 6), (1e9, 102.4, 11)],
+)
+@pytest.mark.parametrize("n", [3, 600])
+def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
+    samples = []
+
+    def loss_after(sample, eta):
+        samples.append(sample)
+        return np.nan if eta > 1e3 else abs(np.log(eta / best))
+
+    order = np.arange(n)[::-1]
+    step, visits = calibrate(order, loss_after)
+    # A pass over the sample, and another to measure.
+    assert step == pytest.approx(expected) and visits == 2 * n_trials * len(samples[0])
+    assert all(sample.tolist() == order[:500].tolist() for sample in samples)
 
 
 SOLVERS = {
