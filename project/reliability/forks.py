@@ -151,7 +151,8 @@ def collect(run: Callable[[Items], object], names: Iterable[str]) -> None:
     os.chdir(PROJECT.parent)
     hypothesis.settings.register_profile("mutants", **EXAMPLES)
     options = ["-s", "-q", "-p", "no:cacheprovider", "--hypothesis-profile", "mutants"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    # NumPy's warnings, of infinities: compiled kernels have none.
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::RuntimeWarning"]
     if code := pytest.main([*options, *names], plugins=[Collected(run)]):
         os._exit(3 if code == pytest.ExitCode.INTERNAL_ERROR else 1)
 

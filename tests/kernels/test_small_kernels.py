@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels import indexing, values
+from spacy_sparsecrf.kernels import exchange, indexing, small, values
 from spacy_sparsecrf.solvers.bcd.kernels import order_levels
 from spacy_sparsecrf.solvers.gis.kernels import repetitions
 
@@ -79,6 +79,20 @@ def test_the_longest_run_of_a_token_is_found():
     tokens = np.array([4, 1, 1, 3, 3, 3, 3, 5, 5, 2, 6, 7], dtype=np.int32)
     function(repetitions, False)(ptr, tokens, most)
     assert most.tolist() == [0, 1, 3, 2, 1]
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 16, 21])
+def test_sums_of_rows_end_where_they_are_told(n):
+    row = np.full(32, np.nan)
+    row[:n] = np.arange(1.0, n + 1.0)
+    assert function(small.row_sum, False)(row, n) == n * (n + 1) / 2
+    assert function(small.inner_product, False)(row[:n], row[:n]) == n * (n + 1) * (2 * n + 1) / 6
+
+
+def test_a_table_of_n_log_n():
+    table = np.zeros(9)
+    function(exchange.fill_table, False)(table)
+    np.testing.assert_allclose(table, [0.0, *(n * np.log(n) for n in range(1, 9))], atol=1e-15)
 
 
 @pytest.mark.parametrize("n_columns", [3, 8, 21])

@@ -6,6 +6,7 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
+from spacy_sparsecrf.loss.workspace import LIMITS
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
@@ -175,3 +176,37 @@ def test_a_test_with_weights_of_both_kinds_is_one_block(start_label):
         descent.descend(np.array([b]))
         own = weights_of(working, b)
         np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-12)
+
+
+def test_the_first_step_that_is_enough_makes_the_next_one_longer():
+    problem, _ = random_problem(63, 3, [5, 4, 6], scale=0.1)
+    working, theta = everything(problem), problem.theta.copy()
+    own = weights_of(working, 0)
+    # Trials at 8; at 0.001, too long, and doubled from there on.
+    for kappa, after in ((8.0, {4.0}), (1e-3, {1e-3 * 2.0**i for i in range(2, 14)})):
+        start, steps = theta.copy(), np.full(len(theta), kappa)
+        descent = BlockDescent(working, ElasticNet(0.0, 0.1), 1e-9, False, start, steps)
+        descent.descend(np.arange(1))
+        assert set(steps[own]) <= after and np.abs(start - theta)[own].min() > 0.0
+
+
+def test_weights_are_restored_where_no_step_is_short_enough():
+    problem, _ = random_problem(63, 3, [5, 4, 6], scale=0.1)
+    working, theta = everything(problem), problem.theta.copy()
+    kappa = np.zeros(len(theta))
+    descent = BlockDescent(working, ElasticNet(0.0, 0.0), 1e-300, False, theta, kappa)
+    descent.descend(np.arange(1))
+    np.testing.assert_array_equal(theta, problem.theta)
+    assert np.isinf(kappa[weights_of(working, 0)]).all()
+
+
+def test_chunks_of_a_level_are_its_blocks_in_order():
+    problem, _ = random_problem(68, 3, [2, 3, 1, 2] * 5, n_bigram=3, n_values=40)
+    working = everything(problem, limits=LIMITS._replace(least_tokens=1))
+    layout = working.derived(BlockLayout)
+    chunks = [layout.chunks(level) for level in layout.levels]
+    assert max(map(len, chunks)) > 1 and len(chunks) > 2
+    for level, own in zip(layout.levels, chunks, strict=True):
+        assert [i for chunk in own for i in range(*chunk)] == [*range(*level)]
+    assert sorted(layout.by_level) == [*range(len(layout))]
+    assert BlockLayout(everything(problem)).chunks(layout.levels[0]) == [layout.levels[0]]

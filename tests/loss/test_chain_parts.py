@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.loss.subproblems import Part, chain_parts, cluster_bounds, cluster_parts
+from spacy_sparsecrf.loss.subproblems import (
+    Part,
+    ReducedPart,
+    chain_parts,
+    cluster_bounds,
+    cluster_parts,
+    places_of,
+)
 
 from ..reference import random_problem
 
@@ -70,3 +77,19 @@ def test_weights_of_clusters_are_found_in_the_whole():
     assert len(np.unique(np.concatenate(found))) == sum(map(len, found))
     outcomes = [np.unique(each % 7).tolist() for each in found]
     assert outcomes == [[5, 6], [0, 1], [2, 3, 4]]
+
+
+def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():
+    corpus = random_problem(3, 4, [4, 3])[0].corpus
+    whole, n_unigram = Part(corpus, 4), len(corpus.unigram_keys)
+    features = np.array([0, 2, 3, n_unigram, n_unigram + 2])
+    allowed = {0: [1, 3], 3: [0], n_unigram + 2: [2, 3]}
+    listed = np.array([feature * 4 + y for feature, own in allowed.items() for y in own])
+    part = ReducedPart(corpus, 4, whole, features, listed)
+    own = np.arange(3 * 4 + 2 * 5 * 4)
+    feature, place = places_of(own, 3, whole.widths)
+    pairs = zip(features[feature], place, strict=True)
+    expected = [y % 4 in allowed.get(f, range(4)) for f, y in pairs]
+    assert part.permits is not None
+    assert part.permits(own).tolist() == expected
+    assert ReducedPart(corpus, 4, whole, features).permits is None

@@ -6,11 +6,15 @@ all weights and on some, screening, Hessian products, and sums over examples.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.corpus import arrays
 from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
@@ -73,7 +77,12 @@ def made(name: str, share: float = 1.0) -> tuple[Problem, np.ndarray, float, np.
 @every_problem
 @pytest.mark.parametrize("share", [1.0, 0.4])
 def test_value_gradient_and_violators(name: str, limits: Limits, share: float):
-    problem, chosen, expected, gradient = made(name, share)
+    check_loss_of(*made(name, share), limits)
+
+
+def check_loss_of(
+    problem: Problem, chosen: np.ndarray, expected: float, gradient: np.ndarray, limits: Limits
+) -> None:
     loss = loss_of(problem, limits=limits)
     working, theta = loss.restrict(chosen), problem.theta[chosen]
     value, found = working.value_and_grad(theta)
@@ -103,6 +112,45 @@ def test_hessian_products(name: str, limits: Limits, stored: int):
     found = np.array([product.product(row) for row in np.eye(len(chosen))])
     found = found.reshape(expected.shape)
     np.testing.assert_allclose(found, expected, atol=1e-11 * max(1.0, np.abs(expected).max()))
+
+
+# Shards, spans and chunks of one or two tokens or features.
+SMALL = {"shard_bytes": 300, "n_chunks": 3, "chunk_tokens": 1, "span": 1, "together": 2}
+SMALL |= {"table_bytes": 200, "sums_bytes": 1, "held_sums": 9, "held_pairs": 9, "merged": 1}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@every_problem
+def test_small_pieces_of_work(name: str, layout: str):
+    limits = LAYOUTS[layout]._replace(**SMALL)
+    test_value_gradient_and_violators(name, limits, 0.4)
+    test_hessian_products(name, limits, -1)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
+def test_small_pieces_of_a_corpus_in_files(name: str, tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setattr(arrays, "CHUNK", 2)
+    problem, *rest = made(name, 0.4)
+    corpus = replace(problem.corpus, store=arrays.Files(tmp_path))
+    limits = LAYOUTS["frequent"]._replace(**SMALL)
+    check_loss_of(replace(problem, corpus=corpus), *rest, limits)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_working_sets_that_end_within_a_feature(layout: str):
+    problem, _ = random_problem(6, 3, [3, 1, 3], n_values=2)
+    n = len(problem.theta)
+    problem.theta[5:] = 0.0
+    expected, gradient = problem.loss()
+    loss = loss_of(problem, limits=LAYOUTS[layout])
+    for m in range(5, n + 1, 2):
+        working, sums = loss.restrict(np.arange(m), stochastic=True), np.zeros(m)
+        value, found = working.value_and_grad(problem.theta[:m])
+        examples = ChainExamples(working)
+        assert value == pytest.approx(expected, rel=1e-10)
+        np.testing.assert_allclose(found, gradient[:m], atol=1e-10)
+        examples.add(examples.sequences, problem.theta[:m], sums)
+        np.testing.assert_allclose(sums, gradient[:m], atol=1e-10)
 
 
 @cache

@@ -46,6 +46,15 @@ def prepared(problem: Problem, stored: int = -1, **options: Any) -> HessianProdu
     return hessian
 
 
+def test_vectors_of_the_first_sequences_are_stored():
+    problem, _ = random_problem(3, 3, [4, 3, 2], weighted=True)
+    working = working_loss(problem)
+    offsets = working.space.lattice.offsets
+    for stored, n in ((-1, 3), (0, 0), (2, 2), (9, 3)):
+        kept = HessianProduct(working, stored)._kept
+        assert [len(array) for array in kept] == [offsets[n]] * 3
+
+
 @pytest.mark.parametrize("n_labels", [2, 7, 8, 9, 17])
 @in_every_layout
 def test_products_equal_differences_of_the_gradient(n_labels, limits):

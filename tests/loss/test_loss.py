@@ -11,6 +11,7 @@ from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.testing import check_loss
 
+from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
 
 
@@ -46,9 +47,17 @@ def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
     np.testing.assert_array_equal(kept, copies)
 
 
-@pytest.mark.parametrize("options", [{}, {"weighted": True}])
-def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(options):
-    problem, _ = random_problem(19, 4, [1] * 12, n_bigram=2, **options)
+def test_one_label_has_no_gradient():
+    problem, _ = random_problem(20, 1, [3, 2])
+    assert chain_loss(problem.corpus, 1).largest_gradient() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("draw", "options"),
+    [(random_problem, {}), (random_problem, {"weighted": True}), (random_value_problem, {})],
+)
+def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(draw, options):
+    problem, _ = draw(19, 4, [1] * 9, n_bigram=2, n_values=2, **options)
     loss = chain_loss(problem.corpus, 4)
     working = loss.restrict(loss.all_coordinates())
     _, gradient = working.value_and_grad(problem.theta)

@@ -1,16 +1,17 @@
 """Estimates of what training takes, what is available, and refusals before it begins."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import spacy
 
+from spacy_sparsecrf.corpus.arrays import Files
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.size import Size, as_text, available_memory, measure
-from spacy_sparsecrf.loss.workspace import LIMITS
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
@@ -61,13 +62,16 @@ def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path, n
 @pytest.mark.parametrize(
     ("l1", "history", "n_bytes"), [(0.0, 0, 13_696), (0.0, 5, 18_976), (0.5, 5, 10_440)]
 )
-def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
+def test_the_estimate_is_what_was_recorded(tmp_path, l1, history, n_bytes):
     problem, _ = random_problem(0, 3, [5, 3, 8])
     loss = ChainLoss(problem.corpus, 3, Workers(1))
     found = measure(loss, l1, history) if history else measure(loss, l1)
     n_observed = len(loss.observed_coordinates())
     n_features = len(problem.corpus.unigram_keys) + len(problem.corpus.bigram_keys)
     assert found == Size(n_features, len(problem.theta), n_observed, n_bytes)
+    # Files have the tokens and their features.
+    corpus = replace(problem.corpus, store=Files(tmp_path))
+    assert measure(ChainLoss(corpus, 3, Workers(1)), l1, history).n_bytes == n_bytes - 1_104
     assert [as_text(n) for n in (123_456_789, 999_999_999, 10**9)] == [
         "123 MB",
         "1000 MB",
@@ -78,7 +82,8 @@ def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
 def test_buffers_have_documented_sizes():
     megabytes = {"shard_bytes": 128, "sums_bytes": 128, "matrix_bytes": 1024}
     megabytes |= {"correction_bytes": 3072, "held_sums": 64, "held_pairs": 64, "merged": 1}
-    assert {name: getattr(LIMITS, name) / 2**20 for name in megabytes} == megabytes
+    limits = ChainLoss(random_problem(0, 3, [5, 3, 8])[0].corpus, 3, Workers(1)).space.limits
+    assert {name: getattr(limits, name) / 2**20 for name in megabytes} == megabytes
 
 
 @pytest.mark.parametrize(("l1", "code"), [(0.0, "SC320"), (0.5, "SC321")])

@@ -3,11 +3,12 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.tree import maximal_subtrees, sum_over_tree
+from spacy_sparsecrf.loss.tree import count_leaves, cut_leaves, maximal_subtrees, sum_over_tree
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import random_problem, tree_sum
@@ -41,6 +42,22 @@ def test_machines_that_own_ranges_compute_the_same(
             if own is not None:
                 nodes[begin] = own
     assert summed(nodes) == summed(values)
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "n"), [(0, 8), (131_072, 8), (131_073, 16), (262_144, 16), (262_145, 32)]
+)
+def test_leaves_are_a_power_of_two_of_at_most_16384_tokens(n_tokens: int, n: int) -> None:
+    assert count_leaves(n_tokens) == n
+
+
+@given(st.lists(st.integers(0, 9), max_size=20), st.sampled_from([1, 2, 8, 16]))
+def test_a_sequence_is_in_the_leaf_of_its_middle(lengths: list[int], n: int) -> None:
+    costs = [length + 1 for length in lengths]
+    middles = [2 * sum(costs[:i]) + cost for i, cost in enumerate(costs)]
+    leaves = [n * middle // (2 * sum(costs)) for middle in middles]
+    expected = np.searchsorted(leaves, np.arange(n + 1))
+    assert cut_leaves(np.array(lengths, np.int64), n).tolist() == expected.tolist()
 
 
 # Sums over leaves, and gradients at other weights than those that were evaluated.

@@ -52,6 +52,15 @@ def test_weights_without_curvature_still_move():
     assert -900.0 < state.theta[1] <= -860.0
 
 
+def test_a_weight_without_curvature_does_not_hold_up_the_others():
+    # The gold label has hardly any probability.
+    working, solver, penalty = single_test([0, 1], 3), BCD(common=True), ElasticNet(0.0, 0.1)
+    state = solver.start(working, penalty, np.array([-900.0, 0.0, 0.0]))
+    solver.step(working, penalty, state)
+    assert -900.0 < state.theta[0] <= -899.0
+    assert (state.theta[1:] < -0.5).all()
+
+
 def test_an_objective_that_is_not_finite_is_never_accepted():
     # A step of 1 / kappa that leaves the range of numbers.
     problem, _ = random_problem(66, 3, [5, 4])

@@ -12,6 +12,7 @@ FUNCTIONS = {
     "steep": (lambda x: np.exp(3.0 * x) - 30.0 * x, lambda x: 3.0 * np.exp(3.0 * x) - 30.0),
     "waves": (lambda x: np.cos(2.0 * x) - 0.3 * x, lambda x: -2.0 * np.sin(2.0 * x) - 0.3),
     "high": (lambda x: 1e9 + (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
+    "hidden": (lambda x: 1e9 + 1e-7 * (x - 1.0) ** 2, lambda x: 2e-7 * (x - 1.0)),
 }
 
 
@@ -67,19 +68,20 @@ WOLFE = [
     ("waves", 100.0, 2, 100.0, 2),
     ("high", 0.01, 20, 0.16, 5),
     ("high", 100.0, 20, 1.0, 6),
+    ("hidden", 0.5, 20, 0.5, 1),
 ]
 
 
 @pytest.mark.parametrize(("name", "first", "most", "step", "n"), WOLFE)
 def test_steps_of_strong_wolfe_searches(name, first, most, step, n):
     f, slope = FUNCTIONS[name]
-    origin = EvaluatedPoint(np.zeros(1), f(0.0), np.array([slope(0.0)]))
+    origin = EvaluatedPoint(np.zeros(1), f(0.0), np.array([2.0 * slope(0.0)]))
 
     def evaluate(x):
-        return f(x[0]), np.array([slope(x[0])])
+        return f(2.0 * x[0]), np.array([2.0 * slope(2.0 * x[0])])
 
-    point, evaluations = wolfe(evaluate, origin, np.ones(1), first, most)
-    found = np.nan if point is None else point.theta[0]
+    point, evaluations = wolfe(evaluate, origin, np.array([0.5]), first, most)
+    found = np.nan if point is None else 2.0 * point.theta[0]
     assert evaluations == n and found == pytest.approx(step, nan_ok=True)
     assert n == most or abs(slope(found)) <= 0.9 * abs(slope(0.0))
 

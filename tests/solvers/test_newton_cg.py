@@ -111,6 +111,16 @@ def test_conjugate_gradients_stop_at_a_fraction_of_the_gradient(xi):
     assert all(left(n) > xi for n in range(1, n_products))
 
 
+def test_the_radius_is_kept_for_another_working_set():
+    problem, _ = random_problem(81, 3, [4, 2])
+    state, _ = run(problem, 0.5, np.zeros(len(problem.theta)), 1)
+    state.stalled = True
+    source = np.array([2, -1, 0])
+    moved = NewtonCG().remap(None, ElasticNet(0.0, 0.5), state, source, np.ones(3))
+    assert moved.theta.tolist() == [state.theta[2], 0.0, state.theta[0]]
+    assert moved.radius == state.radius > 0.0 and not moved.stalled
+
+
 def test_no_more_products_than_allowed():
     problem, _ = random_problem(81, 3, [9, 8, 10, 3] * 4, n_bigram=3)
     _, reports = run(problem, 1e-3, np.zeros(len(problem.theta)), 3, xi=0.0, max_cg=4)

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.kernels.factors import Factors
 from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.oeg.dual import is_wide
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.training.training import Training
 
+from ..kernels.kernel_functions import function
 from ..reference import Problem, random_problem
 from ..training.learning_cases import loss_of, partial_problem
 from .cases import LENGTHS, everything
@@ -212,6 +215,19 @@ def test_the_dual_rises_where_the_weights_have_no_finite_objective(monkeypatch):
     assert state.dual > before
     monkeypatch.setattr(working, "value_and_grad", evaluate)
     assert solver.step(working, penalty, state).objective > state.dual
+
+
+def test_log_potentials_are_wide_within_a_token_or_a_group():
+    flat = np.array([[0.0, -299.0, 0.0], [5000.0, 4800.0, -9e9]])
+    wide = np.array([[0.0, -299.0, 0.0], [5000.0, 4600.0, -9e9]])
+    for nodes, pairs, expected in ((flat, flat[:1], False), (wide, flat[:1], True)):
+        assert function(is_wide, False)(2, Factors(nodes, pairs[None]), False) == expected
+    # A group is one matrix, whose numbers are raised to the range of its largest.
+    assert function(is_wide, False)(2, Factors(flat, flat[None]), False)
+    raised = Factors(wide.copy(), flat[None].copy())
+    assert function(is_wide, False)(2, raised, True)
+    np.testing.assert_array_equal(raised.nodes, [[0, -299, 0], [5000, 4700, -9e9]])
+    np.testing.assert_array_equal(raised.pairs[0], [[4700, 4700, 0], [5000, 4800, -9e9]])
 
 
 @pytest.mark.parametrize("options", [{"missing": 0.3}, {"ambiguous": 0.4}])

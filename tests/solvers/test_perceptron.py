@@ -1,5 +1,6 @@
 """The averaged perceptron."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from spacy_sparsecrf.solvers.streaming import Batch, Terms
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem
+from .cases import working_loss
 
 NONE = ElasticNet(0.0, 0.0)
 
@@ -29,6 +31,14 @@ def test_a_corpus_without_complete_sequences_is_refused():
     problem.corpus.labels[[0, 5]] = -1
     with pytest.raises(SparseCRFError, match="SC337.*AveragedPerceptron"):
         Training(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.0, l2=0.0).step()
+
+
+@pytest.mark.parametrize("solver", [SGDL1(), AveragedPerceptron()])
+def test_a_run_goes_on_while_passes_change_the_objective(solver: Any) -> None:
+    problem, _ = random_problem(7, 3, [4, 3, 5, 2, 1, 3])
+    l1 = 0.1 if isinstance(solver, SGDL1) else 0.0
+    training = Training(problem.corpus, list("abc"), solver, l1=l1, l2=0.0)
+    assert not any(training.step().converged for _ in range(6))
 
 
 # Iterative parameter mixing: passes over leaves, averaged.
@@ -71,3 +81,58 @@ def test_leaves_are_visited_as_if_each_had_all_weights(
     assert lost == pytest.approx(sum(losses))
     counted = "seen" if "seen" in totals else "count"
     assert told[counted] == pytest.approx(totals[counted] + n / 3)
+
+
+class Divided:
+    """The loss of a corpus in three leaves."""
+
+    is_divided = True
+    n_examples = 6
+
+    def __init__(self) -> None:
+        problem, _ = random_problem(7, 3, [4, 3, 5, 2, 1, 3], n_unigram=9, n_bigram=4)
+        arguments = 4, ShardProblem(3, None, "float64"), Workers(1)
+        self._leaves = ShardLosses(problem.corpus, np.array([0, 2, 2, 5, 6]), *arguments)
+        self._working = working_loss(problem)
+        self.value_and_grad, self.theta = self._working.value_and_grad, 0.1 * problem.theta
+        self.passes: list[Pass] = []
+
+    def passed(self, begun: Pass) -> tuple[Any, int]:
+        self.passes.append(begun)
+        return sum_over_tree(self._leaves.visit(np.arange(len(self.theta)), begun.over)), 3
+
+
+def averages(solver: Any, penalty: ElasticNet) -> tuple[Any, list[Any], list[tuple[Any, ...]]]:
+    """The state after three passes, their reports, and their averages over leaves."""
+    loss = Divided()
+    state, reports = solver.start(loss, penalty, loss.theta), []
+    for _ in range(3):
+        reports.append(solver.step(loss, penalty, state))
+    passes = [(begun, *begun.averaged(*loss.passed(begun))) for begun in [*loss.passes]]
+    return state, reports, passes
+
+
+def test_the_mean_of_a_perceptron_is_over_leaves_and_passes() -> None:
+    state, reports, passes = averages(AveragedPerceptron(seed=3), NONE)
+    means = [columns[MEAN] for _, columns, *_ in passes]
+    np.testing.assert_allclose(state.theta, np.mean(means, axis=0), atol=1e-12)
+    np.testing.assert_array_equal(state.iterate, passes[-1][1]["theta"])
+    # As if all visits had been in one place: the mean is the iterate less moves per visit.
+    np.testing.assert_allclose(state.theta, state.iterate - state.moves / state.count, atol=1e-12)
+    assert (state.epoch, state.count) == (3, 18)
+    assert [begun.epoch for begun, *_ in passes] == [0, 1, 2]
+    wrong = [lost for *_, lost in passes]
+    assert state.n_wrong == wrong[-1] > 0
+    assert [report.converged for report in reports] == [n == 0 for n in wrong]
+    np.testing.assert_array_equal(passes[1][0].columns["theta"], passes[0][1]["theta"])
+
+
+def test_steps_of_divided_passes_shrink_from_pass_to_pass() -> None:
+    state, reports, passes = averages(SGDL1(seed=3, eta0=0.2), ElasticNet(0.2, 0.1))
+    assert [begun.totals["seen"] for begun, *_ in passes] == [0.0, 6.0, 12.0]
+    assert [begun.totals["eta"] for begun, *_ in passes] == pytest.approx([0.2] * 3)
+    for (_, columns, totals, _), (following, *_) in pairwise(passes):
+        for name in ("theta", "received"):
+            np.testing.assert_array_equal(following.columns[name], columns[name])
+        assert following.totals["due"] == totals["due"] > 0.0
+    assert state.epoch == 3 and [report.passes for report in reports] == [1.0] * 3

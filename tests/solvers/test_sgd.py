@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent
+from spacy_sparsecrf.loss.examples import ChainExamples, ExampleLoss, SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -17,13 +17,14 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
+from spacy_sparsecrf.solvers.streaming import calibrate
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
-from .cases import working_loss
+from .cases import everything, working_loss
 
 MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
 
@@ -114,6 +115,41 @@ def test_passes_of_sgd_l1_equal_the_reference(l2):
     assert 0 < np.count_nonzero(theta) < len(theta)
 
 
+class PlainExamples(ChainExamples):
+    """The loss of chains without its kernels for passes."""
+
+    is_divided = False
+    descend = ExampleLoss.descend
+    descend_in_batches = ExampleLoss.descend_in_batches
+
+    def value_and_grad(self, theta):
+        return self._working.value_and_grad(theta)
+
+
+@pytest.mark.parametrize(
+    ("solver", "l1", "l2"),
+    [
+        *((SGDL1(eta0=0.2), 0.5, 0.0), (SGDL1(), 0.0, 0.3), (AdaGrad(batch=2), 0.2, 0.1)),
+        (SGD(batch=2, schedule="constant", eta0=0.1), 0.0, 0.3),
+    ],
+)
+def test_losses_without_passes_of_their_own_are_descended_alike(solver, l1, l2):
+    # Each feature occurs once in each sequence, so no penalty is applied late.
+    hashes, none = np.tile(np.array([7, 8], np.uint64), (7, 1)), np.empty(0, np.int32)
+    builder, labels = CorpusBuilder(), np.array([0, 1, 2, 0, 0, 1, 2], np.int32)
+    observations = Observations(hashes, np.arange(8), np.array([0, 1], np.int32), none)
+    builder.add(observations, labels, np.linspace(0.5, 2.0, 7))
+    working, penalty, states = everything(builder.build(), 3), ElasticNet(l1, l2), []
+    for loss in (working, PlainExamples(working)):
+        state = solver.start(working, penalty, np.linspace(-0.3, 0.3, 6))
+        reports = [solver.step(loss, penalty, state) for _ in range(2)]
+        states.append([state, reports[1].passes])
+    assert states[0][1] == states[1][1]
+    for name in solver.columns:
+        found, expected = (getattr(state, name) for state, _ in states)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1e-3, 5.0])
 @pytest.mark.parametrize("missed", [1, 2, 30])
 def test_missed_proximal_steps_in_one(l2, missed):
@@ -125,6 +161,26 @@ def test_missed_proximal_steps_in_one(l2, missed):
     moving = Moving(StepRule(ADAGRAD, 0.5, 0.02, l2), 0.4, np.zeros(0), weights, np.ones(5))
     compiled(shrink_adagrad)(0, 5, 0, missed, moving)
     np.testing.assert_allclose(weights, expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("best", "expected", "n_trials"),
+    # The first step is 0.1, and ten more in each direction are tried.
+    [(0.1, 0.1, 3), (0.4, 0.4, 4), (0.05, 0.05, 4), (0.012, 0.0125, 6), (1e9, 102.4, 11)],
+)
+@pytest.mark.parametrize("n", [3, 600])
+def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
+    samples = []
+
+    def loss_after(sample, eta):
+        samples.append(sample)
+        return np.nan if eta > 1e3 else abs(np.log(eta / best))
+
+    order = np.arange(n)[::-1]
+    step, visits = calibrate(order, loss_after)
+    # A pass over the sample, and another to measure.
+    assert step == pytest.approx(expected) and visits == 2 * n_trials * len(samples[0])
+    assert all(sample.tolist() == order[:500].tolist() for sample in samples)
 
 
 SOLVERS = {
