@@ -292,6 +292,14 @@ def test_pairs_of_earlier_checkpoints_are_gone_on_with():
     assert empty.n_pairs == 4 and empty.steps.tolist() == [[1, 1], [1, 1], [1, 1], [2, 2]]
 
 
+def test_pairs_without_curvature_are_not_kept():
+    state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 0, 2)))
+    for gradient, n_pairs in (([0.0, 1.0], 0), ([0.0, 1.0], 1)):
+        theta = state.theta + np.array([1.0, float(n_pairs)])
+        OWLQN()._accept(state, EvaluatedPoint(theta, -1.0, state.gradient + gradient))
+        assert state.n_pairs == n_pairs
+
+
 def test_rprop_survives_a_point_without_finite_objective():
     problem, _ = random_problem(30, 3, [6, 5])
     loss = ChainLoss(problem.corpus, 3, Workers(1))
