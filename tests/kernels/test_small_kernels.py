@@ -5,7 +5,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels import exchange, exp, indexing, minibatch, screening, small, values
+from spacy_sparsecrf.kernels import (
+    exchange,
+    exp,
+    indexing,
+    minibatch,
+    screening,
+    small,
+    values,
+    vectors,
+)
 from spacy_sparsecrf.solvers.bcd.kernels import order_levels
 from spacy_sparsecrf.solvers.gis.kernels import repetitions
 
@@ -87,6 +96,29 @@ def test_sums_of_rows_end_where_they_are_told(n):
     row[:n] = np.arange(1.0, n + 1.0)
     assert function(small.row_sum, False)(row, n) == n * (n + 1) / 2
     assert function(small.inner_product, False)(row[:n], row[:n]) == n * (n + 1) * (2 * n + 1) / 6
+
+
+def test_a_float32_product_and_sum_are_rounded_once():
+    tiny = np.float32(2.0**-23)
+    # 1 + 2^-23 + 2^-24 - 2^-70, in float64 a tie of two numbers of float32.
+    x, y = np.float32(2.0**-12) * (1 + tiny), np.float32(2.0**-12) * (1 - tiny)
+    assert vectors.multiply_add(x, y, 1 + tiny) == 1 + tiny
+    assert vectors.multiply_add(x, -y, -1 - tiny) == -1 - tiny
+
+
+def test_positions_of_corrections_are_listed_by_context():
+    places = RNG.choice(300, 90, replace=False).astype(np.int32)
+    weight_ptr, row_ptr, rows = np.array([0, 40, 70, 90]), np.array([0, 2, 3]), np.array([0, 2, 1])
+    members = [[*range(40), *range(70, 90)], [*range(40, 70)]]
+    corr_ptr = np.array([0, 60, 90])
+    found, correction_ptr = np.empty(90, np.int32), np.empty(91, np.int64)
+    weights, workspace = np.empty(90, np.int32), np.empty(320, np.int64)
+    arguments = row_ptr, rows, weight_ptr, places, corr_ptr, np.zeros(5, np.uint64), workspace
+    function(indexing.list_places, False)(*arguments, found, correction_ptr, weights)
+    expected = [sorted(own, key=lambda k: places[k]) for own in members]
+    assert weights.tolist() == expected[0] + expected[1]
+    np.testing.assert_array_equal(found, places[weights])
+    assert correction_ptr.tolist() == [*range(91)]
 
 
 def test_logarithms_of_all_magnitudes():

@@ -159,7 +159,7 @@ def test_losses_without_passes_of_their_own_are_descended_alike(solver, l1, l2):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1e-3, 5.0])
+@pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1.2e-6, 1e-3, 5.0])
 @pytest.mark.parametrize("missed", [1, 2, 30])
 def test_missed_proximal_steps_in_one(l2, missed):
     penalty, rate = ElasticNet(0.02, l2), 0.4 / 1.5

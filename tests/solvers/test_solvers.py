@@ -279,6 +279,8 @@ def test_classic_directions_leave_weights_without_gradient():
     state = OwlqnState(theta, np.zeros(6), 0.0, np.ones(6), *rng.normal(size=(2, 5, 6)), n_pairs=5)
     state.changes[:] = state.steps + 0.3 * state.changes
     pseudo = np.array([0.3, 0.0, -0.7, 0.0, 0.4, 0.0])
+    direction = OWLQN()._direction(state, ElasticNet(0.1, 0.1), pseudo)
+    assert not direction[(theta == 0.0) & (direction * pseudo >= 0.0)].any()
     direction = OWLQN(classic=True)._direction(state, ElasticNet(0.1, 0.1), pseudo)
     assert not direction[pseudo == 0.0].any()
     assert (direction * pseudo <= 0.0).all() and np.count_nonzero(direction) == 3
