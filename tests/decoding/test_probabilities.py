@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.probabilities import marginals
-from spacy_sparsecrf.decoding.rows import dense_rows
+from spacy_sparsecrf.decoding.rows import ValueScores, dense_rows
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.viterbi import find_possible
 from spacy_sparsecrf.model.model import WeightTable
@@ -152,6 +153,21 @@ def test_features_with_weights_become_dense_rows():
             for k in range(ptr[at], ptr[at + 1]):
                 expected[before[k] if len(previous) else 0, some[k]] = values[k]
             np.testing.assert_array_equal(row, expected.reshape(-1))
+
+
+def test_scores_of_real_values_are_added():
+    keys, ptr = np.array([10, 20, 30], np.uint64), np.array([0, 1, 3, 4])
+    labels, none = np.array([1, 0, 2, 1], np.uint16), np.empty(0, np.uint16)
+    table = WeightTable(keys, ptr, none, labels, np.array([1.0, 2.0, 3.0, 4.0]))
+    values = np.array([[1.0, 5.0, 2.0], [0.0, 7.0, -1.0]], np.float32)
+    for value_keys, expected in (
+        (np.array([20, 11, 10], np.uint64), [[3, 3, 4, 1], [1, 0, 1, 1]]),
+        (np.array([11, 12, 13], np.uint64), np.ones((2, 4))),
+        (keys[:0], np.ones((2, 4))),
+    ):
+        scores = np.ones((2, 4))
+        ValueScores(table, 4).add(SimpleNamespace(value_keys=value_keys, values=values), scores)
+        np.testing.assert_array_equal(scores, expected)
 
 
 def test_nbest_of_more_labels_and_few_paths():

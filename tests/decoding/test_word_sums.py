@@ -99,6 +99,24 @@ def test_equals_decoding_from_every_hash(
     )
 
 
+@pytest.mark.parametrize("start_label", [True, False])
+@pytest.mark.parametrize(
+    "templates",
+    [["b:", "u:lower[0]"], ["u:lower[-2]", "u:lower[1]", "b:"], ["b:lower[0]"], ["b:", "u:"]],
+)
+def test_pairs_of_all_tokens_are_scored_as_those_of_each(
+    templates: list[str], start_label: bool
+) -> None:
+    docs = random_docs(12, 4)
+    assert not all(map(len, docs))
+    features = Featurizer(templates, start_label)
+    decoder = Decoder(random_model(Featurizer(templates)(docs), 4, 1))
+    model = decoder.viterbi(features(docs)).tolist()
+    assert decode(decoder, features, docs) == model and len(set(model)) > 1
+    found, expected = marginals(decoder, features, docs), decoder.marginals(features(docs))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("max_bytes", [0, 6 * 8 * 8 * 5, 2**20])
 @pytest.mark.parametrize("max_rows", [3, 1000])
 def test_results_do_not_depend_on_what_is_kept(

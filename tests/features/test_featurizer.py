@@ -54,6 +54,12 @@ def test_difficult_tokens(vocab: Vocab, words: list[str]) -> None:
     assert Featurizer(EVERY_TEMPLATE)(docs).hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
 
 
+def test_words_outside_are_told_by_their_distance(vocab: Vocab) -> None:
+    templates = [f"u:lower[{offset}]" for offset in (-4, -3, -2, -1, 1, 2, 3, 4)]
+    docs = [Doc(vocab, words=SENTENCE[:n]) for n in (1, 2, 5)]
+    assert Featurizer(templates)(docs).hashes.tolist() == hash_docs(docs, templates)
+
+
 def test_several_vocabs_in_one_call() -> None:
     vocabs = [vocab_of(lang) for lang in ("en", "en", "fr")]
     words = [["two", "dogs"], ["cats"], ["deux", "chats"], ["Été"], ["two", "deux"]]

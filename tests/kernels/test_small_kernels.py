@@ -5,7 +5,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels import exchange, indexing, small, values
+from spacy_sparsecrf.kernels import (
+    exchange,
+    exp,
+    indexing,
+    minibatch,
+    screening,
+    small,
+    values,
+    vectors,
+)
 from spacy_sparsecrf.solvers.bcd.kernels import order_levels
 from spacy_sparsecrf.solvers.gis.kernels import repetitions
 
@@ -87,6 +96,61 @@ def test_sums_of_rows_end_where_they_are_told(n):
     row[:n] = np.arange(1.0, n + 1.0)
     assert function(small.row_sum, False)(row, n) == n * (n + 1) / 2
     assert function(small.inner_product, False)(row[:n], row[:n]) == n * (n + 1) * (2 * n + 1) / 6
+
+
+def test_a_float32_product_and_sum_are_rounded_once():
+    tiny = np.float32(2.0**-23)
+    # 1 + 2^-23 + 2^-24 - 2^-70, in float64 a tie of two numbers of float32.
+    x, y = np.float32(2.0**-12) * (1 + tiny), np.float32(2.0**-12) * (1 - tiny)
+    assert vectors.multiply_add(x, y, 1 + tiny) == 1 + tiny
+    assert vectors.multiply_add(x, -y, -1 - tiny) == -1 - tiny
+
+
+def test_positions_of_corrections_are_listed_by_context():
+    places = RNG.choice(300, 90, replace=False).astype(np.int32)
+    weight_ptr, row_ptr, rows = np.array([0, 40, 70, 90]), np.array([0, 2, 3]), np.array([0, 2, 1])
+    members = [[*range(40), *range(70, 90)], [*range(40, 70)]]
+    corr_ptr = np.array([0, 60, 90])
+    found, correction_ptr = np.empty(90, np.int32), np.empty(91, np.int64)
+    weights, workspace = np.empty(90, np.int32), np.empty(320, np.int64)
+    arguments = row_ptr, rows, weight_ptr, places, corr_ptr, np.zeros(5, np.uint64), workspace
+    function(indexing.list_places, False)(*arguments, found, correction_ptr, weights)
+    expected = [sorted(own, key=lambda k: places[k]) for own in members]
+    assert weights.tolist() == expected[0] + expected[1]
+    np.testing.assert_array_equal(found, places[weights])
+    assert correction_ptr.tolist() == [*range(91)]
+
+
+def test_logarithms_of_all_magnitudes():
+    log, numbers = function(exp.log, False), [5e-324, 1e-310, 2.3e-308, 1e-9, 0.7, 0.71, 1.0]
+    numbers += [1.41, 1.42, 3.0, 1e300, 1.7e308]
+    np.testing.assert_allclose([log(x) for x in numbers], np.log(numbers), rtol=1e-15, atol=1e-16)
+    assert [log(0.0), log(np.inf)] == [-np.inf, np.inf]
+    assert np.isnan([log(-1.0), log(np.nan)]).all()
+
+
+def test_the_largest_number_of_a_row_is_found_anywhere():
+    for i in range(24):
+        assert function(exp.largest, False)(np.where(np.arange(24) == i, -2.0, -3.0)) == -2.0
+
+
+def test_labels_are_chosen_whose_sums_may_exceed_the_threshold():
+    # The larger sum, and slack for the rounding of both.
+    up, down = np.array([1.0, 0.0, 0.94, 0.94, 9.0]), np.array([0.5, 1.1, 0.1, 0.3, 9.0])
+    chosen = np.zeros(5, np.int64)
+    assert function(screening._choose, False)(up, down, 4, 0.05, 1.0, chosen) == 3
+    assert chosen[:3].tolist() == [0, 1, 3]
+
+
+def test_missed_steps_of_stochastic_meta_descent_are_done():
+    meta, zeros = minibatch.Meta(0.1, 0.9, 0.3), np.zeros(5)
+    first = np.array([0.5, -0.5, 0.0, 0.0, 0.5]), np.full(5, 0.2), np.array([0.1, 0.0, 0.3, 0, 0])
+    for missed in (1, 3):
+        found, expected = (minibatch.Gained(*(x.copy() for x in first)) for _ in range(2))
+        function(minibatch.catch_up_smd, False)(np.full(5, missed), meta, found)
+        for _ in range(missed):
+            function(minibatch.step_smd, False)(meta, zeros, zeros, expected)
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_a_table_of_n_log_n():

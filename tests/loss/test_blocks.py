@@ -209,4 +209,7 @@ def test_chunks_of_a_level_are_its_blocks_in_order():
     for level, own in zip(layout.levels, chunks, strict=True):
         assert [i for chunk in own for i in range(*chunk)] == [*range(*level)]
     assert sorted(layout.by_level) == [*range(len(layout))]
+    assert [b for level in layout.levels for b in range(*level)] == [*range(len(layout))]
+    assert all(first < last for first, last in layout.levels)
+    assert single_test([0], 2).derived(BlockLayout).levels == [(0, 1)]
     assert BlockLayout(everything(problem)).chunks(layout.levels[0]) == [layout.levels[0]]

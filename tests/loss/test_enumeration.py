@@ -114,6 +114,17 @@ def test_hessian_products(name: str, limits: Limits, stored: int):
     np.testing.assert_allclose(found, expected, atol=1e-11 * max(1.0, np.abs(expected).max()))
 
 
+def test_screening_at_every_threshold():
+    problem, _ = random_problem(9, 4, [4, 3], n_bigram=3, n_values=2, start_label=False)
+    loss, (_, gradient) = loss_of(problem), problem.loss()
+    working = loss.restrict(loss.all_coordinates())
+    sizes = np.unique(np.abs(gradient).round(6))
+    for threshold in (sizes[1:] + sizes[:-1]) / 2:
+        violators, found, _ = loss.screen(working, problem.theta, threshold, limit=10_000)
+        np.testing.assert_array_equal(violators, np.flatnonzero(np.abs(gradient) > threshold))
+        np.testing.assert_allclose(found, gradient[violators], atol=1e-10)
+
+
 # Shards, spans and chunks of one or two tokens or features.
 SMALL = {"shard_bytes": 300, "n_chunks": 3, "chunk_tokens": 1, "span": 1, "together": 2}
 SMALL |= {"table_bytes": 200, "sums_bytes": 1, "held_sums": 9, "held_pairs": 9, "merged": 1}
@@ -124,7 +135,8 @@ SMALL |= {"table_bytes": 200, "sums_bytes": 1, "held_sums": 9, "held_pairs": 9, 
 def test_small_pieces_of_work(name: str, layout: str):
     limits = LAYOUTS[layout]._replace(**SMALL)
     test_value_gradient_and_violators(name, limits, 0.4)
-    test_hessian_products(name, limits, -1)
+    for stored in (-1, 2):
+        test_hessian_products(name, limits, stored)
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
@@ -132,7 +144,7 @@ def test_small_pieces_of_a_corpus_in_files(name: str, tmp_path: Path, monkeypatc
     monkeypatch.setattr(arrays, "CHUNK", 2)
     problem, *rest = made(name, 0.4)
     corpus = replace(problem.corpus, store=arrays.Files(tmp_path))
-    limits = LAYOUTS["frequent"]._replace(**SMALL)
+    limits = LAYOUTS["frequent"]._replace(**SMALL | {"shard_bytes": 1})
     check_loss_of(replace(problem, corpus=corpus), *rest, limits)
 
 

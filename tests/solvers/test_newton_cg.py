@@ -111,6 +111,11 @@ def test_conjugate_gradients_stop_at_a_fraction_of_the_gradient(xi):
     assert all(left(n) > xi for n in range(1, n_products))
 
 
+def test_conjugate_gradients_end_at_the_minimum():
+    step, residual = truncated_newton_step(np.copy, np.array([3.0, -4.0]), ALL, 0.0, 9)
+    assert step.tolist() == [-3.0, 4.0] and residual.tolist() == [0.0, 0.0]
+
+
 def test_the_radius_is_kept_for_another_working_set():
     problem, _ = random_problem(81, 3, [4, 2])
     state, _ = run(problem, 0.5, np.zeros(len(problem.theta)), 1)

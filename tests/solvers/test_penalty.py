@@ -45,6 +45,14 @@ def test_pseudo_gradient_at_zero_points_out_of_the_dead_zone():
     np.testing.assert_allclose(got, [0.0, 0.2, -0.4])
 
 
+def test_the_gap_is_that_of_the_dual():
+    theta, gradient = np.array([1.0, -2.0]), np.array([0.3, 0.1])
+    for l2, excess, gap in ((1.0, 3.0, 0.1 + 1.5 + 2.5 + 1.5), (0.5, 0.0, 0.1 + 1.5 + 1.25)):
+        assert ElasticNet(0.5, l2).gap(theta, gradient, excess) == pytest.approx(gap)
+    assert ElasticNet(0.5, 0.0).gap(theta, gradient, 1e-9) == np.inf
+    assert ElasticNet(0.5, 0.0).gap(theta, gradient, 0.0) == pytest.approx(1.6)
+
+
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
 @pytest.mark.parametrize("key", ["l1", "l2"])
 def test_bad_penalties_are_refused_by_name(key, value):

@@ -1,5 +1,6 @@
 """The averaged perceptron."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +23,7 @@ from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem
 from .cases import working_loss
+from .test_sgd import lattice_order
 
 NONE = ElasticNet(0.0, 0.0)
 
@@ -31,6 +33,24 @@ def test_a_corpus_without_complete_sequences_is_refused():
     problem.corpus.labels[[0, 5]] = -1
     with pytest.raises(SparseCRFError, match="SC337.*AveragedPerceptron"):
         Training(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.0, l2=0.0).step()
+
+
+@pytest.mark.parametrize("n_labels", [3, 20])
+def test_a_pass_moves_weights_from_guessed_to_gold_labels(n_labels: int) -> None:
+    problem, _ = random_problem(8, n_labels, [2, 1, 3][: 5 - n_labels // 10], weighted=True)
+    working, solver = working_loss(problem), AveragedPerceptron(seed=3)
+    state = solver.start(working, NONE, problem.theta.copy())
+    solver.step(working, NONE, state)
+    numbers = lattice_order(problem, working)
+    there, total = replace(problem, theta=problem.theta.copy()), np.zeros_like(problem.theta)
+    for i in np.random.default_rng([3, 0]).permutation(np.arange(len(numbers))):
+        tokens = problem.sequences()[numbers[i]]
+        gold = tuple(problem.corpus.labels[tokens.start : tokens.stop].tolist())
+        change = problem.counts(tokens, gold) - problem.counts(tokens, there.best_path(tokens))
+        there.theta += problem.corpus.weights[numbers[i]] * change
+        total += there.theta
+    np.testing.assert_allclose(state.iterate, there.theta, atol=1e-12)
+    np.testing.assert_allclose(state.theta, total / len(numbers), atol=1e-12)
 
 
 @pytest.mark.parametrize("solver", [SGDL1(), AveragedPerceptron()])

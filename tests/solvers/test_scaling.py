@@ -187,6 +187,8 @@ def test_what_scaling_cannot_minimise_is_refused(make):
     training = Training(problem.corpus, names, make(), l1=0.0, l2=0.0, kind="memm")
     with pytest.raises(SparseCRFError, match="SC341"):
         training.step()
+    training = Training(problem.corpus, names, make(), l1=0.5, l2=0.5, kind="memm")
+    assert np.isfinite(training.step().objective)
     # Weights of what occurs have no penalty to fear.
     options = {"l1": 0.0, "l2": 0.0, "kind": "memm", "observed_only": True}
     assert np.isfinite(Training(problem.corpus, names, make(), **options).step().objective)

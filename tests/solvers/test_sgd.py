@@ -53,6 +53,15 @@ def test_one_step_is_the_gradient_of_one_example(options, limits):
     np.testing.assert_allclose(descent.theta, problem.theta - 0.1 * gradient, atol=1e-12)
 
 
+def test_losses_of_more_labels_than_16():
+    problem, _ = random_problem(61, 20, [2, 1], weighted=True)
+    working = working_loss(problem)
+    examples, sums = ChainExamples(working), np.zeros(len(problem.theta))
+    value, gradient = problem.loss()
+    assert examples.add(examples.sequences, problem.theta, sums) == pytest.approx(value, rel=1e-10)
+    np.testing.assert_allclose(sums, gradient, atol=1e-10)
+
+
 def slow_pass(problem, penalty, theta, received, due, order, eta, decay):
     """Tsuruoka 2009, figure 2, with l2 by lazy decay; each test once in a sequence."""
     shrunk, decayed = np.zeros_like(theta), 0.0
@@ -150,7 +159,7 @@ def test_losses_without_passes_of_their_own_are_descended_alike(solver, l1, l2):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1e-3, 5.0])
+@pytest.mark.parametrize("l2", [0.0, 1e-12, 1e-7, 1.2e-6, 1e-3, 5.0])
 @pytest.mark.parametrize("missed", [1, 2, 30])
 def test_missed_proximal_steps_in_one(l2, missed):
     penalty, rate = ElasticNet(0.02, l2), 0.4 / 1.5

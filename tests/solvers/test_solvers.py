@@ -279,6 +279,8 @@ def test_classic_directions_leave_weights_without_gradient():
     state = OwlqnState(theta, np.zeros(6), 0.0, np.ones(6), *rng.normal(size=(2, 5, 6)), n_pairs=5)
     state.changes[:] = state.steps + 0.3 * state.changes
     pseudo = np.array([0.3, 0.0, -0.7, 0.0, 0.4, 0.0])
+    direction = OWLQN()._direction(state, ElasticNet(0.1, 0.1), pseudo)
+    assert not direction[(theta == 0.0) & (direction * pseudo >= 0.0)].any()
     direction = OWLQN(classic=True)._direction(state, ElasticNet(0.1, 0.1), pseudo)
     assert not direction[pseudo == 0.0].any()
     assert (direction * pseudo <= 0.0).all() and np.count_nonzero(direction) == 3
@@ -290,6 +292,14 @@ def test_pairs_of_earlier_checkpoints_are_gone_on_with():
     solver = OWLQN(history=4)
     solver._accept(empty, EvaluatedPoint(np.full(2, 2.0), -1.0, np.full(2, 3.0)))
     assert empty.n_pairs == 4 and empty.steps.tolist() == [[1, 1], [1, 1], [1, 1], [2, 2]]
+
+
+def test_pairs_without_curvature_are_not_kept():
+    state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 0, 2)))
+    for gradient, n_pairs in (([0.0, 1.0], 0), ([0.0, 1.0], 1)):
+        theta = state.theta + np.array([1.0, float(n_pairs)])
+        OWLQN()._accept(state, EvaluatedPoint(theta, -1.0, state.gradient + gradient))
+        assert state.n_pairs == n_pairs
 
 
 def test_rprop_survives_a_point_without_finite_objective():

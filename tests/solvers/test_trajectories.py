@@ -46,12 +46,14 @@ BATCH: dict[str, Any] = {
     name: make for name, make in ALL_SOLVERS.items() if not name.startswith("sag")
 }
 BATCH["bcd-common"] = partial(ALL_SOLVERS["bcd"], common=True)
+# Without l1.
+BATCH |= {f"{name}-smooth": ALL_SOLVERS[name] for name in ("owlqn", "rprop+", "bcd")}
 
 
 def trajectory(name: str) -> Iterator[list[float]]:
     """The objective, its certificate, passes and a projection of the weights after each step."""
     make, kind = (BATCH | STOCHASTIC | STREAMING)[name], kind_of(name)
-    l1 = 0.0 if {"no l1"} & make().requires else 0.3
+    l1 = 0.0 if {"no l1"} & make().requires or name.endswith("smooth") else 0.3
     l2 = 0.0 if name == "perceptron" else 0.5
     problem, _ = random_problem(7, 3, [4, 1, 5, 2, 3], weighted=kind == "chain", n_values=4)
     settings = {"inner_iterations": 5, "warm_start_epochs": 2, "seed": 1}
