@@ -173,5 +173,5 @@ def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> 
             for name, field in _WEIGHTS.items()
         }
         # Those of a first model stand behind the others.
-        part = listed if len(listed) <= n else listed[n:] if prefix else listed[:n]
+        part = listed[n:] if prefix else listed[:n]
         schema.check(dict(part), fields, sizes | {"none": 0})

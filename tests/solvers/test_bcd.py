@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
@@ -72,6 +73,24 @@ def test_an_objective_that_is_not_finite_is_never_accepted():
         solver.step(working, penalty, state)
         assert state.value <= before
     assert np.isfinite(state.value)
+
+
+def test_a_block_that_finds_no_step_is_restored():
+    problem, _ = random_problem(67, 3, [5, 4])
+    working, theta = everything(problem), problem.theta.copy()
+    descent = BlockDescent(working, ElasticNet(0.3, 0.1), 1.0, False, theta, np.ones(len(theta)))
+    # No decrease is enough.
+    descent._settings = descent._settings._replace(noise=-1e9)
+    descent.run()
+    np.testing.assert_array_equal(theta, problem.theta)
+    assert descent.counts[0] > 60
+
+
+def test_each_block_is_in_one_level():
+    for working in (single_test([0, 1], 3), everything(random_problem(69, 3, [4, 1, 2])[0])):
+        layout = working.derived(BlockLayout)
+        levels = [layout.by_level[slice(*level)].tolist() for level in layout.levels]
+        assert all(levels) and sorted(itertools.chain(*levels)) == [*range(len(layout))]
 
 
 @in_every_layout

@@ -95,6 +95,20 @@ class Bowl:
         return float(((theta - self.centre) ** 2).sum()), 2.0 * (theta - self.centre)
 
 
+class Slope:
+    """A loss without curvature."""
+
+    def value_and_grad(self, theta):
+        return float(theta @ [1.0, -2.0]), np.array([1.0, -2.0])
+
+
+def test_pairs_without_curvature_are_not_remembered():
+    penalty, solver = ElasticNet(0.5, 0.0), OWLQN(classic=True)
+    state = solver.start(Slope(), penalty, np.array([3.0, 4.0]))
+    solver.step(Slope(), penalty, state)
+    assert state.value < -3.5 and state.n_pairs == 0 and not state.stalled
+
+
 def test_a_model_that_misleads_is_dropped():
     penalty, solver = ElasticNet(0.5, 0.0), OWLQN(max_line_search=1)
     theta = np.array([1.0, 0.0])

@@ -12,7 +12,9 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
+from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, draw
 
+from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
 from .cases import LENGTHS, METHODS, SAMPLINGS, everything
@@ -252,3 +254,22 @@ def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method
 def test_iterates_of_all_kinds_of_problems(options, limits):
     problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
     assert_equal_to_reference(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
+
+
+@pytest.mark.parametrize(
+    ("uniform", "s", "order"),
+    [
+        # By curvature, of those that were seen alike, and of the others.
+        ((0.2, 0.0), 1, [3, 1, 0, 2]),
+        ((0.2, 0.5), 3, [3, 1, 0, 2]),
+        ((0.25, 0.0), 3, [3, 1, 0, 2]),
+        ((0.49, 0.99), 1, [3, 1, 0, 2]),
+        ((0.5, 0.0), 0, [3, 1, 0, 2]),
+        ((0.99, 0.5), 2, [3, 1, 2, 0]),
+    ],
+)
+def test_sequences_are_drawn_by_curvature_alike_and_new(uniform, s, order):
+    places = np.array([3, 1, 0, 2])
+    sums = np.array([0.0, 2.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+    assert compiled(draw)(np.array(uniform), GROWING, 2, places, sums) == (s, 0.25)
+    assert places.tolist() == order

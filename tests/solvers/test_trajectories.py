@@ -46,6 +46,7 @@ BATCH: dict[str, Any] = {
     name: make for name, make in ALL_SOLVERS.items() if not name.startswith("sag")
 }
 BATCH["bcd-common"] = partial(ALL_SOLVERS["bcd"], common=True)
+BATCH["bcd-bold"] = partial(ALL_SOLVERS["bcd"], kappa=0.01)
 # Without l1.
 BATCH |= {f"{name}-smooth": ALL_SOLVERS[name] for name in ("owlqn", "rprop+", "bcd")}
 
@@ -62,6 +63,9 @@ def trajectory(name: str) -> Iterator[list[float]]:
     training = Training(problem.corpus, ["a", "b", "c"], solver, l1=l1, l2=l2, kind=kind)
     for _ in range(4 if name in BATCH else 2):
         report = training.step()
+        # Checkpoints have all that a step changes.
+        for state in (run._state for run in training._runs):
+            assert vars(state).keys() == {field.name for field in fields(state)}
         coordinates, values = training.weights
         yield [
             *(report.objective, report.optimality, min(report.gap, 1e9), report.passes),
