@@ -43,6 +43,11 @@ def run(
     return state, reports
 
 
+def test_an_exact_step_ends_the_products():
+    step, residual = truncated_newton_step(lambda v: 2.0 * v, np.array([4.0, -2.0]), 9.0, 0.0, 10)
+    assert step.tolist() == [-2.0, 1.0] and residual.tolist() == [0.0, 0.0]
+
+
 # A step of length 2 with slope -1; the parabola's minimum lies at length / (2 (1 - actual)).
 @pytest.mark.parametrize(
     ("radius", "actual", "predicted", "expected"),
