@@ -69,7 +69,7 @@ def exp_shifted(row: Floats, n: int, shift: float) -> None:
         normal number exists).
     """
     for i in range(n):
-        row[i] = _power(max(float(row[i]) - shift, _LOWEST))
+        row[i] = _power(max(np.float64(row[i]) - shift, _LOWEST))
 
 
 @inlined
@@ -149,13 +149,13 @@ def exponentiate(row: Floats) -> None:
 
 @inlined
 def largest(row: Floats) -> float:
-    """Return the largest element of a row whose length is a multiple of 8."""
+    """Return the largest element of a row whose length is a multiple of 8, in float64."""
     # Four maxima: each comparison waits for the one before.
     a, b, c, d = row[0], row[1], row[2], row[3]
     for i in range(4, len(row), 4):
         a, b = max(a, row[i]), max(b, row[i + 1])
         c, d = max(c, row[i + 2]), max(d, row[i + 3])
-    return float(max(max(a, b), max(c, d)))
+    return np.float64(max(max(a, b), max(c, d)))
 
 
 @inlined

@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Arrays of float64 or float32, of integers of any width, and of bools.
+# Arrays of float64 or float32, of integers of any width, and of bools. Compiled, float(x) is as
+# wide as x, and in Python a float gets the width of what it meets: np.float64(x) is wide in both.
 Floats = np.ndarray
 Ints = np.ndarray
 Flags = np.ndarray

@@ -23,7 +23,7 @@ def row_sum(row: Floats, n: int) -> float:
     whole, total = n - n % WIDTH, wide_zeros()
     for i in range(0, whole, WIDTH):
         total = add_multiple(total, 1.0, read(row, i))
-    found = float(sum_of(total))
+    found = np.float64(sum_of(total))
     for i in range(whole, n):
         found += row[i]
     return found
@@ -58,7 +58,7 @@ def reciprocal(number: Any) -> Any:
 def normalise(n: int, row: Floats) -> Any:
     """Divide row[:n], real or complex, by its sum, and return the sum."""
     # Of the type of the row, but at least float64.
-    found = 0.0 * row[0]
+    found = np.float64(0.0) * row[0]
     for i in range(n):
         found += row[i]
     factor = reciprocal(found)

@@ -13,9 +13,9 @@ from typing import Any
 
 import spacy_sparsecrf
 
-# The types of a call's arguments, without and with the widths of floats; see `signatures`.
-Call = list[tuple[str, str]]
-Signatures = dict[str, tuple[list[str], list[Call]]]
+# The name, the type and the width of each argument of a call; see `signatures`.
+Call = list[tuple[str, str, str]]
+Signatures = dict[str, list[Call]]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.features import class_learning
-from spacy_sparsecrf.kernels import viterbi
+from spacy_sparsecrf.kernels import exchange, viterbi
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.parallel import Workers
@@ -69,7 +69,9 @@ def recording(check: Check) -> Iterator[None]:
     for module, name, value in patched:
         setattr(module, name, recorders[id(value)])
     try:
-        yield
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", SparseCRFWarning)
+            yield
     finally:
         for module, name, value in patched:
             setattr(module, name, value)
@@ -113,10 +115,10 @@ def arrays_of(value: Any) -> Iterator[np.ndarray]:
         yield np.asarray(value)
 
 
-def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray) -> None:
+def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: str) -> None:
     """Evaluate all that a loss has, and train."""
-    for options in ({}, {"observed_only": True}):
-        loss = ChainLoss(corpus, n_labels, Workers(1), **options)
+    for observed_only in (False, True):
+        loss = ChainLoss(corpus, n_labels, Workers(1), precision, observed_only)
         loss.observed_coordinates()
         working = loss.restrict(loss.all_coordinates())
         theta = theta[: len(working.coordinates)]
@@ -126,39 +128,34 @@ def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray) -> None:
         product = HessianProduct(working)
         product.prepare(theta)
         product.product(gradient)
-    training = Training(corpus, [str(y) for y in range(n_labels)], OWLQN(), l1=0.1, l2=0.1)
-    training.step()
+    names = [str(y) for y in range(n_labels)]
+    Training(corpus, names, OWLQN(), l1=0.1, l2=0.1, precision=precision).step()
 
 
-def run_all() -> None:
+def run_all(precision: str) -> None:
     """Call every kernel that Python calls."""
-    for config in all_kinds():
+    for kind in all_kinds():
+        config = {**kind, "precision": precision}
         train_and_predict(config)
     for method in "mean_field", "pseudo_likelihood":
         train_and_predict({**config, "inference": {"method": method}})
     train_and_predict({**config, "solver": {"@crf_solvers": "spacy_sparsecrf.AdaGrad.v1"}})
     values, _ = random_value_problem(0, 3, [4, 0, 3], n_real=9)
-    _chains(values.corpus, 3, values.theta)
+    _chains(values.corpus, 3, values.theta, precision)
     problem, _ = random_problem(0, 9, [6, 1, 0, 9], missing=0.1, weighted=True, n_values=4)
-    _chains(problem.corpus, 9, problem.theta)
+    _chains(problem.corpus, 9, problem.theta, precision)
     for limits in LAYOUTS.values():
-        loss = ChainLoss(problem.corpus, 9, Workers(1), limits=limits._replace(span=3))
+        loss = ChainLoss(problem.corpus, 9, Workers(1), precision, limits=limits._replace(span=3))
         loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
     for make, penalty in SOLVERS.values():
-        stream = make_stream(case := make_case(), make(), penalty)
+        stream = make_stream(case := make_case(), make(), penalty, precision=precision)
         for batch in case.batches:
             stream.learn(batch)
         stream.model()
     counter = class_learning.BigramCounter()
     counter.add(["a", "b", "c", "a", "d", "b"] * 3)
     class_learning.exchange_classes(counter.bigrams(1), 2, 3)
+    exchange.fill_table(np.zeros(9))  # that of words is long
     rng = np.random.default_rng(0)
     valid, permitted, ends = rng.random((4, 4)) < 0.5, rng.random((9, 3)) < 0.5, np.ones(3, bool)
     viterbi.find_possible(np.array([0, 4, 4, 9]), permitted, valid, ends, np.empty(3, bool))
-
-
-def run_recorded(check: Check) -> None:
-    """Hand all calls of `run_all` to a check."""
-    with recording(check), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", SparseCRFWarning)
-        run_all()

@@ -7,6 +7,7 @@ code from the disk hides what was compiled with it.
 import json
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from numba import types
@@ -26,25 +27,28 @@ def run_all(precision: str) -> None:
             train_and_predict({**config, "precision": precision, "dtype": precision})
 
 
-def told(kind: Any) -> tuple[str, str]:
-    """A type without the width of an array of floats, and that width."""
+def told(name: str, kind: Any) -> Iterator[tuple[str, str, str]]:
+    """The name and the type of an argument without the width of an array of floats, and that width.
+
+    A named tuple is told part by part.
+    """
     if isinstance(kind, types.BaseNamedTuple):
-        parts = [told(part) for part in kind.types]
-        fields = [f"{name}: {part}" for name, (part, _) in zip(kind.fields, parts, strict=True)]
-        return f"({', '.join(fields)})", " ".join(width for _, width in parts if width)
-    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):
-        return str(kind).replace(str(kind.dtype), "float"), str(kind.dtype)
-    return str(kind), ""
+        for field, part in zip(kind.fields, kind.types, strict=True):
+            yield from told(f"{name}.{field}", part)
+    elif isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float):
+        yield name, str(kind).replace(str(kind.dtype), "float"), str(kind.dtype)
+    else:
+        yield name, str(kind), ""
 
 
 def signatures() -> Signatures:
-    """The arguments of each kernel, and their types in each call that was compiled, or loaded."""
-    found = {}
-    for name, kernel in all_kernels():
-        code = kernel.py_func.__code__
-        arguments = list(code.co_varnames[: code.co_argcount])
-        calls = [[told(kind) for kind in signature] for signature in kernel.signatures]
-        found[name] = arguments, calls
+    """The types of the arguments of each kernel in each call that was compiled, or loaded."""
+    found: Signatures = {}
+    for title, kernel in all_kernels():
+        code, found[title] = kernel.py_func.__code__, []
+        for signature in kernel.signatures:
+            arguments = zip(code.co_varnames, signature, strict=False)
+            found[title].append([part for named in arguments for part in told(*named)])
     return found
 
 

@@ -4,7 +4,10 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,55 +17,105 @@ from llvmlite import binding
 
 from .compiled_cases import all_kernels
 from .processors import NATIVE, imitating
-from .recorded import Copies, arrays_of, run_recorded
+from .recorded import Copies, arrays_of, recording, run_all
 
 ROOT = Path(__file__).parents[2]
+# Calls of each kernel with drawn numbers, in slow tests.
+N_DRAWS = int(os.environ.get("SPARSECRF_DRAWS", "20"))
+
+
+@dataclass
+class Kept:
+    """A call of a kernel, and the seconds that it took in Python."""
+
+    kernel: Any
+    arguments: tuple[Any, ...]
+    seconds: float = 0.0
 
 
 class InPython:
-    """Repeats the first calls of each kernel in Python, as passed, and with other numbers."""
+    """Keeps the first calls of each kernel, and repeats them compiled and in Python.
 
-    def __init__(self, n_calls: int) -> None:
-        self.n_calls, self.rng = n_calls, np.random.default_rng(0)
+    n_kept: number of calls that are kept; the repeats of kernels add those of kernels within them.
+    """
+
+    def __init__(self, n_kept: int) -> None:
+        self.n_kept = n_kept
+        self.kept: dict[str, list[Kept]] = defaultdict(list)
         self.calls: Counter[str] = Counter()
         self.different: Counter[str] = Counter()
         self._repeats = False
 
     def __call__(self, name: str, kernel: Any, arguments: tuple[Any, ...]) -> Any:
-        """Run a kernel, and repeat it before."""
-        self.calls[name] += 1
-        if self._repeats:  # a kernel that a kernel calls
-            return kernel.py_func(*arguments)
-        if self.calls[name] <= self.n_calls:
-            self._repeats = True
-            self._repeat(name, kernel, Copies().of(arguments))
-            self._repeat(name, kernel, Copies(0.1, self.rng).of(arguments))
-            self._repeats = False
-        return kernel(*arguments)
+        """Run a kernel, and keep its arguments before."""
+        if len(self.kept[name]) < self.n_kept:
+            self.kept[name].append(Kept(kernel, Copies().of(arguments)))
+        # A kernel that a kernel calls in Python is Python too.
+        return (kernel.py_func if self._repeats else kernel)(*arguments)
 
-    def _repeat(self, name: str, kernel: Any, arguments: tuple[Any, ...]) -> None:
+    def repeat(self, n_draws: int) -> None:
+        """Repeat the calls as they were, and n_draws of each kernel with other numbers."""
+        self._repeats, rng, done = True, np.random.default_rng(0), -1
+        while done < self.calls.total():  # repeats may have called a kernel for the first time
+            done = self.calls.total()
+            for name in list(self.kept):
+                for call in self.kept[name][self.calls[name] :]:
+                    self._repeat(name, call, Copies())
+        self.n_kept = 0
+        for name, kept in self.kept.items():
+            # Those that take the least time: some take seconds in Python.
+            limit = 2.0 * min(call.seconds for call in kept)
+            for call in islice(cycle([c for c in kept if c.seconds <= limit]), n_draws):
+                self._repeat(name, call, Copies(0.1, rng))
+
+    def _repeat(self, name: str, call: Kept, copies: Copies) -> None:
+        arguments = copies.of(call.arguments)
         again = Copies().of(arguments)
-        compiled, plain = kernel(*arguments), kernel.py_func(*again)
+        compiled, begin = call.kernel(*arguments), time.process_time()
+        plain = call.kernel.py_func(*again)
+        call.seconds = time.process_time() - begin
+        self.calls[name] += 1
         pairs = zip(arrays_of((compiled, arguments)), arrays_of((plain, again)), strict=True)
-        self.different[name] += not all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
+        self.different[name] += not all(map(has_same_bits, *zip(*pairs, strict=True)))
 
 
-def check(n_calls: int) -> None:
-    in_python = InPython(n_calls)
-    run_recorded(in_python)
-    assert [name for name, _ in all_kernels() if not in_python.calls[name]] == []
+def has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether numbers are the same, with the sign of zero; one NaN is like another."""
+    first, second = (np.signbit(x) | np.isnan(x) if x.dtype.kind == "f" else x for x in (a, b))
+    return np.array_equal(a, b, equal_nan=True) and np.array_equal(first, second)
+
+
+def check(precision: str, n_kept: int, n_draws: int) -> None:
+    in_python = InPython(n_kept)
+    with recording(in_python):
+        run_all(precision)
+        in_python.repeat(n_draws)
+    calls, seconds = in_python.calls, time.process_time()
+    sys.stdout.write(f"{precision}: {len(calls)} kernels, {calls.total()} calls, {seconds:.0f} s\n")
+    assert [name for name, _ in all_kernels() if calls[name] < n_draws] == []
     assert +in_python.different == Counter()
 
 
 @pytest.mark.usefixtures("everything_compiled")
-@pytest.mark.parametrize("n_calls", [2, pytest.param(500, marks=pytest.mark.slow)])
-def test_kernels_leave_the_same_numbers_compiled_and_in_python(n_calls: int) -> None:
+@pytest.mark.parametrize(
+    ("precision", "n_kept", "n_draws"),
+    [
+        ("float64", 2, 2),
+        pytest.param("float64", 16, N_DRAWS, marks=pytest.mark.slow),
+        pytest.param("float32", 16, N_DRAWS, marks=pytest.mark.slow),
+    ],
+)
+def test_kernels_leave_the_same_numbers_compiled_and_in_python(
+    precision: str, n_kept: int, n_draws: int
+) -> None:
     # In a process of its own: code that is bound to a kernel is kept until the end of a process.
-    code = f"from tests.kernels.test_same_results import check; check({n_calls})"
+    call = f"check({precision!r}, {n_kept}, {n_draws})"
+    code = f"from tests.kernels.test_same_results import check; {call}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
+    sys.stdout.write(done.stdout)
 
 
 @pytest.mark.slow

@@ -193,9 +193,9 @@ def _overlap(alpha: Floats, beta: Floats) -> float:
     Differences of log Z decide whether a step lowers the objective, so its rounding must not depend
     on how the sum is vectorised.
     """
-    total = 0.0
+    total = np.float64(0.0)
     for y in range(len(alpha)):
-        total += float(alpha[y]) * float(beta[y])
+        total += alpha[y] * beta[y]
     return total
 
 
@@ -229,7 +229,7 @@ def _count_labels(
     """
     for j in range(len(labels)):
         y = np.int64(labels[j]) % len(alpha)
-        mass = float(alpha[y]) * float(beta[y]) * inverse
+        mass = alpha[y] * beta[y] * inverse
         gradient[first + j] += weight * mass
         if weight > 0.0:
             curvature[first + j] += weight * max(mass * (1.0 - mass), 0.0)

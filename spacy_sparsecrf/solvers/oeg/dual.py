@@ -94,7 +94,7 @@ def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
     for row in block:
         for y in range(n_labels):
             top = max(top, row[y])
-    low = top - WIDEST
+    low = np.float64(top) - WIDEST
     for row in block:
         for y in range(n_labels):
             found |= row[y] < low
@@ -205,7 +205,7 @@ def gold_sum(s: int, grouped: Grouped, factors: Factors) -> float:
     """Sum of the factors of sequence s along its gold labels."""
     sequences, groups = grouped.tables.sequences, grouped.groups
     gold = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
-    first, total = groups.seq_ptr[s], 0.0
+    first, total = groups.seq_ptr[s], np.float64(0.0)
     for t in range(len(gold)):
         total += factors.nodes[t, gold[t]]
     for g in range(first, groups.seq_ptr[s + 1]):
