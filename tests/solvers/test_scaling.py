@@ -67,7 +67,7 @@ def test_far_weights_move_by_bounded_finite_steps(values):
     assert np.isfinite(found)
     assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
     # That of a feature that never occurs becomes zero.
-    assert compiled(scaled_weight)(0.7, 0.0, 0.0, slowing, 0.0, 0.0) == 0.0
+    assert compiled(scaled_weight)(0.7, 0.0, 0.0, 1.0, 0.0, 0.0) == 0.0
 
 
 @pytest.mark.parametrize("solver", LOCAL_SOLVERS)
