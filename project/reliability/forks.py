@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import traceback
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -46,7 +47,9 @@ class Mutant(NamedTuple):
 
     def compiled(self) -> CodeType:
         """Return the code of the module."""
-        return compile(self.code, PACKAGE / self.path, "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # x is "text"
+            return compile(self.code, PACKAGE / self.path, "exec", dont_inherit=True)
 
     def replace(self, functions: list[FunctionType]) -> None:
         """Give functions the mutated code."""

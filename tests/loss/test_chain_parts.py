@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.loss.per_token import local_corpus
+from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus
 from spacy_sparsecrf.loss.subproblems import (
     Part,
     ReducedPart,
@@ -65,6 +65,11 @@ def test_weights_of_clusters_are_found_in_the_whole():
     bounds = cluster_bounds(5, 2)
     assert bounds == (0, 2, 5)
     corpus = local_corpus(problem.corpus, 5, pairs=False)
+    # Kinds are compared by their letters.
+    for kind, pairs in (("maxent", False), ("memm", True)):
+        made = corpus_of_kind(problem.corpus, 5, "".join([*kind]))
+        expected = local_corpus(problem.corpus, 5, pairs=pairs)
+        np.testing.assert_array_equal(made.unigram_keys, expected.unigram_keys)
     n = len(corpus.unigram_keys) * 7
     parts, found = cluster_parts(corpus, bounds), []
     for part in parts:

@@ -73,6 +73,16 @@ def test_curvature_is_the_diagonal_of_the_hessian_of_single_tokens(draw, options
             assert curvature[k] >= second - 1e-4
 
 
+def test_curvature_leaves_out_clamped_lattices():
+    problem, _ = random_problem(21, 4, [3, 2, 4], missing=0.5, weighted=True)
+    found = []
+    for table_bytes in (0, 1 << 18):
+        loss = chain_loss(problem.corpus, 4, limits=Limits(table_bytes=table_bytes))
+        working = loss.restrict(loss.all_coordinates())
+        found.append(working.curvature(working.value_and_grad(problem.theta)[1]))
+    np.testing.assert_allclose(*found, atol=1e-12)
+
+
 @given(st.integers(0, 2**32 - 1), st.floats(-500.0, 500.0))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_a_constant_added_to_potentials_changes_nothing(seed, constant):

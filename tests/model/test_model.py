@@ -9,7 +9,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.file import FORMAT_VERSION
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
-from ..attacks.kinds import model_of
+from ..attacks.kinds import model_of, stacked
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -24,6 +24,8 @@ def test_round_trip_is_exact(dtype, tmp_path):
             other = getattr(getattr(again, kind), name)
             assert other.dtype == array.dtype
             np.testing.assert_array_equal(other, array)
+    two = stacked(model)
+    assert CRFModel().from_bytes(two.to_bytes()).to_bytes() == two.to_bytes()
     model.to_disk(tmp_path / "model")
     assert CRFModel().from_disk(tmp_path / "model").to_bytes() == model.to_bytes()
 

@@ -68,6 +68,8 @@ def test_far_weights_move_by_bounded_finite_steps(values):
     found = compiled(scaled_weight)(weight, observed, expected, slowing, 0.1, 0.1)
     assert np.isfinite(found)
     assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
+    # That of a feature that never occurs becomes zero.
+    assert compiled(scaled_weight)(0.7, 0.0, 0.0, 1.0, 0.0, 0.0) == 0.0
 
 
 @pytest.mark.parametrize("solver", LOCAL_SOLVERS)
