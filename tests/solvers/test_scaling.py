@@ -59,7 +59,8 @@ def test_a_weight_moves_to_the_minimum_of_the_bound(l1, l2, slowing):
         moved_to_zero += found == 0.0
     assert (moved_to_zero > 0) == (l1 > 0.0)
     # A feature that does not occur.
-    assert compiled(scaled_weight)(0.5, 0.0, 0.0, slowing, l1, l2) == 0.0
+    for weight in np.linspace(0.0, 2.0, 41):
+        assert compiled(scaled_weight)(weight, 0.0, 0.0, slowing, l1, l2) == 0.0
 
 
 @pytest.mark.parametrize("values", [(800.0, 0.0, 0.0, 50.0), (-800.0, 3.0, 1e300, 50.0)])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
@@ -36,6 +37,7 @@ STOCHASTIC: dict[str, Any] = {
 STREAMING: dict[str, Any] = {
     **{f"sgd-{name}": partial(SGD, schedule=name, batch=2) for name in SCHEDULES},
     "sgd-averaged": partial(SGD, schedule="constant", eta0=0.1, average_from=1),
+    "sgd-averaged-late": partial(SGD, schedule="constant", eta0=0.1, average_from=2),
     "sgd-l1": SGDL1,
     "sgd-l1-given": partial(SGDL1, eta0=0.1),
     "adagrad": partial(AdaGrad, batch=2),
@@ -47,6 +49,7 @@ BATCH: dict[str, Any] = {
 }
 BATCH["bcd-common"] = partial(ALL_SOLVERS["bcd"], common=True)
 BATCH["bcd-bold"] = partial(ALL_SOLVERS["bcd"], kappa=0.01)
+BATCH["hybrid-slow"] = partial(Hybrid, first_share=0.3, growth=1.2)
 # Without l1.
 BATCH |= {f"{name}-smooth": ALL_SOLVERS[name] for name in ("owlqn", "rprop+", "bcd")}
 
