@@ -160,8 +160,8 @@ def test_a_table_of_n_log_n():
 
 
 def test_scores_of_more_values_than_are_held_at_once():
-    stored, table = RNG.normal(size=(2, 140)).astype(np.float32), RNG.normal(size=(140, 24))
-    scores, columns = np.empty((2, 24)), RNG.permutation(140)
+    stored, table = RNG.normal(size=(2, 140)).astype(np.float32), RNG.normal(size=(140, 40))
+    scores, columns = np.empty((2, 40)), RNG.permutation(140)
     features = stored, np.array([1, 0]), columns
     function(values.value_scores, False)(0, 2, features, table, False, scores)
     np.testing.assert_allclose(scores, stored[::-1, columns].astype(float) @ table, atol=1e-12)
