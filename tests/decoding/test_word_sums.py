@@ -113,6 +113,7 @@ def test_pairs_of_all_tokens_are_scored_as_those_of_each(
     decoder = Decoder(random_model(Featurizer(templates)(docs), 4, 1))
     model = decoder.viterbi(features(docs)).tolist()
     assert decode(decoder, features, docs) == model and len(set(model)) > 1
+    assert [y for doc in docs for y in decode(decoder, features, [doc])] == model
     found, expected = marginals(decoder, features, docs), decoder.marginals(features(docs))
     np.testing.assert_allclose(found, expected, atol=1e-12)
 

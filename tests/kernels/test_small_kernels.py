@@ -104,6 +104,14 @@ def test_a_float32_product_and_sum_are_rounded_once():
     x, y = np.float32(2.0**-12) * (1 + tiny), np.float32(2.0**-12) * (1 - tiny)
     assert vectors.multiply_add(x, y, 1 + tiny) == 1 + tiny
     assert vectors.multiply_add(x, -y, -1 - tiny) == -1 - tiny
+    # 1 + 2^-24 + 2^-54.2
+    x, y = np.float32(11860650 * 2.0**-36), np.float32(11865917 * 2.0**-35)
+    for sign in (-1, 1):
+        assert vectors.multiply_add(sign * x, y, np.float32(sign)) == sign * (1 + tiny)
+    assert vectors.multiply_add(3.0, np.inf, 2.0) == np.inf
+    assert np.signbit(
+        [vectors.multiply_add(-1.0, 0.0, -0.0), vectors.multiply_add(-1.0, 0.0, 0.0)]
+    ).tolist() == [True, False]
 
 
 def test_positions_of_corrections_are_listed_by_context():

@@ -62,16 +62,16 @@ def test_samples_grow_and_have_those_before(monkeypatch):
     solver = Hybrid(growth=1.5, first_share=0.05)
     state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
     order = np.random.default_rng(0).permutation(ChainExamples(working).sequences)
-    passes = 0.0
+    passes, n_steps = 0.0, 0
     while state.size < 40:
-        passes += solver.step(working, penalty, state).passes
+        passes, n_steps = passes + solver.step(working, penalty, state).passes, n_steps + 1
         gradient = np.zeros_like(state.theta)
         value = add(ChainExamples(working), order[: state.known], state.theta, gradient)
         assert state.partial_value == pytest.approx(value, rel=1e-10)
         np.testing.assert_allclose(state.partial, gradient, atol=1e-9)
     samples = [members for members in visited if members[0] == order[0]]
     sizes = list(dict.fromkeys(map(len, samples)))
-    assert sizes == [2, 4, 7, 12, 19, 30]
+    assert sizes == [2, 4, 7, 12, 19, 30] and n_steps == 3
     for members in samples:
         np.testing.assert_array_equal(members, order[: len(members)])
     # Of a larger sample, what is new is evaluated before the line search.

@@ -45,12 +45,21 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
     state = solver.start(working, penalty, problem.theta)
     solver.step(working, penalty, state)
     assert np.count_nonzero(state.total) > 20
-    # By default a pass ends a run if the gradient is near, whatever is stored.
-    assert SAG(tolerance=1e9).step(working, penalty, state).converged
     for m in range(1, loss.n_potential):
         part = loss.restrict(np.arange(m), stochastic=True)
         moved = solver.remap(part, penalty, state, np.arange(m), state.gradient[:m])
         np.testing.assert_allclose(moved.total, state.total[:m], atol=1e-12)
+
+
+def test_by_default_the_gradient_ends_a_run():
+    problem, _ = random_problem(81, 3, [3, 1, 2], n_values=2)
+    penalty, working = ElasticNet(0.0, 0.1), everything(problem.corpus, 3)
+    for stopping, converged in (("gradient", True), ("memory", False)):
+        solver = SAG(tolerance=1e9, stopping=stopping)
+        state = solver.start(working, penalty, problem.theta)
+        assert solver.step(working, penalty, state).converged == converged
+        # A sequence was not drawn, so that its gradient is not stored.
+        assert state.curvatures.min() == 0.0
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.2])
