@@ -110,10 +110,11 @@ def test_pairs_of_all_tokens_are_scored_as_those_of_each(
     docs = random_docs(12, 4)
     docs[3:3] = [Doc(VOCABS[0])]
     features = Featurizer(templates, start_label)
-    decoder = Decoder(random_model(Featurizer(templates)(docs), 4, 1))
+    trained = random_model(Featurizer(templates)(docs), 4, 1)
+    decoder, growing = Decoder(trained), (Decoder(trained), Featurizer(templates, start_label))
     model = decoder.viterbi(features(docs)).tolist()
     assert decode(decoder, features, docs) == model and len(set(model)) > 1
-    assert [y for doc in docs for y in decode(decoder, features, [doc])] == model
+    assert [y for doc in docs for y in decode(*growing, [doc])] == model
     found, expected = marginals(decoder, features, docs), decoder.marginals(features(docs))
     np.testing.assert_allclose(found, expected, atol=1e-12)
 

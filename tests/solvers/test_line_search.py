@@ -13,7 +13,7 @@ FUNCTIONS = {
     "waves": (lambda x: np.cos(2.0 * x) - 0.3 * x, lambda x: -2.0 * np.sin(2.0 * x) - 0.3),
     "high": (lambda x: 1e9 + (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
     "hill": (lambda x: 2.0 - np.cos(x) - 0.1 * x, lambda x: np.sin(x) - 0.1),
-    "hidden": (lambda x: 1e9 + 1e-7 * (x - 1.0) ** 2, lambda x: 2e-7 * (x - 1.0)),
+    "hidden": (lambda x: 1e9 + 1e-9 * (x - 1.0) ** 2, lambda x: 2e-9 * (x - 1.0)),
 }
 
 
