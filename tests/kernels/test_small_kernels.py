@@ -8,6 +8,7 @@ import pytest
 from spacy_sparsecrf.kernels import (
     exchange,
     exp,
+    hashing,
     indexing,
     minibatch,
     screening,
@@ -135,6 +136,21 @@ def test_logarithms_of_all_magnitudes():
     np.testing.assert_allclose([log(x) for x in numbers], np.log(numbers), rtol=1e-15, atol=1e-16)
     assert [log(0.0), log(np.inf)] == [-np.inf, np.inf]
     assert np.isnan([log(-1.0), log(np.nan)]).all()
+
+
+def test_rows_are_exponentiated_near_and_far():
+    for row in ([0.5, -3.0, 9.0] * 3, [0.5, 800.0, -800.0, np.nan, np.inf, -np.inf] * 2):
+        numbers = np.array(row)
+        function(exp.exponentiate, False)(numbers)
+        np.testing.assert_allclose(numbers, np.exp(row), rtol=1e-14)
+
+
+def test_docs_are_cut_into_sentences_and_no_token_follows_the_last():
+    values, offsets = np.zeros((6, 3), np.uint64), np.zeros(7, np.int64)
+    values[[0, 2, 4], 1], values[1, 2] = 1, 5
+    n = function(hashing.cut, False)(np.array([3, 3, 6]), values, True, 2, offsets)
+    assert offsets[: n + 1].tolist() == [0, 2, 3, 4, 6]
+    assert values[:, 2].tolist() == [1, 0, 0, 1, 1, 0]
 
 
 def test_the_largest_number_of_a_row_is_found_anywhere():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.corpus import arrays
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus
 from spacy_sparsecrf.loss.subproblems import (
     Part,
@@ -86,7 +87,7 @@ def test_weights_of_clusters_are_found_in_the_whole():
 
 
 @pytest.mark.parametrize("lengths", [[3, 2], [3, 3]])
-def test_weights_of_features_are_those_of_labelled_tokens(lengths):
+def test_weights_of_features_are_those_of_labelled_tokens(lengths, tmp_path, monkeypatch):
     problem, _ = random_problem(4, 3, lengths, missing=0.3, weighted=True)
     corpus, unigram, bigram = problem.corpus, np.zeros(99), np.zeros(99)
     for tokens, weight in zip(problem.sequences(), corpus.weights, strict=True):
@@ -94,8 +95,11 @@ def test_weights_of_features_are_those_of_labelled_tokens(lengths):
             for t in tokens:
                 np.add.at(unigram, problem.unigram_tests(t), weight)
                 np.add.at(bigram, problem.bigram_tests(t), weight)
-    for found, expected in zip(_weights_of_features(corpus), (unigram, bigram), strict=True):
-        np.testing.assert_allclose(found, expected[: len(found)])
+    monkeypatch.setattr(arrays, "CHUNK", 2)
+    for store in (corpus.store, arrays.Files(tmp_path)):
+        sums = _weights_of_features(replace(corpus, store=store))
+        for found, expected in zip(sums, (unigram, bigram), strict=True):
+            np.testing.assert_allclose(found, expected[: len(found)])
 
 
 def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():

@@ -213,6 +213,8 @@ def test_iterates_are_averaged_from_a_pass_of_a_stream_on():
         solver.learn(batch, columns, totals, terms)
         counts.append(totals["n_averaged"])
     assert counts == [0, 3, 6] and totals["seen"] == 9
+    # Sums of exp(-shrinkage) lose digits in the end.
+    assert solver.must_settle({**totals, "shrinkage": 1e3}) and not solver.must_settle(totals)
 
 
 SOLVERS = {
