@@ -274,6 +274,23 @@ def test_what_is_set_wins_over_the_mask_where_it_must():
     assert table[tuple(labels[:4].tolist())] == pytest.approx(max(table.values()), abs=1e-10)
 
 
+def test_nbest_has_no_path_that_is_not_permitted():
+    case = make_case(24, "chain", [3])
+    permitted = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
+    [(labels, log_p)] = Decoder(case.model).nbest(case.observations, 20, permitted)
+    assert len(labels) == len(log_p) == 6 and np.isfinite(log_p).all()
+    assert permitted[np.arange(3), labels].all()
+
+
+@pytest.mark.filterwarnings("ignore:.*SCW40:spacy_sparsecrf.errors.SparseCRFWarning")
+def test_posterior_labels_are_permitted():
+    for seed in range(12):
+        case = make_case(seed, "chain", [4], scale=3.0)
+        valid, permitted = constraints("both", seed, 4, 3)
+        labels = Decoder(case.model, valid).posterior(case.observations, permitted)
+        assert permitted[np.arange(4), labels].all()
+
+
 def test_a_token_that_may_get_nothing_gets_anything():
     case = make_case(22, "chain", [3])
     permitted = np.ones((3, 3), dtype=bool)

@@ -14,6 +14,7 @@ from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding import rows as word_sums
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.rows import ModelRows, WordScores
+from spacy_sparsecrf.features import lexemes
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.lexemes import LexemeTable
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
@@ -105,14 +106,17 @@ def test_equals_decoding_from_every_hash(
     [["b:", "u:lower[0]"], ["u:lower[-2]", "u:lower[1]", "b:"], ["b:lower[0]"]],
 )
 def test_pairs_of_all_tokens_are_scored_as_those_of_each(
-    templates: list[str], start_label: bool
+    monkeypatch: pytest.MonkeyPatch, templates: list[str], start_label: bool
 ) -> None:
+    monkeypatch.setattr(lexemes, "MIN_ROWS", 2)
     docs = random_docs(12, 4)
     docs[3:3] = [Doc(VOCABS[0])]
     features = Featurizer(templates, start_label)
-    decoder = Decoder(random_model(Featurizer(templates)(docs), 4, 1))
+    trained = random_model(Featurizer(templates)(docs), 4, 1)
+    decoder, growing = Decoder(trained), (Decoder(trained), Featurizer(templates, start_label))
     model = decoder.viterbi(features(docs)).tolist()
     assert decode(decoder, features, docs) == model and len(set(model)) > 1
+    assert [y for doc in docs for y in decode(*growing, [doc])] == model
     found, expected = marginals(decoder, features, docs), decoder.marginals(features(docs))
     np.testing.assert_allclose(found, expected, atol=1e-12)
 

@@ -216,6 +216,7 @@ def test_code_of_lower_versions_and_excess_code_are_removed(tmp_path, monkeypatc
     everything = {*names, *higher, f"{ours}-numba-0.9.0/a", "0.0.9-numba-0.100.0/a", "notes/a"}
     # A directory that is not a version's, such as NUMBA_CACHE_DIR, changes nothing.
     assert left(str(tmp_path)) == left(str(root / "notes")) == everything
+    assert left(str(tmp_path / current.name)) == everything
     # Of 300 bytes the 120 that have not changed for longest are removed.
     assert left(str(current)) == {names[2], *higher, "notes/a"}
     monkeypatch.setattr(cache_dir, "_PACKAGE", tmp_path / "package")

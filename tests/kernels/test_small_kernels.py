@@ -8,6 +8,7 @@ import pytest
 from spacy_sparsecrf.kernels import (
     exchange,
     exp,
+    hashing,
     indexing,
     minibatch,
     screening,
@@ -104,6 +105,14 @@ def test_a_float32_product_and_sum_are_rounded_once():
     x, y = np.float32(2.0**-12) * (1 + tiny), np.float32(2.0**-12) * (1 - tiny)
     assert vectors.multiply_add(x, y, 1 + tiny) == 1 + tiny
     assert vectors.multiply_add(x, -y, -1 - tiny) == -1 - tiny
+    # 1 + 2^-24 + 2^-54.2
+    x, y = np.float32(11860650 * 2.0**-36), np.float32(11865917 * 2.0**-35)
+    for sign in (-1, 1):
+        assert vectors.multiply_add(sign * x, y, np.float32(sign)) == sign * (1 + tiny)
+    assert vectors.multiply_add(3.0, np.inf, 2.0) == np.inf
+    assert np.signbit(
+        [vectors.multiply_add(-1.0, 0.0, -0.0), vectors.multiply_add(-1.0, 0.0, 0.0)]
+    ).tolist() == [True, False]
 
 
 def test_positions_of_corrections_are_listed_by_context():
@@ -127,6 +136,21 @@ def test_logarithms_of_all_magnitudes():
     np.testing.assert_allclose([log(x) for x in numbers], np.log(numbers), rtol=1e-15, atol=1e-16)
     assert [log(0.0), log(np.inf)] == [-np.inf, np.inf]
     assert np.isnan([log(-1.0), log(np.nan)]).all()
+
+
+def test_rows_are_exponentiated_near_and_far():
+    for row in ([0.5, -3.0, 9.0] * 3, [0.5, 800.0, -800.0, np.nan, np.inf, -np.inf] * 2):
+        numbers = np.array(row)
+        function(exp.exponentiate, False)(numbers)
+        np.testing.assert_allclose(numbers, np.exp(row), rtol=1e-14)
+
+
+def test_docs_are_cut_into_sentences_and_no_token_follows_the_last():
+    values, offsets = np.zeros((6, 3), np.uint64), np.zeros(7, np.int64)
+    values[[0, 2, 4], 1], values[1, 2] = 1, 5
+    n = function(hashing.cut, False)(np.array([3, 3, 6]), values, True, 2, offsets)
+    assert offsets[: n + 1].tolist() == [0, 2, 3, 4, 6]
+    assert values[:, 2].tolist() == [1, 0, 0, 1, 1, 0]
 
 
 def test_the_largest_number_of_a_row_is_found_anywhere():
@@ -160,8 +184,8 @@ def test_a_table_of_n_log_n():
 
 
 def test_scores_of_more_values_than_are_held_at_once():
-    stored, table = RNG.normal(size=(2, 140)).astype(np.float32), RNG.normal(size=(140, 24))
-    scores, columns = np.empty((2, 24)), RNG.permutation(140)
+    stored, table = RNG.normal(size=(2, 140)).astype(np.float32), RNG.normal(size=(140, 40))
+    scores, columns = np.empty((2, 40)), RNG.permutation(140)
     features = stored, np.array([1, 0]), columns
     function(values.value_scores, False)(0, 2, features, table, False, scores)
     np.testing.assert_allclose(scores, stored[::-1, columns].astype(float) @ table, atol=1e-12)

@@ -9,6 +9,7 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.loss.workspace import LIMITS
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.base import evaluate
 from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 
 from ..reference import Problem, random_problem
@@ -188,6 +189,17 @@ def test_the_first_step_that_is_enough_makes_the_next_one_longer():
         descent = BlockDescent(working, ElasticNet(0.0, 0.1), 1e-9, False, start, steps)
         descent.descend(np.arange(1))
         assert set(steps[own]) <= after and np.abs(start - theta)[own].min() > 0.0
+
+
+def test_no_length_of_the_first_trial_ascends():
+    problem, _ = random_problem(63, 3, [2, 3], scale=0.1)
+    working, penalty = everything(problem), ElasticNet(0.0, 0.1)
+    theta, value = problem.theta.copy(), np.inf
+    for kappa in np.geomspace(1e-3, 1.0, 12):
+        steps = np.full(len(problem.theta), kappa)
+        BlockDescent(working, penalty, 1e-9, False, theta, steps).descend(np.arange(1))
+        before, (value, _) = value, evaluate(working, penalty, theta)
+        assert value <= before + 1e-12
 
 
 def test_weights_are_restored_where_no_step_is_short_enough():

@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.corpus import arrays
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus
 from spacy_sparsecrf.loss.subproblems import (
     Part,
     ReducedPart,
+    _weights_of_features,
     chain_parts,
     cluster_bounds,
     cluster_parts,
@@ -63,7 +65,7 @@ def test_gold_labels_of_chains():
 def test_weights_of_clusters_are_found_in_the_whole():
     problem, _ = random_problem(5, 5, [5, 4, 6])
     bounds = cluster_bounds(5, 2)
-    assert bounds == (0, 2, 5)
+    assert bounds == (0, 2, 5) and cluster_bounds(20, 4) == (0, 5, 10, 15, 20)
     corpus = local_corpus(problem.corpus, 5, pairs=False)
     # Kinds are compared by their letters.
     for kind, pairs in (("maxent", False), ("memm", True)):
@@ -82,6 +84,22 @@ def test_weights_of_clusters_are_found_in_the_whole():
     assert len(np.unique(np.concatenate(found))) == sum(map(len, found))
     outcomes = [np.unique(each % 7).tolist() for each in found]
     assert outcomes == [[5, 6], [0, 1], [2, 3, 4]]
+
+
+@pytest.mark.parametrize("lengths", [[3, 2], [3, 3]])
+def test_weights_of_features_are_those_of_labelled_tokens(lengths, tmp_path, monkeypatch):
+    problem, _ = random_problem(4, 3, lengths, missing=0.3, weighted=True)
+    corpus, unigram, bigram = problem.corpus, np.zeros(99), np.zeros(99)
+    for tokens, weight in zip(problem.sequences(), corpus.weights, strict=True):
+        if (corpus.labels[tokens] >= 0).any():
+            for t in tokens:
+                np.add.at(unigram, problem.unigram_tests(t), weight)
+                np.add.at(bigram, problem.bigram_tests(t), weight)
+    monkeypatch.setattr(arrays, "CHUNK", 2)
+    for store in (corpus.store, arrays.Files(tmp_path)):
+        sums = _weights_of_features(replace(corpus, store=store))
+        for found, expected in zip(sums, (unigram, bigram), strict=True):
+            np.testing.assert_allclose(found, expected[: len(found)])
 
 
 def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():

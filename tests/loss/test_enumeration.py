@@ -155,14 +155,17 @@ def test_working_sets_that_end_within_a_feature(layout: str):
     problem.theta[5:] = 0.0
     expected, gradient = problem.loss()
     loss = loss_of(problem, limits=LAYOUTS[layout])
-    for m in range(5, n + 1, 2):
-        working, sums = loss.restrict(np.arange(m), stochastic=True), np.zeros(m)
-        value, found = working.value_and_grad(problem.theta[:m])
+    # The last one has a weight of the first bigram feature and all but one of the second.
+    first = loss.n_unigram
+    chosen = [np.arange(m) for m in range(5, n + 1, 2)]
+    for own in [*chosen, np.delete(np.arange(n), [*range(first, first + 11), first + 23])]:
+        working, sums = loss.restrict(own, stochastic=True), np.zeros(len(own))
+        value, found = working.value_and_grad(problem.theta[own])
         examples = ChainExamples(working)
         assert value == pytest.approx(expected, rel=1e-10)
-        np.testing.assert_allclose(found, gradient[:m], atol=1e-10)
-        examples.add(examples.sequences, problem.theta[:m], sums)
-        np.testing.assert_allclose(sums, gradient[:m], atol=1e-10)
+        np.testing.assert_allclose(found, gradient[own], atol=1e-10)
+        examples.add(examples.sequences, problem.theta[own], sums)
+        np.testing.assert_allclose(sums, gradient[own], atol=1e-10)
 
 
 @cache

@@ -47,6 +47,21 @@ def test_a_gradient_stays_as_long_as_someone_has_a_part_of_it():
     np.testing.assert_array_equal(kept, copies)
 
 
+def test_what_was_evaluated_last_is_forgotten():
+    problem, _ = random_problem(20, 3, [3, 2])
+    loss = chain_loss(problem.corpus, 3)
+    loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
+    assert loss.space.contents is not None
+    loss.forget()
+    assert loss.space.contents is None
+
+
+def test_complete_gold_labels_make_the_loss_convex():
+    for missing in (0.0, 0.5):
+        problem, _ = random_problem(20, 3, [3, 2], missing=missing)
+        assert chain_loss(problem.corpus, 3).is_convex == (missing == 0.0)
+
+
 def test_one_label_has_no_gradient():
     problem, _ = random_problem(20, 1, [3, 2])
     assert chain_loss(problem.corpus, 1).largest_gradient() == 0.0

@@ -8,7 +8,6 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 
 from ..loss.layouts import in_every_layout
-from ..loss.test_stages import learnable
 from ..reference import random_problem
 from .cases import working_loss
 from .test_sgd import MISSING, example_loss, lattice_order
@@ -50,7 +49,7 @@ def test_subsets_are_scaled_up_to_the_whole():
 
 
 def test_samples_grow_and_have_those_before(monkeypatch):
-    problem, penalty = learnable(), ElasticNet(0.0, 1.0)
+    problem, penalty = random_problem(103, 3, [2, 1] * 20)[0], ElasticNet(0.0, 1.0)
     working = working_loss(problem)
     visited: list[np.ndarray] = []
     add = ChainExamples.add
@@ -63,22 +62,22 @@ def test_samples_grow_and_have_those_before(monkeypatch):
     solver = Hybrid(growth=1.5, first_share=0.05)
     state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
     order = np.random.default_rng(0).permutation(ChainExamples(working).sequences)
-    passes = 0.0
-    while state.size < 80:
-        passes += solver.step(working, penalty, state).passes
+    passes, n_steps = 0.0, 0
+    while state.size < 40:
+        passes, n_steps = passes + solver.step(working, penalty, state).passes, n_steps + 1
         gradient = np.zeros_like(state.theta)
         value = add(ChainExamples(working), order[: state.known], state.theta, gradient)
         assert state.partial_value == pytest.approx(value, rel=1e-10)
         np.testing.assert_allclose(state.partial, gradient, atol=1e-9)
     samples = [members for members in visited if members[0] == order[0]]
     sizes = list(dict.fromkeys(map(len, samples)))
-    assert sizes == [4, 7, 12, 19, 30, 46, 70]
+    assert sizes == [2, 4, 7, 12, 19, 30] and n_steps == 3
     for members in samples:
         np.testing.assert_array_equal(members, order[: len(members)])
     # Of a larger sample, what is new is evaluated before the line search.
     added = [members for members in visited if members[0] != order[0]]
-    np.testing.assert_array_equal(np.concatenate(added), order[4:70])
-    assert 80 * passes == pytest.approx(sum(map(len, visited)) + 80 - 70)
+    np.testing.assert_array_equal(np.concatenate(added), order[2:30])
+    assert 40 * passes == pytest.approx(sum(map(len, visited)) + 40 - 30)
 
 
 def test_settings_have_the_order_of_stored_checkpoints():

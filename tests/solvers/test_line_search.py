@@ -12,7 +12,8 @@ FUNCTIONS = {
     "steep": (lambda x: np.exp(3.0 * x) - 30.0 * x, lambda x: 3.0 * np.exp(3.0 * x) - 30.0),
     "waves": (lambda x: np.cos(2.0 * x) - 0.3 * x, lambda x: -2.0 * np.sin(2.0 * x) - 0.3),
     "high": (lambda x: 1e9 + (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
-    "hidden": (lambda x: 1e9 + 1e-7 * (x - 1.0) ** 2, lambda x: 2e-7 * (x - 1.0)),
+    "hill": (lambda x: 2.0 - np.cos(x) - 0.1 * x, lambda x: np.sin(x) - 0.1),
+    "hidden": (lambda x: 1e9 + 1e-9 * (x - 1.0) ** 2, lambda x: 2e-9 * (x - 1.0)),
 }
 
 
@@ -68,6 +69,7 @@ WOLFE = [
     ("waves", 100.0, 2, 100.0, 2),
     ("high", 0.01, 20, 0.16, 5),
     ("high", 100.0, 20, 1.0, 6),
+    ("hill", 3.09, 20, 0.09720279828174538, 4),
     ("hidden", 0.5, 20, 0.5, 1),
 ]
 

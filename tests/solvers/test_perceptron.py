@@ -147,6 +147,14 @@ def test_the_mean_of_a_perceptron_is_over_leaves_and_passes() -> None:
     np.testing.assert_array_equal(passes[1][0].columns["theta"], passes[0][1]["theta"])
 
 
+def test_leaves_without_complete_sequences_are_refused() -> None:
+    loss, solver = Divided(), AveragedPerceptron()
+    state, passed = solver.start(loss, NONE, loss.theta), loss.passed
+    loss.passed = lambda begun: (0.0 * passed(begun)[0], 3)  # type: ignore[method-assign]
+    with pytest.raises(SparseCRFError, match="SC337"):
+        solver.step(loss, NONE, state)
+
+
 def test_steps_of_divided_passes_shrink_from_pass_to_pass() -> None:
     state, reports, passes = averages(SGDL1(seed=3, eta0=0.2), ElasticNet(0.2, 0.1))
     assert [begun.totals["seen"] for begun, *_ in passes] == [0.0, 6.0, 12.0]

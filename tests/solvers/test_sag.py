@@ -53,6 +53,17 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
         np.testing.assert_allclose(moved.total, state.total[:m], atol=1e-12)
 
 
+def test_by_default_the_gradient_ends_a_run():
+    problem, _ = random_problem(81, 3, [3, 1, 2], n_values=2)
+    penalty, working = ElasticNet(0.0, 0.1), everything(problem.corpus, 3)
+    for stopping, converged in (("gradient", True), ("memory", False)):
+        solver = SAG(tolerance=1e9, stopping=stopping)
+        state = solver.start(working, penalty, problem.theta)
+        assert solver.step(working, penalty, state).converged == converged
+        # A sequence was not drawn, so that its gradient is not stored.
+        assert state.curvatures.min() == 0.0
+
+
 @pytest.mark.parametrize("l1", [0.0, 0.2])
 def test_the_papers_test_of_stored_gradients_can_tell_when_to_stop(l1):
     problem, _ = random_problem(82, 3, [3, 2, 4, 1] * 3, n_values=4)

@@ -6,8 +6,14 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_adagrad
+from spacy_sparsecrf.kernels.sequence import example_loss as kernel_loss
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import ChainExamples, ExampleLoss, SequenceDescent
+from spacy_sparsecrf.loss.examples import (
+    ChainExamples,
+    ExampleLoss,
+    SequenceDescent,
+    new_workspace,
+)
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -17,7 +23,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.solvers.streaming import calibrate
+from spacy_sparsecrf.solvers.streaming import Batch, Terms, calibrate
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
@@ -55,11 +61,16 @@ def test_one_step_is_the_gradient_of_one_example(options, limits):
 
 def test_losses_of_more_labels_than_16():
     problem, _ = random_problem(61, 20, [2, 1], weighted=True)
+    problem.corpus.labels[:2] = [1, 9]
     working = working_loss(problem)
     examples, sums = ChainExamples(working), np.zeros(len(problem.theta))
     value, gradient = problem.loss()
     assert examples.add(examples.sequences, problem.theta, sums) == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(sums, gradient, atol=1e-10)
+    theta, work = np.split(problem.theta, [working.split]), new_workspace(working)
+    losses = [compiled(kernel_loss)(s, s + 1, working.tables, *theta, work) for s in (0, 1)]
+    weights = problem.corpus.weights[lattice_order(problem, working)]
+    assert weights @ losses == pytest.approx(value, rel=1e-10)
 
 
 def slow_pass(problem, penalty, theta, received, due, order, eta, decay):
@@ -190,6 +201,20 @@ def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
     # A pass over the sample, and another to measure.
     assert step == pytest.approx(expected) and visits == 2 * n_trials * len(samples[0])
     assert all(sample.tolist() == order[:500].tolist() for sample in samples)
+
+
+def test_iterates_are_averaged_from_a_pass_of_a_stream_on():
+    problem, _ = random_problem(64, 3, [3, 1, 2], n_values=2)
+    solver, terms = SGD(average_from=2, eta0=0.1), Terms(ElasticNet(0.0, 0.1), 3)
+    batch = Batch(working_loss(problem), np.random.default_rng(0))
+    columns = {name: np.zeros_like(problem.theta) for name in solver.stream_columns}
+    totals, counts = solver.begin_stream(terms.penalty), []
+    for _ in range(3):
+        solver.learn(batch, columns, totals, terms)
+        counts.append(totals["n_averaged"])
+    assert counts == [0, 3, 6] and totals["seen"] == 9
+    # Sums of exp(-shrinkage) lose digits in the end.
+    assert solver.must_settle({**totals, "shrinkage": 1e3}) and not solver.must_settle(totals)
 
 
 SOLVERS = {

@@ -12,7 +12,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import BatchSolver, EvaluatedPoint, evaluate
+from spacy_sparsecrf.solvers.base import BatchSolver, EvaluatedPoint, evaluate, take
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS
@@ -272,6 +272,7 @@ def test_pairs_move_to_another_working_set_in_their_memory(source):
     rows, source = np.arange(1.0, 21.0).reshape(4, 5), np.array(source)
     expected = np.where(source >= 0, rows[:3, source], 0.0)
     np.testing.assert_array_equal(_taken(rows.copy(), 3, source), expected)
+    np.testing.assert_array_equal(take(rows[:3], source), expected)
 
 
 def test_classic_directions_leave_weights_without_gradient():
