@@ -76,7 +76,7 @@ def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
 
 
 def test_buffers_have_documented_sizes():
-    megabytes = {"shard_bytes": 128, "sums_bytes": 128, "matrix_bytes": 1024}
+    megabytes = {"shard_bytes": 16, "sums_bytes": 128, "matrix_bytes": 1024}
     megabytes |= {"correction_bytes": 3072, "held_sums": 64, "held_pairs": 64, "merged": 1}
     assert {name: getattr(LIMITS, name) / 2**20 for name in megabytes} == megabytes
 
