@@ -154,3 +154,15 @@ def test_the_estimate_covers_the_arrays_that_training_holds():
     assert sum(array.nbytes for array in held + vectors) <= training.size.n_bytes
     tokens = sum(array.nbytes for array in held[5:])
     assert tokens <= 16 * len(lattice.features.indices) + 80 * lattice.n_tokens
+
+
+def test_a_run_that_rests_holds_no_vectors_and_makes_the_same_steps():
+    problem, _ = random_problem(1, 3, [5, 3, 8] * 50, n_values=20)
+    runs = [Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.5, l2=0.1) for _ in range(2)]
+    for _ in range(4):
+        reports = [run.step() for run in runs]
+        assert reports[0] == reports[1]
+        runs[0].rest()
+        held = ["residual" in vars(run._runs[0].loss.space) for run in runs]
+        assert held == [False, True]
+    assert np.array_equal(runs[0].weights[1], runs[1].weights[1])
