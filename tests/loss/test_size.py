@@ -59,7 +59,7 @@ def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path, n
 
 
 @pytest.mark.parametrize(
-    ("l1", "history", "n_bytes"), [(0.0, 0, 13_696), (0.0, 5, 18_976), (0.5, 5, 10_440)]
+    ("l1", "history", "n_bytes"), [(0.0, 0, 13_696), (0.0, 5, 18_976), (0.5, 5, 9_788)]
 )
 def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
     problem, _ = random_problem(0, 3, [5, 3, 8])
