@@ -133,7 +133,7 @@ def _print_size(pipe: SparseCRFPipe) -> None:
     size, free = training.size, available_memory()
     counts = (len(pipe.label_data), size.n_features, size.n_potential, size.n_observed)
     names = "labels of tokens", "features", "potential weights", "weights of observed features"
-    memory = ("memory, about", as_text(training.n_bytes))
+    memory = ("memory, about", as_text(size.n_bytes))
     if free is not None:
         memory = ("memory, about (free now)", f"{memory[1]} ({as_text(free)})")
     known = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True) if n is not None]

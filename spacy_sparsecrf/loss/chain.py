@@ -132,9 +132,13 @@ class ChainLoss:
         return WorkingLoss(*args, stochastic, origin)
 
     def forget(self) -> None:
-        """Release the loss that was evaluated last, unless its shards must be inferred again."""
+        """Free what the warm start needed, and the vectors of the loss that was evaluated last.
+
+        Not the latter if its shards must be inferred again.
+        """
+        vars(self).pop("_observed", None)
         if not self.space.by_shard:
-            self.space.contents = None
+            self.space.free("alpha", "backward")
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Return the union of coordinates [n] int64 and those of the prior, ascending."""

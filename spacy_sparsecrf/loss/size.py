@@ -17,8 +17,8 @@ _PER_TOKEN = 80
 # Bytes for each sequence, and each feature, also if the rest is in files.
 _PER_SEQUENCE = 64
 _PER_FEATURE = 64
-# Size of the final working set of a sparse solver, per observed weight.
-_WORKING_SHARE = 0.4
+# Size of the largest working set of a sparse solver with all pairs, per observed weight.
+_WORKING_SHARE = 0.3
 # Vectors of float64 of a batch solver and its loss, without its history.
 _N_VECTORS = 16
 

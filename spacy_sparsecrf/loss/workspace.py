@@ -5,6 +5,7 @@ rounding.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class Limits(NamedTuple):
     limit for corrections.
     """
 
-    shard_bytes: int = 1 << 27
+    shard_bytes: int = 1 << 24
     n_chunks: int = 64
     chunk_tokens: int = 1024
     span: int = 4096
@@ -151,12 +152,9 @@ class Workspace:
         self.shards = lattice.shards(max(1, limits.shard_bytes // row_bytes))
         self.chunks = [self._cut(shard) for shard in self.shards]
         longest = max((shard.end - shard.begin for shard in self.shards), default=0)
-        self.alpha = np.zeros((longest, self.padded), self.dtype)
-        self.backward = np.zeros_like(self.alpha)
+        self._longest = longest
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
         self.by_shard = lattice.store.on_disk
-        n_kept = longest if self.by_shard else lattice.n_tokens
-        self.residual = np.zeros((n_kept, self.padded), self.dtype)
         self.log_z = lattice.store.zeros(len(lattice.weights), np.float64)
         self.contents: Contents | None = None
         self.feature_counts: Longs = np.zeros(lattice.n_features, np.int64)
@@ -165,6 +163,28 @@ class Workspace:
             first, features = section.between(0, lattice.n_features)
             lengths = np.diff(section.tokens.indptr)
             self.feature_counts[features] += lengths[first : first + len(features)]
+
+    @cached_property
+    def alpha(self) -> NDArray[np.floating]:
+        """Forward vectors; neither these nor the others take memory before they are written."""
+        return np.zeros((self._longest, self.padded), self.dtype)
+
+    @cached_property
+    def backward(self) -> NDArray[np.floating]:
+        """Backward vectors."""
+        return np.zeros((self._longest, self.padded), self.dtype)
+
+    @cached_property
+    def residual(self) -> NDArray[np.floating]:
+        """Residuals, or marginals."""
+        n_kept = self._longest if self.by_shard else self.lattice.n_tokens
+        return np.zeros((n_kept, self.padded), self.dtype)
+
+    def free(self, *names: str) -> None:
+        """Free the vectors and residuals, or some, which the next evaluation makes again."""
+        self.contents = None
+        for name in names or ("alpha", "backward", "residual"):
+            vars(self).pop(name, None)
 
     def _cut(self, shard: Shard) -> Chunks:
         limits, n_tokens = self.limits, shard.end - shard.begin

@@ -15,7 +15,6 @@ has a backslash in front, the former but in features of word classes, whose valu
 cluster("brown",4)[0]=0110. So a name says what is hashed, and nothing else has that name.
 """
 
-import gzip
 import json
 import re
 import warnings
@@ -48,6 +47,8 @@ _DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
 # Unpacked, a file of names may take so many times its bytes, or these.
 _MOST_TIMES = 100
 _LEAST_LIMIT = 1 << 24
+# Lines that are written at a time.
+_WRITTEN = 1 << 14
 _HASH = re.compile(r"0x[0-9a-f]{16}")
 
 
@@ -271,13 +272,21 @@ class Names:
         """
         wanted = self._find(np.unique(np.concatenate(keys)))
         wanted = wanted[wanted >= 0]
-        shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
-        if not shown:
+        if not len(wanted):
             return b""
-        lines = map("\t".join, zip(shown, self._texts[wanted].tolist(), strict=True))
-        text = "\n".join(lines) + "\n"
         # Higher levels take up to eight times as long, for a tenth less.
-        return gzip.compress(text.encode("utf8"), compresslevel=2, mtime=0)
+        packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
+        found = [
+            packed.compress(self._lines(wanted[first : first + _WRITTEN]))
+            for first in range(0, len(wanted), _WRITTEN)
+        ]
+        return b"".join([*found, packed.flush()])
+
+    def _lines(self, at: NDArray[np.int64]) -> bytes:
+        """Return the lines of the names at these positions [n]."""
+        shown = self._keys[at].astype(">u8").tobytes().hex("\n", 8).split()
+        lines = map("\t".join, zip(shown, self._texts[at].tolist(), strict=True))
+        return ("\n".join(lines) + "\n").encode("utf8")
 
     def _known(self) -> NDArray[np.uint64]:
         """The hashes of features that have names, ascending."""

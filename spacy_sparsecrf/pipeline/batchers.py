@@ -10,9 +10,7 @@ from spacy.training import Example
 from spacy.training.loop import create_train_batches
 from spacy.util import dot_to_object, registry
 
-from ..corpus.arrays import release_memory
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from .corpora import forget_docs
 from .settings import Setup
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
@@ -27,9 +25,9 @@ def configure_one_step_per_epoch() -> Batcher:
     """Create a batcher that makes an epoch one update, hence one iteration of a batch solver.
 
     Only the first example of an epoch is passed on, as such a solver ignores it: nothing is
-    copied, and where no other pipe learns, the list of `spacy train` is cut to it. Other pipes
-    that train on batches need one of spaCy's batchers. Where [training] max_epochs is set, training
-    ends when the solver has converged: other epochs are empty.
+    copied, and where no other pipe learns, `spacy train` holds no other. Other pipes that train on
+    batches need one of spaCy's batchers. Where [training] max_epochs is set, training ends when the
+    solver has converged: other epochs are empty.
     """
     return one_step_per_epoch
 
@@ -70,31 +68,39 @@ def finish_run(run: "ref[Language] | None") -> None:
         _finished.add(nlp)
 
 
-def _free_examples(examples: list[Example], pipe: Any) -> None:
-    """Free all examples but the first, their Docs, and the corpus that a pipe has made of them."""
-    del examples[1:]
-    forget_docs(examples[0].reference)
-    pipe.free_corpus()
-    release_memory()
+def needs_one_example(nlp: Language) -> bool:
+    """Return whether the reader that asks is read for a batcher that passes one example on.
+
+    By the loop of `spacy train`, whose list of examples nobody else reads.
+    """
+    return nlp in _alone and _is_asked_by_loop()
+
+
+def _is_asked_by_loop() -> bool:
+    """Return whether spaCy's loop called the generator that called the caller, or the caller."""
+    frame = inspect.currentframe()
+    for _ in range(3):
+        frame = frame and frame.f_back
+        if frame is not None and frame.f_code is create_train_batches.__code__:
+            return True
+    return False
 
 
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     """Yield one batch of the first example, and none after convergence; see `finish_run`.
 
-    examples: the list of `spacy train` loses all others, where one component alone learns.
+    examples: the list of `spacy train` loses all others, where one component alone learns, which
+    frees the corpus that it has made of them.
 
     RAISES: SparseCRFError if there is none, as spaCy's loop would then spin for ever.
     """
     for example in examples:
         vocab = example.predicted.vocab
-        # Nobody else reads spaCy's list; a list of a loop of one's own stays whole.
-        frame = inspect.currentframe()
-        caller = frame.f_back if frame else None
-        of_spacy = caller is not None and caller.f_code is create_train_batches.__code__
-        if of_spacy and isinstance(examples, list) and len(examples) > 1:
-            for nlp, name in [*_alone.items()]:
-                if nlp.vocab is vocab:
-                    _free_examples(examples, nlp.get_pipe(name))
+        if isinstance(examples, list) and _is_asked_by_loop():
+            for nlp in [own for own in _alone if own.vocab is vocab]:
+                del examples[1:]
+                pipe: Any = nlp.get_pipe(_alone.pop(nlp))
+                pipe.free_corpus()
         if all(nlp.vocab is not vocab for nlp in _finished):
             yield [example]
         return

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
-from weakref import WeakSet
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -17,6 +16,7 @@ from srsly.msgpack import msgpack_decoders
 
 from ..progress import track
 from .annotations import Annotations, have_same_words
+from .batchers import needs_one_example
 
 Augmenter: TypeAlias = Callable[[Language, Example], Iterable[Example]]
 
@@ -80,13 +80,17 @@ class AnnotatedCorpus:
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
 
+        Only the first for the loop of `spacy train` where it needs no other.
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
+        one = needs_one_example(nlp)
         shown = track(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
         for gold in shown:
             for example in self._examples(nlp, gold):
                 self.annotations.copy_to_predicted(example)
                 yield example
+                if one:
+                    return
 
     def _examples(self, nlp: Language, gold: Doc) -> Iterator[Example]:
         """The Example of a gold Doc, or the Examples that the augmenter makes of it."""
@@ -128,12 +132,6 @@ class AnnotatedCorpus:
                     docs.append(doc)
         if self.keep:
             self._kept = _KeptCorpus(vocab, files, docs)
-            _keeping.add(self)
-
-    def forget(self, doc: Doc) -> None:
-        """Keep no Docs any more if this is one of them; the next reading reads files again."""
-        if self._kept is not None and any(doc is own for own in self._kept.docs):
-            self._kept = None
 
     def _cut(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         """Cut Docs into sentences where spacy.Corpus.v1 does, and leave out what it does."""
@@ -147,16 +145,6 @@ class AnnotatedCorpus:
                         yield sentence.as_doc()
             elif by_sentence:
                 yield doc
-
-
-# Readers that keep Docs.
-_keeping: WeakSet[AnnotatedCorpus] = WeakSet()
-
-
-def forget_docs(doc: Doc) -> None:
-    """Let the readers that keep a gold Doc keep neither it nor the others of its corpus."""
-    for corpus in list(_keeping):
-        corpus.forget(doc)
 
 
 @contextmanager

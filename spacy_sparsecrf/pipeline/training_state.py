@@ -439,12 +439,12 @@ class Session:
 
     def _step(self, name: str, training: Training) -> None:
         """Do one iteration of component `name`."""
-        # The decoder is of an earlier model, and evaluation leaves free memory.
+        # The decoder is of an earlier model, and reading and evaluation leave free memory.
         self.decoder = None
         release_memory()
         with progress("Training"):
             report = training.step()
-            release_memory()
+            training.rest()
             self.rows.add(training.objective)
             if self.checkpoint is not None and math.isfinite(training.objective):
                 training.save(self.checkpoint, self.rows)

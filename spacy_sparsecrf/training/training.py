@@ -247,13 +247,6 @@ class Training:
         return [part for part in parts if part.corpus.weights.any()] or parts
 
     @property
-    def n_bytes(self) -> int:
-        """About what training takes at its peak, with the corpus where it is in memory."""
-        store = self._corpus.store
-        arrays = [] if store.on_disk else self._corpus.arrays.values()
-        return self.size.n_bytes + sum(array.nbytes for array in arrays)
-
-    @property
     def converged(self) -> bool:
         """Whether further steps change nothing."""
         return all(run.converged for run in self._runs)
@@ -356,6 +349,12 @@ class Training:
             _ = self._corpus_digest  # for checkpoints
             self._corpus = subproblems.without_tokens(self._corpus)
             vars(self).pop("restart", None)
+
+    def rest(self) -> None:
+        """Free the vectors and residuals of tokens, which the next step computes."""
+        for run in self._runs:
+            if isinstance(run.loss, ChainLoss):
+                run.loss.space.free()
 
     @property
     def weights(self) -> tuple[Longs, Floats]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..corpus.arrays import release_memory
 from ..loss.chain import ChainLoss
 from ..loss.examples import SequenceDescent
 from ..loss.subproblems import Part
@@ -249,6 +250,8 @@ class Run:
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
+        # Of vectors that the solver has needed.
+        release_memory()
         with progress("Screening"):
             found, gradients, squared_excess = self.loss.screen(
                 self._working, self._state.theta, threshold, limit

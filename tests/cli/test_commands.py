@@ -16,6 +16,7 @@ from thinc.api import Config
 
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.loss.size import as_text
 from spacy_sparsecrf.pages.rendering import render
 
 from ..conftest import CONFIGS, SHIPPED_CONFIG, Corpus
@@ -159,6 +160,7 @@ def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
     size = pipe.training_run().size
     for number in (size.n_features, size.n_potential, size.n_observed):
         assert f" {number:,}" in shown
+    assert f" {as_text(size.n_bytes)}" in shown  # as training logs it
     assert "Iteration" not in shown
 
 

@@ -1,6 +1,7 @@
 """What the config of spaCy's loop means for a solver that holds the whole corpus."""
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,22 +66,37 @@ def test_rows_that_are_not_wanted_silence_all(config: Config) -> None:
         assert is_quiet(nlp) is not wanted
 
 
-def test_training_frees_the_examples_of_the_loop_and_no_others(config: Config) -> None:
+@pytest.mark.parametrize("reader", ["spacy.Corpus.v1", "spacy_sparsecrf.AnnotatedCorpus.v1"])
+def test_training_holds_one_example_of_the_loop_and_no_corpus(config: Config, reader: str) -> None:
     config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
-    corpus = config["corpora"]["train"]
-    corpus["@readers"] = "spacy_sparsecrf.AnnotatedCorpus.v1"
-    config["corpora"]["train"] = {"@readers": corpus["@readers"], "path": corpus["path"]}
+    config["corpora"]["train"]["@readers"] = reader
     nlp = init_nlp(config)
     read = registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
-    own = list(read(nlp))
-    kept = {id(example.reference) for example in read(nlp)}
-    assert kept == {id(example.reference) for example in own}
+    own, held = list(read(nlp)), []
     assert [*map(len, one_step_per_epoch(own))] == [1] and len(own) == 3
+
+    def batcher(examples: list[Example]) -> Iterator[list[Example]]:
+        held.append(len(examples))
+        yield from one_step_per_epoch(examples)
+        held.append(len(examples))
+
     pipe, losses = nlp.get_pipe("sparse_crf"), []
-    for _, batch in create_train_batches(nlp, read, one_step_per_epoch, 3):
-        assert len(batch) == 1
+    for _, batch in create_train_batches(nlp, read, batcher, 3):
         losses.append(pipe.update(batch)["sparse_crf"])
+    assert held == [3 if reader == "spacy.Corpus.v1" else 1, *[1] * 5]
     assert len(losses) == 3 and losses == sorted(losses, reverse=True)
-    # The reader has forgotten its Docs, and reads them again.
-    assert kept.isdisjoint(id(example.reference) for example in read(nlp))
-    assert len(own) == 3
+    assert not hasattr(pipe.training_run(), "restart")
+    assert len(own) == 3 and len(list(read(nlp))) == 3
+
+
+def test_free_corpus_changes_no_step_and_no_checkpoint(config: Config, tmp_path: Path) -> None:
+    config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
+    runs = [init_nlp(config).get_pipe("sparse_crf").training_run() for _ in range(2)]
+    runs[1].free_corpus()
+    for i, run in enumerate(runs):
+        run.step()
+        run.save(tmp_path / f"{i}")
+        run.step()
+    saved = [(tmp_path / f"{i}").read_bytes() for i in range(2)]
+    assert saved[0] == saved[1] and runs[0].objective == runs[1].objective
+    assert hasattr(runs[0], "restart") and not hasattr(runs[1], "restart")
