@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus import arrays
-from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent
+from spacy_sparsecrf.kernels.sequence import example_loss
+from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent, new_workspace
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.penalty import ElasticNet
 
 from ..features.reference_values import random_value_problem
+from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
 from ..training.learning_cases import loss_of, partial_problem
-from .layouts import LAYOUTS
+from .layouts import LAYOUTS, in_every_layout
 from .test_hessian import enumerated_hessian
 
 PLAIN, PARTIAL, VALUES = random_problem, partial_problem, random_value_problem
@@ -166,6 +168,26 @@ def test_working_sets_that_end_within_a_feature(layout: str):
         np.testing.assert_allclose(found, gradient[own], atol=1e-10)
         examples.add(examples.sequences, problem.theta[own], sums)
         np.testing.assert_allclose(sums, gradient[own], atol=1e-10)
+
+
+@in_every_layout
+@pytest.mark.parametrize("n_labels", [3, 8, 20])
+def test_losses_of_examples_alone(n_labels: int, limits: Limits):
+    problem, _ = random_problem(61, n_labels, [2, 1, 2], n_bigram=3, weighted=True)
+    problem.corpus.labels[:] = [1, min(9, n_labels - 1), 2, -1, 1]
+    # Some previous labels have no weights.
+    problem.lam[:, ::2] = 0.0
+    chosen, (expected, gradient) = np.flatnonzero(problem.theta), problem.loss()
+    working = loss_of(problem, limits=limits).restrict(chosen, stochastic=True)
+    value, found = working.value_and_grad(problem.theta[chosen])
+    np.testing.assert_allclose(found, gradient[chosen], atol=1e-10)
+    theta, work = np.split(problem.theta[chosen], [working.split]), new_workspace(working)
+    weights = working.space.lattice.weights[: working.space.lattice.n_examples]
+    losses = [
+        compiled(example_loss)(s, s + 1, working.tables, *theta, work) for s in range(len(weights))
+    ]
+    assert weights @ losses == pytest.approx(expected, rel=1e-10)
+    assert value == pytest.approx(expected, rel=1e-10)
 
 
 @cache

@@ -6,14 +6,8 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_adagrad
-from spacy_sparsecrf.kernels.sequence import example_loss as kernel_loss
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import (
-    ChainExamples,
-    ExampleLoss,
-    SequenceDescent,
-    new_workspace,
-)
+from spacy_sparsecrf.loss.examples import ChainExamples, ExampleLoss, SequenceDescent
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -67,10 +61,6 @@ def test_losses_of_more_labels_than_16():
     value, gradient = problem.loss()
     assert examples.add(examples.sequences, problem.theta, sums) == pytest.approx(value, rel=1e-10)
     np.testing.assert_allclose(sums, gradient, atol=1e-10)
-    theta, work = np.split(problem.theta, [working.split]), new_workspace(working)
-    losses = [compiled(kernel_loss)(s, s + 1, working.tables, *theta, work) for s in (0, 1)]
-    weights = problem.corpus.weights[lattice_order(problem, working)]
-    assert weights @ losses == pytest.approx(value, rel=1e-10)
 
 
 def slow_pass(problem, penalty, theta, received, due, order, eta, decay):
