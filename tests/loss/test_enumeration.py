@@ -173,8 +173,8 @@ def test_working_sets_that_end_within_a_feature(layout: str):
 @in_every_layout
 @pytest.mark.parametrize("n_labels", [3, 8, 20])
 def test_losses_of_examples_alone(n_labels: int, limits: Limits):
-    problem, _ = random_problem(61, n_labels, [2, 1, 2], n_bigram=3, weighted=True)
-    problem.corpus.labels[:] = [1, min(9, n_labels - 1), 2, -1, 1]
+    problem, _ = random_problem(61, n_labels, [2, 1, 2, 2], n_bigram=3, weighted=True)
+    problem.corpus.labels[:] = [1, min(9, n_labels - 1), 2, -1, 1, 2, 1]
     # Some previous labels have no weights.
     problem.lam[:, ::2] = 0.0
     chosen, (expected, gradient) = np.flatnonzero(problem.theta), problem.loss()
