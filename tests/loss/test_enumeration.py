@@ -187,7 +187,10 @@ def test_losses_of_examples_alone(n_labels: int, limits: Limits):
         compiled(example_loss)(s, s + 1, working.tables, *theta, work) for s in range(len(weights))
     ]
     assert weights @ losses == pytest.approx(expected, rel=1e-10)
+    examples, sums = ChainExamples(working), np.zeros(len(chosen))
     assert value == pytest.approx(expected, rel=1e-10)
+    examples.add(examples.sequences, problem.theta[chosen], sums)
+    np.testing.assert_allclose(sums, gradient[chosen], atol=1e-10)
 
 
 @cache

@@ -53,16 +53,6 @@ def test_one_step_is_the_gradient_of_one_example(options, limits):
     np.testing.assert_allclose(descent.theta, problem.theta - 0.1 * gradient, atol=1e-12)
 
 
-def test_losses_of_more_labels_than_16():
-    problem, _ = random_problem(61, 20, [2, 1], weighted=True)
-    problem.corpus.labels[:2] = [1, 9]
-    working = working_loss(problem)
-    examples, sums = ChainExamples(working), np.zeros(len(problem.theta))
-    value, gradient = problem.loss()
-    assert examples.add(examples.sequences, problem.theta, sums) == pytest.approx(value, rel=1e-10)
-    np.testing.assert_allclose(sums, gradient, atol=1e-10)
-
-
 def slow_pass(problem, penalty, theta, received, due, order, eta, decay):
     """Tsuruoka 2009, figure 2, with l2 by lazy decay; each test once in a sequence."""
     shrunk, decayed = np.zeros_like(theta), 0.0
