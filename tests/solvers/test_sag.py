@@ -104,9 +104,11 @@ def test_a_pass_without_finite_objective_is_undone(monkeypatch):
     assert state.caution == 2.0
     assert not state.curvatures.any() and not state.total.any() and not state.nodes.any()
     monkeypatch.setattr(working, "value_and_grad", evaluate)
-    for _ in range(100):
+    solver.step(working, penalty, state)
+    assert 1.0 < state.caution < 2.0
+    for _ in range(40):
         report = solver.step(working, penalty, state)
-    assert report.optimality < 1e-5
+    assert report.optimality < 1e-2
     assert state.caution < 2.0
 
 
