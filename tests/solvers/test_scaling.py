@@ -9,7 +9,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.gis.kernels import scaled_weight
+from spacy_sparsecrf.solvers.gis.kernels import _solve, scaled_weight
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS, probabilities
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
@@ -58,6 +58,12 @@ def test_a_weight_moves_to_the_minimum_of_the_bound(l1, l2, slowing):
         assert abs(distance) <= 1e-9 * (expected + observed + abs(weight))
         moved_to_zero += found == 0.0
     assert (moved_to_zero > 0) == (l1 > 0.0)
+
+
+@pytest.mark.parametrize(("expected", "slope", "target"), [(1e-3, 1.0, 100.0), (1e-9, 0.1, 50.0)])
+def test_roots_far_from_the_start_are_found(expected, slope, target):
+    t = compiled(_solve)(expected, slope, target)
+    assert expected * np.exp(t) + slope * t == pytest.approx(target, rel=1e-9)
 
 
 @pytest.mark.parametrize("values", [(800.0, 0.0, 0.0, 50.0), (-800.0, 3.0, 1e300, 50.0)])
