@@ -117,8 +117,9 @@ def test_hessian_products(name: str, limits: Limits, stored: int):
 
 
 def test_screening_at_every_threshold():
-    problem, _ = random_problem(9, 4, [4, 3], n_bigram=3, n_values=2, start_label=False)
-    loss, (_, gradient) = loss_of(problem), problem.loss()
+    problem, _ = random_problem(9, 4, [4, 3, 4], n_bigram=3, n_values=2, start_label=False)
+    # One chunk, so that features use one workspace after the other.
+    loss, (_, gradient) = loss_of(problem, limits=LIMITS._replace(n_chunks=1)), problem.loss()
     working = loss.restrict(loss.all_coordinates())
     sizes = np.unique(np.abs(gradient).round(6))
     for threshold in (sizes[1:] + sizes[:-1]) / 2:
