@@ -143,7 +143,8 @@ def test_rows_are_exponentiated_near_and_far():
     for row in ([0.5, -3.0, 9.0] * 3, [0.5, 800.0, -800.0, np.nan, np.inf, -np.inf] * 2):
         numbers = np.array(row)
         function(exp.exponentiate, False)(numbers)
-        np.testing.assert_allclose(numbers, np.exp(row), rtol=1e-14)
+        with np.errstate(over="ignore"):
+            np.testing.assert_allclose(numbers, np.exp(row), rtol=1e-14)
 
 
 def test_docs_are_cut_into_sentences_and_no_token_follows_the_last():
