@@ -170,8 +170,12 @@ def test_working_sets_that_end_within_a_feature(layout: str):
 
 
 @in_every_layout
-@pytest.mark.parametrize("n_labels", [3, 8, 20])
-def test_losses_of_examples_alone(n_labels: int, limits: Limits):
+def test_losses_of_examples_alone(limits: Limits):
+    for n_labels in (3, 8, 20):
+        check_losses_alone(n_labels, limits)
+
+
+def check_losses_alone(n_labels: int, limits: Limits) -> None:
     problem, _ = random_problem(61, n_labels, [2, 1, 2, 2], n_bigram=3, weighted=True)
     problem.corpus.labels[:] = [1, min(9, n_labels - 1), 2, -1, 1, 2, 1]
     # Some previous labels have no weights.
