@@ -18,6 +18,7 @@ from spacy_sparsecrf.kernels import (
 )
 from spacy_sparsecrf.solvers.bcd.kernels import order_levels
 from spacy_sparsecrf.solvers.gis.kernels import repetitions
+from spacy_sparsecrf.solvers.sag.sag_updates import seen_first
 
 from .kernel_functions import function
 
@@ -152,6 +153,12 @@ def test_docs_are_cut_into_sentences_and_no_token_follows_the_last():
     n = function(hashing.cut, False)(np.array([3, 3, 6]), values, True, 2, offsets)
     assert offsets[: n + 1].tolist() == [0, 2, 3, 4, 6]
     assert values[:, 2].tolist() == [1, 0, 0, 1, 1, 0]
+
+
+def test_sequences_with_a_curvature_come_first():
+    order = np.zeros(4, np.int64)
+    assert function(seen_first, False)(np.array([0.0, 2.0, 0.0, 0.1]), order) == 2
+    assert order.tolist() == [1, 3, 0, 2]
 
 
 def test_the_largest_number_of_a_row_is_found_anywhere():

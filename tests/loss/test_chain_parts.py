@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus import arrays
-from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus
+from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
 from spacy_sparsecrf.loss.subproblems import (
     Part,
     ReducedPart,
@@ -100,6 +101,20 @@ def test_weights_of_features_are_those_of_labelled_tokens(lengths, tmp_path, mon
         sums = _weights_of_features(replace(corpus, store=store))
         for found, expected in zip(sums, (unigram, bigram), strict=True):
             np.testing.assert_allclose(found, expected[: len(found)])
+
+
+def test_a_warning_of_pairs_shows_who_made_the_problem():
+    corpus = random_problem(5, 5, [3])[0].corpus
+
+    def make():
+        warn_of_pairs(corpus, "maxent")
+
+    def ask():
+        make()
+
+    with pytest.warns(SparseCRFWarning, match="SCW340") as caught:
+        ask()
+    assert caught[0].lineno == ask.__code__.co_firstlineno + 1
 
 
 def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():

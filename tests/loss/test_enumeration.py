@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.corpus import arrays
-from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent
+from spacy_sparsecrf.kernels.sequence import example_loss
+from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent, new_workspace
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.penalty import ElasticNet
 
 from ..features.reference_values import random_value_problem
+from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
 from ..training.learning_cases import loss_of, partial_problem
-from .layouts import LAYOUTS
+from .layouts import LAYOUTS, in_every_layout
 from .test_hessian import enumerated_hessian
 
 PLAIN, PARTIAL, VALUES = random_problem, partial_problem, random_value_problem
@@ -115,8 +117,9 @@ def test_hessian_products(name: str, limits: Limits, stored: int):
 
 
 def test_screening_at_every_threshold():
-    problem, _ = random_problem(9, 4, [4, 3], n_bigram=3, n_values=2, start_label=False)
-    loss, (_, gradient) = loss_of(problem), problem.loss()
+    problem, _ = random_problem(9, 4, [4, 3, 4], n_bigram=3, n_values=2, start_label=False)
+    # One chunk, so that features use one workspace after the other.
+    loss, (_, gradient) = loss_of(problem, limits=LIMITS._replace(n_chunks=1)), problem.loss()
     working = loss.restrict(loss.all_coordinates())
     sizes = np.unique(np.abs(gradient).round(6))
     for threshold in (sizes[1:] + sizes[:-1]) / 2:
@@ -130,13 +133,11 @@ SMALL = {"shard_bytes": 300, "n_chunks": 3, "chunk_tokens": 1, "span": 1, "toget
 SMALL |= {"table_bytes": 200, "sums_bytes": 1, "held_sums": 9, "held_pairs": 9, "merged": 1}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @every_problem
-def test_small_pieces_of_work(name: str, layout: str):
-    limits = LAYOUTS[layout]._replace(**SMALL)
-    test_value_gradient_and_violators(name, limits, 0.4)
-    for stored in (-1, 2):
-        test_hessian_products(name, limits, stored)
+def test_small_pieces_of_work(name: str):
+    for limits in LAYOUTS.values():
+        test_value_gradient_and_violators(name, limits._replace(**SMALL), 0.4)
+        test_hessian_products(name, limits._replace(**SMALL), 2)
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
@@ -166,6 +167,33 @@ def test_working_sets_that_end_within_a_feature(layout: str):
         np.testing.assert_allclose(found, gradient[own], atol=1e-10)
         examples.add(examples.sequences, problem.theta[own], sums)
         np.testing.assert_allclose(sums, gradient[own], atol=1e-10)
+
+
+@in_every_layout
+def test_losses_of_examples_alone(limits: Limits):
+    for n_labels in (3, 8, 20):
+        check_losses_alone(n_labels, limits)
+
+
+def check_losses_alone(n_labels: int, limits: Limits) -> None:
+    problem, _ = random_problem(61, n_labels, [2, 1, 2, 2], n_bigram=3, weighted=True)
+    problem.corpus.labels[:] = [1, min(9, n_labels - 1), 2, -1, 1, 2, 1]
+    # Some previous labels have no weights.
+    problem.lam[:, ::2] = 0.0
+    chosen, (expected, gradient) = np.flatnonzero(problem.theta), problem.loss()
+    working = loss_of(problem, limits=limits).restrict(chosen, stochastic=True)
+    value, found = working.value_and_grad(problem.theta[chosen])
+    np.testing.assert_allclose(found, gradient[chosen], atol=1e-10)
+    theta, work = np.split(problem.theta[chosen], [working.split]), new_workspace(working)
+    weights = working.space.lattice.weights[: working.space.lattice.n_examples]
+    losses = [
+        compiled(example_loss)(s, s + 1, working.tables, *theta, work) for s in range(len(weights))
+    ]
+    assert weights @ losses == pytest.approx(expected, rel=1e-10)
+    examples, sums = ChainExamples(working), np.zeros(len(chosen))
+    assert value == pytest.approx(expected, rel=1e-10)
+    examples.add(examples.sequences, problem.theta[chosen], sums)
+    np.testing.assert_allclose(sums, gradient[chosen], atol=1e-10)
 
 
 @cache

@@ -11,7 +11,7 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
-from .layouts import in_every_layout
+from .layouts import LAYOUTS, in_every_layout
 
 
 def covariance(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
@@ -53,6 +53,21 @@ def test_vectors_of_the_first_sequences_are_stored():
     for stored, n in ((-1, 3), (0, 0), (2, 2), (9, 3)):
         kept = HessianProduct(working, stored)._kept
         assert [len(array) for array in kept] == [offsets[n]] * 3
+
+
+@pytest.mark.parametrize("scale", [-30.0, 30.0])
+def test_products_with_extreme_weights_are_those_of_matrices(scale):
+    problem, _ = random_problem(63, 3, [3, 2, 1, 2], n_bigram=3)
+    rng = np.random.default_rng(0)
+    problem.lam[rng.random(problem.lam.shape) < 0.5] = 0.0
+    problem.lam[:-1, 1] = scale
+    chosen, found = np.flatnonzero(problem.theta), []
+    for limits in LAYOUTS.values():
+        hessian = HessianProduct(working_loss(problem, chosen, limits=limits))
+        hessian.prepare(problem.theta[chosen])
+        found.append(hessian.product(np.cos(np.arange(len(chosen)))))
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("n_labels", [2, 7, 8, 9, 17])

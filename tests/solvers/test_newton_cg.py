@@ -121,6 +121,12 @@ def test_conjugate_gradients_end_at_the_minimum():
     assert step.tolist() == [-3.0, 4.0] and residual.tolist() == [0.0, 0.0]
 
 
+def test_steps_end_where_rounding_hides_the_decrease():
+    problem, _ = random_problem(82, 2, [2, 1])
+    state, reports = run(problem, 0.5, np.zeros(len(problem.theta)), 30, tolerance=0.0)
+    assert state.stalled and reports[-1].converged and reports[-1].optimality < 1e-9
+
+
 def test_the_radius_is_kept_for_another_working_set():
     problem, _ = random_problem(81, 3, [4, 2])
     state, _ = run(problem, 0.5, np.zeros(len(problem.theta)), 1)

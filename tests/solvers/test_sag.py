@@ -47,10 +47,13 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
     state = solver.start(working, penalty, problem.theta)
     solver.step(working, penalty, state)
     assert np.count_nonzero(state.total) > 20
-    for m in range(1, loss.n_potential):
-        part = loss.restrict(np.arange(m), stochastic=True)
-        moved = solver.remap(part, penalty, state, np.arange(m), state.gradient[:m])
-        np.testing.assert_allclose(moved.total, state.total[:m], atol=1e-12)
+    places = np.arange(loss.n_potential)
+    # The last one has four weights of each bigram feature.
+    four = places[(places < loss.n_unigram) | ((places - loss.n_unigram) % 12 < 4)]
+    for own in [*(places[:m] for m in range(1, len(places))), four]:
+        part = loss.restrict(own, stochastic=True)
+        moved = solver.remap(part, penalty, state, own, state.gradient[own])
+        np.testing.assert_allclose(moved.total, state.total[own], atol=1e-12)
 
 
 def test_by_default_the_gradient_ends_a_run():
@@ -103,9 +106,11 @@ def test_a_pass_without_finite_objective_is_undone(monkeypatch):
     assert state.caution == 2.0
     assert not state.curvatures.any() and not state.total.any() and not state.nodes.any()
     monkeypatch.setattr(working, "value_and_grad", evaluate)
-    for _ in range(100):
+    solver.step(working, penalty, state)
+    assert 1.0 < state.caution < 2.0
+    for _ in range(40):
         report = solver.step(working, penalty, state)
-    assert report.optimality < 1e-5
+    assert report.optimality < 1e-2
     assert state.caution < 2.0
 
 

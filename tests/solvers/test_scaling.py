@@ -9,7 +9,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.gis.kernels import scaled_weight
+from spacy_sparsecrf.solvers.gis.kernels import _solve, scaled_weight
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS, probabilities
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
@@ -63,6 +63,12 @@ def test_a_weight_moves_to_the_minimum_of_the_bound(l1, l2, slowing):
         assert compiled(scaled_weight)(weight, 0.0, 0.0, slowing, l1, l2) == 0.0
 
 
+@pytest.mark.parametrize(("expected", "slope", "target"), [(1e-3, 1.0, 100.0), (1e-9, 0.1, 50.0)])
+def test_roots_far_from_the_start_are_found(expected, slope, target):
+    t = compiled(_solve)(expected, slope, target)
+    assert expected * np.exp(t) + slope * t == pytest.approx(target, rel=1e-9)
+
+
 @pytest.mark.parametrize("values", [(800.0, 0.0, 0.0, 50.0), (-800.0, 3.0, 1e300, 50.0)])
 def test_far_weights_move_by_bounded_finite_steps(values):
     weight, observed, expected, slowing = values
@@ -71,6 +77,7 @@ def test_far_weights_move_by_bounded_finite_steps(values):
     assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
     # That of a feature that never occurs becomes zero.
     assert compiled(scaled_weight)(0.7, 0.0, 0.0, 1.0, 0.0, 0.0) == 0.0
+    assert compiled(scaled_weight)(0.0, 0.0, 0.0, 1.0, 0.0, 0.5) == 0.0
     # So do all within l1.
     weights = np.linspace(-0.3, 0.3, 41)
     assert not any(compiled(scaled_weight)(w, 1.0, 1.0, 7.0, 9.0, 0.1) for w in weights)

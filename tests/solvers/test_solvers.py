@@ -259,6 +259,11 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
     state = OwlqnState(*np.zeros((2, 9)), 0.0, np.ones(9), *np.zeros((2, 4, 9)), n_pairs=n_pairs)
     for i in range(n_pairs):
         state.steps[i % 4], state.changes[i % 4] = steps[i], changes[i]
+    if n_pairs > 2:
+        # One of hardly any curvature is left out, too.
+        i, s = (n_pairs - 2) % 4, np.where(free, steps[n_pairs - 2], 0.0)
+        changes[n_pairs - 2] -= (s @ changes[n_pairs - 2] / (s @ s) - 1e-12) * s
+        state.changes[i] = changes[n_pairs - 2]
     vector = np.where(free, rng.normal(size=9), 0.0)
     got = inverse_hessian_product(state, metric, free, vector)
     last = slice(max(0, n_pairs - 4), n_pairs)

@@ -51,12 +51,12 @@ BATCH["bcd-common"] = partial(ALL_SOLVERS["bcd"], common=True)
 BATCH["bcd-bold"] = partial(ALL_SOLVERS["bcd"], kappa=0.01)
 BATCH["hybrid-slow"] = partial(Hybrid, first_share=0.3, growth=1.2)
 # Without l1.
-BATCH |= {f"{name}-smooth": ALL_SOLVERS[name] for name in ("owlqn", "rprop+", "bcd")}
+SMOOTH = {f"{name}-smooth": ALL_SOLVERS[name] for name in ("owlqn", "rprop+", "bcd")}
 
 
 def trajectory(name: str) -> Iterator[list[float]]:
     """The objective, its certificate, passes and a projection of the weights after each step."""
-    make, kind = (BATCH | STOCHASTIC | STREAMING)[name], kind_of(name)
+    make, kind = (BATCH | SMOOTH | STOCHASTIC | STREAMING)[name], kind_of(name)
     l1 = 0.0 if {"no l1"} & make().requires or name.endswith("smooth") else 0.3
     l2 = 0.0 if name == "perceptron" else 0.5
     problem, _ = random_problem(7, 3, [4, 1, 5, 2, 3], weighted=kind == "chain", n_values=4)
@@ -64,7 +64,7 @@ def trajectory(name: str) -> Iterator[list[float]]:
     known = {field.name for field in fields(make()) if field.init}
     solver = make(**{key: value for key, value in settings.items() if key in known})
     training = Training(problem.corpus, ["a", "b", "c"], solver, l1=l1, l2=l2, kind=kind)
-    for _ in range(4 if name in BATCH else 2):
+    for _ in range(4 if name in BATCH | SMOOTH else 2):
         report = training.step()
         # Checkpoints have all that a step changes.
         for state in (run._state for run in training._runs):
@@ -86,6 +86,11 @@ def test_batch_solvers_take_recorded_steps(name: str) -> None:
     check(name)
 
 
+@pytest.mark.parametrize("name", SMOOTH)
+def test_batch_solvers_take_recorded_steps_without_l1(name: str) -> None:
+    check(name)
+
+
 @pytest.mark.parametrize("name", STOCHASTIC)
 def test_stochastic_solvers_take_recorded_steps(name: str) -> None:
     check(name)
@@ -97,6 +102,6 @@ def test_streaming_solvers_take_recorded_steps(name: str) -> None:
 
 
 if __name__ == "__main__":
-    names = [*BATCH, *STOCHASTIC, *STREAMING]
+    names = [*BATCH, *SMOOTH, *STOCHASTIC, *STREAMING]
     rows = (json.dumps([name, [*trajectory(name)]]) + "\n" for name in names)
     Path(__file__).with_name(GOLDEN).write_text("".join(rows), encoding="utf8")
