@@ -19,7 +19,7 @@ from typing import Any
 import spacy
 from measure.data import QUICK_SENTENCES, find
 from measure.processes import Cost, alternate, timed
-from measure.runs import THREADS, Engine, Run, ray_engine, write_set
+from measure.runs import THREADS, TOY, Engine, Run, ray_engine, write_set
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 
@@ -114,7 +114,7 @@ def measure_driver(options: Options) -> None:
         for i in range(1, _TIMES):
             shutil.copy(corpus / "part-0.spacy", corpus / f"part-{i}.spacy")
         DocBin(docs=docs[:_N_DEV]).to_disk(corpus / "dev.spacy")
-        run = Run(corpus, "", 1, component=SMALL)
+        run = Run(corpus, TOY, 1, component=SMALL)
         cost = run.start(Path(name) / "run", ray_engine(None, _N)).wait()
     held = max((int(most) for _, most in _HELD.findall(cost.output)), default=0)
     data, n_tokens = f"brown x {_TIMES}", _TIMES * sum(map(len, docs))

@@ -40,10 +40,15 @@ def tagger_config(
     training: Mapping[str, Any],
     initialize: Mapping[str, Any],
 ) -> Any:
-    """Return the shipped config of a tagger with some settings changed, in few templates."""
+    """Return the shipped config of a tagger with some settings changed, in few templates.
+
+    It is without the sentencizer, which saves its marks in another order each time.
+    """
     config = load_config(CONFIGS / "tagger.cfg")
     config["paths"].update(train=str(train), dev=str(dev))
     pipe = config["components"]["crf"]
+    config["nlp"]["pipeline"], config["components"] = ["crf"], {"crf": pipe}
+    training = {"annotating_components": [], **training}
     pipe["features"]["templates"] = TEMPLATES
     pipe.update(component)
     config["training"] = {**config["training"], "patience": 0, **training}

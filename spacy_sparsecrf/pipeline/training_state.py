@@ -402,10 +402,11 @@ class Session:
             objective is not finite: that would only fail later, when spaCy writes meta.json.
         """
         if self.online is not None:
+            # A batch that is refused leaves the model as it is.
+            replayed = self.rows.is_replayed
+            own = self.rows.replay() if replayed else self.rows.add(self.online.learn(examples))
             self.stale = True
-            if self.rows.is_replayed:
-                return loss + self.rows.replay()
-            return loss + self.rows.add(self.online.learn(examples))
+            return loss + own
         training = self.training_run(name)
         if self.seen.collect(name, examples) and not self.stepped:
             training = self._extend(name, training)

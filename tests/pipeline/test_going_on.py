@@ -70,3 +70,14 @@ def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_p
 def test_an_unknown_label_in_a_loaded_pipeline_is_refused(trained: Language):
     with pytest.raises(SparseCRFError, match="SC380.*'XX'.*add_label"):
         trained.update(examples_of(trained, NEW))
+
+
+def test_a_refused_batch_changes_no_weight(trained: Language, corpus: Corpus):
+    trained.update(examples_of(trained, corpus.train[:5]))
+    pipe = trained.get_pipe("sparse_crf")
+    assert pipe.patch(["u\tlower[0]=gadgetoid\t#\tNN\t7.5"]) == 1
+    pipe.add_label("XX")
+    before = pipe.to_bytes(exclude=["vocab"])
+    with pytest.raises(SparseCRFError, match="SC380"):
+        trained.update(examples_of(trained, NEW))
+    assert pipe.to_bytes(exclude=["vocab"]) == before
