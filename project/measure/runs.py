@@ -75,7 +75,7 @@ class Run:
         solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 2}
         component = {"l1": L1, "l2": L2, "n_threads": 2, "solver": solver, **self.component}
         initialize = {"shards": [str(self.corpus / "part-*.spacy")], **self.initialize}
-        paths = self.corpus / "part-0.spacy", self.corpus / "dev.spacy"
+        paths = self.corpus / "part-1.spacy", self.corpus / "dev.spacy"
         config = tagger_config(*paths, component, {"max_steps": self.steps}, initialize)
         pipe = config["components"]["crf"]
         if engine:
