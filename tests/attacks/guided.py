@@ -26,6 +26,8 @@ from wasabi import msg
 
 _ROOT = Path(__file__).parents[2]
 _COMPILED = re.compile(r"^@(kernel|inlined)\b", re.MULTILINE)
+# CPU seconds of a process: atheris loses memory for each input that it changes.
+_SLICE = 300.0
 _COUNTS = re.compile(r"#\d+\t(\w+) +cov: (\d+) ft: (\d+) corp: (\d+)")
 
 
@@ -99,12 +101,15 @@ def main(
 
     folder = (output / f"{target}{'-blind' * blind}").absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", __name__, target, str(folder), str(seconds), str(int(blind))]
-    with (folder / "log").open("w+") as log:
-        code = subprocess.run(command, cwd=_ROOT, stderr=log, env=os.environ | CHECKED).returncode
-        log.seek(0)
-        counts = _COUNTS.findall(log.read())
-    n = sum(json.loads((folder / "found.json").read_text()).values()) if code == 0 else 0
+    command, n, left, code = [sys.executable, "-m", __name__, target, str(folder)], 0, seconds, 0
+    while left > 0.0 and not code:
+        own = [*command, str(min(left, _SLICE)), str(int(blind))]
+        with (folder / "log").open("w+") as log:
+            code = subprocess.run(own, cwd=_ROOT, stderr=log, env=os.environ | CHECKED).returncode
+            log.seek(0)
+            counts = _COUNTS.findall(log.read())
+        n += sum(json.loads((folder / "found.json").read_text()).values()) if code == 0 else 0
+        left -= _SLICE
     branches, _, kept = counts[-1][1:] if counts else (0, 0, 0)
     msg.text(f"{target}: {n:,} inputs, {kept} kept, {branches} branches, in {seconds:.0f} s")
     if keeps:
