@@ -289,3 +289,13 @@ def test_sequences_are_drawn_by_curvature_alike_and_new(uniform, s, order):
     sums = np.array([0.0, 2.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0])
     assert compiled(draw)(np.array(uniform), GROWING, 2, places, sums) == (s, 0.25)
     assert places.tolist() == order
+
+
+@pytest.mark.parametrize("estimate", [np.nan, -1.0, 0.0])
+def test_a_search_ends_where_an_estimate_does_not_grow(estimate):
+    problem, _ = random_problem(3, 3, LENGTHS)
+    working, penalty = everything(problem.corpus, 3), ElasticNet(0.0, 0.1)
+    solver = SAG(sampling="uniform")
+    state = solver.start(working, penalty, problem.theta.copy())
+    state.common[:] = estimate
+    assert np.isfinite(solver.step(working, penalty, state).objective)

@@ -144,8 +144,9 @@ def _find_curvature(
         at, work = (trial[:split], trial[split:]), exchange.work
         reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, work)
         n_trials += 1
-        # Nor where the loss is not a number.
-        if reached < loss - norm / (2.0 * curvature) + slack or curvature > _LARGEST:
+        # Nor where the loss is not a number, or a file has an estimate that does not grow.
+        grows = 0.0 < curvature <= _LARGEST
+        if reached < loss - norm / (2.0 * curvature) + slack or not grows:
             break
         curvature *= rules.grow
     return curvature, n_trials
