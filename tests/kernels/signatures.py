@@ -30,7 +30,7 @@ def run_all(precision: str) -> None:
 def told(name: str, kind: Any) -> Iterator[tuple[str, str, str]]:
     """The name and the type of an argument without the width of an array of floats, and that width.
 
-    A named tuple is told part by part.
+    Each part of a named tuple has its own entry.
     """
     if isinstance(kind, types.BaseNamedTuple):
         for field, part in zip(kind.fields, kind.types, strict=True):

@@ -63,7 +63,7 @@ class InPython:
                     self._repeat(name, call, Copies())
         self.n_kept = 0
         for name, kept in self.kept.items():
-            # Those that take the least time: some take seconds in Python.
+            # The fastest calls: slow ones take seconds in Python.
             limit = 2.0 * min(call.seconds for call in kept)
             for call in islice(cycle([c for c in kept if c.seconds <= limit]), n_draws):
                 self._repeat(name, call, Copies(0.1, rng))

@@ -222,7 +222,7 @@ def test_log_potentials_are_wide_within_a_token_or_a_group():
     wide = np.array([[0.0, -299.0, 0.0], [5000.0, 4600.0, -9e9]])
     for nodes, pairs, expected in ((flat, flat[:1], False), (wide, flat[:1], True)):
         assert function(is_wide, False)(2, Factors(nodes, pairs[None]), False) == expected
-    # A token has a range of its own.
+    # Each token has its range.
     apart = Factors(np.array([[0.0, -1.0], [-900.0, -901.0]]), flat[None, :1])
     assert not function(is_wide, False)(2, apart, False)
     # A group is one matrix, whose numbers are raised to the range of its largest.

@@ -275,7 +275,7 @@ def test_iterates_of_all_kinds_of_problems(options, limits):
 @pytest.mark.parametrize(
     ("uniform", "s", "order"),
     [
-        # By curvature, of those that were seen alike, and of the others.
+        # Drawn by curvature, uniformly from the sequences seen so far, and from new ones.
         ((0.2, 0.0), 1, [3, 1, 0, 2]),
         ((0.2, 0.5), 3, [3, 1, 0, 2]),
         ((0.25, 0.0), 3, [3, 1, 0, 2]),
