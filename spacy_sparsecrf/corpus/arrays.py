@@ -34,13 +34,19 @@ _LARGEST_FILE = 1 << 28
 _MOST_RESIDENT = 1 << 27
 _SECONDS = 0.01
 _STATM = Path("/proc/self/statm")
+# The parameter M_MMAP_THRESHOLD of glibc, and bytes: smaller arrays are made too often.
+_MMAP_THRESHOLD, _LARGE = -3, 1 << 23
 
 
 def release_memory() -> None:
-    """Return freed memory to the system: the C library keeps that of small objects and arrays."""
-    # There is no such function in C libraries other than glibc.
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)
+    """Return freed memory to the system: the C library keeps that of small objects and arrays.
+
+    And return that of larger arrays as soon as they are freed, which it does until one was.
+    """
+    # There are no such functions in C libraries other than glibc.
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.mallopt(_MMAP_THRESHOLD, _LARGE)
+        library.malloc_trim(0)
 
 
 def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:

@@ -76,26 +76,39 @@ def number_rows(
 
 
 @kernel
-def transpose(indptr: Ints, indices: Ints, col_ptr: Ints, col_rows: Ints) -> None:
-    """Transpose a CSR pattern by counting; rows stay ascending inside each column.
+def transpose(indptr: Ints, indices: Ints, number: Ints, col_ptr: Ints, col_rows: Ints) -> None:
+    """Transpose a CSR pattern by counting; rows stay in their order inside each column.
 
-    indptr [R + 1] int64, indices [nnz] int32 column ids; col_ptr [O + 1] int64 and col_rows
-    [nnz] int32, out.
+    number [R] int32: rows become these, or are dropped if -1; col_ptr, col_rows: CSR, out.
     """
     n = len(col_ptr) - 1
     col_ptr[:] = 0
-    for j in range(len(indices)):
-        col_ptr[indices[j] + 1] += 1
+    for row in range(len(number)):
+        for j in range(indptr[row], indptr[row + 1]):
+            col_ptr[indices[j] + 1] += number[row] >= 0
     for o in range(n):
         col_ptr[o + 1] += col_ptr[o]
-    for row in range(len(indptr) - 1):
-        for j in range(indptr[row], indptr[row + 1]):
-            o = indices[j]
-            col_rows[col_ptr[o]] = row
-            col_ptr[o] += 1
+    for row in range(len(number)):
+        if number[row] >= 0:
+            for j in range(indptr[row], indptr[row + 1]):
+                o = indices[j]
+                col_rows[col_ptr[o]] = number[row]
+                col_ptr[o] += 1
     for o in range(n, 0, -1):
         col_ptr[o] = col_ptr[o - 1]
     col_ptr[0] = 0
+
+
+@kernel
+def sort_rows(indptr: Ints, indices: Ints) -> None:
+    """Sort the rows of a CSR pattern in place, by insertion: they are short."""
+    for row in range(len(indptr) - 1):
+        for j in range(indptr[row] + 1, indptr[row + 1]):
+            index, place = indices[j], j
+            while place > indptr[row] and indices[place - 1] > index:
+                indices[place] = indices[place - 1]
+                place -= 1
+            indices[place] = index
 
 
 @kernel

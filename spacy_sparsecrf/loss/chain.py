@@ -263,12 +263,13 @@ def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     merged: see `Limits`.
     """
     members = _members(set_table(lattice.sets, n_labels))
+    features = lattice.features.by_row()
 
     def seen(first: int, last: int) -> Longs:
         """Return keys of features with the label sets of their tokens."""
         numbers = set_numbers(lattice.gold[first:last], n_labels)
-        indptr = lattice.features.indptr[first : last + 1]
-        keys = lattice.features.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
+        indptr = features.indptr[first : last + 1]
+        keys = features.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
         keys += np.repeat(numbers, np.diff(indptr))
         return keys
 

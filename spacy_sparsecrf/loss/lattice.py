@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..corpus.arrays import MEMORY, Memory, runs_of_tokens, short_runs
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..errors import Errors, SparseCRFError
-from ..kernels.indexing import select, transpose
+from ..kernels.indexing import select, sort_rows, transpose
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
@@ -116,12 +116,39 @@ class Csr:
         matrix[row, np.arange(len(self.indices)) - self.indptr[row]] = self.indices + 1
         return matrix
 
-    def transposed(self, n_columns: int) -> "Csr":
-        """Return the rows of each column, ascending."""
+    def transposed(self, n_columns: int, number: Ints | None = None) -> "Csr":
+        """Return the rows of each column, in their order.
+
+        number: [R] int32, what a row becomes, -1 to drop it; default: all rows as they are.
+        """
+        number = np.arange(len(self), dtype=np.int32) if number is None else number
         col_ptr = np.zeros(n_columns + 1, dtype=np.int64)
-        col_rows = np.empty(len(self.indices), dtype=np.int32)
-        transpose(self.indptr, self.indices, col_ptr, col_rows)
+        col_rows = np.empty(int(np.diff(self.indptr) @ (number >= 0)), dtype=np.int32)
+        transpose(self.indptr, self.indices, number, col_ptr, col_rows)
         return Csr(col_ptr, col_rows)
+
+    def by_row(self) -> "Csr":
+        """Return the table: what `Csc.by_row` makes."""
+        return self
+
+
+@dataclass(frozen=True)
+class Csc:
+    """A ragged table by column, of which rows are made where they are needed: half the memory.
+
+    rows_of: the rows of each column, ascending; n_rows: their number R.
+    """
+
+    rows_of: Csr
+    n_rows: int
+
+    def selected(self, number: Ints, store: Memory = MEMORY) -> Csr:
+        """Do what `Csr.selected` does; number: ascending where it is not -1."""
+        return self.rows_of.transposed(self.n_rows, number)
+
+    def by_row(self) -> Csr:
+        """Return all columns of each row, ascending."""
+        return self.rows_of.transposed(self.n_rows)
 
 
 @dataclass(frozen=True)
@@ -151,11 +178,11 @@ class Lattice:
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
     sets [Q, Y]: gold labels of the corpus; valid: see `build_lattice`; clamped [S] int64, clamped
-    lattice of a sequence, -1 = none; these come last; features: unigram features of a token; values
-    [M, V] float32, value_rows [N] int64, value_features [V] int64: real values, row of each token,
-    and the unigram feature of each column; context [N]; ctx_features: bigram features of a context;
-    feature_contexts: its transpose; tokens_of: the transpose of `features`, None if arrays are in
-    files; n_features: number of unigram features O; store: of arrays that are as long as the
+    lattice of a sequence, -1 = none; these come last; features: unigram features of a token,
+    ascending, by row if arrays are in files; values [M, V] float32, value_rows [N] int64,
+    value_features [V] int64: real values, row of each token, and the unigram feature of each
+    column; context [N]; ctx_features: bigram features of a context; feature_contexts: its
+    transpose; n_features: number of unigram features O; store: of arrays that are as long as the
     corpus.
     """
 
@@ -169,13 +196,12 @@ class Lattice:
     valid: Mask | None
     clamped: Longs
     begins: Mask
-    features: Csr
+    features: Csr | Csc
     values: NDArray[np.float32]
     value_rows: Longs
     value_features: Longs
     context: Ints
     ctx_features: Csr
-    tokens_of: Csr | None
     n_features: int
     feature_contexts: Csr
     n_previous: int
@@ -194,9 +220,9 @@ class Lattice:
     @property
     def feature_tokens(self) -> Csr:
         """The tokens of each feature. RAISES: SparseCRFError if the corpus is in files."""
-        if self.tokens_of is None:
+        if isinstance(self.features, Csr):
             raise SparseCRFError(Errors.SC347.format(solver="in use"))
-        return self.tokens_of
+        return self.features.rows_of
 
     def shards(self, n_tokens: int) -> list[Shard]:
         """Cut the sequences into shards of at most so many tokens; longer sequences are alone."""
@@ -235,7 +261,6 @@ def build_lattice(
     if len(corpus.value_features):
         value_rows = concatenated_ranges(corpus.offsets[order], lengths)
     tokens = _token_arrays(corpus, order, offsets, weights, sure, n_labels, valid)
-    features = _features_of(corpus, order, offsets)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     n_features, store = len(corpus.unigram_keys), corpus.store
     offsets, weights, clamped = store.kept((offsets, weights, clamped))
@@ -246,12 +271,11 @@ def build_lattice(
         sets=corpus.sets,
         valid=valid,
         clamped=clamped,
-        features=features,
+        features=_features_of(corpus, order, offsets),
         values=corpus.values,
         value_rows=value_rows,
         value_features=corpus.value_features,
         ctx_features=ctx_features,
-        tokens_of=None if store.on_disk else features.transposed(n_features),
         n_features=n_features,
         feature_contexts=ctx_features.transposed(len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
@@ -302,8 +326,11 @@ def _edges(offsets: Longs) -> tuple[Mask, Mask]:
     return begins, ends
 
 
-def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
-    """Return the unigram features of the tokens of sequences in the given order, with offsets."""
+def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr | Csc:
+    """Return the unigram features of the tokens of sequences in the given order, with offsets.
+
+    Ascending, so that sums do not depend on where arrays are.
+    """
     table, store = Csr(corpus.uni_indptr, corpus.uni_indices), corpus.store
     indptr = store.zeros(int(offsets[-1]) + 1, np.int64)
     # Numbers of entries are as long as the features of a run.
@@ -319,8 +346,18 @@ def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
         begin, end = offsets[first], offsets[last]
         indptr[begin + 1 : end + 1] = indptr[begin] + np.cumsum(rows(first, last)[1])
         store.release()
-    found = (table.indices[concatenated_ranges(*rows(*run))] for run in runs)
-    return Csr(indptr, store.joined(found, np.int32, int(indptr[-1])))
+
+    def entries(first: int, last: int) -> Ints:
+        begins, lengths = rows(first, last)
+        found = table.indices[concatenated_ranges(begins, lengths)]
+        sort_rows(np.append(0, np.cumsum(lengths)), found)
+        return found
+
+    pieces = (entries(*run) for run in runs)
+    features = Csr(indptr, store.joined(pieces, np.int32, int(indptr[-1])))
+    if store.on_disk:
+        return features
+    return Csc(features.transposed(len(corpus.unigram_keys)), len(features))
 
 
 def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:

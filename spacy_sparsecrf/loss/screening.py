@@ -31,8 +31,8 @@ from .workspace import Workspace, tokens_by
 FoundT = TypeVar("FoundT")
 Found = tuple[Longs, Floats]
 
-# Potential weights whose gradients one call may write: 4 MB a thread.
-_SCREENED = 1 << 18
+# Potential weights whose gradients one call may write: 2 MB a thread.
+_SCREENED = 1 << 16
 # Sums of marginals and of pair marginals agree up to this many square roots of the precision.
 _SLACK = 8.0
 

@@ -10,16 +10,16 @@ from .pairs import bytes_of_pairs
 from .weights import FeatureBlocks
 from .workspace import Workspace
 
-# Bytes for each feature of a token: features by token, tokens by feature, blocks by token, and
-# what is selected to make these.
-_PER_OCCURRENCE = 16
+# Bytes for each feature of a token: features by token, which are made for a while, tokens by
+# feature, and blocks by token.
+_PER_OCCURRENCE = 12
 _PER_TOKEN = 80
 # Bytes for each sequence, and each feature, also if the rest is in files.
 _PER_SEQUENCE = 64
 _PER_FEATURE = 64
 # Size of the largest working set of a sparse solver with all pairs, per observed weight.
 _WORKING_SHARE = 0.3
-# Vectors of float64 of a batch solver and its loss, without its history.
+# Vectors of float64 of a batch solver and its loss, without its history, which is float32.
 _N_VECTORS = 16
 
 
@@ -84,7 +84,7 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
         + _PER_OCCURRENCE * len(lattice.ctx_features.indices)
         + _bytes_of_tokens(space)
         # The warm start has a few vectors of all observed weights, which it frees before.
-        + 8.0 * max((_N_VECTORS + 2 * history) * n_working, 8 * len(observed))
+        + 8.0 * max((_N_VECTORS + history) * n_working, 8 * len(observed))
     )
     if l1 > 0.0:
         pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
@@ -101,8 +101,8 @@ def _bytes_of_tokens(space: Workspace) -> int:
         sums = 8 * min(space.limits.held_sums, lattice.n_features * space.padded)
         return _PER_SEQUENCE * len(lattice.weights) + _PER_FEATURE * lattice.n_features + sums
     of_features = _PER_FEATURE * lattice.n_features
-    of_tokens = _PER_OCCURRENCE * len(lattice.features.indices) + _PER_TOKEN * lattice.n_tokens
-    return of_features + of_tokens
+    n_occurrences = int(space.feature_counts.sum())
+    return of_features + _PER_OCCURRENCE * n_occurrences + _PER_TOKEN * lattice.n_tokens
 
 
 _PROC = Path("/proc")

@@ -17,7 +17,7 @@ from ..corpus.numbering import positions
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
-from .lattice import Csr, Floats, Lattice, Longs, concatenated_ranges
+from .lattice import Csc, Csr, Floats, Lattice, Longs, concatenated_ranges
 from .workspace import Workspace
 
 # Cost of a single weight, and of a feature block, in elements of a vector.
@@ -47,7 +47,7 @@ class FeatureBlocks:
         return len(self.features)
 
     def of(
-        self, table: Csr, first: int = 0, last: int | None = None, store: Memory = MEMORY
+        self, table: Csr | Csc, first: int = 0, last: int | None = None, store: Memory = MEMORY
     ) -> Csr:
         """Return the blocks first:last in each row of a table of features; store: of the result."""
         last = len(self) if last is None else last

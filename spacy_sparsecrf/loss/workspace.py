@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.arrays import Memory
-from ..kernels.indexing import transpose
 from ..kernels.layout import BatchOrder, TokensBy
 from ..parallel import Chunks, Workers, cut
 from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
@@ -200,16 +199,14 @@ class Workspace:
         lattice = self.lattice
         if not self.by_shard:
             return [FeatureColumns(None, lattice.feature_tokens)]
-        found = []
+        found, table = [], lattice.features.by_row()
         for shard in self.shards:
-            indptr = lattice.features.indptr[shard.begin : shard.end + 1]
-            indices = lattice.features.indices[indptr[0] : indptr[-1]]
-            col_ptr = np.zeros(lattice.n_features + 1, np.int64)
-            tokens = np.empty(len(indices), np.int32)
-            transpose(indptr - indptr[0], indices, col_ptr, tokens)
-            features = np.flatnonzero(np.diff(col_ptr))
-            ends = np.append(col_ptr[features], col_ptr[-1])
-            own = lattice.store.kept((features.astype(np.int32), ends, tokens))
+            indptr = table.indptr[shard.begin : shard.end + 1]
+            own_rows = Csr(indptr - indptr[0], table.indices[indptr[0] : indptr[-1]])
+            columns = own_rows.transposed(lattice.n_features)
+            features = np.flatnonzero(np.diff(columns.indptr))
+            ends = np.append(columns.indptr[features], columns.indptr[-1])
+            own = lattice.store.kept((features.astype(np.int32), ends, columns.indices))
             found.append(FeatureColumns(own[0], Csr(own[1], own[2])))
             lattice.store.release()
         return found

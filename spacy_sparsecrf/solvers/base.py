@@ -336,7 +336,7 @@ def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[floa
     return value, gradient
 
 
-def take(array: Floats, source: Longs, first: float = 0.0) -> Floats:
+def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Floats:
     """Select along the last axis; first: the value where source is -1."""
     taken = np.full((*array.shape[:-1], len(source)), first)
     taken[..., source >= 0] = array[..., source[source >= 0]]

@@ -47,6 +47,7 @@ from .base import (
 )
 
 Objective = Callable[[Floats], tuple[float, Floats]]
+Rows = NDArray[np.float32]
 
 # Sufficient decrease and curvature constants of the Wolfe conditions (Nocedal & Wright 2006, 3.1).
 DECREASE = 1e-4
@@ -62,15 +63,15 @@ _HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
 class OwlqnState(SolverState):
     """The state of OWL-QN.
 
-    metric: [K], h^(-1/2), from which the initial inverse Hessian is made; steps, changes: [m, K],
-    the last differences of theta and of gradient, a pair in each row; stalled: no step lowers the
-    objective any more; n_pairs: how many pairs there have been, of which pair i is in row i mod m;
-    -1 for as many as rows, as in earlier checkpoints.
+    metric: [K], h^(-1/2), from which the initial inverse Hessian is made; steps, changes: [m, K]
+    float32 (they only shape directions), the last differences of theta and of gradient, a pair in
+    each row; stalled: no step lowers the objective any more; n_pairs: how many pairs there have
+    been, of which pair i is in row i mod m; -1 for as many as rows, as in earlier checkpoints.
     """
 
     metric: Floats
-    steps: Floats
-    changes: Floats
+    steps: Rows
+    changes: Rows
     stalled: bool = False
     n_pairs: int = -1
 
@@ -115,7 +116,7 @@ class OWLQN(BatchSolver):
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
-        empty = np.empty((0, len(theta)))
+        empty = np.empty((0, len(theta)), np.float32)
         return OwlqnState(theta, gradient, value, metric, empty, empty.copy())
 
     def remap(
@@ -213,26 +214,28 @@ class OWLQN(BatchSolver):
                 state.steps = _longer(state.steps, self.history)
                 state.changes = _longer(state.changes, self.history)
             row = state.n_pairs % self.history
-            state.steps[row], state.changes[row] = step, change
+            # A pair that is too large is left out of the model, see `two_loops`.
+            with np.errstate(over="ignore"):
+                state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
 
 
-def _longer(rows: Floats, m: int) -> Floats:
+def _longer(rows: Rows, m: int) -> Rows:
     """Return rows with zeros up to row m; memory that is not written to is not resident."""
-    longer = np.zeros((m, rows.shape[1]))
+    longer = np.zeros((m, rows.shape[1]), rows.dtype)
     longer[: len(rows)] = rows
     return longer
 
 
-def _resized(rows: Floats, shape: tuple[int, int]) -> Floats:
+def _resized(rows: Rows, shape: tuple[int, int]) -> Rows:
     """Resize rows in place, as they are most of the memory of a state; see `ndarray.resize`."""
     own = rows if rows.flags.owndata else rows.copy()
     own.resize(shape, refcheck=False)
     return own
 
 
-def _taken(rows: Floats, n: int, source: Longs) -> Floats:
+def _taken(rows: Rows, n: int, source: Longs) -> Rows:
     """Return `take` of the first n rows [m, K], in their memory."""
     (m, old), new = rows[:n].shape, len(source)
     longer = _resized(rows, (m, max(old, new)))

@@ -180,13 +180,15 @@ def expect(
     check({name: values[name] for name in fields}, fields, sizes)
 
 
-def expect_state(values: Mapping[str, Any], first: Any) -> None:
+def expect_state(values: Mapping[str, Any], first: Any) -> dict[str, Any]:
     """Check the fields of a solver's state that were loaded, by those of its first state.
 
     Arrays have the same dtypes and shapes, except for rows, of which there were none at first. A
-    field with a default may be absent, as in files of earlier versions.
-    RAISES: ValueError that names what is wrong.
+    field with a default may be absent, and float32 may be float64, as in files of earlier versions.
+    RETURNS: the fields, in the dtypes of the first state. RAISES: ValueError that names what is
+    wrong.
     """
+    found = dict(values)
     forms: dict[str, SchemaField | type] = {}
     sizes: dict[str, int] = {}
     optional = {own.name for own in fields(first) if own.default is not MISSING}
@@ -195,13 +197,18 @@ def expect_state(values: Mapping[str, Any], first: Any) -> None:
             continue
         forms[name] = type(value)
         if isinstance(value, np.ndarray):
+            wide = value.dtype == np.float32 and getattr(found.get(name), "dtype", 0) == np.float64
+            if wide:
+                with np.errstate(all="ignore"):
+                    found[name] = found[name].astype(np.float32)
             letters = [f"{name}.{axis}" for axis in range(value.ndim)]
             sizes.update(zip(letters, value.shape, strict=True))
             if value.ndim > 1 and len(value) == 0:
                 letters[0] = "rows"
             is_finite = name in ("theta", "gradient")
             forms[name] = SchemaField(value.dtype.str, " ".join(letters), finite=is_finite)
-    expect(values, forms, sizes)
+    expect(found, forms, sizes)
+    return found
 
 
 @dataclass

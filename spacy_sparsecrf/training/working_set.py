@@ -216,7 +216,7 @@ class Run:
             {"theta": theta}, {"theta": SchemaField("<f8", "K")}, {"K": len(values["coordinates"])}
         )
         form = self._solver.start(_Unevaluated(self._working), self._penalty, theta)
-        expect_state(state, form)
+        state = expect_state(state, form)
         self._violation, self._previous = values["violation"], values["previous"]
         self._n_idle, self.converged = values["n_idle"], values["converged"]
         self._optimality, self._gap = values["optimality"], own["gap"]
@@ -246,7 +246,19 @@ class Run:
         """
         if self._penalty.l1 == 0.0:
             self._take_all()
-            return
+        elif (chosen := self._chosen(threshold, restart)) is not None:
+            coordinates, source, gradient = chosen
+            self._restrict(coordinates)
+            self._state = self._solver.remap(
+                self._working, self._penalty, self._state, source, gradient
+            )
+
+    def _chosen(self, threshold: float | None, restart: bool) -> tuple[Longs, Longs, Floats] | None:
+        """Screen for `_regrow`, and choose the weights that work next.
+
+        RETURNS: their coordinates [K], the place of each among those so far, -1 for a new one, and
+            the gradient [K]; None to go on with those.
+        """
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
@@ -259,23 +271,21 @@ class Run:
         # With a lower threshold, more than the excess over l1 is known.
         known = self.loss.is_convex and threshold == self._penalty.l1
         self._gap = self._bound(squared_excess) if known else np.inf
-        new = ~np.isin(found, old, assume_unique=True)
-        worst = np.abs(gradients[new]).max(initial=self._penalty.l1)
+        new = np.append(old, -1)[np.searchsorted(old, found)] != found
+        found, gradients = found[new], gradients[new]
+        worst = np.abs(gradients).max(initial=self._penalty.l1)
         self._violation = float(worst) - self._penalty.l1
         staying = (self._state.theta != 0.0) | (
             np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
         )
         staying |= self._working.model_weights(np.zeros(len(old))) != 0.0
-        if not restart and not new.any() and staying.sum() >= _WORTH_SHRINKING * len(old):
-            return
-        coordinates = np.concatenate((old[staying], found[new]))
+        if not restart and not len(found) and staying.sum() >= _WORTH_SHRINKING * len(old):
+            return None
+        coordinates = np.concatenate((old[staying], found))
         order = np.argsort(coordinates)
-        source = np.concatenate((np.flatnonzero(staying), np.full(new.sum(), -1)))[order]
-        gradient = np.concatenate((self._state.gradient[staying], gradients[new]))[order]
-        self._restrict(coordinates[order])
-        self._state = self._solver.remap(
-            self._working, self._penalty, self._state, source, gradient
-        )
+        source = np.concatenate((np.flatnonzero(staying), np.full(len(found), -1)))[order]
+        gradient = np.concatenate((self._state.gradient[staying], gradients))[order]
+        return coordinates[order], source, gradient
 
     def _bound(self, squared_excess: float | None = None) -> float:
         """Return the bound `ElasticNet.gap`; squared_excess: default: of the working weights."""

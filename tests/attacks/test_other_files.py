@@ -47,7 +47,7 @@ def rows(file: Any) -> None:
     """Two rows of what has none: of steps, and not of what belongs to them."""
     n = file[THETA].told["length"]
     file.put("0.state.steps", np.zeros(5 * n))
-    file.meta["kinds"]["0.state.steps"] = ["<f8", [5, n], None]
+    file.meta["kinds"]["0.state.steps"] = ["<f4", [5, n], None]
 
 
 def changed(name: str, at: int, value: float) -> Change:

@@ -43,7 +43,8 @@ from spacy_sparsecrf.kernels.numba_support import is_compiled, is_kept
 from spacy_sparsecrf.kernels.indexing import transpose
 def run():
     ptr, rows = np.empty(3, np.int64), np.empty(2, np.int32)
-    transpose(np.array([0, 1, 2]), np.array([1, 0], np.int32), ptr, rows)
+    first, second = np.array([0, 1], np.int32), np.array([1, 0], np.int32)
+    transpose(np.array([0, 1, 2]), second, first, ptr, rows)
     assert ptr.tolist() == [0, 1, 2] and rows.tolist() == [1, 0]
 """
 

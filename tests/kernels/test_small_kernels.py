@@ -48,10 +48,16 @@ def test_equal_rows_get_one_number_and_are_counted():
 
 
 def test_patterns_are_transposed_renumbered_and_summed():
-    col_ptr, col_rows = np.full(7, 9), np.empty(12, np.int32)
-    function(indexing.transpose, False)(PTR, COLUMNS, col_ptr, col_rows)
-    for column, (a, b) in enumerate(pairwise(col_ptr)):
-        np.testing.assert_array_equal(col_rows[a:b], np.flatnonzero(DENSE[:, column]))
+    for numbers in ([0, 1, 2, 3], [5, -1, 7, -1], [-1, 2, 0, 1]):
+        col_ptr, col_rows = np.full(7, 9), np.full(12, -7, np.int32)
+        args = PTR, COLUMNS, np.array(numbers, np.int32), col_ptr, col_rows
+        function(indexing.transpose, False)(*args)
+        rows = [[numbers[row] for row in np.flatnonzero(column)] for column in DENSE.T]
+        expected = [[number for number in row if number >= 0] for row in rows]
+        assert [col_rows[a:b].tolist() for a, b in pairwise(col_ptr)] == expected
+    shuffled = np.concatenate([RNG.permutation(COLUMNS[a:b]) for a, b in pairwise(PTR)])
+    function(indexing.sort_rows, False)(PTR, shuffled)
+    assert shuffled.tolist() == [i for a, b in pairwise(PTR) for i in sorted(COLUMNS[a:b])]
     number = np.array([-1, 0, 5, -1, 2, -1], dtype=np.int32)
     ptr, kept = np.full(5, 9), np.empty(12, np.int32)
     n = function(indexing.select, False)(PTR, COLUMNS, number, ptr, kept)

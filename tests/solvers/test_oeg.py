@@ -35,10 +35,10 @@ CASES = {
 }
 
 
-def contents(labels: np.ndarray, tests: Csr, begin: int, end: int) -> tuple[list[int], list[int]]:
-    """The labels and tests of a sequence, by which it is told from others."""
-    of_tokens = tests.indices[tests.indptr[begin] : tests.indptr[end]]
-    return labels[begin:end].tolist(), of_tokens.tolist()
+def contents(labels: np.ndarray, tests: Csr, begin: int, end: int) -> list[tuple[int, list[int]]]:
+    """The label and the tests of each token of a sequence, by which it is told from others."""
+    rows = np.split(tests.indices, tests.indptr[1:-1])[begin:end]
+    return [(int(label), sorted(row)) for label, row in zip(labels[begin:end], rows, strict=True)]
 
 
 class Reference:
@@ -52,8 +52,9 @@ class Reference:
         lattice, corpus, spans = working.space.lattice, problem.corpus, problem.sequences()
         tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
+        features = lattice.features.by_row()
         order = [
-            known.index(contents(lattice.labels, lattice.features, *bounds))
+            known.index(contents(lattice.labels, features, *bounds))
             for bounds in pairwise(lattice.offsets)
         ]
         assert len(set(order)) == len(spans)

@@ -14,6 +14,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState
 @pytest.mark.parametrize("n_pairs", [0, 2, 4, 9])
 def test_pairs_move_in_their_memory_as_vectors_do(source: list[int], n_pairs: int) -> None:
     theta, gradient, *pairs = np.random.default_rng(n_pairs).normal(size=(4, 4, 5))
+    pairs = [rows.astype(np.float32) for rows in pairs]
     state = OwlqnState(
         theta[0], gradient[0], 1.0, np.ones(5), *map(np.copy, pairs), n_pairs=n_pairs
     )

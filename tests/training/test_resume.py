@@ -188,3 +188,16 @@ def test_checkpoints_of_online_and_of_batch_runs_are_distinguished(tmp_path: Pat
         run.save(tmp_path / "run")
         with pytest.raises(SparseCRFError, match=f"SC316.*{differing}"):
             other.resume(tmp_path / "run")
+
+
+def test_pairs_of_earlier_checkpoints_are_wider():
+    run, later = plain(), plain()
+    for _ in range(3):
+        run.step()
+    (mine,), (theirs,) = run._runs, later._runs
+    pairs = ("state.steps", "state.changes")
+    saved = mine.values()
+    assert all(saved[name].dtype == np.float32 and len(saved[name]) > 0 for name in pairs)
+    theirs.restore(saved | {name: saved[name].astype(np.float64) for name in pairs})
+    assert later.step() == run.step()
+    np.testing.assert_array_equal(later.weights[1], run.weights[1])
