@@ -41,7 +41,7 @@ _MMAP_THRESHOLD, _LARGE = -3, 1 << 23
 def release_memory() -> None:
     """Return freed memory to the system: the C library keeps that of small objects and arrays.
 
-    And return that of larger arrays as soon as they are freed, which it does until one was.
+    From then on it keeps none of large arrays, as before the first of them was freed.
     """
     # There are no such functions in C libraries other than glibc.
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
