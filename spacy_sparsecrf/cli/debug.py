@@ -133,11 +133,11 @@ def _print_size(pipe: SparseCRFPipe) -> None:
     size, free = training.size, available_memory()
     counts = (len(pipe.label_data), size.n_features, size.n_potential, size.n_observed)
     names = "labels of tokens", "features", "potential weights", "weights of observed features"
-    memory = ("memory, about", as_text(size.n_bytes))
-    if free is not None:
-        memory = ("memory, about (free now)", f"{memory[1]} ({as_text(free)})")
-    known = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True) if n is not None]
-    rows = [*known, memory]
+    rows = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True) if n is not None]
+    if size.n_bytes is not None:
+        of_free = "" if free is None else f" ({as_text(free)})"
+        title = "memory, about" + " (free now)" * (free is not None)
+        rows.append((title, as_text(size.n_bytes) + of_free))
     print_table(rows, "lr", "to learn", "")
 
 

@@ -112,8 +112,7 @@ class PartitionedTraining(Training):
         run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver)
         run.n_sequences = self.n_sequences
         n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        # What working weights take is not known before they are; features are the rest.
-        self.size = Size(n_features, n_potential, None, corpus.unigram_keys.nbytes)
+        self.size = Size(n_features, n_potential, None, None)
         return [run]
 
     @property

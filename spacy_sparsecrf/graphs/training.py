@@ -85,7 +85,7 @@ class GraphTraining(Training):
         graphs, places = linked(corpus, self._links, n)
         loss: Any = GraphLoss(graphs, n, self._workers, self._inference)
         n_observed = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        history = 2 * getattr(self._solver, "history", 0)
+        history = getattr(self._solver, "history", 0)
         arrays = 8 * (
             n**2 * 3 * loss.field.n_rows + n * (6 * corpus.n_tokens + 2 * len(graphs.ends))
         )

@@ -28,22 +28,22 @@ class Size:
     """The size of a problem.
 
     n_features, n_potential, n_observed: features, weights, and weights of features with gold labels
-    or pairs that occur, None if they were not counted; n_bytes: estimate of the peak memory of
-    training, without the corpus.
+    or pairs that occur; n_bytes: estimate of the peak memory of training, without the corpus; None
+    for both if workers have the corpus.
     """
 
     n_features: int
     n_potential: int
     n_observed: int | None
-    n_bytes: int
+    n_bytes: int | None
 
     def __str__(self) -> str:
         """Return a description."""
         observed = "" if self.n_observed is None else f" and {self.n_observed} observed"
-        return (
-            f"{self.n_features} features, {self.n_potential} potential{observed} weights; "
-            f"training takes about {as_text(self.n_bytes)} more memory"
-        )
+        counts = f"{self.n_features} features, {self.n_potential} potential{observed} weights"
+        if self.n_bytes is None:
+            return counts
+        return f"{counts}; training takes about {as_text(self.n_bytes)} more memory"
 
 
 def total(sizes: Sequence[Size]) -> Size:
@@ -57,7 +57,7 @@ def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> N
     available: bytes, or None if unknown.
     RAISES: SparseCRFError.
     """
-    if available is None or size.n_bytes <= available:
+    if available is None or size.n_bytes is None or size.n_bytes <= available:
         return
     needs = {"needed": as_text(size.n_bytes), "available": as_text(available)}
     values = {**vars(size), **needs, "n_labels": n_labels}

@@ -74,6 +74,7 @@ def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
     n_observed = len(loss.observed_coordinates())
     n_features = len(problem.corpus.unigram_keys) + len(problem.corpus.bigram_keys)
     assert found == Size(n_features, len(problem.theta), n_observed, n_bytes)
+    assert str(Size(3, 9, None, None)) == "3 features, 9 potential weights"
     assert [as_text(n) for n in (123_456_789, 999_999_999, 10**9)] == [
         "123 MB",
         "1000 MB",
