@@ -159,6 +159,10 @@ class Errors(metaclass=_Coded):
         "[components.NAME.features] phrases {name!r} needs the package `{package}`, which is not "
         f"installed. {_install('gazetteers')}."
     )
+    SC139 = (
+        "[components.NAME.features] templates read {n} attributes at each token up to template "
+        "{number}, {template!r}. The limit is {most}. Choose shorter families, or fewer templates."
+    )
     SC140 = (
         '[components.NAME.features] clusters: {value!r} is not valid. Give each name {{"path": '
         '"paths.txt", "format": "brown"}} (formats: brown, word2vec), {{"lookups": '

@@ -24,6 +24,7 @@ from .templates import PlacedAttribute, Template
 FROM_TOKEN, FROM_FIRST, FROM_END = range(3)
 _EVERYWHERE = ("norm", "glued")  # annotations that every Doc has
 MOST_FEATURES = 2048  # of a template at one token
+MOST_READ = 1 << 14  # attributes that the features of all templates combine at one token
 
 
 @dataclass(frozen=True)
@@ -190,12 +191,18 @@ def _conjoin_templates(
     """Make the conjunctions of templates. RETURNS: these, and the template of each."""
     owners: list[int] = []
     chosen: list[tuple[int, ...]] = []
+    n_read = 0
     for i, template in enumerate(templates):
         of_parts = [columns[each.read] for each in template.attributes]
         n = prod(map(len, of_parts))
-        if n > MOST_FEATURES:
-            where = {"number": template.number, "template": str(template)}
-            raise SparseCRFError(Errors.SC130.format(**where, n=n, most=MOST_FEATURES))
+        n_read += n * len(of_parts)
+        for error, found, most in (
+            (Errors.SC130, n, MOST_FEATURES),
+            (Errors.SC139, n_read, MOST_READ),
+        ):
+            if found > most:
+                where = {"number": template.number, "template": str(template)}
+                raise SparseCRFError(error.format(**where, n=found, most=most))
         chosen += product(*of_parts)
         owners += [i] * n
     placed = [templates[i].attributes for i in owners]

@@ -183,6 +183,14 @@ def test_example_of_the_paper() -> None:
     assert sorted(texts_of_windows("lemma", 1, 3, "++")) == ["", "e", "em", "l", "le", "lem", "m"]
 
 
+def test_all_templates_together_read_a_bounded_number_of_attributes() -> None:
+    parsed = Featurizer(["u:ngrm(45,lower)++", "b:"]).parsed
+    assert sum(len(template.attributes) for template in parsed) == 16_215
+    message = r"\[SC139\].* read 16411 attributes .* up to template 3, 'u:pos.* limit is 16384"
+    with pytest.raises(SparseCRFError, match=message):
+        Featurizer(["u:ngrm(45,lower)++", "u:ngrm(99,tag)-", "u:ngrm(97,pos)-"])
+
+
 def test_a_family_is_all_its_templates() -> None:
     (first, *others) = parse_templates(["u:tag[0]", "*: ngrm ( 3 , suffix(2) ) +", "b:tag[@1]"])
     assert str(first) == "u:tag[0]"
