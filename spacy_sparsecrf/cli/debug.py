@@ -129,15 +129,15 @@ def _print_cuts(nlp: Language, examples: Sequence[Example]) -> None:
 
 def _print_size(pipe: SparseCRFPipe) -> None:
     """Print how many features and weights there are, and their memory."""
-    training = pipe.training_run()
-    size, free = training.size, available_memory()
+    size, free = pipe.training_run().size, available_memory()
     counts = (len(pipe.label_data), size.n_features, size.n_potential, size.n_observed)
     names = "labels of tokens", "features", "potential weights", "weights of observed features"
     rows = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True) if n is not None]
     if size.n_bytes is not None:
-        of_free = "" if free is None else f" ({as_text(free)})"
-        title = "memory, about" + " (free now)" * (free is not None)
-        rows.append((title, as_text(size.n_bytes) + of_free))
+        memory = ("memory, about", as_text(size.n_bytes))
+        if free is not None:
+            memory = ("memory, about (free now)", f"{memory[1]} ({as_text(free)})")
+        rows.append(memory)
     print_table(rows, "lr", "to learn", "")
 
 

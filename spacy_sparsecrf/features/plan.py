@@ -185,6 +185,11 @@ def width_of(read: Read, vector_width: int = 0) -> int:
     return vector_width if read.name == attributes.VECTOR else 1
 
 
+def _too_many(error: str, template: Template, n: int, most: int) -> SparseCRFError:
+    values = {"number": template.number, "template": str(template), "n": n, "most": most}
+    return SparseCRFError(error.format(**values))
+
+
 def _conjoin_templates(
     templates: Sequence[Template], columns: dict[Read, list[int]], boundaries: int | None
 ) -> tuple[Conjunctions, list[int]]:
@@ -196,13 +201,10 @@ def _conjoin_templates(
         of_parts = [columns[each.read] for each in template.attributes]
         n = prod(map(len, of_parts))
         n_read += n * len(of_parts)
-        for error, found, most in (
-            (Errors.SC130, n, MOST_FEATURES),
-            (Errors.SC139, n_read, MOST_READ),
-        ):
-            if found > most:
-                where = {"number": template.number, "template": str(template)}
-                raise SparseCRFError(error.format(**where, n=found, most=most))
+        if n > MOST_FEATURES:
+            raise _too_many(Errors.SC130, template, n, MOST_FEATURES)
+        if n_read > MOST_READ:
+            raise _too_many(Errors.SC139, template, n_read, MOST_READ)
         chosen += product(*of_parts)
         owners += [i] * n
     placed = [templates[i].attributes for i in owners]

@@ -36,7 +36,7 @@ CASES = {
 
 
 def contents(labels: np.ndarray, tests: Csr, begin: int, end: int) -> list[tuple[int, list[int]]]:
-    """The label and the tests of each token of a sequence, by which it is told from others."""
+    """The label and the features of each token of a sequence, which identify it."""
     rows = np.split(tests.indices, tests.indptr[1:-1])[begin:end]
     return [(int(label), sorted(row)) for label, row in zip(labels[begin:end], rows, strict=True)]
 
