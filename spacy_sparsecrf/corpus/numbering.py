@@ -159,8 +159,13 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Longs, Ints]:
 
 def find_keys(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:
     """Return the index [n] int64 of each wanted key [n] among distinct keys, -1 if absent."""
+    order = np.argsort(keys)
+    return np.append(order, -1)[find_ascending(keys[order], wanted)]
+
+
+def find_ascending(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:
+    """Return what `find_keys` returns, for keys that are ascending."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(keys)
-    position = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[position] == wanted, position, -1)

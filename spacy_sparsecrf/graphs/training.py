@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..corpus.encoded import EncodedCorpus
+from ..corpus.numbering import find_keys
 from ..errors import Errors, SparseCRFError
 from ..loss.lattice import Csr, Floats, Longs
 from ..loss.size import Size, available_memory, check_fits
@@ -38,9 +39,7 @@ class GraphPart(Part):
 
     def to_local(self, coordinates: Longs) -> Longs:
         """Coordinates in the loss of graphs, [n] int64, of those in the chain; -1: of no weight."""
-        order = np.argsort(self.places)
-        at = np.minimum(np.searchsorted(self.places, coordinates, sorter=order), len(order) - 1)
-        return np.where(self.places[order[at]] == coordinates, order[at], -1)
+        return find_keys(self.places, coordinates)
 
 
 class GraphRun(Run):

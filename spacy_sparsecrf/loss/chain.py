@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..corpus.arrays import chunks_of
 from ..corpus.encoded import EncodedCorpus
+from ..corpus.numbering import find_ascending
 from ..errors import Errors, SparseCRFError
 from ..kernels.values import value_supports
 from ..parallel import Workers
@@ -227,8 +228,7 @@ class ChainLoss:
     def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
         """Return the coordinates that may have weights, and their gradients."""
         if self._candidates is not None:
-            place = np.searchsorted(self._candidates, coordinates)
-            kept = np.append(self._candidates, -1)[place] == coordinates
+            kept = find_ascending(self._candidates, coordinates) >= 0
             coordinates, gradients = coordinates[kept], gradients[kept]
         if self._permits is not None:
             kept = self._permits(coordinates)

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MAX_LABELS, MISSING, NO_VALUES, EncodedCorpus
-from ..corpus.numbering import distinct_rows, find_keys, positions
+from ..corpus.numbering import distinct_rows, find_ascending, find_keys, positions
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import sum_columns
 from .lattice import Csr, Floats, Longs, Mask
@@ -301,7 +301,7 @@ class ReducedPart(Part):
         known = np.append(self.with_labels, -1)
         whole: Mask = known[bounds] // self.n_labels != feature
         pair = feature * self.n_labels + place % self.n_labels
-        whole |= known[np.searchsorted(self.with_labels, pair)] == pair
+        whole |= find_ascending(self.with_labels, pair) >= 0
         return whole
 
     def to_global(self, coordinates: Longs) -> Longs:
@@ -315,8 +315,8 @@ class ReducedPart(Part):
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
         found = self.whole.to_local(coordinates)
         feature, place = places_of(found, n_all, widths)
-        own = np.searchsorted(self.features, feature)
-        known = (found >= 0) & (np.append(self.features, -1)[own] == feature)
+        own = find_ascending(self.features, feature)
+        known = (found >= 0) & (own >= 0)
         return np.where(known, coordinates_of(own, place, n_own, widths), -1)
 
 

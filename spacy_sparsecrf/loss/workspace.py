@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.arrays import Memory
+from ..corpus.numbering import find_ascending
 from ..kernels.layout import BatchOrder, TokensBy
 from ..parallel import Chunks, Workers, cut
 from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
@@ -75,9 +76,7 @@ class FeatureColumns:
         """Return the rows [n] of `tokens` for features [n], -1 for none."""
         if self._features is None:
             return wanted
-        line = np.searchsorted(self._features, wanted)
-        known = np.append(self._features, -1)[line] == wanted
-        return np.where(known, line, -1).astype(np.int32)
+        return find_ascending(self._features, wanted).astype(np.int32)
 
     def between(self, first: int, last: int) -> tuple[int, Ints]:
         """Return the first row of features first:last, and the features that have one."""

@@ -25,6 +25,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.numbering import find_ascending
 from ..errors import SparseCRFWarning, Warnings
 from ..schema import SchemaField, check
 
@@ -258,12 +259,7 @@ class Names:
 
     def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Positions of keys [n] among those that have names, -1 where they have none."""
-        known = self._known()
-        at = np.searchsorted(known, keys)
-        at[at == len(known)] = -1
-        if len(known):
-            at[known[at] != keys] = -1
-        return at
+        return find_ascending(self._known(), keys)
 
     def to_bytes(self, *keys: NDArray[np.uint64]) -> bytes:
         """Write the names of some features, in the order of their hashes; b"" if none has one.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..corpus.arrays import release_memory
+from ..corpus.numbering import find_ascending
 from ..loss.chain import ChainLoss
 from ..loss.examples import SequenceDescent
 from ..loss.subproblems import Part
@@ -271,7 +272,7 @@ class Run:
         # With a lower threshold, more than the excess over l1 is known.
         known = self.loss.is_convex and threshold == self._penalty.l1
         self._gap = self._bound(squared_excess) if known else np.inf
-        new = np.append(old, -1)[np.searchsorted(old, found)] != found
+        new = find_ascending(old, found) < 0
         found, gradients = found[new], gradients[new]
         worst = np.abs(gradients).max(initial=self._penalty.l1)
         self._violation = float(worst) - self._penalty.l1
