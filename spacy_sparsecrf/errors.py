@@ -932,7 +932,7 @@ class Errors(metaclass=_Coded):
     )
     SC628 = (
         "{path} has no columns of tokens and sentences; its columns are: {columns}. Name them, as "
-        "in sentence,word,tag of a CSV file and tokens,ner_tags of a Parquet file."
+        "in sentence,word,tag of a CSV file and tokens,ner_tags of a Parquet or JSON file."
     )
     SC630 = (
         "{path} cannot be imported: it is not a model of Wapiti, CRF++ (as text, crf_learn -t) or "
@@ -950,7 +950,7 @@ class Errors(metaclass=_Coded):
     SC634 = "{path} is not a JSON object of strings, such as {example} ({reason}). Correct it."
     SC635 = (
         "{path}: column {column!r} has numbers, and the file has no names of these classes. Write "
-        "it by the package datasets, or with labels as text."
+        "it as Parquet by the package datasets, or with labels as text."
     )
     SC636 = (
         "{path} looks like running text: line {line} has {n} words, and line {other} has {m}. Give "

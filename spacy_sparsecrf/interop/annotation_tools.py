@@ -6,7 +6,7 @@ its keys; where its spans are does too, see `_marks_of`.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ _LABELS = ("label", "labels", "tag", "type")
 _REJECTED = ("reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
 _KNOWN = "text with spans of Prodigy, Doccano, Label Studio or spaCy"
+_reported = partial(reported_as, Errors.SC624, (ValueError, RecursionError))
 
 
 def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
@@ -39,19 +40,55 @@ def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
     return source
 
 
+def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a file of JSON, each behind its place in the file.
+
+    in_lines: whether each line is a value; if not, a file of several values is read so, too.
+    RAISES: SparseCRFError, when read, that names the line of a value that is none.
+    """
+    lines: Iterable[tuple[int, str]] = read_lines(path)
+    if not in_lines:
+        lines = [*lines]
+        values = _list_in(path, lines)
+        if values is not None:
+            yield from ((f"record {i}", value) for i, value in enumerate(values, start=1))
+            return
+    for number, line in lines:
+        if line.strip():
+            with _reported(path=path, place=f"line {number}"):
+                value = json.loads(line)
+            yield f"line {number}", value
+
+
+def _list_in(path: Path, lines: Sequence[tuple[int, str]]) -> list[Any] | None:
+    """The list of values that lines are together; None if they are several values."""
+    with _reported(path=path, place="the file"):
+        try:
+            found = json.loads("\n".join(line for _, line in lines))
+        except json.JSONDecodeError as error:
+            if error.msg == "Extra data" and error.lineno > 1:
+                return None
+            raise
+        if isinstance(found, Mapping):
+            lists = (found[k] for k in ("annotations", "examples") if _is_list(found, k))
+            inner = next(lists, None)
+            found = [found] if inner is None or "text" in found or "data" in found else inner
+        if not isinstance(found, list):
+            raise ValueError("it is not a list of records")
+        return found
+
+
 class _JsonReader:
     def __init__(self, source: RecordSource, lang: str) -> None:
         self._source, self._lang = source, lang
         self._has_spans = False
-        errors = ValueError, RecursionError
-        self._reported = partial(reported_as, Errors.SC624, errors, path=source.path)
 
     def entries(self, in_lines: bool) -> Iterator[Any]:
         """Yield Records, and Docs of spaCy's own format."""
         n = 0
-        for place, value in self._values(in_lines):
+        for place, value in json_values(self._source.path, in_lines):
             n += 1
-            with self._reported(place=place):
+            with _reported(path=self._source.path, place=place):
                 if isinstance(value, Mapping) and "paragraphs" in value:
                     yield from self._docs(value)
                 elif record := self._record(place, value):
@@ -59,27 +96,6 @@ class _JsonReader:
         if n and not self._has_spans:
             keys = ", ".join(_SPANS)
             raise SparseCRFError(Errors.SC625.format(path=self._source.path, keys=keys))
-
-    def _values(self, in_lines: bool) -> Iterator[tuple[str, Any]]:
-        lines = read_lines(self._source.path)
-        if in_lines:
-            for number, line in lines:
-                if line.strip():
-                    yield f"line {number}", self._parsed(f"line {number}", line)
-            return
-        found = self._parsed("the file", "\n".join(line for _, line in lines))
-        if isinstance(found, Mapping):
-            lists = (found[k] for k in ("annotations", "examples") if _is_list(found, k))
-            inner = next(lists, None)
-            found = [found] if inner is None or "text" in found or "data" in found else inner
-        with self._reported(place="the file"):
-            if not isinstance(found, list):
-                raise ValueError("it is not a list of records")
-        yield from ((f"record {i}", value) for i, value in enumerate(found, start=1))
-
-    def _parsed(self, place: str, text: str) -> Any:
-        with self._reported(place=place):
-            return json.loads(text)
 
     def _docs(self, value: Mapping[str, Any]) -> Iterator[Any]:
         """The Docs of a value in spaCy's training format of version 2."""
@@ -106,12 +122,15 @@ class _JsonReader:
             return None
         if isinstance(value.get("data"), Mapping) and _is_list(value, "annotations"):
             return self._label_studio(place, value)
+        if str(_first_of(value, _TEXTS)).strip() == "" and not self._marks_of(value):
+            self._source.left_out["records without text"] += 1
+            return None
         text = _text_of(value)
         for key in ("relations", "Comments"):
             self._source.left_out[key] += len(_list_of(value, key))
         tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
-        _check_unicode(document, "document's name")
+        check_unicode(document, "document's name")
         return Record(place, text, self._marks_of(value), tokens, document)
 
     def _label_studio(self, place: str, value: Mapping[str, Any]) -> Record | None:
@@ -179,11 +198,12 @@ def _text_of(value: Mapping[str, Any]) -> str:
 def _checked_text(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"its text is {text!r}")
-    _check_unicode(text, "text")
+    check_unicode(text, "text")
     return text
 
 
-def _check_unicode(text: str, what: str) -> None:
+def check_unicode(text: str, what: str) -> None:
+    """Refuse half a surrogate pair, which JSON may have. RAISES: ValueError."""
     try:
         text.encode("utf8")
     except UnicodeEncodeError as error:
@@ -231,7 +251,7 @@ def _marks(value: Any) -> list[Mark]:
     for label in labels:
         if not isinstance(label, str) or not label.strip():
             raise ValueError(f"span {start}:{end} has the label {label!r}")
-        _check_unicode(label, "label")
+        check_unicode(label, "label")
     covered = text if isinstance(text, str) else None
     return [Mark(start, end, label.strip(), covered) for label in labels]
 
@@ -258,7 +278,7 @@ def _brat_record(source: RecordSource, path: Path) -> Record:
     text = "\n".join(line for _, line in read_lines(written))
     with reported_as(Errors.SC624, path=path, place="its .txt file"):
         _checked_text(text)
-        _check_unicode(path.stem, "file's name")
+        check_unicode(path.stem, "file's name")
     marks = []
     for number, line in read_lines(path):
         if not line.startswith("T"):

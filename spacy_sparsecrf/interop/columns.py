@@ -6,6 +6,7 @@ A line is a token; its columns are separated by tabs or by blanks, as Wapiti and
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -34,6 +35,7 @@ _MOST = 0.9  # share of words that have tags in text with tags
 _SLASHED = re.compile(r".+/[^/]+")
 _END_OF_TEXT = re.compile(r"""\w[.!?]['")]*$""")
 _UNSPACED_TEXT = re.compile(r"\S{5,}[。！？]")
+_COMMENTS = ("# ", "#\t")
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
 _BLANKS = re.compile("[ \t]+")
 
@@ -95,20 +97,19 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
 
     path: of the file, which may be compressed (.gz); columns: what its columns are; by default they
     are guessed by the values of the first sentences, see `guess_columns`; separator: TAB, BLANKS
-    (any number of blanks and tabs), or by default a tab if the first line has one. A line that
-    starts with # is a token; sentences end with an empty line. Blanks around a value are no part of
-    it. A first line that names columns is left out. -DOCSTART- begins a document, and
-    need not have all columns.
+    (any number of blanks and tabs), or by default a tab if the first line has one. Sentences end
+    with an empty line. Blanks around a value are no part of it. A first line that names columns is
+    left out. -DOCSTART- begins a document, and need not have all columns.
+    A line that starts with # is a token. If the first sentence has, behind # and a blank, lines
+    with other columns in front, these and such lines before others are comments; with BLANKS given
+    there are none.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
-    lines, head = read_lines(path), []
-    for entry in lines:
-        head.append(entry)
-        if entry[1].strip(" \t") and not entry[1].startswith(DOCSTART):
-            break
-    else:
+    lines = read_lines(path)
+    head = _head(lines, () if separator == BLANKS else _COMMENTS)
+    number, first = head[-1] if head else (0, "")
+    if not first:
         return Source(path, tuple(columns), iter(()))
-    number, first = head[-1]
     separator = separator or (TAB if TAB in first else BLANKS)
     values = _split(separator, number, first).values
     width = len(columns) or len(values)
@@ -127,13 +128,51 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
         # A line of blanks has no columns.
         entries = ((number, line.strip(" \t")) for number, line in entries)
     notes: tuple[str, ...] = ()
-    if is_header(values):
+    is_comment = partial(_is_comment, separator, width, first)
+    before = [line for _, line in head[:-1] if line.strip(" \t") and not line.startswith(DOCSTART)]
+    if is_header(values) and all(map(is_comment, before)):
         notes = (f"Line {number} is a header and is left out: {first.strip()}",)
         entries = ((line, text) for line, text in entries if line != number)
+    if comment := next(filter(is_comment, before), ""):
+        notes += (f"Lines before a sentence such as {comment.strip()} are left out",)
+        entries = _without(is_comment, entries)
     rows = sentences(entries, split)
     if columns:
         return Source(path, tuple(columns), rows, notes=notes)
     return _with_guessed_columns(path, rows, notes)
+
+
+def _head(lines: Iterator[tuple[int, str]], marks: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Take lines up to the first that is a token, or a header, and does not start with a mark.
+
+    Without one, up to the last that is a token, or none.
+    """
+    head, end = [], 0
+    for entry in lines:
+        head.append(entry)
+        if entry[1].strip(" \t") and not entry[1].startswith(DOCSTART):
+            end = len(head)
+            if not entry[1].startswith(marks) or is_header(entry[1].split(TAB)):
+                break
+    return head[:end]
+
+
+def _is_comment(separator: str, width: int, first: str, line: str) -> bool:
+    """Return whether a line before a sentence is a comment. width, first: of a file's tokens."""
+    has_equals = separator == BLANKS and "=" in line and "=" not in first
+    is_other = has_equals or len(_split(separator, 0, line).values) != width
+    return is_other and line.startswith(_COMMENTS)
+
+
+def _without(
+    is_comment: Callable[[str], bool], entries: Iterable[tuple[int, str]]
+) -> Iterator[tuple[int, str]]:
+    """Leave out comments at the start of sentences."""
+    begins = True
+    for number, line in entries:
+        if not (begins and is_comment(line)):
+            begins = not line or line.startswith(DOCSTART)
+            yield number, line
 
 
 def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:

@@ -26,6 +26,7 @@ from .columns import (
     wrong_width,
 )
 from .records import RecordSource
+from .tables import lists_in_json, read_csv, read_json_lists, read_parquet
 
 _CONLLU_WIDTH = 10
 _MAX_DIGITS = 9  # of the number of a word, from 1
@@ -52,7 +53,7 @@ class Format(str, Enum):
 
 
 RECORDS = frozenset({Format.jsonl, Format.json, Format.brat})
-"""Formats of texts with character spans."""
+"""Formats of texts with character spans; JSON may have lists of tokens instead."""
 
 SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
 """What separates columns; "" is what the file's first line shows."""
@@ -107,16 +108,21 @@ def open_source(
     if kind is Format.slash:
         return read_slashes(path)
     if kind in (Format.csv, Format.parquet):
-        from . import tables
-
-        read = tables.read_csv if kind is Format.csv else tables.read_parquet
-        return read(path, columns)
+        return (read_csv if kind is Format.csv else read_parquet)(path, columns)
+    if kind in RECORDS:
+        return read_json_lists(path, kind is Format.jsonl, columns)
     if kind is Format.conllu:
         return read_conllu(path, merge_subtokens)
     labels = [name for name in columns if name not in (WORDS, IGNORED)]
     if len(labels) > 1:
         raise SparseCRFError(Errors.SC606.format(columns=", ".join(labels)))
     return read_crfsuite(path, attribute, *labels)
+
+
+def has_records(path: Path, kind: Format) -> bool:
+    """Return whether a file has texts with character spans, and not sentences of tokens."""
+    is_brat = kind is Format.brat
+    return kind in RECORDS and (is_brat or not lists_in_json(path, kind is Format.jsonl))
 
 
 def open_records(path: Path, kind: Format, lang: str) -> RecordSource:

@@ -1,4 +1,4 @@
-"""Tables of tokens: CSV with a column that numbers sentences, and Parquet with lists of tokens."""
+"""Tables of tokens: CSV with a column that numbers sentences; Parquet and JSON with lists."""
 
 import csv
 import gzip
@@ -13,6 +13,7 @@ from typing import Any
 from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
+from .annotation_tools import check_unicode, json_values
 from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
 from .schemes import OUTSIDE
@@ -26,6 +27,7 @@ _WORDS = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
 _OF_NAMES = {"pos": "tag", "postag": "tag", "xpos": "tag", "upos": "pos", "lemma": "lemma"}
 _OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
 
+_JSON_VALUES = {str, int, bool, type(None)}  # of lists
 # What pyarrow raises for damaged files, and what their values may not be.
 _UNREADABLE = (ValueError, TypeError, LookupError, NotImplementedError, OSError)
 
@@ -146,12 +148,70 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     lists.remove(word)
     lists.insert(0, word)
     named = [_namer(path, name, schema.field(name).type, classes) for name in lists]
-    found_rows = _parquet_rows(path, file, lists, named)
+    return _of_lists(path, lists, _parquet_rows(path, file, lists, named), columns)
+
+
+def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:
+    """Find lists of values in JSON: the tokens of a sentence, and as many labels or the like.
+
+    in_lines, RAISES: see `json_values`.
+    RETURNS: lists of the first record that has tokens, these first, by name; none if it has no
+    tokens that are text, or no other list.
+    """
+    for _, record in json_values(path, in_lines):
+        lists = record.items() if isinstance(record, Mapping) else ()
+        found = {name: v for name, v in lists if isinstance(v, list)}
+        word = next((name for name in found if _plain(name) in _WORDS), "")
+        tokens = found.pop(word, None)
+        if tokens == []:
+            continue
+        if not tokens or not all(isinstance(token, str) for token in tokens):
+            break
+        found = {k: v for k, v in found.items() if len(v) == len(tokens)}
+        found = {k: v for k, v in found.items() if {*map(type, v)} <= _JSON_VALUES}
+        return {word: tokens} | found if found else {}
+    return {}
+
+
+def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> Source:
+    """Read JSON whose records are sentences: lists of tokens and of their labels.
+
+    columns: of the lists, in their order but for tokens, which are first; by default as in
+    `read_parquet`. Other values are left out.
+    RAISES: SparseCRFError without lists, for labels that are numbers, and when read, for lists of
+    other lengths.
+    """
+    lists = lists_in_json(path, in_lines)
+    if not lists:
+        raise SparseCRFError(Errors.SC628.format(path=path, columns="no lists of text"))
+
+    def found() -> Iterator[Sentence]:
+        for place, record in json_values(path, in_lines):
+            with reported_as(Errors.SC624, path=path, place=place):
+                if not isinstance(record, Mapping):
+                    raise ValueError(f"it is {repr(record)[:60]}, and has no lists")
+                number, names = int(place.split()[-1]), [*lists]
+                rows = _tokens(number, record, names, [_json_text] * len(names))
+            if rows:
+                yield rows
+
+    source = _of_lists(path, [*lists], found(), columns)
+    for (name, values), taken in zip(lists.items(), source.columns, strict=True):
+        if not columns and taken != IGNORED and any(isinstance(v, int) for v in values):
+            raise SparseCRFError(Errors.SC635.format(path=path, column=name))
+    return source
+
+
+def _of_lists(
+    path: Path, lists: Sequence[str], found_rows: Iterator[Sentence], columns: Sequence[str]
+) -> Source:
+    """A source of sentences whose values come from lists with names, the first of tokens."""
     if columns:
         if len(columns) != len(lists):
             why = f"as --columns says, the lists being {', '.join(lists)}"
-            raise wrong_width(path, Row(1, lists), len(columns), why, "a list each")
+            raise wrong_width(path, Row(1, [*lists]), len(columns), why, "a list each")
         return Source(path, tuple(columns), found_rows, has_marks=False)
+    notes = (f"Lists of the file are {', '.join(lists)}",)
     head = [*islice(found_rows, N_GUESSED)]
     if not head:
         return Source(path, (), iter(()))
@@ -159,7 +219,7 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     taken = [WORDS, *(_OF_LISTS.get(name, IGNORED) for name in lists[1:])]
     if taken.count(IGNORED) == len(taken) - 1:
         taken = [*guessed]
-    return Source(path, tuple(taken), chain(head, found_rows), has_marks=False)
+    return Source(path, tuple(taken), chain(head, found_rows), has_marks=False, notes=notes)
 
 
 def _parquet_rows(
@@ -171,13 +231,40 @@ def _parquet_rows(
         for batch in file.iter_batches(columns=lists):
             for row in batch.to_pylist():
                 number += 1
-                tokens = zip(*(row[name] or () for name in lists), strict=True)
-                found = [
-                    Row(number, [name(value) for name, value in zip(named, values, strict=True)])
-                    for values in tokens
-                ]
-                if found:
+                if found := _tokens(number, row, lists, named):
                     yield found
+
+
+def _tokens(
+    number: int,
+    record: Mapping[str, Any],
+    lists: Sequence[str],
+    named: Sequence[Callable[[Any], str]],
+) -> Sentence:
+    """The tokens of a record. named: functions of the values of each list. RAISES: ValueError."""
+    values = [record.get(name) or () for name in lists]
+    n = len(values[0]) if isinstance(values[0], (list, tuple)) else 0
+    for name, own in zip(lists, values, strict=True):
+        if not isinstance(own, (list, tuple)) or len(own) != n:
+            is_given = repr(record.get(name))[:60]
+            raise ValueError(f"{name!r} is {is_given}, and not {n} values as {lists[0]!r}")
+    return [
+        Row(number, [name(value) for name, value in zip(named, token, strict=True)])
+        for token in zip(*values, strict=True)
+    ]
+
+
+def _json_text(value: Any) -> str:
+    """The text of a value of JSON. RAISES: ValueError if it is no text, and no number."""
+    if type(value) not in _JSON_VALUES:
+        raise ValueError(f"it has {repr(value)[:60]} in a list, and not text")
+    text = _as_text(value)
+    check_unicode(text, "value")
+    return text
+
+
+def _as_text(value: Any) -> str:
+    return UNSET if value is None or not str(value).strip() else str(value)
 
 
 def _classes(metadata: bytes) -> dict[str, list[str]]:
@@ -201,7 +288,7 @@ def _namer(
 ) -> Callable[[Any], str]:
     """The function that gives the text of a value of a column."""
     if "int" not in str(kind):
-        return lambda value: UNSET if value is None or not str(value).strip() else str(value)
+        return _as_text
     if column not in classes:
         raise SparseCRFError(Errors.SC635.format(path=path, column=column))
     names = classes[column]

@@ -131,6 +131,8 @@ _SHORT = {"text": "Ann", "label": [{"start": 0, "end": 3, "labels": ["P", "Q"]}]
 _JSON = [json.dumps(each) for each in (_STUDIO, _PRODIGY, _SPACY, _DOCCANO, _PAIR, _SHORT)]
 _BRAT = "Ann ran.\nBo\n\fT1\tP 0 3\tAnn\nT2\tP 0 3;9 11\tAnn Bo\nR1\tx Arg1:T1 Arg2:T2\n#1\tn\n"
 _CSV = "Sentence #,Word,POS,Tag\nSentence: 1,Ann,NN,B-P\n,ran,VB,O\nSentence: 2,Bo,NN,B-P\n"
+_LISTS = '{"tokens": ["Ann", "ran"], "ner_tags": ["B-P", "O"], "x": [null, "A"]}\n'
+_LISTS += '{"id": 3, "tokens": [], "ner_tags": [], "x": []}'
 _SLASHES = "Ann/NN ran/VB 1\\/2/CD\nBo/NN ran/VB\n"
 _LABELS = "w=the:0.5\tx\\:y"
 _WAPITI = "#mdl#2#3\n#rdr#3/0/0\n10:u:%x[-1,0],\n8:*%x[0,1],\n1:b,\n"
@@ -150,6 +152,9 @@ CONVERTED_KINDS = {
             (_CSV.replace(",", ";"), "csv _,orth,tag,ner"),
             ("Word Tag\n" + COLUMNS.replace("\t", " ").replace(" NN", ""), "columns"),
             (_SLASHES, "columns"),
+            (f"# id = 1\n# text = Ann\n{COLUMNS}\n# id = 2\n# NN O\n", "columns"),
+            (_LISTS, "jsonl"),
+            (f"[{_LISTS.replace(chr(10), ',')}]", "json orth,_,tag"),
             (f"O\t{_LABELS}\nB-X\tw=dog\n\nO\tw=.\n", "crfsuite orth,ner w"),
         ),
         use_columns,

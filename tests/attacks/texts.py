@@ -294,7 +294,8 @@ def use_columns(text: Text, sound: Text) -> Arrays:
             n = sum(bool(line) and row != DOCSTART for line, row in zip(lines, rows, strict=True))
             n -= sum(line.strip(" \t") == "" != line for line in lines) if kind == "wapiti" else 0
         n_tokens = sum(map(len, docs))
-        if kind in ("conllu", "tsv", "wapiti") and not option:
+        is_whole = not any("left out" in note for note in source.notes)
+        if kind in ("conllu", "tsv", "wapiti") and not option and is_whole:
             assert n_tokens == n, f"{n} lines of tokens, {n_tokens} tokens"
         names = names or ("orth", "tag")
         path = written("".join(write_docs(docs, path, names)), folder, "back")

@@ -72,6 +72,12 @@ def test_columns_are_guessed_by_their_values(text: str, expected: str):
     assert ",".join(guess_columns(row.split() for row in text.split("|"))) == expected
 
 
+def test_json_without_lists_has_no_columns(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"text": "A"}')
+    with pytest.raises(SparseCRFError, match="SC628"):
+        docs_of(tmp_path / "a.jsonl", Format.jsonl)
+
+
 def test_columns_with_blanks_and_a_separator_that_is_given(tmp_path: Path):
     path = tmp_path / "a.txt"
     path.write_text("\n\na b X\n")

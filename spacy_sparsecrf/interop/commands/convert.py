@@ -21,14 +21,22 @@ from ...progress import track
 from ..attributes import parse_columns
 from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
-from ..formats import RECORDS, SEPARATORS, Format, guess_format, open_records, open_source
+from ..formats import (
+    RECORDS,
+    SEPARATORS,
+    Format,
+    guess_format,
+    has_records,
+    open_records,
+    open_source,
+)
 from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
 from ..soft import read_soft_docs
 
 SPACY = ".spacy"
 DEV = "dev.spacy"
-GUESSED = {*SEPARATORS, Format.csv, Format.parquet}
+GUESSED = {*SEPARATORS, *RECORDS, Format.csv, Format.parquet}
 
 
 def convert(
@@ -80,13 +88,16 @@ def convert(
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
     Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
-    as in the files of CoNLL, Wapiti and CRF++ (where # is a token, not a comment); CoNLL-U, whose
-    columns are given; CRFsuite, whose label is the tag unless --columns names another, as orth,ner.
-    Also text with tags as in The/DT; CSV with a column that numbers sentences; Parquet with lists
-    of tokens; JSON or JSONL with character spans (Prodigy, Doccano, Label Studio, spaCy); and brat.
+    as in the files of CoNLL, Wapiti and CRF++; CoNLL-U, whose columns are given; CRFsuite, whose
+    label is the tag unless --columns names another, as orth,ner. Also text with tags as in The/DT;
+    CSV with a column that numbers sentences; Parquet, JSON or JSONL with lists of tokens; JSON or
+    JSONL with character spans (Prodigy, Doccano, Label Studio, spaCy); and brat.
     """
     with reported():
-        kind = _format_of(source, target, kind, bool(columns), bool(attribute))
+        kind = _format_of(source, target, kind, bool(attribute))
+        are_records = source.suffix != SPACY and has_records(source, kind)
+        if columns and (are_records or kind in (Format.conllu, Format.slash)):
+            raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
         if merge_subtokens and kind is not Format.conllu:
             raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
         names = parse_columns(columns) if columns else ()
@@ -97,7 +108,7 @@ def convert(
             _to_columns(source, target, kind, names, scheme, nlp, skip_space)
             return
         cuts = TokenCuts(nlp.tokenizer)
-        if kind in RECORDS:
+        if are_records:
             records = open_records(source, kind, lang)
             found = record_docs(records, nlp, alignment, spans)
             n = _save(_counted(found, cuts), target, dev, seed)
@@ -160,9 +171,7 @@ def _to_columns(
     msg.good(f"{n} sentences are in {target}")
 
 
-def _format_of(
-    source: Path, target: Path, kind: Format | None, has_columns: bool, has_attribute: bool
-) -> Format:
+def _format_of(source: Path, target: Path, kind: Format | None, has_attribute: bool) -> Format:
     """The format of the text, given or by its name, if options fit it; see `convert`."""
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
@@ -170,8 +179,6 @@ def _format_of(
     kind = kind or guess_format(target if written else source)
     if written and kind not in SEPARATORS:
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
-    if has_columns and kind in (Format.conllu, Format.slash, *RECORDS):
-        raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
     if has_attribute and kind is not Format.crfsuite:
         raise typer.BadParameter("--attribute is for CRFsuite only")
     return kind
