@@ -103,7 +103,7 @@ class _JsonReader:
             read: Any = json_to_docs
             found = list(read(json.dumps([value])))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise ValueError(f"spaCy cannot read its paragraphs ({error!r})") from error
+            raise ValueError(f"spaCy cannot read its paragraphs ({repr(error)[:200]})") from error
         self._has_spans = True
         for doc in found:
             doc.user_data[LANG] = self._lang
@@ -197,7 +197,7 @@ def _text_of(value: Mapping[str, Any]) -> str:
 
 def _checked_text(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"its text is {text!r}")
+        raise ValueError(f"its text is {repr(text)[:60]}")
     check_unicode(text, "text")
     return text
 
@@ -250,7 +250,7 @@ def _marks(value: Any) -> list[Mark]:
     labels: list[Any] = found if isinstance(found, list) and found else [found]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
-            raise ValueError(f"span {start}:{end} has the label {label!r}")
+            raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}")
         check_unicode(label, "label")
     covered = text if isinstance(text, str) else None
     return [Mark(start, end, label.strip(), covered) for label in labels]

@@ -302,6 +302,7 @@ def one(**values: Any) -> str:
         (one(text=""), "SC625"),
         (one(text=" ", spans=[[0, 1, "A"]]), "its text is ' '"),
         (one(text=3), "its text is 3"),
+        (one(text=["x" * 99]), "its text is ['" + "x" * 58 + ". Correct"),
         ('{"text": "\\ud800", "spans": []}', "is not Unicode"),
         ('{"text": "A", "doc_id": "\\ud800", "spans": []}', "document's name is not Unicode"),
         ("nonsense", "line 1, cannot be read"),
