@@ -4,6 +4,7 @@ A line is a token; its columns are separated by tabs or by blanks, as Wapiti and
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from .attributes import (
     is_header,
     span_key,
 )
-from .schemes import standard_label
+from .schemes import OUTSIDE, standard_label
 
 TAB, BLANKS = "\t", " "
 N_GUESSED = 1000  # sentences by which columns are guessed
@@ -198,7 +199,7 @@ def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str
         row.values[n_numbers:] or row.values for sentence in guessed_by for row in sentence
     )
     _check_labels(path, guessed, guessed_by)
-    notes += _note_of_labels(guessed, guessed_by)
+    notes += _note_of_labels(guessed, guessed_by) + _note_of_tags(guessed, guessed_by)
     return Source(path, guessed, chain(guessed_by, rows), notes=notes)
 
 
@@ -276,6 +277,21 @@ def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[
     values = (value for rows in found for row in rows for value in row.values[mark : mark + 1])
     other = next((value for value in values if standard_label(value) != value), "")
     return (f"Labels such as {other} are read as {standard_label(other)}",) if other else ()
+
+
+def _note_of_tags(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:
+    """Say how tags are read as entities, if most tokens have the same one."""
+    if columns[-1] != "tag":
+        return ()
+    counts = Counter(row.values[-1] for rows in found for row in rows)
+    most, n = counts.most_common(1)[0]
+    if len(counts) < 2 or n <= counts.total() / 2:
+        return ()
+    if most == OUTSIDE:
+        return ("Most tags are O: --scheme io reads others as entities, without B- and I-",)
+    if guess_columns((WORDS, OUTSIDE if tag == most else tag) for tag in counts)[1] == "tag":
+        return ()
+    return (f"Tags other than {most} look like labels of entities: write O in its place",)
 
 
 def _split(separator: str, number: int, line: str) -> Row:

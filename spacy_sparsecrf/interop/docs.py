@@ -31,7 +31,6 @@ from .schemes import (
     ColumnScheme,
     Spans,
     read_spans,
-    standard_label,
     write_spans,
 )
 
@@ -156,7 +155,7 @@ class _DocMaker:
 
     def _read_spans(self, rows: Sentence, labels: list[str]) -> Spans:
         try:
-            return read_spans([*map(standard_label, labels)], self.scheme)
+            return read_spans(labels, self.scheme)
         except BadLabelError as error:
             message = Errors.SC615.format(
                 path=self.source.path,

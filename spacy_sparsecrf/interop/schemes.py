@@ -1,4 +1,4 @@
-"""Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES."""
+"""Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES, and IO to spans only."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,6 +20,7 @@ class ColumnScheme(str, Enum):
     iob1 = "iob1"
     biluo = "biluo"
     bioes = "bioes"
+    io = "io"
 
 
 Spans: TypeAlias = list[tuple[int, int, str]]  # first token, token behind, label
@@ -30,6 +31,7 @@ _LETTERS = {
     ColumnScheme.iob1: "BI",
     ColumnScheme.biluo: "BILU",
     ColumnScheme.bioes: "BIES",
+    ColumnScheme.io: "",  # A label is that of a span; spans that touch have other ones.
 }
 _CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # A span's last token says so.
 
@@ -54,10 +56,11 @@ class BadLabelError(ValueError):
 def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
     """Find the spans of a sentence.
 
-    labels: of its tokens; a missing one belongs to no span.
+    labels: of its tokens, see `standard_label`; a missing one belongs to no span.
     RAISES: BadLabelError.
     """
-    return [*_SpanReader(scheme).read(labels)]
+    standard = labels if scheme is ColumnScheme.io else [*map(standard_label, labels)]
+    return [*_SpanReader(scheme).read(standard)]
 
 
 class _SpanReader:
@@ -84,6 +87,8 @@ class _SpanReader:
 
     def _parse(self, i: int, text: str) -> tuple[str, str]:
         """The role of a token, as a letter of BILUO, and the label of its span."""
+        if not self._letters:
+            return "I", text
         letter, _, label = text.partition("-")
         if len(letter) != 1 or letter not in self._letters or not label:
             known = ", ".join(f"{known}-LABEL" for known in self._letters)
@@ -94,7 +99,7 @@ class _SpanReader:
         """Return whether the open span continues, or else a span may begin by I."""
         if self._label == label:
             return True
-        if self._scheme is ColumnScheme.iob1:
+        if self._scheme in (ColumnScheme.iob1, ColumnScheme.io):
             return False
         before = f"an open span of {self._label}" if self._label else "no open span"
         raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
@@ -110,7 +115,7 @@ class _SpanReader:
 
 
 def write_spans(spans: Spans, n_tokens: int, scheme: ColumnScheme) -> list[str]:
-    """Label the tokens of a sentence. spans: ascending and disjoint."""
+    """Label the tokens of a sentence. spans: ascending and disjoint; scheme: not IO."""
     labels = [OUTSIDE] * n_tokens
     previous = (0, 0, "")
     for first, end, label in spans:

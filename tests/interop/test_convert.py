@@ -218,7 +218,7 @@ words = st.text(
     st.characters(codec="utf-8", exclude_characters="\t\n\r \ufeff"), min_size=1, max_size=5
 )
 labels = st.sampled_from(["A", "B-X", "O"])
-scheme = st.sampled_from(ColumnScheme)
+scheme = st.sampled_from([scheme for scheme in ColumnScheme if scheme is not ColumnScheme.io])
 
 
 @st.composite
@@ -287,6 +287,30 @@ def test_spans_are_those_that_spacy_finds(labels: list[str]):
         assert error.index == 0 or labels[error.index - 1][2:] != labels[error.index][2:]
     else:
         assert found == expected
+
+
+def test_io_marks_spans_by_their_labels_alone(tmp_path: Path):
+    path, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
+    path.write_text("a\tvitamin-B\nb\tvitamin-B\nc\tX\nd\t_\n" + "o\tO\n" * 5)
+    said = run("convert", path, target).stdout
+    assert "Most tags are O: --scheme io" in said and "as orth,tag" in said
+    assert "as orth,ner" in run("convert", path, target, "--scheme", "io").stdout
+    (doc,) = unpack(target, Vocab())
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [("a b", "vitamin-B"), ("c", "X")]
+    assert doc[3].ent_iob == 0
+    assert "not written" in run("convert", target, path, "--scheme", "io", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("outside", "n", "said"), [("0", 4, True), ("0", 2, False), ("NN", 4, False)]
+)
+def test_another_label_of_what_is_outside_is_noted(
+    tmp_path: Path, outside: str, n: int, said: bool
+):
+    label = "B-PER" if outside == "0" else "DT"
+    path = tmp_path / "a.tsv"
+    path.write_text(f"a\t{label}\nb\t{label}\n" + f"c\t{outside}\n" * n)
+    assert (f"Tags other than {outside} look" in " ".join(read_columns(path).notes)) is said
 
 
 @pytest.mark.parametrize(("scheme", "labels", "index"), read_golden(__file__, "bad_labels.jsonl"))

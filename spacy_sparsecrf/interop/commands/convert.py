@@ -18,7 +18,7 @@ from ...cli.files import unpack
 from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
 from ...progress import track
-from ..attributes import parse_columns
+from ..attributes import ENTITIES, parse_columns
 from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import (
@@ -116,6 +116,8 @@ def convert(
                 msg.warn(f"{count} {what}")
         else:
             opened = open_source(source, kind, names, attribute, merge_subtokens)
+            if scheme is ColumnScheme.io and not names:
+                opened.columns = tuple(ENTITIES if c == "tag" else c for c in opened.columns)
             _say_columns(opened, bool(names) or kind not in GUESSED)
             if soft:
                 found = read_soft_docs(opened, nlp.vocab, scheme)
@@ -158,6 +160,8 @@ def _to_columns(
     skip_space: bool,
 ) -> None:
     """Write the Docs of a .spacy file as columns."""
+    if scheme is ColumnScheme.io:
+        raise typer.BadParameter("--scheme io can be read, but not written")
     unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
     if not names:
         unpacked = [*unpacked]
