@@ -41,10 +41,10 @@ def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
 
 
 def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a file of JSON, each behind its place in the file.
+    """Yield the place and the value of each record in a JSON file.
 
-    in_lines: whether each line is a value; if not, a file of several values is read so, too.
-    RAISES: SparseCRFError, when read, that names the line of a value that is none.
+    in_lines: whether each line is a record; also done if the file is not a single value.
+    RAISES: SparseCRFError, when read, with the line that is not JSON.
     """
     lines: Iterable[tuple[int, str]] = read_lines(path)
     if not in_lines:
@@ -61,7 +61,7 @@ def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
 
 
 def _list_in(path: Path, lines: Sequence[tuple[int, str]]) -> list[Any] | None:
-    """The list of values that lines are together; None if they are several values."""
+    """The list of records that a file contains; None if each line is a record."""
     with _reported(path=path, place="the file"):
         try:
             found = json.loads("\n".join(line for _, line in lines))
@@ -203,7 +203,7 @@ def _checked_text(text: Any) -> str:
 
 
 def check_unicode(text: str, what: str) -> None:
-    """Refuse half a surrogate pair, which JSON may have. RAISES: ValueError."""
+    """Reject lone surrogates, which JSON can contain. RAISES: ValueError."""
     try:
         text.encode("utf8")
     except UnicodeEncodeError as error:

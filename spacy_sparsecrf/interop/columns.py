@@ -101,9 +101,9 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     (any number of blanks and tabs), or by default a tab if the first line has one. Sentences end
     with an empty line. Blanks around a value are no part of it. A first line that names columns is
     left out. -DOCSTART- begins a document, and need not have all columns.
-    A line that starts with # is a token. If the first sentence has, behind # and a blank, lines
-    with other columns in front, these and such lines before others are comments; with BLANKS given
-    there are none.
+    A line that starts with # is a token, unless the file has comments: lines such as "# id = 1"
+    before the first sentence, with another number of columns. Then such lines before other
+    sentences are comments, too. Files of separator BLANKS have none.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
     lines = read_lines(path)
@@ -135,7 +135,7 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
         notes = (f"Line {number} is a header and is left out: {first.strip()}",)
         entries = ((line, text) for line, text in entries if line != number)
     if comment := next(filter(is_comment, before), ""):
-        notes += (f"Lines before a sentence such as {comment.strip()} are left out",)
+        notes += (f"Comments before sentences are left out, such as: {comment.strip()}",)
         entries = _without(is_comment, entries)
     rows = sentences(entries, split)
     if columns:
@@ -144,9 +144,9 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
 
 
 def _head(lines: Iterator[tuple[int, str]], marks: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Take lines up to the first that is a token, or a header, and does not start with a mark.
+    """Return the lines up to the first token or header that starts with none of the marks.
 
-    Without one, up to the last that is a token, or none.
+    If all tokens start with a mark, return the lines up to the last token.
     """
     head, end = [], 0
     for entry in lines:
@@ -159,7 +159,7 @@ def _head(lines: Iterator[tuple[int, str]], marks: tuple[str, ...]) -> list[tupl
 
 
 def _is_comment(separator: str, width: int, first: str, line: str) -> bool:
-    """Return whether a line before a sentence is a comment. width, first: of a file's tokens."""
+    """Return whether a line is a comment. width: number of columns; first: a line of a token."""
     has_equals = separator == BLANKS and "=" in line and "=" not in first
     is_other = has_equals or len(_split(separator, 0, line).values) != width
     return is_other and line.startswith(_COMMENTS)
@@ -168,7 +168,7 @@ def _is_comment(separator: str, width: int, first: str, line: str) -> bool:
 def _without(
     is_comment: Callable[[str], bool], entries: Iterable[tuple[int, str]]
 ) -> Iterator[tuple[int, str]]:
-    """Leave out comments at the start of sentences."""
+    """Remove comments before sentences."""
     begins = True
     for number, line in entries:
         if not (begins and is_comment(line)):
@@ -280,7 +280,7 @@ def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[
 
 
 def _note_of_tags(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:
-    """Say how tags are read as entities, if most tokens have the same one."""
+    """Explain how to read tags as entities, if most tokens have the same tag."""
     if columns[-1] != "tag":
         return ()
     counts = Counter(row.values[-1] for rows in found for row in rows)
@@ -288,10 +288,12 @@ def _note_of_tags(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[st
     if len(counts) < 2 or n <= counts.total() / 2:
         return ()
     if most == OUTSIDE:
-        return ("Most tags are O: --scheme io reads others as entities, without B- and I-",)
+        return (
+            "Most tags are O. If the others are entity labels without B- and I-, use --scheme io",
+        )
     if guess_columns((WORDS, OUTSIDE if tag == most else tag) for tag in counts)[1] == "tag":
         return ()
-    return (f"Tags other than {most} look like labels of entities: write O in its place",)
+    return (f"All tags but {most} look like entity labels. To read them so, replace {most} by O",)
 
 
 def _split(separator: str, number: int, line: str) -> Row:

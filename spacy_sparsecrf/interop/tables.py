@@ -152,11 +152,10 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
 
 
 def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:
-    """Find lists of values in JSON: the tokens of a sentence, and as many labels or the like.
+    """Return the lists of tokens and labels in the first sentence of a JSON file, by name.
 
-    in_lines, RAISES: see `json_values`.
-    RETURNS: lists of the first record that has tokens, these first, by name; none if it has no
-    tokens that are text, or no other list.
+    Tokens are first, and other lists have their length. The result is empty if the file has no
+    tokens as text, or no other list. in_lines, RAISES: see `json_values`.
     """
     for _, record in json_values(path, in_lines):
         lists = record.items() if isinstance(record, Mapping) else ()
@@ -176,10 +175,9 @@ def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:
 def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> Source:
     """Read JSON whose records are sentences: lists of tokens and of their labels.
 
-    columns: of the lists, in their order but for tokens, which are first; by default as in
-    `read_parquet`. Other values are left out.
-    RAISES: SparseCRFError without lists, for labels that are numbers, and when read, for lists of
-    other lengths.
+    columns: attributes of the lists in the order of `lists_in_json`; default: see `read_parquet`.
+    RAISES: SparseCRFError without lists, for numbers as labels, and when read, for lists whose
+    lengths differ.
     """
     lists = lists_in_json(path, in_lines)
     if not lists:
@@ -189,7 +187,7 @@ def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> 
         for place, record in json_values(path, in_lines):
             with reported_as(Errors.SC624, path=path, place=place):
                 if not isinstance(record, Mapping):
-                    raise ValueError(f"it is {repr(record)[:60]}, and has no lists")
+                    raise ValueError(f"it is {repr(record)[:60]}, not an object with lists")
                 number, names = int(place.split()[-1]), [*lists]
                 rows = _tokens(number, record, names, [_json_text] * len(names))
             if rows:
@@ -205,13 +203,13 @@ def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> 
 def _of_lists(
     path: Path, lists: Sequence[str], found_rows: Iterator[Sentence], columns: Sequence[str]
 ) -> Source:
-    """A source of sentences whose values come from lists with names, the first of tokens."""
+    """A source of sentences. lists: names of the columns of `found_rows`, tokens first."""
     if columns:
         if len(columns) != len(lists):
             why = f"as --columns says, the lists being {', '.join(lists)}"
             raise wrong_width(path, Row(1, [*lists]), len(columns), why, "a list each")
         return Source(path, tuple(columns), found_rows, has_marks=False)
-    notes = (f"Lists of the file are {', '.join(lists)}",)
+    notes = (f"Lists in the file: {', '.join(lists)}",)
     head = [*islice(found_rows, N_GUESSED)]
     if not head:
         return Source(path, (), iter(()))
@@ -246,8 +244,8 @@ def _tokens(
     n = len(values[0]) if isinstance(values[0], (list, tuple)) else 0
     for name, own in zip(lists, values, strict=True):
         if not isinstance(own, (list, tuple)) or len(own) != n:
-            is_given = repr(record.get(name))[:60]
-            raise ValueError(f"{name!r} is {is_given}, and not {n} values as {lists[0]!r}")
+            found = repr(record.get(name))[:60]
+            raise ValueError(f"{name!r} is {found}, not a list of {n} values")
     return [
         Row(number, [name(value) for name, value in zip(named, token, strict=True)])
         for token in zip(*values, strict=True)
@@ -255,9 +253,9 @@ def _tokens(
 
 
 def _json_text(value: Any) -> str:
-    """The text of a value of JSON. RAISES: ValueError if it is no text, and no number."""
+    """The text of a JSON value. RAISES: ValueError if it is not text, a number or null."""
     if type(value) not in _JSON_VALUES:
-        raise ValueError(f"it has {repr(value)[:60]} in a list, and not text")
+        raise ValueError(f"a list contains {repr(value)[:60]}, which is not text")
     text = _as_text(value)
     check_unicode(text, "value")
     return text

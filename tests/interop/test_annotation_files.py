@@ -185,12 +185,12 @@ def test_json_with_lists_of_tokens(tmp_path: Path, name: str):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ('{"tokens": ["A"]}', "'ner_tags' is None, and not 1 values as 'tokens'"),
-        ('{"tokens": 3, "ner_tags": []}', "'tokens' is 3, and not 0 values"),
+        ('{"tokens": ["A"]}', "'ner_tags' is None, not a list of 1 values"),
+        ('{"tokens": 3, "ner_tags": []}', "'tokens' is 3, not a list of 0 values"),
         ('{"tokens": ["A"], "ner_tags": "O"}', "'ner_tags' is 'O'"),
-        ('{"tokens": [{}], "ner_tags": ["O"]}', "it has {} in a list"),
+        ('{"tokens": [{}], "ner_tags": ["O"]}', "a list contains {}"),
         ('{"tokens": ["\\ud800"], "ner_tags": ["O"]}', "not Unicode"),
-        ("[1]", "it is [1], and has no lists"),
+        ("[1]", "it is [1], not an object with lists"),
         ("{", "line 2, cannot be read"),
     ],
 )
@@ -230,7 +230,7 @@ def test_parquet(tmp_path: Path, are_numbers: bool):
     ("tags", "metadata", "said"),
     [
         ([[0], [0, 2]], {}, "SC624.*from row 2 on.*has class 2, and the file names 2"),
-        ([[0], [0]], {}, "SC624.*from row 2 on.*not 2 values as"),
+        ([[0], [0]], {}, "SC624.*from row 2 on.*not a list of 2"),
         ([[0], [0, 1]], {"ner_tags": {"names": 3}}, "SC635"),
         ([[0], [0, 1]], 3, "SC635"),
     ],
