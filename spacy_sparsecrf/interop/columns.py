@@ -48,6 +48,7 @@ class Row(NamedTuple):
     values: list[str]
 
 
+Line: TypeAlias = tuple[int, str]  # its number, from 1, and its text
 Sentence: TypeAlias = list[Row]
 Split: TypeAlias = Callable[[int, str], Row]
 
@@ -70,7 +71,7 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def sentences(lines: Iterable[tuple[int, str]], split: Split) -> Iterator[Sentence]:
+def sentences(lines: Iterable[Line], split: Split) -> Iterator[Sentence]:
     """Cut lines at empty ones, and before -DOCSTART-, into sentences.
 
     split: makes a row of a line that is not empty.
@@ -107,10 +108,10 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
     lines = read_lines(path)
-    head = _head(lines, () if separator == BLANKS else _COMMENTS)
-    number, first = head[-1] if head else (0, "")
-    if not first:
+    head, n = _head(lines, () if separator == BLANKS else _COMMENTS)
+    if not n:
         return Source(path, tuple(columns), iter(()))
+    number, first = head[n - 1]
     separator = separator or (TAB if TAB in first else BLANKS)
     values = _split(separator, number, first).values
     width = len(columns) or len(values)
@@ -120,17 +121,19 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
         row = _split(separator, number, line)
         if len(row.values) != width and row.values[0] != DOCSTART:
             if not columns:
-                _check_is_no_text(path, head[-1][0], width, row)
+                _check_is_no_text(path, head[n - 1][0], width, row)
             raise wrong_width(path, row, width, why, _DESCRIBED[separator])
         return row
 
-    entries: Iterable[tuple[int, str]] = chain(head, lines)
+    entries: Iterable[Line] = chain(head, lines)
     if separator == BLANKS:
         # A line of blanks has no columns.
         entries = ((number, line.strip(" \t")) for number, line in entries)
     notes: tuple[str, ...] = ()
     is_comment = partial(_is_comment, separator, width, first)
-    before = [line for _, line in head[:-1] if line.strip(" \t") and not line.startswith(DOCSTART)]
+    before = [
+        line for _, line in head[: n - 1] if line.strip(" \t") and not line.startswith(DOCSTART)
+    ]
     if is_header(values) and all(map(is_comment, before)):
         notes = (f"Line {number} is a header and is left out: {first.strip()}",)
         entries = ((line, text) for line, text in entries if line != number)
@@ -143,10 +146,10 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     return _with_guessed_columns(path, rows, notes)
 
 
-def _head(lines: Iterator[tuple[int, str]], marks: tuple[str, ...]) -> list[tuple[int, str]]:
-    """Return the lines up to the first token or header that starts with none of the marks.
+def _head(lines: Iterator[Line], marks: tuple[str, ...]) -> tuple[list[Line], int]:
+    """Read up to the first token or header that starts with none of the marks, or all lines.
 
-    If all tokens start with a mark, return the lines up to the last token.
+    RETURNS: the lines, and their number up to the last token or header; 0 if there is none.
     """
     head, end = [], 0
     for entry in lines:
@@ -155,7 +158,7 @@ def _head(lines: Iterator[tuple[int, str]], marks: tuple[str, ...]) -> list[tupl
             end = len(head)
             if not entry[1].startswith(marks) or is_header(entry[1].split(TAB)):
                 break
-    return head[:end]
+    return head, end
 
 
 def _is_comment(separator: str, width: int, first: str, line: str) -> bool:
@@ -165,9 +168,7 @@ def _is_comment(separator: str, width: int, first: str, line: str) -> bool:
     return is_other and line.startswith(_COMMENTS)
 
 
-def _without(
-    is_comment: Callable[[str], bool], entries: Iterable[tuple[int, str]]
-) -> Iterator[tuple[int, str]]:
+def _without(is_comment: Callable[[str], bool], entries: Iterable[Line]) -> Iterator[Line]:
     """Remove comments before sentences."""
     begins = True
     for number, line in entries:
