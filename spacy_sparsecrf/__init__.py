@@ -1,6 +1,6 @@
 """Sparse conditional random fields for spaCy: `nlp.add_pipe("sparse_crf")`.
 
-What users name in Python can be imported from here, and is only imported when it is asked for.
+Public names can be imported from here; each is loaded on first access.
 """
 
 from importlib import import_module
@@ -51,11 +51,11 @@ _HOMES = {
 
 old_paths.install()
 
-# A type checker that saw this would take any name for one that is here.
+# Hidden from type checkers, which would otherwise accept any name.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import a name when it is asked for (PEP 562)."""
+        """Import a name on first access (PEP 562)."""
         if name not in _HOMES:
             return old_paths.find_old_name(__name__, name)
         found = getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -1,8 +1,8 @@
-"""Files that are written whole or not at all, whatever fails, and whenever the power goes.
+"""Atomic writes of files: complete or not at all, also after an error or a power failure.
 
-A file is written next to its place, synced to the disk, and renamed, and then its folder is synced:
-who reads it finds the old one or the new one. To what only grows, something is added and synced
-before another file says how long it is.
+A new file is written next to its destination, synced to disk and renamed; then its folder is
+synced. A reader sees either the old file or the new one. Data appended to a file is synced before
+another file records the new length.
 """
 
 import os
@@ -23,17 +23,16 @@ if sys.platform != "win32":
 
 Content: TypeAlias = bytes | Callable[[Path], object] | None
 
-# Ends of the names of files that are not complete, and of those that are replaced.
+# Suffixes of incomplete files, and of files that are being replaced.
 _NEW, _OLD = ".part", ".old"
 
 
 def write_files(folder: Path, contents: Mapping[str, Content], setting: str) -> None:
-    """Write files of a folder, all of them or none; the folder is made where there is none.
+    """Write all files of a folder or none; create the folder if it does not exist.
 
-    contents: by name, bytes, or what writes them to a path; None removes the file. setting: for
-        messages, what says where the files go.
-    RAISES: SparseCRFError where files cannot be written; all are then as they were, as after any
-        other error.
+    contents: by file name, bytes, or a function that writes the file to a path; None removes it.
+    setting: name of the option that sets the folder, for messages.
+    RAISES: SparseCRFError if a file cannot be written. All files are unchanged after any error.
     """
     new: dict[str, Path | None] = dict.fromkeys(contents)
     with _made(folder, setting) as made:
@@ -47,10 +46,10 @@ def write_files(folder: Path, contents: Mapping[str, Content], setting: str) -> 
 
 
 def append_file(path: Path, at: int, data: bytes, setting: str) -> None:
-    """Write behind the first bytes of a file, which stay whatever happens; what followed is gone.
+    """Truncate a file to its first `at` bytes, append data and sync.
 
-    at: how many bytes stay; 0 begins a new file. setting: see `write_files`.
-    RAISES: SparseCRFError where the file cannot be written.
+    at: number of bytes to keep, which are safe after any error; 0 starts a new file.
+    setting: see `write_files`. RAISES: SparseCRFError if the file cannot be written.
     """
     with _made(path.parent, setting) as made:
         if not path.exists():
@@ -66,10 +65,10 @@ def append_file(path: Path, at: int, data: bytes, setting: str) -> None:
 
 @contextmanager
 def _made(folder: Path, setting: str) -> Iterator[list[Path]]:
-    """Make a folder, if there is none, for a body that writes to it.
+    """Create a folder, if it does not exist, for a body that writes to it.
 
-    YIELDS: a list for what the body makes: after an error that, and the folder, are removed.
-    RAISES: SparseCRFError for an OSError; setting: see `write_files`.
+    setting: see `write_files`. YIELDS: a list to which the body adds the files that it creates.
+    RAISES: SparseCRFError for an OSError. Any error removes these files and the new folders.
     """
     folders = [each for each in (folder, *folder.parents) if not each.exists()]
     made: list[Path] = []
@@ -87,7 +86,7 @@ def _made(folder: Path, setting: str) -> Iterator[list[Path]]:
 
 
 def _put(folder: Path, new: Mapping[str, Path | None]) -> None:
-    """Rename new files to their names, or none of them. RAISES: OSError."""
+    """Rename all new files to their final names, or none of them. RAISES: OSError."""
     done: dict[Path, Path | None] = {}
     try:
         for name, path in new.items():
@@ -102,7 +101,7 @@ def _put(folder: Path, new: Mapping[str, Path | None]) -> None:
         for place, old in done.items():
             if old is not None:
                 os.replace(old, place)
-            # Renaming does nothing where both are names of one file.
+            # os.replace does nothing if both names are links to one file.
             _remove(old or place)
         raise
     for old in done.values():
@@ -111,7 +110,7 @@ def _put(folder: Path, new: Mapping[str, Path | None]) -> None:
 
 
 def _keep(place: Path) -> Path | None:
-    """Give a file a second name; None where there is no such file."""
+    """Link or copy a file to a backup name and return it; None if the file does not exist."""
     old = place.with_name(place.name + _OLD)
     _remove(old)
     if not place.exists():
@@ -125,7 +124,7 @@ def _keep(place: Path) -> Path | None:
 
 
 def _sync_all(paths: list[Path]) -> None:
-    """Sync files at the same time: one after the other would take as long for each."""
+    """Sync files in parallel, which is faster than one after another."""
     if len(paths) < 2:
         list(map(_sync, paths))
         return
@@ -134,7 +133,7 @@ def _sync_all(paths: list[Path]) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the names in a folder, are on disk."""
     if path.is_dir() and os.name == "nt":
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -145,19 +144,19 @@ def _sync(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file, or an empty folder, if that can be done."""
+    """Remove a file or an empty folder; ignore an OSError."""
     with suppress(OSError):
         path.rmdir() if path.is_dir() else path.unlink()
 
 
 def replace_folder(new: Path, place: Path) -> None:
-    """Rename a folder, in the place of one that may be there.
+    """Rename a folder to `place`, and replace a folder that exists there.
 
-    RAISES: OSError, after which both are as before.
+    RAISES: OSError; both folders are then unchanged.
     """
     old = place.with_name(place.name + _OLD)
     if old.exists() and not place.exists():
-        # This was cut off here.
+        # An earlier call was interrupted between the two renames.
         old.rename(place)
     shutil.rmtree(old, ignore_errors=True)
     if place.exists():
@@ -172,9 +171,9 @@ def replace_folder(new: Path, place: Path) -> None:
 
 
 def make_folder(parent: Path, prefix: str) -> tuple[Path, Callable[[], None]]:
-    """Make a folder for what is not complete; remove those that processes left when they ended.
+    """Create a folder for incomplete files; remove such folders of processes that have ended.
 
-    prefix: of its name. RETURNS: the folder, and what lets go of it. RAISES: OSError.
+    prefix: of its name. RETURNS: the folder, and a function that releases it. RAISES: OSError.
     """
     for left in parent.glob(f"{prefix}*{_NEW}"):
         held = _hold(left)
@@ -187,7 +186,7 @@ def make_folder(parent: Path, prefix: str) -> tuple[Path, Callable[[], None]]:
 
 
 def _hold(folder: Path) -> int | None:
-    """Hold a folder as long as the process lives; None where another does, or that is unknown."""
+    """Lock a folder until the process ends; None if it is locked, or locking is unsupported."""
     if sys.platform == "win32":
         return None
     try:

@@ -11,7 +11,7 @@ from warnings import warn
 
 PACKAGE = __name__.rpartition(".")[0]
 
-# Modules that have moved. One in a moved package keeps its name unless it has its own entry.
+# Modules that have moved. A module of a moved package keeps its name unless it has its own entry.
 MODULES = {
     "cluster": "distributed",
     "cluster.engine": "distributed.ray_engine",
@@ -42,7 +42,7 @@ MODULES = {
     "writing": "atomic_write",
 }
 
-# Names that have moved to another module, or have another name, by where they would be.
+# Names that were moved or renamed, by their path with the module's new name.
 NAMES = {
     "SparseCRF": "pipeline.component.SparseCRFPipe",
     "analysis.explanation.TestWeight": "analysis.explanation.FeatureWeight",
@@ -71,16 +71,16 @@ NAMES = {
 
 
 def serve_old_names(module: str, new: str = "") -> None:
-    """Let a module give names by their earlier paths, with a warning.
+    """Make a module serve names by their earlier paths, with a DeprecationWarning.
 
-    new: the module whose names they all are; "" where the module itself has the others.
+    new: the module that now defines all of its names; "" if only some of its names have moved.
     """
-    # Not by a statement: a type checker that saw it would take any name for one that is here.
+    # Not a `def` statement: type checkers would then accept any name.
     vars(sys.modules[module])["__getattr__"] = lambda name: find_old_name(module, name, new)
 
 
 def find_old_name(module: str, name: str, new: str = "") -> Any:
-    """Find what a module had by a name of earlier versions, with a warning to its user.
+    """Return the object that a module had under a name of earlier versions; warn its user.
 
     new: see `serve_old_names`. RAISES: AttributeError for other names.
     """
@@ -96,12 +96,12 @@ def find_old_name(module: str, name: str, new: str = "") -> Any:
 
 
 class OldPaths(MetaPathFinder, Loader):
-    """Finds modules by their earlier paths. Each is a module that looks its names up."""
+    """Finds modules by their earlier paths. Each looks up its names in the new module."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module that has moved; None for any other."""
+        """Return the spec of a module that has moved; None for any other."""
         top, _, old = fullname.partition(".")
         package, _, name = old.rpartition(".")
         moved = MODULES.get(package)
@@ -111,12 +111,12 @@ class OldPaths(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self, loader_state=new, is_package=old in MODULES)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Let a module look its names up where they are now."""
+        """Make a module look up its names in the new module."""
         assert module.__spec__ is not None
         serve_old_names(module.__name__, module.__spec__.loader_state)
 
 
 def install() -> None:
-    """Let Python find modules by their earlier paths."""
+    """Enable imports of modules by their earlier paths."""
     if not any(type(finder).__name__ == OldPaths.__name__ for finder in sys.meta_path):
         sys.meta_path.append(OldPaths())

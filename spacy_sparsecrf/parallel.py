@@ -1,8 +1,7 @@
-"""Threads over fixed chunks of work, so that results do not depend on how many threads run.
+"""Parallel execution whose results do not depend on the number of threads.
 
-Pools of workers, which have a part of the data each and run a method at once.
-
-Vector arithmetic whose result does not depend on how many threads a BLAS library uses.
+`Workers` runs a function over fixed chunks in threads. A `WorkerPool` calls a method of several
+workers in parallel, each of which holds a part of the data. `dot` is independent of BLAS threads.
 """
 
 import os
@@ -28,8 +27,8 @@ Args = tuple[Any, ...]
 class Workers:
     """Runs a function over chunks in `n_threads` threads; results come in the chunks' order.
 
-    The kernels release the GIL. n_threads: 0 = one a core.
-    RAISES: SparseCRFError where n_threads is negative.
+    The kernels release the GIL. n_threads: 0 = one per core.
+    RAISES: SparseCRFError if n_threads is negative.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -48,7 +47,7 @@ class Workers:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="sparsecrf")
         results: list[Any] = [None] * len(chunks)
-        # Threads share an index: a task for each chunk would cost as much as a small one.
+        # Threads share an index: a task per chunk would cost as much as a small chunk's work.
         lock, next_chunk = Lock(), 0
 
         def run() -> None:
@@ -62,7 +61,7 @@ class Workers:
                     results[i] = function(*chunks[i], *args)
             except BaseException:
                 with lock:
-                    next_chunk = len(chunks)  # other threads begin nothing more
+                    next_chunk = len(chunks)  # other threads start no further chunk
                 raise
 
         n_helpers = min(self.n_threads, len(chunks)) - 1
@@ -78,25 +77,25 @@ class Workers:
 
 
 class WorkerPool(Protocol):
-    """Objects of one class, each of which has a part of the data.
+    """A pool of workers of one class, each with a part of the data.
 
-    Results depend only on the factory of the workers and on the calls that are kept, so that a lost
+    Results depend only on the workers' factory and on the calls with keep=True, so that a lost
     worker can be replaced.
     """
 
     def __len__(self) -> int: ...
 
     def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
-        """Call a method of the first workers, as many as `each` has arguments for.
+        """Call a method of the first len(each) workers. each: the arguments of each worker.
 
-        keep: whether a replaced worker must repeat this call.
-        RETURNS: what each returns, in order.
-        RAISES: SparseCRFError, also that of a worker.
+        keep: whether the replacement of a lost worker must repeat this call.
+        RETURNS: the workers' results, in order.
+        RAISES: SparseCRFError, also if a worker raises it.
         """
         ...
 
     def share(self, value: Any) -> Any:
-        """Return a handle of a value for the arguments of calls; it is sent to each worker once."""
+        """Return a handle to pass in calls instead of a value, which each worker receives once."""
         ...
 
     def close(self) -> None:
@@ -128,11 +127,11 @@ class LocalWorkerPool:
 
 
 class ProcessWorkerPool:
-    """A pool of n processes, whose workers are alike: any does a call. make: creates one."""
+    """A pool of n processes with identical workers: any may run a call. make: creates a worker."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         self._n, self._make = n, make
-        # Not forked: a process may have threads, such as those of progress.
+        # Not forked: this process may have threads, for example for progress reporting.
         self._processes = ProcessPoolExecutor(n, get_context("spawn"))
 
     def __len__(self) -> int:
@@ -151,7 +150,7 @@ class ProcessWorkerPool:
         self._processes.shutdown(cancel_futures=True)
 
 
-_workers: list[Any] = []  # of a process of a `ProcessWorkerPool`
+_workers: list[Any] = []  # the single worker of a process of a `ProcessWorkerPool`
 
 
 def _ask(make: Callable[[], Any], method: str, args: Args) -> Any:
@@ -161,22 +160,22 @@ def _ask(make: Callable[[], Any], method: str, args: Args) -> Any:
 
 
 def _n_cores() -> int:
-    """Return the number of cores that this process may use, where the system reports it."""
+    """Return the number of cores available to this process, or of all cores if unknown."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
-    """Cut a row of items into at most n_chunks runs of about equal cost.
+    """Split n items into at most n_chunks contiguous chunks of about equal cost.
 
-    cost: [n] int64, >= 0. RETURNS: the non-empty runs (first, last), in order; they depend on
-        the cost alone.
+    cost: [n] int64, >= 0. RETURNS: the non-empty chunks (first, last), in order. They depend on
+        the cost and n_chunks only.
     """
     n = len(cost)
     if n == 0:
         return []
-    # Every item counts at least 1, so that rows without work are spread as well.
+    # Add 1 to each cost, so that items without cost are distributed too.
     cumulated = np.cumsum(cost + 1)
     goals = cumulated[-1] * np.arange(1, n_chunks) / n_chunks
     bounds = np.unique(np.concatenate(([0], np.searchsorted(cumulated, goals), [n])))
@@ -184,7 +183,7 @@ def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
 
 
 def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Inner product of two vectors [K], in an order that is not NumPy's, which its version sets."""
-    from .kernels.small import inner_product  # settings use penalties, and not numba
+    """Return the inner product of two vectors [K]; its order is independent of NumPy's version."""
+    from .kernels.small import inner_product  # lazily: settings import penalties without numba
 
     return inner_product(a, b)

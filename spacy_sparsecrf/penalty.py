@@ -18,7 +18,7 @@ class ElasticNet:
 
     l1, l2: finite and >= 0. l2 is 1 / sigma^2 of a Gaussian prior, n * lambda of a penalty on
     the mean loss, and twice CRFsuite's c2.
-    RAISES: SparseCRFError where a value is negative or not finite.
+    RAISES: SparseCRFError if a value is negative or not finite.
     """
 
     l1: float
@@ -30,11 +30,11 @@ class ElasticNet:
                 raise SparseCRFError(Errors.SC303.format(key=key, value=value))
 
     def slope(self, theta: Floats) -> Floats:
-        """Gradient of the l2 term at the weights theta [K]."""
+        """Return the gradient of the l2 term at the weights theta [K]."""
         return self.l2 * theta
 
     def value(self, theta: Floats) -> float:
-        """Penalty of the weights theta [K]."""
+        """Return the penalty of the weights theta [K]."""
         return self.l1 * dot(theta, np.sign(theta)) + 0.5 * self.l2 * dot(theta, theta)
 
     def prox(self, theta: Floats, step: float) -> Floats:
@@ -43,7 +43,7 @@ class ElasticNet:
         return np.copysign(shrunk, theta)
 
     def pseudo_gradient(self, theta: Floats, gradient: Floats) -> Floats:
-        """Smallest element of the objective's subdifferential (Andrew & Gao 2007, equation 4).
+        """Return the smallest subgradient of the objective (Andrew & Gao 2007, equation 4).
 
         theta: [K] weights; gradient: [K] of the loss. RETURNS: [K], zero at a minimiser.
         """
@@ -62,11 +62,11 @@ class ElasticNet:
         """Bound how far the objective P of a convex loss is above its minimum, by duality.
 
         g . w + l1 |w|_1 + (l2 / 2) |w|^2 + sum_k max(|g_k| - l1, 0)^2 / (2 l2) >= P(w) - min P,
-        as the loss is nowhere below its tangent at w.
+        because a convex loss is nowhere below its tangent at w.
 
-        theta, gradient: [K], weights w and gradient g of the loss at them; all other weights are
-        zero. squared_excess: of the gradients of all potential weights. RETURNS: the bound, which
-        is infinite with l2 = 0 while a gradient exceeds l1.
+        theta, gradient: [K], weights w and gradient g of the loss at w; all other weights are
+        zero. squared_excess: of the gradients of all potential weights. RETURNS: the bound;
+        infinite if l2 = 0 and a gradient exceeds l1.
         """
         if self.l2 == 0.0 and squared_excess > 0.0:
             return math.inf
@@ -74,7 +74,7 @@ class ElasticNet:
         return max(0.0, dot(gradient, theta) + self.value(theta) + dual)
 
     def distance(self, theta: Floats, gradient: Floats) -> float:
-        """Largest distance of a coordinate of -gradient to the penalty's subdifferential.
+        """Return the largest distance of any -gradient_k to the penalty's subdifferential.
 
         theta: [K] weights; gradient: [K] of the loss. RETURNS: 0 exactly at a minimiser.
         """

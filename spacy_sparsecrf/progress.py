@@ -1,7 +1,7 @@
-"""Progress reporting for tasks that take long.
+"""Progress reporting for long tasks.
 
-`progress` and `track` report a task: by a bar on a terminal, elsewhere by lines of the log, the
-first within two seconds and then one in less than five. Nothing is shown if spaCy's logger
+`progress` and `track` show a progress bar on a terminal. Elsewhere they write lines to the log, the
+first within two seconds, the next less than five seconds apart. Nothing is shown if spaCy's logger
 suppresses warnings, or [training.logger] has console_output = false.
 """
 
@@ -24,14 +24,14 @@ from .errors import Warnings, warn
 ItemT = TypeVar("ItemT")
 
 _spacy = logging.getLogger("spacy")
-# `spacy train` shows only warnings, and progress is none: its logger has its own level.
+# `spacy train` shows warnings only. Progress is logged as INFO, so its logger has its own level.
 logger = _spacy.getChild("sparsecrf")
 logger.setLevel(logging.INFO)
 
-_TICK = 0.2  # seconds between two looks at what is being done
-_FIRST = 1.0  # seconds that a task takes before it is shown
-_PAUSE = 3.5  # seconds between two lines
-# Kernels that training and, in addition, prediction need with default settings.
+_TICK = 0.2  # seconds between updates
+_FIRST = 1.0  # seconds before a task is shown
+_PAUSE = 3.5  # seconds between lines of the log
+# Number of kernels that training needs with default settings, and that prediction adds.
 TRAINING_KERNELS, PREDICTION_KERNELS = 34, 6
 _NOTICE = (
     "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
@@ -40,10 +40,10 @@ _NOTICE = (
 
 
 class Task:
-    """A task that takes long.
+    """A long task.
 
-    text: its name; unit: what is counted, in the plural; total: how many units there will be, None
-    if that is not known; is_rough: whether the total is an estimate; done: units so far; detail:
+    text: its name; unit: name of the counted units, plural; total: number of units, None if
+    unknown; is_rough: whether the total is an estimate; done: number of completed units; detail:
     shown after the counts.
     """
 
@@ -55,7 +55,7 @@ class Task:
         self.since = time.monotonic()
 
     def over(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
-        """Count items while they pass."""
+        """Yield the items and count them."""
         for item in items:
             yield item
             self.done += 1
@@ -70,10 +70,10 @@ class Task:
 
 
 class _ProgressDisplay:
-    """Shows the innermost of the current tasks, from a thread that lives as long as they do.
+    """Shows the innermost of the current tasks, in a thread that ends with the outermost task.
 
-    On a terminal a bar shows a task that has taken a while, or follows others without a pause. It
-    is removed when the tasks end, so that nothing stands between the rows of spaCy's log.
+    On a terminal, a bar appears after `_FIRST` seconds of a task, or `_PAUSE` seconds without
+    output. It is removed when the tasks end, to keep the rows of spaCy's log together.
     """
 
     def __init__(self) -> None:
@@ -83,18 +83,18 @@ class _ProgressDisplay:
         self._ended = threading.Event()
         self._lines = ExitStack()
         self._last = time.monotonic()  # when something was shown
-        self._logged: set[str] = set()  # texts of tasks that have had a line
+        self._logged: set[str] = set()  # texts of tasks that have been logged
         self._bar: tqdm.tqdm[Any] | None = None
         self._drawn: Task | None = None  # the bar's
 
     def begin(self, task: Task) -> None:
-        """Show a task until it ends, or another begins within it."""
+        """Show a task until it ends or a nested task begins."""
         with self._lock:
             self._tasks.append(task)
             if len(self._tasks) == 1:
                 self._ended = threading.Event()
                 if sys.stderr.isatty():
-                    # Lines of spaCy's log do not go through a bar.
+                    # Keeps lines of spaCy's log from breaking the bar.
                     self._lines.enter_context(logging_redirect_tqdm([_spacy]))
                 threading.Thread(target=self._run, args=(self._ended,), daemon=True).start()
             if time.monotonic() - self._last >= _PAUSE:
@@ -134,10 +134,10 @@ class _ProgressDisplay:
             self._close()
             form = None if task.unit else "{desc} {elapsed}{postfix}"
             own = {"desc": task.text, "total": task.total, "unit": f" {task.unit}"}
-            # tqdm draws nothing on a terminal whose size is not known.
+            # tqdm draws nothing if the terminal's size is unknown.
             width, height = shutil.get_terminal_size()
             place = {"leave": False, "bar_format": form, "ncols": width, "nrows": height}
-            # With a delay it is not drawn before its counts are set.
+            # The delay keeps tqdm from drawing before the counts are set.
             self._bar, self._drawn = tqdm.tqdm(**own, **place, delay=1e-3), task
             self._bar.start_t -= time.monotonic() - task.since
         self._bar.n = task.done
@@ -160,7 +160,7 @@ def be_quiet(is_quiet: bool) -> None:
 
 @contextmanager
 def progress(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
-    """Report a task for the duration of the body; see `Task`."""
+    """Report a task while the body runs; see `Task`."""
     own = Task(text, unit, total)
     with showing(own):
         yield own
@@ -180,7 +180,7 @@ def showing(own: Task) -> Iterator[None]:
 
 
 def report(text: str) -> None:
-    """Report a fact in a line of the log, where progress is shown."""
+    """Log a line, unless progress reporting is off."""
     if not _display.is_quiet and _spacy.isEnabledFor(logging.WARNING):
         logger.info("%s", text)
 
@@ -188,7 +188,7 @@ def report(text: str) -> None:
 def track(
     items: Iterable[ItemT], text: str, unit: str, total: int | None = None
 ) -> Iterator[ItemT]:
-    """Report items as they pass, see `Task`."""
+    """Yield the items and report progress; see `Task`."""
     with progress(text, unit, total) as own:
         yield from own.over(items)
 
@@ -199,16 +199,16 @@ _compiling = Task("Compiling", "kernels", is_rough=True)
 
 
 def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
-    """Report kernels as they are compiled, and warn if they cannot be cached. Imports numba.
+    """Report the compilation of kernels, and warn if they cannot be cached. Imports numba.
 
-    n_kernels: about how many will be needed; with_notice: whether to log the reason.
+    n_kernels: estimated number of kernels to compile; with_notice: whether to log `_NOTICE`.
     """
     _compiling.total = max(_compiling.total or 0, _compiling.done + n_kernels)
     listener = _listener()
     listener.with_notice = listener.with_notice and with_notice
 
 
-@cache  # one is enough for a process
+@cache  # one per process
 def _listener() -> Any:
     from numba.core import event
 
@@ -252,12 +252,12 @@ def _listener() -> Any:
 
 
 def _give_notice(directory: str) -> None:
-    """Say that kernels are compiled, unless a directory has some: a process before has said so."""
+    """Log `_NOTICE`, unless the directory already has kernels: it was then logged before."""
     if not any(Path(directory).glob("*.nbi")):
         _spacy.warning(_NOTICE)
 
 
-@cache  # once in a process, whatever it does first
+@cache  # once per process
 def _warn_of_loss() -> None:
     warn(Warnings.SCW204)
 

@@ -1,9 +1,9 @@
-"""The project's registries, which spaCy's configs reach as `@crf_solvers` and the like.
+"""Registries of the package, for references such as `@crf_solvers` in spaCy's configs.
 
-Third parties add to them through the entry point groups `spacy_sparsecrf_crf_features`,
+Other packages register functions through the entry point groups `spacy_sparsecrf_crf_features`,
 `spacy_sparsecrf_crf_targets`, `spacy_sparsecrf_crf_solvers` and `spacy_sparsecrf_crf_engines`.
-`crf_add_ons` has the optional parts of the package, which the core imports by these names only; see
-`pipeline.add_ons`.
+`crf_add_ons` holds the optional parts of the package. The core imports them only through this
+registry; see `pipeline.add_ons`.
 """
 
 from typing import Any
@@ -12,12 +12,12 @@ import catalogue
 
 
 class PartRegistry(catalogue.Registry):  # type: ignore[misc]
-    """A registry that also finds the package's own parts by short names, such as "SGD"."""
+    """A registry that also finds registered functions by short names, such as "SGD"."""
 
     def get(self, name: str) -> Any:
-        """Return the registered function, or else that of `spacy_sparsecrf.NAME.v1`.
+        """Return the function of a name, or of its `full_name` if that is not registered.
 
-        RAISES: catalogue.RegistryError where there is none.
+        RAISES: catalogue.RegistryError if neither is registered.
         """
         try:
             return super().get(name)
@@ -28,7 +28,7 @@ class PartRegistry(catalogue.Registry):  # type: ignore[misc]
         return super().get(full)
 
     def full_name(self, short: object) -> str:
-        """Return the name of the part with a short name; "" where there is none."""
+        """Return the registered name for a short name, ignoring case; "" if there is none."""
         names = {each.split(".")[-2].lower(): each for each in self.get_all() if "." in each}
         return str(names.get(str(short).lower(), ""))
 
@@ -41,7 +41,7 @@ crf_add_ons = catalogue.create("spacy_sparsecrf", "crf_add_ons", entry_points=Tr
 
 
 def attach_to(registry: Any) -> None:
-    """Make the registries attributes of spaCy's: it resolves `@x` only where it has an `x`.
+    """Add the registries to spaCy's as attributes, which it needs to resolve `@crf_solvers` etc.
 
     registry: `spacy.util.registry`, passed in so that the numerics import without spaCy.
     """

@@ -1,8 +1,8 @@
 """Schemas of files: arrays and JSON, declared once and checked before use.
 
-A kind of file has a table of fields. Their lengths and bounds are letters (`kernels.layout` has the
-notation), which an array of that length or whoever reads the file gives a value. Kernels take much
-of what is read for places in other arrays and do not look: what they rely on is in the tables.
+Each file type has a table of fields. Lengths and bounds are letters (see `kernels.layout` for the
+notation). A letter gets its value from the caller or from the first array of that length. Kernels
+use many of these values as indices without bounds checks, so the tables state all they rely on.
 """
 
 import json
@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from .errors import SparseCRFError
 
-# Bytes of JSON, and those of them that are in no text: 65534 labels take a seventh of these.
+# Limits: bytes of JSON, and bytes outside of strings, of which 65534 labels take a seventh.
 MAX_JSON = 1 << 24
 MAX_STRUCTURE = 1 << 20
-# Numbers that are checked at once.
+# Numbers checked at a time.
 _PIECE = 1 << 20
 
 
 class SchemaField(NamedTuple):
     """An array of a file.
 
-    dtypes: that it may have, separated by blanks; shape: a length, or several; low, below: of whole
-    numbers, what they are at least, and less than (a length); rises: each is more than the one
-    before; cuts: they go from 0 to this length and never fall; sums: they are at least 1, and come
-    to this length; finite: of floats. Lengths are a letter, or a letter and what is added: "S+1".
+    dtypes: permitted dtypes, separated by blanks; shape: one length per dimension, separated by
+    blanks; low, below: bounds of integers, low <= value < below (a length); rises: strictly
+    ascending; cuts: non-decreasing from 0 to this length; sums: all at least 1, adding up to this
+    length; finite: whether floats must be finite. A length is a letter, or such as "S+1".
     """
 
     dtypes: str
@@ -47,10 +47,10 @@ class SchemaField(NamedTuple):
 def reported_as(
     message: str, errors: tuple[type[Exception], ...] = (ValueError,), **values: object
 ) -> Iterator[None]:
-    """Raise what is wrong with a file as an error of the package.
+    """Raise errors of the body as SparseCRFError; pass on those that already are.
 
-    message: with a place for {reason}, and for the values, of which functions are called; errors:
-    that are reported.
+    message: with fields {reason} and the names of values; values: a function is replaced by its
+    result; errors: the exceptions to convert.
     """
     try:
         yield
@@ -68,11 +68,11 @@ def check(
     sizes: Mapping[str, int],
     release: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
-    """Check that arrays are those of a table of fields, in its order.
+    """Check that arrays match a table of fields, in its order.
 
-    sizes: letters that are known; release: called after each piece of an array.
-    RETURNS: the sizes, with those of letters of arrays so far.
-    RAISES: ValueError that names the array, and says what is wrong with it.
+    sizes: values of letters known before; release: called after each checked piece of an array.
+    RETURNS: the values of all letters.
+    RAISES: ValueError with the array's name and the fault.
     """
     if list(arrays) != list(fields):
         raise ValueError(f"its arrays are {repr(list(arrays))}, not {', '.join(fields)}")
@@ -99,7 +99,7 @@ def check(
 def _fault(
     array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int], release: Callable[[], None]
 ) -> str:
-    """Return the error in the values of an array, or nothing."""
+    """Return the first fault in the values of an array, or ""."""
     values, total = array.reshape(-1), 0
     below = _length(field.below, sizes) if field.below else None
     for first in range(0, len(values), _PIECE):
@@ -136,13 +136,13 @@ def _length(text: str, sizes: Mapping[str, int]) -> int:
 
 
 def parse(data: bytes) -> Any:
-    """Read JSON of which each key is there once, and which takes little more memory than its text.
+    """Parse JSON.
 
-    RAISES: ValueError.
+    RAISES: ValueError for invalid JSON, repeated keys, or more than the limits above.
     """
     if len(data) > MAX_JSON:
         raise ValueError(f"its header cannot have {len(data)} bytes")
-    # What is in no text may become objects that take many times the memory of their text.
+    # Bytes outside of strings may become objects that take many times their memory.
     codes = np.frombuffer(data.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)
     in_text = np.cumsum(codes == ord('"'), dtype=np.uint8) & 1
     if len(codes) - np.count_nonzero(in_text) > MAX_STRUCTURE:
@@ -166,10 +166,10 @@ def _refuse(constant: str) -> None:
 
 
 def check_json(found: Any, form: Any, place: str) -> None:
-    """Check the form of JSON.
+    """Check that parsed JSON has the given form.
 
-    form: a type; [form] of a list's entries; or {key: form}, with "?" behind keys that may be
-    missing. Texts have no half characters, and whole numbers are no truth values.
+    form: a type; [form] for a list with entries of this form; or {key: form} for an object, where
+    "?" marks optional keys. Strings must not have lone surrogates; bool does not count as int.
     place: for messages. RAISES: ValueError.
     """
     if isinstance(form, dict):
@@ -193,18 +193,18 @@ _KINDS = {str: "text", int: "whole number", bool: "truth value", dict: "object",
 
 
 def _is_broken(text: str) -> bool:
-    """Return whether a text cannot be written again, as it has half a character."""
+    """Return whether a string has lone surrogates, which cannot be encoded."""
     return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def check_distinct(found: Sequence[str], place: str) -> None:
-    """Check that texts are there once. RAISES: ValueError."""
+    """Check that strings are distinct. RAISES: ValueError."""
     if len(set(found)) < len(found):
         raise ValueError(f"{place} are not distinct")
 
 
 def check_bounds(bounds: Sequence[int], n: int, place: str) -> None:
-    """Check that bounds cut n things into parts none of which is empty. RAISES: ValueError."""
+    """Check that bounds split n items into non-empty parts. RAISES: ValueError."""
     ascend = all(a < b for a, b in pairwise(bounds))
     if not ascend or len(bounds) < 2 or (bounds[0], bounds[-1]) != (0, n):
         raise ValueError(f"{place} do not cut {n}")
