@@ -1,22 +1,22 @@
 """Calibration of probabilities: reliability, a temperature, thresholds by label.
 
-What is judged are predicted spans, or labels of tokens: with what probability each was predicted,
-and whether it is right. Of a calibrated component, of those with probability p a share p is right.
-The *expected calibration error* is by how much these shares differ, on average over bins.
+Predictions are spans, or labels of tokens. Each has a probability, and is right or wrong. If a
+component is calibrated, a share p of the predictions with probability p is right. The *expected
+calibration error* is the absolute difference of share and mean probability, averaged over bins.
 
-For a precision, a threshold is the least t with
+For a given precision, the threshold is the least t with
 
     (w + 1) / (n + 1) <= 1 - precision,    w of the n spans of at least probability t being wrong,
 
-or 0 if the predicted spans as a whole have that precision. The left side is the share of wrong
-spans if the data had one more, a wrong one. A new span that is exchangeable with those of the data
-is wrong with at most that probability, given that it is kept (conformal risk control, Angelopoulos
-et al. 2024, of the loss 1[kept] (1[wrong] - 1 + precision)). That t is chosen by the same data is
-not counted, which matters where they are few. For the best F_beta, a threshold is the t with the
+or 0 if all predicted spans together have that precision. The left side is the share of wrong spans
+after adding one wrong span to the data. A new span that is exchangeable with the spans of the data
+and is kept is wrong with at most that probability (conformal risk control, Angelopoulos et al.
+2024, with loss 1[kept] (1[wrong] - 1 + precision)). The bound ignores that t is chosen on the same
+data, which matters if there are few spans. For the best F_beta, the threshold is the t with the
 largest F_beta on the data.
 
-The weight of the outside label is found by line search for the best F_beta of all spans (Minkov et
-al. 2006). A threshold only removes spans; a weight below 0 also adds some.
+A line search finds the weight of the outside label with the best F_beta of all spans (Minkov et al.
+2006). A threshold only removes spans; a weight below 0 also adds spans.
 """
 
 import math
@@ -44,10 +44,10 @@ from ..targets.spans import Span, SpanTarget
 from .error_analysis import one_of, spans_of
 
 N_BINS = 10
-# Temperatures that are tried, and how far from 0 and 1 probabilities are held in logarithms.
+# Temperatures to try, and the distance from 0 and 1 to which probabilities in logs are clamped.
 _TRIED = 2.0 ** (np.arange(-4, 9) / 4.0)
 _LEAST = 1e-12
-# Steps of the line search for the weight of the outside label, and how many are tried each way.
+# Step sizes of the line search for the weight of the outside label, and steps in each direction.
 _STEPS = 0.5, 0.1, 0.02
 _N_TRIED = 8, 4, 4
 
@@ -55,7 +55,7 @@ Floats = NDArray[np.float64]
 
 
 class Bin(NamedTuple):
-    """Predictions of about one probability: the lower bound, their number, means of both."""
+    """A bin of predictions: lower bound, number, mean probability and share that is right."""
 
     low: float
     n: int
@@ -64,13 +64,13 @@ class Bin(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """The probabilities of the bin."""
+        """The interval of probabilities of the bin."""
         return f"{self.low:.1f} to {self.low + 1 / N_BINS:.1f}"
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Bins that have predictions, and the expected calibration error."""
+    """The non-empty bins, and the expected calibration error."""
 
     bins: tuple[Bin, ...]
     error: float
@@ -80,9 +80,9 @@ class Reliability:
 class Threshold:
     """The threshold of a label, and its effect on the calibration data.
 
-    n_gold: gold spans; n, right: predicted spans, and the share of them that is right; value: the
-    threshold, 0 to keep all, 1 where none reaches the precision; n_kept, right_kept: of the spans
-    that it keeps.
+    n_gold: number of gold spans; n, right: number of predicted spans, and the share that is right;
+    value: the threshold, 0 keeps all spans, 1 if no threshold reaches the precision; n_kept,
+    right_kept: like n and right, for the spans that the threshold keeps.
     """
 
     label: str
@@ -105,19 +105,19 @@ class Threshold:
 
 
 def _rates(n: int, right: float, n_gold: int) -> tuple[float, float, float]:
-    """Return precision, recall and F1. n: predicted spans; right: the share that is right."""
+    """Return precision, recall and F1. n: number of predicted spans; right: share of right ones."""
     recall, total = n * right / max(1, n_gold), n + n_gold
     return right, recall, 2.0 * n * right / max(1, total)
 
 
 @dataclass(frozen=True)
 class Calibration(Page):
-    """The result of a calibration, see above.
+    """The result of a calibration, see the module's docstring.
 
-    precision, beta: requested of the thresholds, None if not; outside_weight: of the outside label
-    in all of these predictions, found if it was requested; n: predictions that were compared;
-    temperature: 1 where none helps; before, after: reliability without and with it; thresholds:
-    by label, with value 0 where neither is requested; empty for labels of tokens.
+    precision, beta: requested for the thresholds, or None; outside_weight: weight of the outside
+    label in all of these predictions, tuned on request; n: number of predictions compared;
+    temperature: 1 if none helps; before, after: reliability without and with it; thresholds: one
+    per label, with value 0 if neither was requested; empty for labels of tokens.
     """
 
     page: ClassVar[str] = "calibration.html"
@@ -132,11 +132,11 @@ class Calibration(Page):
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether thresholds were requested, of labels that have any."""
+        """Whether thresholds were requested and the labels are those of spans."""
         return bool(self.thresholds) and (self.precision, self.beta) != (None, None)
 
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:
-        """Return settings with the temperature, and with what was requested."""
+        """Return settings with the temperature, the outside weight and requested thresholds."""
         changes: dict[str, Any] = {"temperature": self.temperature}
         changes["outside_weight"] = self.outside_weight
         if self.has_thresholds:
@@ -145,7 +145,7 @@ class Calibration(Page):
 
 
 class _Judged(NamedTuple):
-    """Predictions: labels; probabilities [n]; right [n] bool; halves [n] bool, by their Docs.
+    """Predictions: labels; probabilities [n]; right [n] bool; halves [n] bool, half of the Docs.
 
     gold: the number of gold spans of each label.
     """
@@ -164,14 +164,14 @@ def calibrate(
     beta: float | None = None,
     outside_beta: float | None = None,
 ) -> Calibration:
-    """Find a temperature, and more on request, on gold annotation not used in training.
+    """Find a temperature, and on request thresholds, on gold annotation not used in training.
 
-    examples: predicted Docs as the component gets them; precision: for thresholds that reach it,
-    between 0 and 1; beta: for thresholds of the best F_beta, above 0; at most one of the two;
-    outside_beta: for the weight of the outside label with the best F_beta, above 0.
-    The component stays as it is; see `Calibration.decoding`.
-    RAISES: SparseCRFError where nothing is predicted, no token has a gold label, or there are
-        several chains; for a precision or beta out of range, or both.
+    examples: their predicted Docs have the annotation of earlier pipes; precision: find thresholds
+    that reach it, between 0 and 1; beta: find thresholds with the best F_beta, above 0; at most one
+    of the two; outside_beta: first find the weight of the outside label with the best F_beta, > 0.
+    The component is not changed; see `Calibration.decoding`.
+    RAISES: SparseCRFError if nothing is predicted, no token has a gold label, there are several
+        chains, a precision or beta is out of range, or both are given.
     """
     pipe.check_one_chain()
     if outside_beta is not None:
@@ -216,9 +216,9 @@ def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float
 
 
 def best_weight(score: Callable[[float], float]) -> float:
-    """Find the weight with the largest score on finer and finer grids, 0 if none is better.
+    """Find the weight with the largest score on successively finer grids, 0 if none is better.
 
-    Of equally good ones it is that nearest to the middle of its grid.
+    Of equal scores, the weight nearest to the middle of its grid wins.
     """
     best, highest = 0.0, score(0.0)
     for step, n in zip(_STEPS, _N_TRIED, strict=True):
@@ -234,7 +234,7 @@ def best_weight(score: Callable[[float], float]) -> float:
 def _f_beta(
     pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, beta: float, weight: float
 ) -> float:
-    """Return F_beta of the spans that a component predicts with a weight of the outside label."""
+    """Return F_beta of the spans predicted with a given weight of the outside label."""
     n_gold = n_found = n_right = 0
     with _predicting(pipe, outside_weight=weight, scores=False):
         for batch in minibatch(shown.over(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
@@ -247,7 +247,7 @@ def _f_beta(
 
 
 def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
-    """Compare probabilities [n] with shares of what is right, by bins of equal width."""
+    """Compare probabilities [n] with the share of right predictions, in bins of equal width."""
     number = np.minimum((probabilities * N_BINS).astype(np.int64), N_BINS - 1)
     bins, error = [], 0.0
     for i in np.unique(number):
@@ -260,9 +260,9 @@ def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
 def threshold_of(
     probabilities: Floats, right: NDArray[np.bool_], most_wrong: float
 ) -> tuple[int, float, float, int, float]:
-    """Find the threshold of a label for a precision, see above.
+    """Find the threshold of a label for a precision, see the module's docstring.
 
-    RETURNS: the fields of `Threshold` from `n` on.
+    most_wrong: 1 - precision. RETURNS: the fields of `Threshold` from `n` on.
     """
     order, last = _ranked(probabilities)
     wrong, n = np.cumsum(1 - right[order]), np.arange(1, len(order) + 1)
@@ -275,9 +275,9 @@ def threshold_of(
 def best_threshold(
     probabilities: Floats, right: NDArray[np.bool_], n_gold: int, beta: float
 ) -> tuple[int, float, float, int, float]:
-    """Find the threshold of a label with the best F_beta, the lowest of equally good ones.
+    """Find the threshold of a label with the best F_beta; of equal ones, the lowest.
 
-    F_beta = (1 + beta^2) r / (k + beta^2 n_gold), r of the k kept spans being right.
+    F_beta = (1 + beta^2) r / (k + beta^2 n_gold), where r of the k kept spans are right.
     RETURNS: the fields of `Threshold` from `n` on.
     """
     order, last = _ranked(probabilities)
@@ -287,7 +287,7 @@ def best_threshold(
 
 
 def _ranked(probabilities: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the order of falling probabilities, and where a threshold may cut it: not in ties."""
+    """Return the descending order of probabilities, and a mask of valid cuts: not within ties."""
     order = np.argsort(-probabilities, kind="stable")
     p = probabilities[order]
     return order, np.append(p[1:] < p[:-1], True)
@@ -302,9 +302,9 @@ def _kept(p: Floats, wrong: NDArray[np.int64], k: int) -> tuple[int, float, floa
 
 
 def _temperature(judge: Callable[[float], _Judged]) -> float:
-    """The temperature of the highest likelihood of what is right, 1 where it does not help.
+    """Return the temperature with the highest likelihood of the outcomes, 1 if none helps.
 
-    It helps if that of either half of the Docs raises the likelihood of the other half.
+    It helps if the best temperature of each half of the Docs raises the other half's likelihood.
     """
     losses = np.array([_losses(judge(float(t))) for t in _TRIED])
     plain = int(np.flatnonzero(_TRIED == 1.0)[0])
@@ -316,14 +316,14 @@ def _temperature(judge: Callable[[float], _Judged]) -> float:
 
 
 def _losses(judged: _Judged) -> tuple[float, float]:
-    """-log of the probability of what is right and wrong, of each half of the Docs."""
+    """Return the log loss of the outcomes, right or wrong, for each half of the Docs."""
     p = np.clip(judged.probabilities, _LEAST, 1.0 - _LEAST)
     loss = -np.where(judged.right, np.log(p), np.log1p(-p))
     return float(loss[judged.halves].sum()), float(loss[~judged.halves].sum())
 
 
 def _lowest(x: Floats, values: Floats) -> float:
-    """Exp of where a parabola through the lowest of values [m] and its neighbours is lowest."""
+    """Return exp of the minimum of a parabola through the lowest value [m] and its neighbours."""
     i = min(max(int(values.argmin()), 1), len(x) - 2)
     a, b, _ = np.polyfit(x[i - 1 : i + 2], values[i - 1 : i + 2], 2)
     return math.exp(-b / (2.0 * a)) if a > 0.0 else math.exp(x[int(values.argmin())])
@@ -332,7 +332,7 @@ def _lowest(x: Floats, values: Floats) -> float:
 def _judge(
     pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, temperature: float
 ) -> _Judged:
-    """Predict by a temperature, without thresholds, and compare with gold annotation."""
+    """Predict with a temperature and without thresholds, and compare with gold annotation."""
     labels: list[str] = []
     found: list[tuple[float, bool, bool]] = []
     counts: Counter[str] = Counter()
@@ -351,7 +351,7 @@ def _judge(
 
 @contextmanager
 def _predicting(pipe: SparseCRFPipe, **changes: Any) -> Iterator[None]:
-    """Let a component predict by other settings, with probabilities, and everything."""
+    """Change decoding settings for the body; always compute probabilities, without thresholds."""
     before = pipe.settings
     own = before.decoding.model_copy(update={"scores": True, "thresholds": {}, **changes})
     try:
@@ -364,9 +364,9 @@ def _predicting(pipe: SparseCRFPipe, **changes: Any) -> Iterator[None]:
 def _judgements(
     pipe: SparseCRFPipe, batch: Sequence[Example], predictions: Predictions
 ) -> Iterator[tuple[set[Span], list[tuple[str, float, bool]]]]:
-    """Yield the gold spans of each Doc, and label, probability and rightness of predicted ones.
+    """Yield for each Doc the gold spans, and (label, probability, is right) of each prediction.
 
-    Predictions on tokens without gold labels are left out.
+    Predictions on tokens without gold labels are ignored.
     """
     assert predictions.scores is not None
     of_spans = iter(() if predictions.span_scores is None else predictions.span_scores.tolist())
@@ -385,7 +385,7 @@ def _judgements(
 def _spans_of(
     pipe: SparseCRFPipe, example: Example, ids: NDArray[np.int32]
 ) -> tuple[set[Span], set[Span]]:
-    """Return the gold spans of a Doc, and the predicted ones on tokens with gold labels."""
+    """Return the gold spans of a Doc, and the predicted spans on tokens with gold labels."""
     predicted = [pipe.label_data[i] for i in ids.tolist()]
     gold = list(map(one_of, pipe.target.gold(example), predicted))
     golden, counted = spans_of(pipe, gold, predicted)

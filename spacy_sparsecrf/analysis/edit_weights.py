@@ -1,11 +1,11 @@
-r"""Weights as text, a weight a line, and models changed by such lines.
+r"""Weights as text, one per line, and changes to a model by such lines.
 
     kind <tab> test <tab> label before <tab> label <tab> weight
 
-kind is `u` for a feature conjoined with the label, `b` with the pair of labels. The feature is its
-name (see `names`), or its hash as in 0x0123456789abcdef. The label before is `#` where kind is `u`,
-and `*` for the beginning of a sequence. `*0` for a label stands for the first cluster of labels. In
-labels, a tab is \t, the ends of lines \n and \r, a backslash \\ and a first asterisk \*.
+kind is `u` for a feature conjoined with the label, `b` with the pair of labels. test is the name of
+the feature (see `model.names`), or its hash as in 0x0123456789abcdef. The label before is `#` if
+kind is `u`, and `*` at the beginning of a sequence. The label `*0` is the first cluster of labels.
+In labels, a tab is written \t, line ends \n and \r, a backslash \\ and a first asterisk \*.
 """
 
 import math
@@ -30,7 +30,7 @@ _WEIGHT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def dump(model: CRFModel, names: Names) -> Iterator[str]:
-    """Write the weights, a line each without its end; those of a feature follow each other."""
+    """Yield one line for each weight, without line end; weights of a feature are consecutive."""
     clusters = [f"{_STAR}{c}" for c in range(model.n_outcomes - len(model.labels))]
     labels = [*map(_write_label, model.labels)]
     for kind, table, here in (("u", model.unigram, labels + clusters), ("b", model.bigram, labels)):
@@ -47,7 +47,7 @@ def _write_label(label: str) -> str:
 
 
 def _write_weight(weight: np.floating) -> str:
-    """The shortest text that gives the same weight again."""
+    """Return the shortest text that is parsed as the same weight."""
     text = str(weight)
     return text if weight.dtype.type(text) == weight else repr(float(weight))
 
@@ -64,8 +64,8 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Patched:
-    """A changed model. names: of the features that were named in the lines, by hash; n_changes:
-    number of lines.
+    """A changed model. names: of the features that the lines name, by hash; n_changes: number of
+    lines.
     """
 
     model: CRFModel
@@ -127,7 +127,7 @@ class _LineReader:
             return test if key is None else key
         try:
             named = read_feature(test)
-            test.encode("utf8")  # Python's texts may have half a character.
+            test.encode("utf8")  # fails for lone surrogates
         except ValueError as error:
             self._fail(f"{test!r} is neither a test nor a hash ({error})")
         if 0 in named.values:
@@ -160,13 +160,13 @@ def patch(
     *,
     replace: bool = False,
 ) -> Patched:
-    """Change weights; the last line about a weight counts, and 0 removes it.
+    """Return a copy of a model with changed weights. Of lines on one weight, the last one counts.
 
-    model: is not changed; lines: as `dump` writes them; path: of their file, for messages;
-    hash_names: hashes tests by their names; templates: keys of the component's templates or
-    patterns of kind u and b (see `NamedFeature`), None where any may be named; replace: whether
-    weights that no line is about are removed.
-    RAISES: SparseCRFError that names file and line.
+    model: is not changed; lines: as `dump` writes them, weight 0 removes a weight; path: of their
+    file, for messages; hash_names: hashes features by their names; templates: keys of the
+    component's templates or patterns of kind u and b (see `NamedFeature`), None to permit all;
+    replace: whether to remove weights without a line.
+    RAISES: SparseCRFError with the file and line.
     """
     changes = [*_LineReader(model, path, templates).read(lines)]
     named = [*dict.fromkeys(change.test for change in changes if isinstance(change.test, str))]
@@ -188,7 +188,7 @@ def patch(
 
 
 def _table(weights: Weights, dtype: str, *, pairs: bool) -> WeightTable:
-    """Pack weights in the order in which training packs them."""
+    """Pack weights in the same order as training."""
     named = sorted(weights)
     tests = np.array([key for key, _, _ in named], dtype=np.uint64)
     labels = np.array([label for _, _, label in named], dtype=np.uint16)

@@ -1,4 +1,4 @@
-"""Errors of a component, and their causes: predictions compared with gold annotation."""
+"""Error analysis: compare predictions with gold annotation, and explain the errors."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,20 +21,20 @@ from ..targets.spans import Span, SpanTarget
 from .explanation import Contribution, LabelledSpan, TokenExplanation
 
 BATCH_SIZE = 128  # Docs predicted at once
-N_AROUND = 8  # tokens shown before a mistake, and after it
-N_EXAMPLES = 3  # of a confusion
+N_AROUND = 8  # tokens shown before and after a mistake
+N_EXAMPLES = 3  # shown for each confusion
 
 Labels = Sequence[str | None]
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A gold span and the predicted one in its place; labels of tokens are spans of one token.
+    """A gold span and the span predicted instead; a token's label counts as a span of one token.
 
-    doc: number of the Doc, from 0; before, words, after: texts of the tokens around both, of both,
-    and behind; gold, predicted: the spans, None where there is none; fault: "label", "boundaries",
-    "label and boundaries", "missed" or "spurious"; tokens: with wrong labels, and the
-    contributions to their predicted labels rather than the gold ones.
+    doc: index of the Doc; before, words, after: texts of the tokens before, in and after the two
+    spans; gold, predicted: the spans, or None; fault: "label", "boundaries", "label and
+    boundaries", "missed" or "spurious"; tokens: tokens with wrong labels, with the contributions
+    to the predicted label compared with the gold label.
     """
 
     doc: int
@@ -47,9 +47,9 @@ class Mistake:
     tokens: tuple[TokenExplanation, ...]
 
     def strongest(self, n: int) -> list[tuple[str, Contribution]]:
-        """The n contributions that spoke most for the mistake, and the n most against it.
+        """Return the n strongest contributions in favour of the mistake, and the n against it.
 
-        RETURNS: each with the text of its token, descending by difference.
+        RETURNS: each with its token's text, descending by difference.
         """
         found = [(token.text, each) for token in self.tokens for each in token.contributions]
         found.sort(key=lambda item: -item[1].difference)
@@ -58,21 +58,21 @@ class Mistake:
 
     @property
     def labels(self) -> list[str]:
-        """The gold label and the predicted one."""
+        """The gold label and the predicted label, if there are such spans."""
         return [span.label for span in (self.gold, self.predicted) if span is not None]
 
     def text_of(self, span: LabelledSpan) -> str:
-        """The words of one of the spans."""
+        """Return the words of one of the two spans."""
         first = min(each.start for each in (self.gold, self.predicted) if each is not None)
         return " ".join(self.words[span.start - first : span.end - first])
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """A gold label and the label predicted in its place, "" for none.
+    """A gold label and the label predicted instead, "" for none.
 
-    gold, predicted: labels; fault: see `Mistake`; n: how often; examples: the most frequent texts,
-    and how often each.
+    gold, predicted: labels; fault: see `Mistake`; n: count; examples: the most frequent texts,
+    each with its count.
     """
 
     gold: str
@@ -86,10 +86,10 @@ class Confusion:
 class Report(Page):
     """Scores and errors of a component.
 
-    kinds: of match that the scores have, "strict" alone for labels of tokens; scores: of all labels
+    kinds: types of match in the scores, only "strict" for labels of tokens; scores: of all labels
     (""), then of each; pairs: numbers of spans by gold and predicted label, "" for none;
-    confusions: most frequent first; mistakes: as requested, the most confident first;
-    n_mistakes: number of all.
+    confusions: most frequent first; mistakes: the explained ones, most confident first;
+    n_mistakes: number of all that match `label` and `word` of `find_mistakes`.
     """
 
     page: ClassVar[str] = "mistakes.html"
@@ -102,13 +102,13 @@ class Report(Page):
 
     @property
     def labels(self) -> list[str]:
-        """The labels that are gold or predicted, and last "" if any span is alone."""
+        """All gold and predicted labels, and then "" if any span is missed or spurious."""
         found = {label for pair in self.pairs for label in pair}
         return [*sorted(found - {""}), *({""} & found)]
 
 
 class _Found(NamedTuple):
-    """A mistake that is not explained yet. gold: labels of all tokens; sure: of its labels."""
+    """A mistake not yet explained. sure: lowest probability of its tokens' predicted labels."""
 
     doc: int
     pair: Pair
@@ -123,14 +123,14 @@ def find_mistakes(
     word: str = "",
     most: int | None = None,
 ) -> Report:
-    """Compare what a component predicts with gold annotation.
+    """Compare a component's predictions with gold annotation.
 
-    examples: predicted Docs as the component gets them, with what earlier pipes set. Tokens without
-    a gold label do not count, nor do predicted spans that such tokens are in.
+    examples: their predicted Docs have the annotation of earlier pipes. Tokens without a gold label
+    are ignored, and so are predicted spans that contain one.
     label, word: explain only mistakes with this gold or predicted label, and with this word in
-    either span, in upper or lower case; most: of them, those of which the model is surest.
-    RETURNS: what can be shown as a page, see `render`.
-    RAISES: SparseCRFError where no token has a gold label, there are several chains, or `label` is
+    either span, ignoring case; most: explain only so many, the most confident first.
+    RETURNS: a report that `render` shows as a page.
+    RAISES: SparseCRFError if no token has a gold label, there are several chains, or `label` is
         neither a label of the component nor of the annotation.
     """
     pipe.check_one_chain()
@@ -157,7 +157,7 @@ def find_mistakes(
 class _Comparison:
     """Compares batches; see `find_mistakes`.
 
-    mistakes: that were asked for; n_gold: tokens with a gold label.
+    mistakes: with the requested label and word; n_gold: number of tokens with a gold label.
     """
 
     def __init__(self, pipe: SparseCRFPipe) -> None:
@@ -166,12 +166,12 @@ class _Comparison:
         self.mistakes: list[_Found] = []
         self.n_gold = 0
         self._n_docs = 0
-        # Of Docs with mistakes: gold and predicted labels of their tokens.
+        # Docs with mistakes, with the gold and predicted labels of their tokens.
         self._docs: dict[int, tuple[Doc, Labels, list[str]]] = {}
         self._texts: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
 
     def add(self, batch: Sequence[Example], label: str, word: str) -> None:
-        """Compare predictions with gold labels, and keep the mistakes that are asked for."""
+        """Compare predictions with gold labels, and keep the mistakes with the label and word."""
         pipe, wrong = self._pipe, []
         docs = [example.predicted for example in batch]
         for number, (example, ids) in enumerate(zip(batch, pipe.predict(docs), strict=True)):
@@ -196,7 +196,7 @@ class _Comparison:
             self.mistakes += [_Found(number, pair, _lowest(sure, pair)) for pair in pairs]
 
     def confusions(self) -> tuple[Confusion, ...]:
-        """All of them, most frequent first."""
+        """Return all confusions, most frequent first."""
         found = [
             Confusion(*key, texts.total(), tuple(texts.most_common(N_EXAMPLES)))
             for key, texts in self._texts.items()
@@ -204,7 +204,7 @@ class _Comparison:
         return tuple(sorted(found, key=lambda each: (-each.n, each.gold, each.predicted)))
 
     def explain(self, found: _Found) -> Mistake:
-        """Say what spoke for a mistake."""
+        """Return a mistake with the contributions to its labels."""
         doc, gold, predicted = self._docs[found.doc]
         start, end = found.pair.extent
         wrong = [t for t in range(start, end) if gold[t] and gold[t] != predicted[t]]
@@ -223,7 +223,7 @@ class _Comparison:
         )
 
     def _labelled(self, doc: Doc, span: Span | None) -> LabelledSpan | None:
-        """A span with its probability: 0 where the component does not know its label."""
+        """Return a span with its probability; 0 if the component does not have its label."""
         pipe, probability = self._pipe, 0.0
         if span is None:
             return None
@@ -236,7 +236,7 @@ class _Comparison:
 
 
 def one_of(gold: str | tuple[str, ...] | None, predicted: str) -> str | None:
-    """The gold label; of several the one that is predicted, or else the first."""
+    """Return the gold label; of several, the predicted label if among them, or else the first."""
     if isinstance(gold, tuple):
         return predicted if predicted in gold else next(filter(None, gold), None)
     return gold or None
@@ -245,7 +245,7 @@ def one_of(gold: str | tuple[str, ...] | None, predicted: str) -> str | None:
 def spans_of(
     pipe: SparseCRFPipe, gold: Labels, predicted: Sequence[str]
 ) -> tuple[list[Span], list[Span]]:
-    """The spans that labels of a Doc's tokens tell, gold ones and predicted ones that count."""
+    """Return the gold spans of a Doc, and the predicted spans on tokens with gold labels."""
     if not isinstance(pipe.target, SpanTarget):
         known = [t for t, label in enumerate(gold) if label]
         return [(t, t + 1, gold[t] or "") for t in known], [(t, t + 1, predicted[t]) for t in known]

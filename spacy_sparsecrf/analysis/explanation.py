@@ -1,4 +1,4 @@
-"""Explanations by weights: of a model's labels, and of the labels of tokens."""
+"""Explanations by weights, of a model's labels and of the labels of tokens."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from ..model.names import ALWAYS, Names, escape
 from ..old_paths import serve_old_names
 from ..pages.rendering import Page
 
-BOUNDARY = ""  # stands for the label before a sequence's first
-START = "(start)"  # what it is called
+BOUNDARY = ""  # the start label, which precedes the first label of a sequence
+START = "(start)"  # its displayed name
 
 Rivals: TypeAlias = tuple[int | None, int | None]  # label before and label, None where none is
 Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 for none, and label
@@ -24,7 +24,7 @@ Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 f
 
 @dataclass(frozen=True)
 class Transition:
-    """The weight of a pair of labels, whatever is observed.
+    """The weight of a pair of labels, independent of the observations.
 
     previous: the label before, "" at the beginning of a sequence; label; weight.
     """
@@ -38,7 +38,7 @@ class Transition:
 class FeatureWeight:
     """The weight of a feature with a label, or with a pair of labels.
 
-    test: name, or hash; previous: the label before, "" at the beginning of a sequence, None where
+    test: name, or hash; previous: the label before, "" at the beginning of a sequence, None if
     the feature is conjoined with the label alone; label; weight.
     """
 
@@ -52,8 +52,8 @@ class FeatureWeight:
 class LabelExplanation:
     """The strongest features of a label.
 
-    label: or cluster of labels; supporting: weights > 0, descending; opposing: weights < 0,
-    ascending; n_active: number of all its weights, without transitions.
+    label: name of a label or cluster of labels; supporting: weights > 0, descending; opposing:
+    weights < 0, ascending; n_active: number of all its weights, without transitions.
     """
 
     label: str
@@ -63,7 +63,7 @@ class LabelExplanation:
 
     @property
     def strongest(self) -> tuple[FeatureWeight, ...]:
-        """All of them, descending."""
+        """The supporting and opposing features, descending by weight."""
         return (*self.supporting, *reversed(self.opposing))
 
 
@@ -82,7 +82,7 @@ class ModelExplanation(Page):
 
     @property
     def weights(self) -> dict[tuple[str, str], float]:
-        """Weights of transitions by the label before and the label."""
+        """Weights of transitions, by (previous, label)."""
         return {(pair.previous, pair.label): pair.weight for pair in self.transitions}
 
 
@@ -90,11 +90,11 @@ class ModelExplanation(Page):
 class Contribution:
     """Contribution of a feature, or of a transition, to the score of a token's label.
 
-    kind: "test" (of the token, with its label), "in" (with the pair of it and the label before) or
-    "out" (with the pair of it and the label behind); test: name, or hash; previous, label: the
-    pair, None and the label for "test"; weight: added to the score of the label (of a real-valued
-    feature, weight times value); rival: added to that of the runner-up in its place, 0 where there
-    is none. Where labels before, too, are compared to given ones, the pair in its place is of both.
+    kind: "test" (a feature with the token's label), "in" (with the previous label and the label) or
+    "out" (with the label and the next label); test: name, or hash; previous, label: the pair, or
+    None and the label for "test"; weight: its part of the label's score (of a real-valued feature,
+    weight times value); rival: its part of the runner-up's score, 0 without a runner-up. If the
+    previous token is also compared with a given label, rival is of the pair of both rivals.
     """
 
     kind: str
@@ -106,12 +106,12 @@ class Contribution:
 
     @property
     def difference(self) -> float:
-        """Evidence for the label and against the runner-up."""
+        """Evidence for the label relative to the runner-up."""
         return self.weight - self.rival
 
     @property
     def name(self) -> str:
-        """The feature, and the pair of labels that it is conjoined with."""
+        """The feature, with its pair of labels if it has one."""
         if self.previous is None:
             return self.test
         pair = f"{escape(self.previous) or START} -> {escape(self.label)}"
@@ -120,12 +120,12 @@ class Contribution:
 
 @dataclass(frozen=True)
 class TokenExplanation:
-    """Why a token has its label.
+    """Explanation of a token's label.
 
     text; label and its probability given the whole sequence; runner_up and its probability: the
-    label that it is compared to, mostly the most probable other one, None and 0 where no other is
-    possible; contributions: descending by difference. In a chain the differences sum to the gap
-    between the scores of the sequence's labels with the label and with the runner-up in its place.
+    label compared with, by default the most probable other label, None and 0 if no other label is
+    possible; contributions: descending by difference. In a chain, the differences sum to the score
+    of the sequence's labels minus its score with the runner-up in place of the label.
     """
 
     text: str
@@ -146,15 +146,15 @@ class TokenExplanation:
         return tuple(c for c in reversed(self.contributions) if c.difference < 0)
 
     def strongest(self, n: int) -> tuple[Contribution, ...]:
-        """The n contributions that speak most for the label, and the n most against it."""
+        """Return the n strongest contributions in favour of the label, and the n against it."""
         return (*self.supporting[:n], *reversed(self.opposing[:n]))
 
 
 @dataclass(frozen=True)
 class LabelledSpan:
-    """A span that labels of tokens tell.
+    """A span encoded by the labels of tokens.
 
-    start, end: its first token, and the one after the last; label; probability.
+    start: first token; end: token after the last one; label; probability.
     """
 
     start: int
@@ -165,9 +165,9 @@ class LabelledSpan:
 
 @dataclass(frozen=True)
 class DocExplanation(Page):
-    """Why the tokens of a Doc have their labels.
+    """Explanation of the labels of a Doc's tokens.
 
-    spans: which the labels tell, ascending; None where labels are those of tokens.
+    spans: the spans that the labels encode, ascending; None for labels of tokens.
     """
 
     page: ClassVar[str] = "doc.html"
@@ -175,7 +175,7 @@ class DocExplanation(Page):
     spans: tuple[LabelledSpan, ...] | None = None
 
     def parts(self) -> Iterator[tuple[LabelledSpan | None, range]]:
-        """Spans with the positions of their tokens, and between them each token that is in none."""
+        """Yield each span with its token positions, and in order each token outside of spans."""
         end = 0
         for span in self.spans or ():
             yield from ((None, range(t, t + 1)) for t in range(end, span.start))
@@ -185,7 +185,7 @@ class DocExplanation(Page):
 
 
 def outcome_names(model: CRFModel) -> list[str]:
-    """Names of labels, and of clusters of them by their first and last label."""
+    """Return the names of labels, and of clusters of labels by their first and last label."""
     bounds = zip(model.bounds[:-1], model.bounds[1:], strict=True)
     clusters = [f"{model.labels[first]} .. {model.labels[last - 1]}" for first, last in bounds]
     return [*model.labels, *clusters]
@@ -196,8 +196,8 @@ def explain_model(
 ) -> ModelExplanation:
     """Explain a model.
 
-    names: of features; always: hashes of the features that read nothing; n: number of features for,
-    and against, each label.
+    names: of features; always: hashes of the features without attributes, which are always active;
+    n: number of features for, and against, each label.
     """
     before = [*model.labels, BOUNDARY]
     transitions: defaultdict[tuple[int, int], float] = defaultdict(float)
@@ -221,7 +221,7 @@ def explain_model(
 def _explain_label(
     label: str, weights: list[tuple[float, int, str | None]], names: Names, n: int
 ) -> LabelExplanation:
-    """Find the strongest of a label's weights: value, hash and label before."""
+    """Find the strongest features of a label. weights: value, hash and label before."""
     ascending = sorted(weights, key=lambda entry: (entry[0], entry[1], entry[2] or ""))
     supporting, opposing = (
         tuple(
@@ -246,7 +246,7 @@ class _FeatureWeights:
         return len(self._hashes)
 
     def at(self, t: int) -> Iterator[tuple[int, Pairs]]:
-        """The features of token t that have weights: hash, and weights."""
+        """Yield the hash and weights of each feature of token t that has weights."""
         table = self._table
         for key, row in zip(self._hashes[t].tolist(), self._found[t].tolist(), strict=True):
             if row < 0:
@@ -259,7 +259,7 @@ class _FeatureWeights:
 
 
 class _Explainer:
-    """Explains tokens of a batch of sequences; the arguments are those of `explain_tokens`."""
+    """Explains tokens of a batch of sequences; for the arguments, see `explain_tokens`."""
 
     def __init__(
         self,
@@ -281,7 +281,7 @@ class _Explainer:
         has_pairs = model.kind != "maxent"
         bigram = observations.bigram_hashes
         self._bigram = _FeatureWeights(model.bigram, bigram if has_pairs else bigram[:, :0])
-        # The label before a sequence is that of the start; -1 behind its last token.
+        # The label before each token: the start label at the first token of a sequence.
         self._chosen = labels.tolist()
         self._rivals = rivals
         firsts = observations.offsets[:-1][np.diff(observations.offsets) > 0]
@@ -292,7 +292,7 @@ class _Explainer:
         self._is_last = [t in lasts for t in range(len(labels))]
 
     def contributions(self, t: int, rival: int | None) -> list[Contribution]:
-        """Contributions to the label of token t, descending; rival: another label."""
+        """Return the contributions to token t's label, descending. rival: id to compare with."""
         label, previous = self._chosen[t], self._previous[t]
         found = [*self._tests(t, label, rival)]
         before = previous
@@ -321,7 +321,7 @@ class _Explainer:
                 yield Contribution("test", self._names[key], None, self._outcomes[own], *values)
 
     def _outcome_pairs(self, label: int, rival: int | None) -> Iterator[tuple[int, int | None]]:
-        """The label and the rival, and with clusters of labels those that they are in."""
+        """Yield the label and the rival, and then their clusters if the model has clusters."""
         yield label, rival
         if len(self._cluster):
             yield int(self._cluster[label]), None if rival is None else int(self._cluster[rival])
@@ -329,7 +329,7 @@ class _Explainer:
     def _pair(
         self, kind: str, key: int, weights: Pairs, pair: tuple[int, int], other: Rivals
     ) -> Contribution:
-        """Contribution of a feature with a pair of labels, compared to the pair of the rivals."""
+        """Return the contribution of a feature with a pair of labels, compared with `other`."""
         before, label = other
         rival = 0.0 if before is None or label is None else weights.get((before, label), 0.0)
         names = self._before[pair[0]], self._before[pair[1]]
@@ -347,11 +347,11 @@ def explain_tokens(
 ) -> Iterator[TokenExplanation]:
     """Explain the labels of tokens.
 
-    observations: of N tokens; labels: [N] int32, ids; marginals: [N, Y], their probabilities;
-    texts: N texts of tokens; names: of features; rivals: by position of a token to explain the id
-    of a label to compare its own to, -1 for the most probable other one. In a chain the differences
-    at tokens in a row that have rivals sum to the gap between the scores with all of the labels and
-    with all of the rivals.
+    observations: of N tokens; labels: [N] int32, ids; marginals: [N, Y], of all labels; texts: of
+    the N tokens; names: of features; rivals: for the position of each token to explain, the id of
+    the label to compare with, -1 for the most probable other label. In a chain, the differences
+    over consecutive tokens with given rivals sum to the sequence's score with all their labels
+    minus its score with all their rivals.
     """
     explainer = _Explainer(model, observations, labels, names, rivals)
     for t, given in rivals.items():
@@ -370,7 +370,7 @@ def explain_tokens(
 def explain_doc(
     tokens: tuple[TokenExplanation, ...], spans: Iterable[tuple[int, int, str, float]] | None
 ) -> DocExplanation:
-    """Explain a Doc by its tokens, and by the spans that `LabelledSpan` has as tuples."""
+    """Explain a Doc. tokens: explained; spans: the fields of each `LabelledSpan`, or None."""
     found = None if spans is None else tuple(LabelledSpan(*span) for span in spans)
     return DocExplanation(tokens, found)
 

@@ -1,4 +1,4 @@
-"""A pipeline whose sparse CRF is trained again and again, and its regularisation path."""
+"""Regularisation paths: train the sparse CRF of one pipeline repeatedly, and evaluate it."""
 
 import shutil
 import time
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 class PathPoint:
     """A model of the path.
 
-    solution: where training ended; model: what it learnt; size: bytes of the saved model;
-    score: the development scores, weighted by [training.score_weights]; scores: of the pipeline,
-    by name; seconds: that training took since the point before, wall time; weights: of the
-    training run, see `Training.weights`.
+    solution: the result of training; model: the trained model; size: bytes of the saved model;
+    score: of the development data, weighted by [training.score_weights]; scores: of the pipeline,
+    by name; seconds: wall time of training since the previous point; weights: of the training run,
+    see `Training.weights`.
     """
 
     solution: "Solution"
@@ -53,10 +53,10 @@ class PathPoint:
 
 
 class InitializedPipeline:
-    """An initialized pipeline with one sparse CRF to train, and what scores it.
+    """An initialized pipeline with one sparse CRF to train, and its evaluation.
 
-    config: of `spacy train`, not interpolated; name: of its component, see `name_of_crf`.
-    score_weights: of [training]; scores without a weight are left out.
+    config: as for `spacy train`, not interpolated; name: of the component, see `name_of_crf`;
+    score_weights: of [training], without null weights.
     """
 
     def __init__(self, config: Config, name: str) -> None:
@@ -71,18 +71,18 @@ class InitializedPipeline:
         self.score_weights = {key: value for key, value in weights.items() if value is not None}
 
     def corpus(self, key: str) -> Callable[[Language], Iterable[Example]]:
-        """The reader of "train_corpus" or "dev_corpus"."""
+        """Return the reader of "train_corpus" or "dev_corpus"."""
         (found,) = resolve_dot_names(self._resolved, [self.settings[key]])
         return cast("Callable[[Language], Iterable[Example]]", found)
 
     def evaluate(
         self, corpus: Callable[[Language], Iterable[Example]]
     ) -> tuple[float, dict[str, Any]]:
-        """The weighted score of the model on a corpus, as `spacy train` has it, and all scores.
+        """Return the model's weighted score on a corpus, as in `spacy train`, and all scores.
 
-        RAISES: SparseCRFError where no score is one of the score weights.
+        RAISES: SparseCRFError if none of the scores has a weight.
         """
-        # Anew at each point: what it returns forgets the weights of scores that were missing once.
+        # Created for each point: the callback drops the weights of scores that were missing once.
         evaluate = create_evaluation_callback(self.nlp, corpus, self.score_weights)
         score, scores = evaluate()
         if not any(scores.get(key) is not None for key, w in self.score_weights.items() if w):
@@ -92,12 +92,12 @@ class InitializedPipeline:
 
 
 class PipelinePath(InitializedPipeline):
-    """An initialized pipeline, whose sparse CRF follows the regularisation path.
+    """An initialized pipeline whose sparse CRF is trained along the regularisation path.
 
-    config: of `spacy train`, not interpolated; l1s: where to stop, see `path.check_l1s`, or None
-    for n_points from where all weights are zero down to the l1 of the config.
-    RAISES: SparseCRFError for a pipeline in which there is not just one sparse CRF to train, a
-    solver without exact solutions at each l1, or what `initialize` of the component refuses.
+    config: as for `spacy train`, not interpolated; l1s: values of l1, see `check_l1s`, or None for
+    n_points from the l1 at which all weights are zero down to the l1 of the config.
+    RAISES: SparseCRFError if the pipeline does not have exactly one sparse CRF to train, its solver
+    has no exact solution for each l1, or its `initialize` fails.
     """
 
     def __init__(self, config: Config, l1s: Sequence[float] | None, n_points: int) -> None:
@@ -107,7 +107,7 @@ class PipelinePath(InitializedPipeline):
         name = name_of_crf(load_model_from_config(config, auto_fill=True), config)
         if l1s is not None:
             config = Config(config).copy()
-            # Tests are left out that cannot have weights at the least.
+            # Omits features that cannot have weights at the smallest l1.
             config["components"][name]["l1"] = l1s[-1]
         super().__init__(config, name)
         self._training = self.pipe.training_run()
@@ -121,10 +121,10 @@ class PipelinePath(InitializedPipeline):
     def points(
         self, window: float | None = None, on_step: "Callable[[StepReport], None] | None" = None
     ) -> Iterator[PathPoint]:
-        """Train and evaluate at each l1; [training] max_steps holds for each.
+        """Train and evaluate at each l1; [training] max_steps limits each.
 
-        window: see `path.follow`; on_step: told of each outer iteration.
-        RAISES: SparseCRFError where no score is one of the score weights, and as `path.follow`.
+        window: see `regularization_path.follow`; on_step: called after each outer iteration.
+        RAISES: SparseCRFError as `evaluate` and `regularization_path.follow`.
         """
         from .regularization_path import follow
 
@@ -137,7 +137,7 @@ class PipelinePath(InitializedPipeline):
     def finish(
         self, point: PathPoint, on_step: "Callable[[StepReport], None] | None" = None
     ) -> PathPoint:
-        """Train from a point to the solver's own end, and evaluate, if it has not got there."""
+        """Train the model of a point to convergence and evaluate it, unless it has converged."""
         from .regularization_path import finish
 
         solution = point.solution
@@ -150,21 +150,21 @@ class PipelinePath(InitializedPipeline):
         return self._reached(end, point.seconds + time.perf_counter() - start)
 
     def _reached(self, solution: "Solution", seconds: float) -> PathPoint:
-        """Evaluate the model that training has now."""
+        """Evaluate the current model of training."""
         model = self.pipe.model = self._training.model()
         score, scores = self.evaluate(self._dev)
         size = len(model.to_bytes())
         return PathPoint(solution, model, size, score, scores, seconds, self._training.weights)
 
     def adopt(self, point: PathPoint) -> None:
-        """End training; the pipeline has the model of a point, the config its l1."""
+        """End training, and set the pipeline's model and l1 to those of a point."""
         self.pipe.end_training(point.model, point.solution.l1)
         self.nlp.get_pipe_config(self.name)["l1"] = point.solution.l1
         losses = {self.name: point.solution.objective}
         update_meta(self.settings, self.nlp, {"other_scores": point.scores, "losses": losses})
 
     def save(self, path: Path) -> None:
-        """Write the pipeline to a directory; an earlier one there is kept until that is done."""
+        """Save the pipeline to a directory; replace an existing one only after that."""
         modified = create_before_to_disk_callback(self.settings["before_to_disk"])(self.nlp)
         fresh = path.with_name(f"{path.name}.new")
         shutil.rmtree(fresh, ignore_errors=True)
@@ -173,9 +173,9 @@ class PipelinePath(InitializedPipeline):
 
 
 def name_of_crf(nlp: Language, config: Config) -> str:
-    """Find the sparse CRF to train, in a pipeline that is not initialized.
+    """Return the name of the sparse CRF to train in a pipeline that is not yet initialized.
 
-    RAISES: SparseCRFError for a pipeline or a solver without a path.
+    RAISES: SparseCRFError if the pipeline or the solver does not support a regularisation path.
     """
     from .regularization_path import check_solver
 

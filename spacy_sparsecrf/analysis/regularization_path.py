@@ -1,4 +1,4 @@
-"""The regularisation path: the solutions at falling l1, each learnt from the one before."""
+"""The regularisation path: solutions at decreasing l1, each warm-started from the previous one."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,12 +16,12 @@ OnStep = Callable[[StepReport], None]
 
 @dataclass(frozen=True)
 class Solution:
-    """The end of training at one l1.
+    """The result of training at one l1.
 
-    objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient, of all
-    potential weights, to the penalty's subdifferential, 0 at a minimiser; unit: expected counts,
-    compare l1. n_active: non-zero weights. n_steps: outer iterations. passes: see `StepReport`.
-    converged: whether by the solver's own rule.
+    objective: loss plus penalty; optimality: largest distance of a coordinate of -gradient, over
+    all potential weights, to the penalty's subdifferential, 0 at a minimiser, in expected counts
+    like l1; n_active: number of non-zero weights; n_steps: number of outer iterations; passes: see
+    `StepReport`; converged: whether the solver's own stopping rule holds.
     """
 
     l1: float
@@ -34,7 +34,7 @@ class Solution:
 
 
 def check_solver(solver: BatchSolver) -> None:
-    """Refuse a solver whose solutions are not minimisers, or that knows no l1.
+    """Refuse a solver that does not reach the minimiser, or does not support l1.
 
     RAISES: SparseCRFError.
     """
@@ -43,9 +43,9 @@ def check_solver(solver: BatchSolver) -> None:
 
 
 def check_l1s(values: Sequence[float]) -> list[float]:
-    """The given values of l1, from large to small, each once.
+    """Return the distinct values of l1 in descending order.
 
-    RAISES: SparseCRFError where there is none, or one is not a finite number above 0.
+    RAISES: SparseCRFError if there are none, or a value is not finite and above 0.
     """
     if not values or not all(isfinite(value) and value > 0.0 for value in values):
         raise SparseCRFError(Errors.SC702.format(values=list(values)))
@@ -53,13 +53,13 @@ def check_l1s(values: Sequence[float]) -> list[float]:
 
 
 def falling_l1s(highest: float, lowest: float, n: int) -> list[float]:
-    """A geometric sequence of l1 (Friedman, Hastie & Tibshirani 2010, section 2.5).
+    """Return a geometric sequence of l1 (Friedman, Hastie & Tibshirani 2010, section 2.5).
 
         l1_i = highest (lowest / highest)^(i / n),  i = 1, ..., n
 
-    highest: the smallest l1 at which all weights are zero, which is left out; lowest: the last l1;
-    n: how many.
-    RAISES: SparseCRFError where lowest is not between 0 and highest, or n < 1.
+    highest: the smallest l1 at which all weights are zero, excluded; lowest: the last l1;
+    n: the number of values.
+    RAISES: SparseCRFError if lowest is not between 0 and highest, or n < 1.
     """
     if n < 1:
         raise SparseCRFError(Errors.SC703.format(n=n))
@@ -70,7 +70,7 @@ def falling_l1s(highest: float, lowest: float, n: int) -> list[float]:
 
 
 def begin_at_zero(training: Training) -> None:
-    """Let training begin where the path does, if it has not begun, instead of by a warm start."""
+    """Start training from zero weights instead of a warm start, if it has not started."""
     if not isfinite(training.objective):
         training.begin(np.empty(0, np.int64), np.empty(0))
 
@@ -82,14 +82,14 @@ def follow(
     window: float | None = None,
     on_step: OnStep | None = None,
 ) -> Iterator[Solution]:
-    """Train at each l1 in turn, from the weights at the one before.
+    """Train at each l1 in turn, from the weights of the previous solution.
 
-    training: holds the weights of a solution while it is the last one yielded; its solver: see
-    `check_solver`; l1s: from large to small, see `check_l1s`; max_steps: outer iterations for each,
-    0 for as many as it takes; window: an outer iteration that lowers the objective by at most this
-    fraction ends an l1, None: only the solver's own rule ends it; on_step: called after each outer
-    iteration.
-    RAISES: SparseCRFError where the objective stops being finite.
+    training: has the weights of a solution until the next one is requested, and a solver that
+    passes `check_solver`; l1s: descending, see `check_l1s`; max_steps: limit of outer iterations
+    for each l1, 0 for none; window: training at an l1 ends when an outer iteration lowers the
+    objective by at most this fraction, None: only by the solver's own rule; on_step: called after
+    each outer iteration.
+    RAISES: SparseCRFError if the objective is not finite.
     """
     for l1 in l1s:
         training.change_l1(l1)
@@ -103,9 +103,9 @@ def finish(
     max_steps: int = 0,
     on_step: OnStep | None = None,
 ) -> Solution:
-    """Train from the weights of a point that `window` has cut off, until the solver's own rule.
+    """Train to convergence from a solution at which `window` ended training.
 
-    weights: `training.weights` at the point, of this l1; the rest: see `follow`.
+    weights: `training.weights` of this solution, at the same l1; other arguments: see `follow`.
     """
     training.begin(*weights, l1=l1)
     return _solve(training, l1, max_steps, None, on_step)
@@ -135,11 +135,11 @@ def _solve(
 
 
 def choose(scores: Sequence[float], sizes: Sequence[int], within: float = 0.0) -> int:
-    """The smallest of the models whose score is near the best.
+    """Choose the smallest of the models with scores near the best.
 
-    scores, sizes: of the models, at least one; within: how far below the best score, >= 0; 0 for
-    the best, of equals the smallest. Of equal sizes: the better score, then the first.
-    RETURNS: its position.
+    scores, sizes: of the models, at least one; within: permitted difference to the best score,
+    >= 0. Ties in size are broken by the better score, then by position.
+    RETURNS: the position of the model.
     """
     floor = max(scores) - within
     near = [i for i, score in enumerate(scores) if score >= floor]

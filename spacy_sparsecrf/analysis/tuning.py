@@ -1,9 +1,9 @@
-"""Tuning of hyperparameters: an ordered search, on one encoded corpus for each set of features.
+"""Tuning of hyperparameters: an ordered search that encodes the corpus once per set of features.
 
-1. The config's own settings are trained as `spacy train` does, row by row.
-2. Templates, scheme and min_freq change one at a time. Each variant follows the path of l1, and
-   the best one is kept. Its corpus then follows a path for each further l2.
-3. The best points of these paths are trained as in 1. The best row of all such runs wins.
+1. The config's own settings are trained as in `spacy train`, with an evaluation after each step.
+2. Templates, scheme and min_freq change one at a time. Each variant is trained along a path of l1,
+   and the best variant is kept. With it, a path is trained for each further l2.
+3. The best points of these paths are trained as in 1. The best evaluation of all such runs wins.
 """
 
 import time
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ..solvers.base import StepReport
     from ..training.training import Training
 
-FINALISTS = 3  # points of paths that are trained as `spacy train` does
-PATIENCE = 3  # rows without a better score that end such a run
+FINALISTS = 3  # number of points of paths that are then trained as in `spacy train`
+PATIENCE = 3  # evaluations without a better score that end such a run
 WINDOW = 1e-2  # see `regularization_path.follow`
 _FOLD = "spacy_sparsecrf.Fold.v1"
 OWN = "config"  # names the config's own templates
@@ -40,9 +40,9 @@ class OutOfTimeError(Exception):
 
 
 class Encoding(NamedTuple):
-    """The hyperparameters that need a corpus of their own.
+    """The hyperparameters that determine the encoded corpus.
 
-    templates: OWN, sets and templates, joined by "+"; scheme: None where the target has none.
+    templates: OWN, sets and templates, joined by "+"; scheme: None if the target has none.
     """
 
     templates: str
@@ -51,9 +51,9 @@ class Encoding(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The values to try, of l1 from large to small; the search begins with l1 and the first others.
+    """The values to try, l1s descending. The search starts with l1 and the first of all others.
 
-    open: whether l1, and l2, go beyond these values while the outermost is the best.
+    open: whether to extend the l1s, and the l2s, while their smallest or largest value is best.
     """
 
     templates: Sequence[str]
@@ -66,12 +66,12 @@ class Grid(NamedTuple):
 
     @property
     def first(self) -> Encoding:
-        """The encoding to begin with."""
+        """The encoding of the first trial."""
         return Encoding(self.templates[0], self.schemes[0], self.min_freqs[0])
 
     @property
     def changes(self) -> list[dict[str, Any]]:
-        """The other values of an encoding."""
+        """The changes to try, each of one value of the first encoding."""
         others = zip(Encoding._fields, self[:3], strict=True)
         return [{key: value} for key, values in others for value in values[1:]]
 
@@ -89,8 +89,8 @@ class Measured(NamedTuple):
 class Trial:
     """A model of the search.
 
-    step: index of the best row of a run from the start; None for a point of a path, which begins
-    with the point before, and whose seconds are those of the path so far.
+    step: index of the best evaluation of a run from the start. None for a point of a path, which is
+    warm-started from the previous point; its seconds are those of the path so far.
     """
 
     encoding: Encoding
@@ -101,17 +101,17 @@ class Trial:
 
     @property
     def rank(self) -> tuple[float, int]:
-        """Largest for the best score; of equal scores, for the smallest model."""
+        """Sort key, largest for the best score, and of equal scores for the smallest model."""
         return self.measured.score, -self.measured.size
 
 
 class TunableConfig:
-    """A config of `spacy train` whose hyperparameters change.
+    """A config for `spacy train` whose hyperparameters can be changed.
 
-    config: not interpolated; folds: of the training Docs, to score models on those that they have
-    not seen, or 0; seed: of the folds. name: of the sparse CRF; filled: the block of this component
-    with all defaults; encoding: its own.
-    RAISES: SparseCRFError as `name_of_crf`, and without training or development data.
+    config: not interpolated; folds: number of folds of the training Docs for cross-validation, 0
+    to score on the development data; seed: of the folds; name: of the sparse CRF; filled: the
+    block of this component with all defaults; encoding: the config's own.
+    RAISES: SparseCRFError as `name_of_crf`, and if there is no training or development data.
     """
 
     def __init__(self, config: Config, folds: int, seed: int) -> None:
@@ -129,12 +129,12 @@ class TunableConfig:
         self._folds, self._seed = folds, seed
 
     def with_values(self, encoding: Encoding, l1: float, l2: float) -> Config:
-        """Return the config with other values."""
+        """Return the config with the given hyperparameters."""
         config = Config(self._config).copy()
         block, stack = config["components"][self.name], self.filled["learning"]["stack"]
         block.update(l1=l1, l2=l2)
         if stack.get("folds"):
-            # The first-stage model keeps its penalties: its predictions are in the corpus.
+            # Fix the first-stage model's penalties: its predictions are part of the corpus.
             given = {key: value for key, value in stack.items() if value is not None}
             block["learning"]["stack"] = {key: self.filled[key] for key in ("l1", "l2")} | given
         blocks = {"templates": "features", "scheme": "target", "min_freq": "learning"}
@@ -152,7 +152,7 @@ class TunableConfig:
         return [template for part in parts for template in part]
 
     def of_trials(self, encoding: Encoding, l1: float, l2: float) -> list[Config]:
-        """Return the configs to encode the corpus by: one, or one for each fold."""
+        """Return the configs that encode the corpus: one, or one for each fold."""
         configs = [self.with_values(encoding, l1, l2) for _ in range(self._folds or 1)]
         for fold in range(self._folds):
             config = configs[fold]
@@ -164,12 +164,12 @@ class TunableConfig:
         return configs
 
     def tuned(self, trial: Trial) -> Config:
-        """Return the config by which `spacy train` repeats a trial."""
+        """Return the config with which `spacy train` reproduces a trial."""
         config = self.with_values(trial.encoding, trial.l1, trial.l2)
         step = trial.step or 0
         config["training"].update(patience=0, eval_frequency=1, max_steps=max(step, 1))
         if self._batcher == ONE_STEP:
-            # By `max_steps` there would be a second step at least.
+            # With `max_steps` there would be at least two steps.
             config["training"].update(max_epochs=step + 1, max_steps=0)
         return config
 
@@ -182,9 +182,9 @@ def make_fold(
     seed: int,
     held_out: bool,
 ) -> Callable[[Language], list[Example]]:
-    """Create a reader of the Examples that a fold holds out, or of all others.
+    """Create a reader of the Examples held out in a fold, or if not `held_out`, of all others.
 
-    corpus: reads all; folds: their number; fold: from 0; seed: assigns runs of Docs to folds.
+    corpus: reads all; folds: number; fold: index; seed: assigns runs of consecutive Docs to folds.
     """
     kept: list[Example] = []
 
@@ -206,7 +206,7 @@ def make_fold(
 
 
 class TrialPipeline:
-    """A pipeline whose encoded corpus is learnt from many times, or one for each fold.
+    """A pipeline that is trained repeatedly on one encoded corpus, or one pipeline for each fold.
 
     configs: see `TunableConfig.of_trials`; name: of the component.
     """
@@ -216,7 +216,7 @@ class TrialPipeline:
         for config in configs:
             own = InitializedPipeline(config, name)
             self._parts.append((own, own.pipe.training_run().restart, own.corpus("dev_corpus")))
-            # Each trial has arrays of its own.
+            # Releases this run's arrays; each trial allocates its own.
             own.pipe.end_training(own.pipe.model, own.pipe.settings.l1)
         self.max_steps: int = own.settings["max_steps"]
 
@@ -226,7 +226,7 @@ class TrialPipeline:
     def path(
         self, l1s: Sequence[float], l2: float, on_step: "Callable[[StepReport], None]"
     ) -> Iterator[tuple[float, Measured]]:
-        """Train at each l1, from large to small, and score. YIELDS: l1, and the model."""
+        """Train at each l1, from large to small, and evaluate. YIELDS: l1, and its `Measured`."""
         from .regularization_path import follow
 
         start, seconds = time.perf_counter(), 0.0
@@ -240,7 +240,7 @@ class TrialPipeline:
     def rows(
         self, l1: float, l2: float, on_step: "Callable[[StepReport], None]"
     ) -> Iterator[Measured]:
-        """Train as `spacy train` does, and score after each step until convergence."""
+        """Train as in `spacy train`, and evaluate after each step until convergence."""
         start, seconds = time.perf_counter(), 0.0
         runs = self._begin(l1, l2)
         while not all(run.converged for run in runs):
@@ -267,8 +267,8 @@ class HyperparameterSearch:
     """A search for the best hyperparameters.
 
     encode: reads and encodes the corpus; budget: in seconds; on_step: called after each outer
-    iteration; on_trial: after each trial; on_event: with what ends a part of the search.
-    trials: so far.
+    iteration; on_trial: called after each trial; on_event: called with the reason when a part of
+    the search ends early; trials: so far.
     """
 
     def __init__(
@@ -288,14 +288,13 @@ class HyperparameterSearch:
 
     @property
     def best(self) -> Trial:
-        """The best of the trials that a config repeats."""
+        """The best of the trials that a config can reproduce."""
         return max((each for each in self.trials if each.step is not None), key=lambda t: t.rank)
 
     def run(self) -> None:
-        """Search until all is tried, the budget is spent, or the user interrupts.
+        """Search until all values are tried, the budget is spent, or the user interrupts.
 
-        RAISES: SparseCRFError where the first settings fail, and KeyboardInterrupt before the first
-            trial.
+        RAISES: SparseCRFError if the first settings fail; KeyboardInterrupt before the first trial.
         """
         grid, n_finalists = self._grid, FINALISTS
         self._encoding = grid.first
@@ -321,11 +320,11 @@ class HyperparameterSearch:
 
     @property
     def _points(self) -> list[Trial]:
-        """The points of paths; the best of them has the encoding that is kept."""
+        """The points of paths; the best point has the current encoding."""
         return [each for each in self.trials if each.step is None]
 
     def _scan(self) -> None:
-        """Follow the paths of all encodings, then those of all l2, then go beyond."""
+        """Train paths for all encodings, then for all l2; then extend the open values."""
         grid = self._grid
         for change in [{}, *grid.changes]:
             self._follow(self._encoding._replace(**change), grid.l1s, grid.l2s[0])
@@ -343,7 +342,7 @@ class HyperparameterSearch:
                 self._follow(self._encoding, own[:1], own[1])
 
     def _follow(self, encoding: Encoding, l1s: Sequence[float], l2: float) -> None:
-        """Follow a path, and keep the corpus if it is the best."""
+        """Train along a path, and keep its corpus if it has the best point."""
         before, points, pipeline = self._points, list[Trial](), self._pipeline
         try:
             if encoding != self._encoding:
@@ -353,12 +352,12 @@ class HyperparameterSearch:
         except SparseCRFError as error:
             self._on_event(f"These settings are left out: {error}")
         finally:
-            # Also where time ends the path.
+            # Also if the budget ends the path.
             if max(before + points, key=lambda trial: trial.rank, default=None) in points:
                 self._encoding, self._pipeline = encoding, pipeline
 
     def _finish(self, found: Sequence[tuple[float, float]]) -> bool:
-        """Train with values of l1 and l2 as `spacy train` does. RETURNS: whether to go on."""
+        """Train with each (l1, l2) as in `spacy train`. RETURNS: whether to continue the search."""
         try:
             for l1, l2 in found:
                 self._train(l1, l2)
@@ -375,7 +374,7 @@ class HyperparameterSearch:
         try:
             for row in self._pipeline.rows(l1, l2, self._step):
                 rows.append(row)
-                # The first row is worth the time in any case.
+                # The budget does not limit the first evaluation of the search.
                 self._until = min(self._until, self._end)
                 best = max(range(len(rows)), key=lambda i: (rows[i].score, -i))
                 if len(rows) > best + PATIENCE or 0 < max_steps < len(rows):
@@ -401,7 +400,7 @@ def rounded(value: float) -> float:
 
 
 def front(trials: Sequence[Trial], cost: Callable[[Trial], float]) -> set[Trial]:
-    """The Pareto front: the trials that none of at most their cost equals in score."""
+    """Return the Pareto front: trials with a better score than all others of at most their cost."""
     found: set[Trial] = set()
     best = -inf
     for trial in sorted(trials, key=lambda each: (cost(each), -each.measured.score)):

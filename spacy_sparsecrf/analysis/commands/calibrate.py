@@ -1,4 +1,4 @@
-"""`calibrate`: reliability of probabilities, a temperature, and thresholds on request."""
+"""`calibrate`: report the reliability of probabilities, and find a temperature and thresholds."""
 
 from pathlib import Path
 from typing import Annotated
@@ -77,7 +77,7 @@ def _is_training_data(nlp: Language, data: Path) -> bool:
 
 
 def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path) -> None:
-    """Save a pipeline with a temperature and thresholds, and say how to undo that."""
+    """Save a pipeline with calibrated decoding settings, and print how to restore the old ones."""
     block = nlp.get_pipe_config(name)["decoding"]
     before = {key: block[key] for key in ("temperature", "outside_weight", "thresholds")}
     thresholds = as_section(decoding.thresholds)

@@ -1,4 +1,4 @@
-"""`errors`: how well a component predicts, what it gets wrong, and why."""
+"""`errors`: score a component on gold annotation, and explain its errors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +15,9 @@ from ...targets.matching import Rates, Score
 from ..error_analysis import Confusion, Mistake, Report, find_mistakes
 from .tables import contribution_row
 
-N_PRINTED, N_ON_PAGE = 10, 200  # mistakes explained
-N_CONFUSIONS = 15  # printed
-MOST_LABELS = 12  # of a matrix that is printed
+N_PRINTED, N_ON_PAGE = 10, 200  # number of mistakes explained
+N_CONFUSIONS = 15  # number of confusions printed
+MOST_LABELS = 12  # largest confusion matrix that is printed
 
 
 def errors(
@@ -63,7 +63,7 @@ def errors(
 
 
 def _print_scores(found: Report) -> None:
-    """Print precision, recall and F of strict match, and F of other matches."""
+    """Print precision, recall and F of strict match, and F of the other types of match."""
     rows = ([*_counts(score), *_percents(found, score)] for score in found.scores)
     header = ["label", "gold", "predicted", "P", "R", "F", *found.kinds[1:]]
     print_table(rows, "l" + "r" * (len(header) - 1), *header)

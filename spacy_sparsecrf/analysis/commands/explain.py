@@ -1,4 +1,4 @@
-"""`explain`: what a model has learnt, and why tokens have their labels."""
+"""`explain`: show the strongest weights of a model, or explain the labels of a text's tokens."""
 
 from pathlib import Path
 from typing import Annotated

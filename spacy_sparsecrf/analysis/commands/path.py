@@ -1,6 +1,6 @@
-"""`path`: train at falling l1, and keep the model with the wanted trade-off.
+"""`path`: train at decreasing l1, and keep the model with the requested trade-off.
 
-It writes a table of the points of the path, as JSON and Markdown, and a page with a plot.
+Writes a table of the points of the path as JSON and Markdown, and a page with a plot.
 """
 
 import logging
@@ -32,7 +32,7 @@ Row = Mapping[str, Any]
 Ticks = list[tuple[float, str]]
 
 N_POINTS = 10
-WITHIN = 0.1  # points of 100
+WITHIN = 0.1  # in points of 100
 WINDOW = 1e-3
 
 
@@ -40,7 +40,7 @@ WINDOW = 1e-3
 
 
 class Choice(str, Enum):
-    """The model that is saved."""
+    """The rule that chooses the saved model."""
 
     best = "best"
     smallest = "smallest"
@@ -107,7 +107,7 @@ def path(
 
 
 def _choice(choose: Choice, within: float | None) -> dict[str, Any]:
-    """Return the rule of choice in words, and the allowed loss of score, of 1."""
+    """Return the rule of choice as text, and the permitted loss of score as a fraction of 1."""
     if choose is Choice.best:
         if within is not None:
             raise SparseCRFError(Errors.SC710.format(within=within))
@@ -127,7 +127,7 @@ def _numbers(text: str) -> list[float]:
 
 
 def _prepare(output: Path) -> None:
-    """Make the output directory; refuse one in which something else is named as the model."""
+    """Create the output directory; refuse one whose `model` exists and is not a pipeline."""
     model = output / "model"
     if model.exists() and not (model / "meta.json").is_file():
         raise SparseCRFError(Errors.SC708.format(path=model))
@@ -137,8 +137,8 @@ def _prepare(output: Path) -> None:
 def _follow(
     found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
 ) -> None:
-    """Train, choose and save, and report progress."""
-    # Imports numba's users: not at each start of another command.
+    """Train, choose a model, save it, and report progress."""
+    # Imported here because it imports numba, which slows the start of other commands.
     from ..regularization_path import choose
 
     msg.divider("Following the path")
@@ -160,13 +160,13 @@ def _follow(
 def _train(
     found: "PipelinePath", choice: dict[str, Any], window: float | None, output: Path
 ) -> "list[PathPoint]":
-    """Train at each l1, with a row of the table for each; an interruption ends the path."""
+    """Train at each l1 and add a row to the table; an interruption ends the path."""
     points: list[PathPoint] = []
     try:
         with progress("Training", "iterations") as shown:
             for point in found.points(window, partial(show_step, shown)):
                 points.append(point)
-                # Now, so that a run that is cut off leaves what it has found.
+                # Written after each point, so that an interrupted run keeps its results.
                 write_tables(record_of(found, points, choice, None), output)
                 _echo(found, point, with_header=len(points) == 1)
     except KeyboardInterrupt:
@@ -177,7 +177,7 @@ def _train(
 
 
 def _finish(found: "PipelinePath", point: "PathPoint") -> "PathPoint":
-    """Train the chosen model to the end; an interruption leaves it as it is."""
+    """Train the chosen model to convergence; an interruption leaves it unchanged."""
     try:
         with progress("Training", "iterations") as shown:
             point = found.finish(point, partial(show_step, shown))
@@ -188,12 +188,12 @@ def _finish(found: "PipelinePath", point: "PathPoint") -> "PathPoint":
 
 
 def _echo(found: "PipelinePath", point: "PathPoint", with_header: bool = False) -> None:
-    """Print a row of the table."""
+    """Print a point as a row of the table."""
     echo(cells_of(row_of(point, found.score_weights)), with_header)
 
 
 def echo(cells: Mapping[str, str], with_header: bool = False) -> None:
-    """Print a row of a table, its cells by the names of columns."""
+    """Print a row of a table. cells: by the names of columns."""
     widths = [max(10, len(name)) for name in cells]
     rows = [list(cells.values())]
     if with_header:
@@ -205,7 +205,7 @@ def echo(cells: Mapping[str, str], with_header: bool = False) -> None:
 
 
 def show_step(shown: Task, report: "StepReport") -> None:
-    """Show an outer iteration."""
+    """Count an outer iteration and log its values."""
     shown.done += 1
     values = report.objective, report.optimality, report.n_active
     logger.debug("objective %.6g, optimality %.3g, %d active weights", *values)
@@ -217,10 +217,9 @@ def show_step(shown: Task, report: "StepReport") -> None:
 def record_of(
     path: "PipelinePath", points: "Sequence[PathPoint]", choice: Row, chosen: int | None
 ) -> dict[str, Any]:
-    """The path so far, in numbers and strings.
+    """Return the path so far as JSON.
 
-    choice: how to choose; chosen: position of the chosen point, or None while there is
-    none.
+    choice: rule of choice; chosen: position of the chosen point, or None if not yet chosen.
     """
     return {
         "component": path.name,
@@ -234,12 +233,12 @@ def record_of(
 
 
 def row_of(point: "PathPoint", score_weights: Row) -> dict[str, Any]:
-    """A point in numbers."""
+    """Return a point as JSON."""
     solution, model = point.solution, point.model
     return {
         "l1": solution.l1,
         "objective": solution.objective,
-        # None where a step was the warm start alone: it has no certificate, and JSON no infinity.
+        # None if the only step was the warm start, which has no certificate. JSON has no infinity.
         "optimality": solution.optimality if math.isfinite(solution.optimality) else None,
         "converged": solution.converged,
         "steps": solution.n_steps,
@@ -254,7 +253,7 @@ def row_of(point: "PathPoint", score_weights: Row) -> dict[str, Any]:
 
 
 def cells_of(row: Row) -> dict[str, str]:
-    """A row of the tables, by the names of columns."""
+    """Return the cells of a row of the tables, by the names of columns."""
     return {
         "l1": f"{row['l1']:.4g}",
         "loss": f"{row['objective']:.2f}",
@@ -268,14 +267,14 @@ def cells_of(row: Row) -> dict[str, str]:
 
 
 def _score(key: str, value: Any) -> str:
-    """A score as spaCy's log has it: in percent, save the speed."""
+    """Format a score as in spaCy's log: in percent, except for speed."""
     if not isinstance(value, int | float):
         return "-"
     return f"{value:.0f}" if key == "speed" else f"{100 * value:.2f}"
 
 
 def write_tables(record: Row, directory: Path) -> None:
-    """Write path.json, path.md and path.html, of one point at least."""
+    """Write path.json, path.md and path.html. record: see `record_of`, with at least one point."""
     srsly.write_json(directory / "path.json", record)
     rows = [cells_of(row) for row in record["points"]]
     lines = [
@@ -299,7 +298,7 @@ def write_tables(record: Row, directory: Path) -> None:
 
 @dataclass(frozen=True)
 class PathReport(Page):
-    """The path so far as a page. record: see `record_of`, of one point at least."""
+    """The path so far as a page. record: see `record_of`, with at least one point."""
 
     page: ClassVar[str] = "path.html"
     record: Row
@@ -310,9 +309,9 @@ class PathReport(Page):
         return [cells_of(row) for row in self.record["points"]]
 
     def plot(self) -> tuple[list[tuple[int, float, float]], Ticks, Ticks]:
-        """Score by number of weights, on a logarithmic axis; a model without weights is left out.
+        """Return a plot of score by number of weights, with a logarithmic axis of weights.
 
-        RETURNS: number of each point and its position, of 1, on both axes; the ticks of these.
+        RETURNS: index and (x, y) in [0, 1] of each point that has weights; the ticks of both axes.
         """
         points = self.record["points"]
         drawn = [i for i, point in enumerate(points) if point["active_weights"] > 0]

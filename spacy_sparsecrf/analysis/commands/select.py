@@ -1,4 +1,4 @@
-"""`select`: the texts whose annotation would teach a component most."""
+"""`select`: choose texts for annotation by a component's uncertainty (active learning)."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from ...pipeline.uncertainty import Uncertainty
 from ...progress import track
 from ...targets.spans import SpanTarget
 
-_BATCH = 128  # Docs whose probabilities are computed at once
+_BATCH = 128  # Docs per batch
 
 
 class Measure(str, Enum):
@@ -37,7 +37,7 @@ class Measure(str, Enum):
 
 
 class Layout(str, Enum):
-    """The tool that the lines are for."""
+    """The annotation tool whose format is written."""
 
     prodigy = "prodigy"
     doccano = "doccano"
@@ -120,7 +120,7 @@ def _text_of(path: Path, number: int, line: str) -> str:
 def _rank(
     nlp: Language, pipe: SparseCRFPipe, docs: Iterator[Doc], by: Measure, label: str
 ) -> Iterator[tuple[float, Doc, float]]:
-    """Yield the rank of each Doc, larger where it is more uncertain, the Doc, and its score."""
+    """Yield each Doc's rank, which is larger for more uncertain Docs, the Doc, and its score."""
     shown = track(up_to(nlp, pipe.name, docs), "Reading texts", "texts")
     batches: Any = minibatch
     for batch in batches(shown, _BATCH):
@@ -136,7 +136,7 @@ def _score(found: Uncertainty, by: Measure, label: str) -> float:
 def _record(
     pipe: SparseCRFPipe, doc: Doc, layout: Layout, meta: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A Doc and its predicted spans as a tool for annotation reads them."""
+    """Return a Doc with its predicted spans in the format of an annotation tool."""
     spans = _spans(pipe, doc)
     if layout is Layout.doccano:
         label = [[s["start"], s["end"], s["label"]] for s in spans]
@@ -155,7 +155,7 @@ def _record(
 
 
 def _spans(pipe: SparseCRFPipe, doc: Doc) -> list[dict[str, Any]]:
-    """The predicted spans of a Doc, of a tagger the labels of its tokens."""
+    """Return the predicted spans of a Doc; for a tagger, one span per token."""
     [ids] = pipe.predict([doc], forced=False)
     target, labels = pipe.target, pipe.label_data
     if isinstance(target, SpanTarget):

@@ -14,9 +14,9 @@ def contribution_row(found: Contribution) -> tuple[str, str, str, str]:
 
 
 def strongest_pairs(transitions: Sequence[Transition], n: int) -> list[Transition]:
-    """The n pairs that speak most for each label behind, and the n most against it, in order.
+    """Return for each label the n strongest transitions to it with positive and negative weight.
 
-    transitions: descending by weight, and so is what is left of them.
+    transitions: descending by weight. RETURNS: those kept, in the same order.
     """
     kept: set[tuple[str, str]] = set()
     for sign, ordered in ((1.0, transitions), (-1.0, reversed(transitions))):
@@ -29,10 +29,10 @@ def strongest_pairs(transitions: Sequence[Transition], n: int) -> list[Transitio
 
 
 def before(label: str) -> str:
-    """A label, or the beginning of a sequence."""
+    """Return a label, or the name of the start label, for display."""
     return escape(label) or START
 
 
 def signed(value: float) -> str:
-    """A weight."""
+    """Return a weight as text with its sign."""
     return f"{value:+.4f}"

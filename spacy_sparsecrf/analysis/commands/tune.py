@@ -1,4 +1,4 @@
-"""`tune`: search hyperparameters, and write the config of the best."""
+"""`tune`: search hyperparameters, and write the best config."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _SCHEMES = ("IOB2", "BILUO")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _BUDGET = re.compile(r"(\d+\.?\d*|\.\d+) *([smh])").fullmatch
 _COMMA = re.compile(r",(?![^(]*\))")
-# Options of values that not each block has.
+# Options for settings that some blocks do not have.
 _BLOCKS = ("--templates", "templates", "features"), ("--scheme", "scheme", "target")
 
 
@@ -102,7 +102,7 @@ def _search(
 
 
 def _seconds(text: str) -> float:
-    """Read a time. RAISES: SparseCRFError."""
+    """Parse a duration such as 90s, 10m or 1h. RAISES: SparseCRFError."""
     found = _BUDGET(text.strip())
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if not seconds > 0.0:
@@ -114,9 +114,9 @@ def _seconds(text: str) -> float:
 
 
 def _grid(tunable: "TunableConfig", given: dict[str, str | None]) -> "Grid":
-    """Read the values to try, with the config's own first.
+    """Parse the values to try, with the config's own first.
 
-    RAISES: SparseCRFError for values that the component refuses.
+    RAISES: SparseCRFError if the component refuses a value.
     """
     from ..regularization_path import check_l1s
     from ..tuning import Grid
@@ -148,7 +148,7 @@ def _grid(tunable: "TunableConfig", given: dict[str, str | None]) -> "Grid":
 def _values(
     option: str, given: dict[str, str | None], convert: Callable[[str], Any], default: list[Any]
 ) -> list[Any]:
-    """Read values separated by commas, not those in brackets."""
+    """Split an option at commas outside of parentheses, and convert the values."""
     text = given[option]
     try:
         return default if text is None else [convert(each.strip()) for each in _COMMA.split(text)]
@@ -167,7 +167,7 @@ def _around(value: float) -> list[float]:
 
 
 def _first(own: Any, values: list[Any]) -> list[Any]:
-    """The distinct values, with the config's own in front."""
+    """Return the distinct values, with the config's own first."""
     return sorted(dict.fromkeys(values), key=lambda value: value != own)
 
 
@@ -175,7 +175,7 @@ def _first(own: Any, values: list[Any]) -> list[Any]:
 
 
 def _cells(trial: "Trial", shown: Sequence[str]) -> dict[str, str]:
-    """Return a row, by the names of columns. shown: fields of the encoding."""
+    """Return the cells of a row, by the names of columns. shown: fields of the encoding."""
     found = trial.measured
     return {
         **{key: str(getattr(trial.encoding, key)) for key in shown},
@@ -190,7 +190,7 @@ def _cells(trial: "Trial", shown: Sequence[str]) -> dict[str, str]:
 
 
 def _print_front(trials: "Sequence[Trial]", best: "Trial", shown: Sequence[str]) -> None:
-    """Print the best trial, and those with the best score for their size or seconds."""
+    """Print the best trial, and the trials with the best score for their size or seconds."""
     from ..tuning import front
 
     small = front(trials, lambda trial: trial.measured.size)

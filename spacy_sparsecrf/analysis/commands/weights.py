@@ -1,4 +1,4 @@
-"""`dump` and `patch`: weights as text, and back."""
+"""`dump` and `patch`: write weights as text, and change weights by such text."""
 
 import sys
 from pathlib import Path
