@@ -1,7 +1,7 @@
 """Files of annotation tools: JSON of Prodigy, Doccano, Label Studio and spaCy, and brat's .ann.
 
-JSON is a value in each line (.jsonl) or a list of them (.json). Which tool wrote a value shows in
-its keys; where its spans are does too, see `_marks_of`.
+JSON has one record per line (.jsonl) or a list of records (.json). The keys of a record show which
+tool wrote it, and which value has the spans, see `_marks_of`.
 """
 
 import json
@@ -30,10 +30,10 @@ _reported = partial(reported_as, Errors.SC624, (ValueError, RecursionError))
 
 
 def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
-    """Read a file of JSON; in_lines: whether each line is a value.
+    """Read a JSON file. in_lines: whether each line is a record.
 
-    lang: of Docs of spaCy's own format.
-    RAISES: SparseCRFError, when read, that names the line or the number of a value that is none.
+    lang: language of Docs in spaCy's own format.
+    RAISES: SparseCRFError, when read, with the line or number of an invalid record.
     """
     source = RecordSource(path)
     source.entries = _JsonReader(source, lang).entries(in_lines)
@@ -61,7 +61,7 @@ def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
 
 
 def _list_in(path: Path, lines: Sequence[tuple[int, str]]) -> list[Any] | None:
-    """The list of records that a file contains; None if each line is a record."""
+    """Return the list of records that a file contains; None if each line is a record."""
     with _reported(path=path, place="the file"):
         try:
             found = json.loads("\n".join(line for _, line in lines))
@@ -98,7 +98,7 @@ class _JsonReader:
             raise SparseCRFError(Errors.SC625.format(path=self._source.path, keys=keys))
 
     def _docs(self, value: Mapping[str, Any]) -> Iterator[Any]:
-        """The Docs of a value in spaCy's training format of version 2."""
+        """Yield the Docs of a record in spaCy's training format of version 2."""
         try:
             read: Any = json_to_docs
             found = list(read(json.dumps([value])))
@@ -112,7 +112,7 @@ class _JsonReader:
     def _record(self, place: str, value: Any) -> Record | None:
         if isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[1], Mapping):
             value = {"text": value[0], **value[1]}
-        if value is None:  # What an annotator of spaCy's format has skipped.
+        if value is None:  # The annotator skipped this record of spaCy's format.
             self._skip("records without annotation")
             return None
         if not isinstance(value, Mapping):
@@ -134,7 +134,7 @@ class _JsonReader:
         return Record(place, text, self._marks_of(value), tokens, document)
 
     def _label_studio(self, place: str, value: Mapping[str, Any]) -> Record | None:
-        """A task of Label Studio, with the first of its annotations that was not cancelled."""
+        """Return a task of Label Studio, with its first annotation that was not cancelled."""
         done = [each for each in _objects_of(value, "annotations") if not each.get("was_cancelled")]
         if not done:
             self._skip("tasks that were cancelled or not annotated")
@@ -153,7 +153,7 @@ class _JsonReader:
         )
 
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
-        """The marks of a value: the list under a usual key, else a list of objects with labels."""
+        """Return the marks of a record: under a known key, else a list of objects with labels."""
         key = next((key for key in _SPANS if key in value), None)
         if key is None:
             key = next((k for k, own in value.items() if _has_labels(own)), None)
@@ -168,7 +168,7 @@ class _JsonReader:
         return [mark for each in found for mark in _marks(each)]
 
     def _skip(self, what: str) -> None:
-        """Count a record that is left out."""
+        """Count a skipped record."""
         self._has_spans = True
         self._source.left_out[what] += 1
 
@@ -178,7 +178,7 @@ def _is_list(value: Mapping[str, Any], key: str) -> bool:
 
 
 def _has_labels(found: Any) -> bool:
-    """Return whether a value is a list of spans as Label Studio's short export has them."""
+    """Return whether a value is a list of spans as in Label Studio's short export."""
     return (
         isinstance(found, list)
         and bool(found)
@@ -211,7 +211,7 @@ def check_unicode(text: str, what: str) -> None:
 
 
 def _list_of(value: Mapping[str, Any], key: str) -> list[Any]:
-    """The list under a key; empty if there is none."""
+    """Return the list under a key; empty if there is none."""
     found = value.get(key)
     if found is not None and not isinstance(found, list):
         raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not a list")
@@ -230,7 +230,7 @@ def _first_of(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _ends_of(value: Any) -> tuple[int, int]:
-    """The offsets of a span or a token."""
+    """Return the character offsets of a span or a token."""
     ends: Sequence[Any] = ()
     if isinstance(value, Mapping):
         ends = [_first_of(value, _STARTS), _first_of(value, _ENDS)]
@@ -242,7 +242,7 @@ def _ends_of(value: Any) -> tuple[int, int]:
 
 
 def _marks(value: Any) -> list[Mark]:
-    """The marks of a span: [start, end, label], or an object with these under usual keys."""
+    """Return the marks of a span: [start, end, label], or an object with these under known keys."""
     start, end = _ends_of(value)
     text, found = None, value[2] if isinstance(value, (list, tuple)) and len(value) > 2 else None
     if isinstance(value, Mapping):
@@ -257,10 +257,10 @@ def _marks(value: Any) -> list[Mark]:
 
 
 def read_brat(path: Path) -> RecordSource:
-    """Read text-bound annotation of brat: a file .ann with its .txt, or a directory of them.
+    """Read text-bound annotation of brat: an .ann file with its .txt file, or a directory of them.
 
-    A text is a document. Of annotation other than continuous spans, `left_out` has the numbers.
-    RAISES: SparseCRFError, when read, for a line that is no annotation, and without a text.
+    Each text is a document. `left_out` counts annotation other than continuous spans.
+    RAISES: SparseCRFError, when read, for an invalid annotation, or a missing or empty .txt file.
     """
     source = RecordSource(path)
     files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
@@ -274,7 +274,7 @@ def _brat_record(source: RecordSource, path: Path) -> Record:
     written = path.with_suffix(".txt")
     if not written.is_file():
         raise SparseCRFError(Errors.SC626.format(path=path, text=written))
-    # brat counts an end of line as one character, as here.
+    # brat counts a line end as one character.
     text = "\n".join(line for _, line in read_lines(written))
     with reported_as(Errors.SC624, path=path, place="its .txt file"):
         _checked_text(text)

@@ -1,4 +1,4 @@
-"""Columns: attributes of tokens, and guesses of them by the values of a file."""
+"""Columns: attributes of tokens, and guessing them from the values in a file."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +15,7 @@ WORDS = "orth"
 SPACE = "space_after"
 ENTITIES = "ner"
 ARGUMENTS = {"tag": "tags", "pos": "pos", "morph": "morphs", "lemma": "lemmas"}
-"""Attributes that a Doc takes when it is made, and its arguments."""
+"""Attributes that are arguments of `Doc`, and the names of these arguments."""
 
 _SPANS, _CUSTOM = "spans:", "_."
 _SHORT = {"chunk": "spans:sc"}
@@ -39,13 +39,13 @@ _HEADINGS = frozenset(
     )
     for word in line.split()
 )
-"""Names of columns in the first lines of files."""
+"""Column names that appear in the first lines of files."""
 
 DOCSTART = "-DOCSTART-"
-"""The word of a line that is no token, but begins a document."""
+"""The word of a line that is not a token, but begins a document."""
 
 _SPAN_LABEL = re.compile(r"[BIELSU]-(.+)")
-# Types of the chunks of CoNLL-2000, which are kept in spans "sc"; others are entities.
+# Chunk types of CoNLL-2000, which are stored in spans "sc"; other types are entities.
 _CHUNKS = frozenset(
     ["NP", "VP", "PP", "ADJP", "ADVP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"]
 )
@@ -54,8 +54,8 @@ _CHUNKS = frozenset(
 def parse_columns(text: str) -> tuple[str, ...]:
     """Read a list of columns, separated by commas.
 
-    RAISES: SparseCRFError for one that is not known, words that are not named once, or an
-    attribute that is named twice.
+    RAISES: SparseCRFError for an unknown column, an attribute that is named twice, or if there is
+    no column of words.
     """
     columns = tuple(_SHORT.get(name, name) for name in map(str.strip, text.split(",")))
     for name in columns:
@@ -69,30 +69,30 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 def span_key(column: str) -> str:
-    """The key in `doc.spans` of a column of spans; "" for other columns."""
+    """Return the key in `doc.spans` of a column of spans; "" for other columns."""
     return column.removeprefix(_SPANS) if column.startswith(_SPANS) else ""
 
 
 def custom_name(column: str) -> str:
-    """The name of an extension attribute of tokens; "" for other columns."""
+    """Return the name of a column's extension attribute of tokens; "" for other columns."""
     return column.removeprefix(_CUSTOM) if column.startswith(_CUSTOM) else ""
 
 
 def register(columns: Sequence[str]) -> None:
-    """Make extension attributes known to spaCy, without value where they are not set."""
+    """Register the extension attributes of columns with spaCy, with default None."""
     for name in filter(None, map(custom_name, columns)):
         if not Token.has_extension(name):
             Token.set_extension(name, default=None)
 
 
 def is_header(values: Sequence[str]) -> bool:
-    """Return whether the values of a file's first line name columns."""
+    """Return whether the values of a file's first line are names of columns."""
     names = [value.strip("# ").lower() for value in values]
     return len(names) > 1 and len({*names}) == len(names) and _HEADINGS.issuperset(names)
 
 
 def why_not(column: str, value: str) -> str:
-    """Why a text cannot be the value of a column, or ""."""
+    """Return the reason why a text is not a valid value of a column, or ""."""
     if not value:
         return "it is empty; write _ where there is no value"
     fits, reason = _EXPECTED.get(column, (bool, ""))
@@ -100,11 +100,11 @@ def why_not(column: str, value: str) -> str:
 
 
 def guess_columns(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Guess what columns are: the first is the words, and one more the label.
+    """Guess the attributes of columns: the first has the words, another one the labels.
 
-    That is the last one whose values tell spans, as B-LOC does: entities, or chunks if all types
-    are; without such a one the last column, which is tags. Others are ignored.
-    rows: values of the columns, one a token; at least one.
+    The labels are the last column with labels of spans such as B-LOC: chunks if all types are
+    those of chunks, else entities. If there is none, the last column has tags. Others are ignored.
+    rows: values of the columns, one row per token; at least one.
     """
     rows = list(rows)
     columns = list(zip(*[row for row in rows if row[0] != DOCSTART] or rows, strict=False))
@@ -120,10 +120,10 @@ def guess_columns(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
 
 
 def _types(values: Iterable[str]) -> set[str]:
-    """The types of spans that values tell; none if one of them is no label of spans."""
+    """Return the types of spans that values encode; empty if a value is not a label of spans."""
     found = set(values)
     labels = found - {OUTSIDE, *MISSING}
-    # Tags may look like PER-B too, but not where some tokens are outside.
+    # Other tags may look like PER-B too, but not if some tokens have the outside label.
     if OUTSIDE in found:
         labels = {*map(standard_label, labels)}
     matches = [_SPAN_LABEL.fullmatch(value) for value in labels]

@@ -1,6 +1,6 @@
-"""Text files, which may be compressed: their lines, sentences made of lines, and columns.
+"""Column files, which may be compressed: one token per line, an empty line after each sentence.
 
-A line is a token; its columns are separated by tabs or by blanks, as Wapiti and CRF++ read them.
+Columns are separated by tabs, or by blanks as in Wapiti and CRF++.
 """
 
 import re
@@ -26,13 +26,13 @@ from .attributes import (
 from .schemes import OUTSIDE, standard_label
 
 TAB, BLANKS = "\t", " "
-N_GUESSED = 1000  # sentences by which columns are guessed
-N_SLASHED = 20  # lines by which words with tags are recognised
-# Tokens from which on a column is refused as tags: if it has this share of different values, or if
-# it has more than half.
+N_GUESSED = 1000  # number of sentences from which columns are guessed
+N_SLASHED = 20  # number of lines from which words with tags are recognised
+# A column is refused as tags if the share of distinct values is at least _ALL for _FEW tokens or
+# more, or above one half for _MANY tokens or more.
 _FEW, _ALL, _MANY = 10, 0.9, 20
-_MANY_WORDS = 5  # for a line of columns
-_MOST = 0.9  # share of words that have tags in text with tags
+_MANY_WORDS = 5  # words from which on a line may be running text
+_MOST = 0.9  # least share of words with tags in text with tags
 _SLASHED = re.compile(r".+/[^/]+")
 _END_OF_TEXT = re.compile(r"""\w[.!?]['")]*$""")
 _UNSPACED_TEXT = re.compile(r"\S{5,}[。！？]")
@@ -42,7 +42,7 @@ _BLANKS = re.compile("[ \t]+")
 
 
 class Row(NamedTuple):
-    """A token. line: its number in the file, from 1; values: of its columns."""
+    """A token. line: line number in the file, from 1; values: of its columns."""
 
     line: int
     values: list[str]
@@ -55,12 +55,12 @@ Split: TypeAlias = Callable[[int, str], Row]
 
 @dataclass
 class Source:
-    """A file of sentences, read.
+    """The contents of a file of sentences.
 
-    path: for messages; columns: what the columns are, see `attributes`; sentences: rows with a
-    value for each column, but for a row whose first is -DOCSTART-; has_marks: whether such rows
-    begin documents, and are no tokens; n_multiword: number of CoNLL-U's multiword tokens in the
-    sentences that have been read; notes: what was done to the file, for the user.
+    path: for messages; columns: attributes of the columns, see `attributes`; sentences: rows with a
+    value for each column, except for rows whose first value is -DOCSTART-; has_marks: whether such
+    rows begin documents and are not tokens; n_multiword: number of CoNLL-U's multiword tokens in
+    the sentences read so far; notes: on how the file was read, for the user.
     """
 
     path: Path
@@ -72,9 +72,9 @@ class Source:
 
 
 def sentences(lines: Iterable[Line], split: Split) -> Iterator[Sentence]:
-    """Cut lines at empty ones, and before -DOCSTART-, into sentences.
+    """Split lines into sentences at empty lines and before -DOCSTART-.
 
-    split: makes a row of a line that is not empty.
+    split: converts a line that is not empty to a row.
     """
     rows: Sentence = []
     for number, line in lines:
@@ -89,7 +89,7 @@ def sentences(lines: Iterable[Line], split: Split) -> Iterator[Sentence]:
 
 
 def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -> SparseCRFError:
-    """An error about a row with too many or too few columns."""
+    """Return an error about a row with too many or too few columns."""
     where = {"path": path, "line": row.line, "found": len(row.values), "expected": expected}
     return SparseCRFError(Errors.SC611.format(**where, why=why, separator=separator))
 
@@ -97,14 +97,14 @@ def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -
 def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -> Source:
     """Read a file of columns.
 
-    path: of the file, which may be compressed (.gz); columns: what its columns are; by default they
-    are guessed by the values of the first sentences, see `guess_columns`; separator: TAB, BLANKS
-    (any number of blanks and tabs), or by default a tab if the first line has one. Sentences end
-    with an empty line. Blanks around a value are no part of it. A first line that names columns is
-    left out. -DOCSTART- begins a document, and need not have all columns.
+    path: of the file, which may be compressed (.gz); columns: attributes of its columns; by default
+    they are guessed from the first sentences, see `guess_columns`; separator: TAB, BLANKS (any
+    number of blanks and tabs), or by default a tab if the first line has one. Sentences end with an
+    empty line. Blanks around a value are removed. A first line with names of columns is skipped.
+    -DOCSTART- begins a document and may have fewer columns.
     A line that starts with # is a token, unless the file has comments: lines such as "# id = 1"
     before the first sentence, with another number of columns. Then such lines before other
-    sentences are comments, too. Files of separator BLANKS have none.
+    sentences are comments, too. Files with separator=BLANKS have no comments.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
     lines = read_lines(path)
@@ -127,7 +127,7 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
 
     entries: Iterable[Line] = chain(head, lines)
     if separator == BLANKS:
-        # A line of blanks has no columns.
+        # A line of blanks is an empty line.
         entries = ((number, line.strip(" \t")) for number, line in entries)
     notes: tuple[str, ...] = ()
     is_comment = partial(_is_comment, separator, width, first)
@@ -178,7 +178,7 @@ def _without(is_comment: Callable[[str], bool], entries: Iterable[Line]) -> Iter
 
 
 def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
-    """Refuse lines of words that differ much in number. RAISES: SparseCRFError."""
+    """Refuse running text: lines whose numbers of words differ much. RAISES: SparseCRFError."""
     n, m = sorted((width, len(row.values)))
     if m >= _MANY_WORDS and m - n > 1:
         counts = {"line": line, "n": width, "other": row.line, "m": len(row.values)}
@@ -186,7 +186,7 @@ def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
 
 
 def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str, ...]) -> Source:
-    """Guess the columns of a file by its first sentences."""
+    """Guess the columns of a file from its first sentences."""
     guessed_by = [*islice(rows, N_GUESSED)]
     tokens = [row for found in guessed_by for row in found if row.values[0] != DOCSTART]
     texts = [row for row in tokens if _looks_like_text(row.values)]
@@ -212,7 +212,7 @@ def _is_numbered(found: Sequence[Sentence]) -> bool:
     ]
     if sum(map(len, firsts)) < 2 or any(len(row.values) < 2 for row in found[0][-1:]):
         return False
-    through = [*chain.from_iterable(firsts)]  # Numbers may also go on through the file.
+    through = [*chain.from_iterable(firsts)]  # Numbers may also continue through the file.
     return any(
         all(values == [str(i + base) for i in range(len(values))] for values in numbered)
         for base in (0, 1)
@@ -228,7 +228,7 @@ def _looks_like_text(values: Sequence[str]) -> bool:
 
 
 def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence]) -> None:
-    """Refuse tags that are about as many as tokens. RAISES: SparseCRFError."""
+    """Refuse tags with about as many distinct values as tokens. RAISES: SparseCRFError."""
     if columns[-1] != "tag":
         return
     values = [row.values[-1] for rows in found for row in rows if len(row.values) == len(columns)]
@@ -239,7 +239,7 @@ def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence])
 
 
 def has_slashes(path: Path) -> bool:
-    """Return whether nearly all words of the first lines have tags behind slashes."""
+    """Return whether nearly all words of the first lines have tags after slashes."""
     lines = [line.split() for _, line in islice(read_lines(path), N_SLASHED)]
     words = [word for words in lines for word in words]
     n_tagged = sum(_SLASHED.fullmatch(word) is not None for word in words)
@@ -247,9 +247,9 @@ def has_slashes(path: Path) -> bool:
 
 
 def read_slashes(path: Path) -> Source:
-    """Read text whose words have tags, as in The/DT dog/NN: a sentence in each line.
+    """Read text whose words have tags, as in The/DT dog/NN, with one sentence per line.
 
-    Tags are entities or chunks if they mark spans; a slash behind a backslash is one of the word.
+    Tags are entities or chunks if they encode spans; an escaped slash (\\/) is part of the word.
     RAISES: SparseCRFError, when read, for a word without a tag.
     """
 
@@ -270,18 +270,18 @@ def read_slashes(path: Path) -> Source:
 
 
 def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:
-    """Say that labels of spans are read as B-PER, if some are written otherwise."""
+    """Return a note that labels of spans are read as B-PER, if some are written otherwise."""
     mark = next((i for i, name in enumerate(columns) if name == ENTITIES or span_key(name)), None)
     if mark is None:
         return ()
-    # -DOCSTART- may stand alone in its line.
+    # -DOCSTART- may be alone in its line.
     values = (value for rows in found for row in rows for value in row.values[mark : mark + 1])
     other = next((value for value in values if standard_label(value) != value), "")
     return (f"Labels such as {other} are read as {standard_label(other)}",) if other else ()
 
 
 def _note_of_tags(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:
-    """Explain how to read tags as entities, if most tokens have the same tag."""
+    """Return a note on how to read tags as entities, if most tokens have the same tag."""
     if columns[-1] != "tag":
         return ()
     counts = Counter(row.values[-1] for rows in found for row in rows)
@@ -299,11 +299,11 @@ def _note_of_tags(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[st
 
 def _split(separator: str, number: int, line: str) -> Row:
     if separator == TAB:
-        # A value of blanks only may be a token.
+        # A value of blanks only may be a token, and is kept.
         return Row(number, [value.strip(" ") or value for value in line.split(TAB)])
     return Row(number, _BLANKS.split(line.strip(" \t")))
 
 
 def write_sentence(rows: Iterable[Sequence[str]], separator: str = TAB) -> str:
-    """Write a sentence, with the empty line behind it."""
+    """Return the lines of a sentence, with an empty line after it."""
     return "".join(f"{separator.join(row)}\n" for row in rows) + "\n"

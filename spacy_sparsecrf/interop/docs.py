@@ -35,7 +35,7 @@ from .schemes import (
 )
 
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
-"""Attributes of tokens that `read_docs` may set."""
+"""Token attributes that `read_docs` may set."""
 
 _READ: dict[str, Callable[[Token], str]] = {
     WORDS: lambda token: token.text,
@@ -51,12 +51,12 @@ _READ: dict[str, Callable[[Token], str]] = {
 def read_docs(
     source: Source, vocab: Vocab, *, n_sentences: int = 1, scheme: ColumnScheme = ColumnScheme.iob2
 ) -> Iterator[Doc]:
-    """Make Docs of a file.
+    """Create Docs from a file of sentences.
 
-    n_sentences: in a Doc, at most, which knows where they start; a line whose word is -DOCSTART- is
-    no token, but ends the Doc before it; scheme: of the labels of entities and other spans.
-    RAISES: SparseCRFError that names file and line of a value that cannot be, and if there are no
-    tokens.
+    n_sentences: largest number of sentences in a Doc; their starts are set. A line whose word is
+    -DOCSTART- is not a token, and ends the Doc before it; scheme: of the labels of entities and
+    other spans.
+    RAISES: SparseCRFError with the file and line of an invalid value, and if there are no tokens.
     """
     register(source.columns)
     is_empty = True
@@ -71,9 +71,9 @@ def read_docs(
 
 
 def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
-    """Put sentences together, at most so many, and none of two documents, with its number.
+    """Group up to n_sentences sentences of a document. YIELDS: its number, and the sentences.
 
-    The number counts from 1; it is 0 in front of the first mark of a document.
+    Documents are numbered from 1; the number is 0 before the first mark of a document.
     """
     word = source.columns.index(WORDS) if source.columns else 0
     found: list[Sentence] = []
@@ -94,7 +94,7 @@ def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sente
 
 @dataclass(frozen=True)
 class _DocMaker:
-    """Makes a Doc of some sentences; see `read_docs`."""
+    """Creates a Doc from sentences; see `read_docs`."""
 
     source: Source
     vocab: Vocab
@@ -102,7 +102,7 @@ class _DocMaker:
     sentences: list[Sentence]
 
     def doc(self) -> Doc:
-        """Make the Doc."""
+        """Create the Doc."""
         columns, rows = self.source.columns, [row for rows in self.sentences for row in rows]
         self._check(rows)
         values = {name: [row.values[i] for row in rows] for i, name in enumerate(columns)}
@@ -137,7 +137,7 @@ class _DocMaker:
         return doc
 
     def _check(self, rows: list[Row]) -> None:
-        """Refuse values that cannot be those of their columns."""
+        """Refuse values that are invalid in their columns."""
         for row in rows:
             for column, value in zip(self.source.columns, row.values, strict=True):
                 if reason := why_not(column, value):
@@ -145,7 +145,7 @@ class _DocMaker:
                     raise SparseCRFError(Errors.SC616.format(**where, column=column, reason=reason))
 
     def _spans(self, doc: Doc, labels: list[str]) -> list[Span]:
-        """The spans that a column's labels mark; none goes beyond a sentence."""
+        """Return the spans that a column's labels encode; none crosses a sentence boundary."""
         first, spans = 0, []
         for rows in self.sentences:
             found = self._read_spans(rows, labels[first : first + len(rows)])
@@ -169,7 +169,7 @@ class _DocMaker:
 
 
 def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:
-    """Return the columns of the annotation that some Docs have; words and tags if there is none."""
+    """Return the columns of all annotation in the Docs; words and tags if there is none."""
     attributes = {"lemma": "LEMMA", "pos": "POS", "morph": "MORPH", "tag": "TAG"}
     attributes[ENTITIES] = "ENT_IOB"
     found = [
@@ -190,15 +190,15 @@ def write_docs(
     separator: str = TAB,
     skip_space: bool = False,
 ) -> Iterator[str]:
-    """Write the sentences of Docs, each with the empty line behind it.
+    """Yield the text of each sentence of Docs, with an empty line after it.
 
-    docs: those without sentence boundaries are a sentence each, empty ones none; path: of their
-    file, for messages; columns: what to write, _ for a value that is not set; scheme: of the labels
-    of entities and other spans; separator: a tab or a blank; skip_space: whether to leave out
-    tokens of white space.
-    RAISES: SparseCRFError for a value that would not be read again: with the separator or the end
-    of a line in it, a blank at an end, a word -DOCSTART- or a header in the first line; and for
-    spans that overlap.
+    docs: a Doc without sentence boundaries is one sentence, an empty Doc is skipped; path: of their
+    file, for messages; columns: to write; values that are not set become _; scheme: of the labels
+    of entities and other spans; separator: a tab or a blank; skip_space: whether to skip tokens of
+    white space.
+    RAISES: SparseCRFError for a value that would be read differently (it contains the separator or
+    a line end, has a blank at an end, is a word -DOCSTART-, or makes the first line a header), and
+    for overlapping spans.
     """
     register(columns)
     is_first = True
@@ -212,7 +212,7 @@ def write_docs(
                 reason = "names columns, as do all values of this line: a header is left out"
                 raise writer.error(sentence.start, columns[0], rows[0][0], reason)
             text = write_sentence(rows, separator)
-            # Who reads a file takes off one.
+            # Readers remove one byte-order mark.
             yield BOM + text if is_first and text.startswith(BOM) else text
             is_first = False
 
@@ -235,7 +235,7 @@ class _DocWriter:
     skip_space: bool
 
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """The values of a sentence's tokens."""
+        """Return the values of a sentence's tokens."""
         may_mark = {columns[0], WORDS}
         checked = [self._checked(sentence, column, column in may_mark) for column in columns]
         return zip(*checked, strict=True)
@@ -257,7 +257,7 @@ class _DocWriter:
     def _texts(self, sentence: Span, column: str) -> list[str]:
         if column == ENTITIES:
             labels = self._labels(sentence, column, self.doc.ents)
-            # The entity of a token may be unknown, which is other than none.
+            # A token may have an unknown entity label, which differs from no entity.
             known = [token.ent_iob != 0 for token in sentence]
             return [text if k else UNSET for text, k in zip(labels, known, strict=True)]
         if key := span_key(column):
@@ -268,7 +268,7 @@ class _DocWriter:
         return [_READ[column](token) or UNSET for token in sentence]
 
     def _labels(self, sentence: Span, column: str, spans: Iterable[Span]) -> list[str]:
-        """Labels of a sentence's tokens; a span that goes beyond it is cut."""
+        """Return the labels of a sentence's tokens; a span that crosses its boundary is cut."""
         start, end = sentence.start, sentence.end
         found: Spans = sorted(
             (max(span.start, start) - start, min(span.end, end) - start, span.label_)
@@ -285,6 +285,6 @@ class _DocWriter:
         return write_spans(found, len(sentence), self.scheme)
 
     def error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
-        """An error about a value. token: its index in the Doc."""
+        """Return an error about a value. token: its index in the Doc."""
         where = {"token": token + 1, "doc": self.number, "path": self.path, "column": column}
         return SparseCRFError(Errors.SC619.format(**where, value=value, reason=reason))

@@ -1,13 +1,13 @@
-"""Features that other programs have called, as tests of templates.
+"""Names of other programs' features, translated to names of template features.
 
-A feature is a text, as CRFsuite has it: a key, or a key and a value behind a colon or `=`. It is a
-feature of a template if the key is one, or if its template name is given:
+A feature is a text as in CRFsuite: a key, or a key and a value after a colon or `=`. It is a
+template feature if the key is in template notation, or if the user gives its name there:
 
     lower[-1]:the                  lower[-1]=the
     is_title[0]                    is_title[0]=1
     lower[-1]=the|lower[0]=cat     itself
-    word.lower():the               lower[0]=the, if told that word.lower() is lower[0]
-    BOS                            lower[-1]=^1, if told that BOS is lower[-1]=^1
+    word.lower():the               lower[0]=the, given that word.lower() is lower[0]
+    BOS                            lower[-1]=^1, given that BOS is lower[-1]=^1
 """
 
 import re
@@ -25,11 +25,11 @@ _SEPARATOR = re.compile("[:=]")
 
 
 def names_of(features: Sequence[str], tests: Mapping[str, str]) -> list[str]:
-    """The names of the tests that features are.
+    """Return the template names of features.
 
-    tests: by key or whole feature, what a template calls it: a test such as lower[0], which reads
-    the value, or a name such as always or lower[-1]=^1.
-    RAISES: SparseCRFError for features that are no tests of templates, or the same one.
+    tests: template names by key or whole feature: an attribute such as lower[0], which has the
+    feature's value, or a name such as always or lower[-1]=^1.
+    RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
     """
     found = {text: name_of(text, tests) for text in features}
     others = [text for text, name in found.items() if name is None]
@@ -44,7 +44,7 @@ def names_of(features: Sequence[str], tests: Mapping[str, str]) -> list[str]:
 
 
 def templates_of(model: CRFModel, names: Mapping[int, str]) -> list[str]:
-    """The templates whose tests have weights. names: of the tests, by the model's keys."""
+    """Return the templates of features with weights. names: of features, by the model's keys."""
     templates = []
     for kind, table in (("u", model.unigram), ("b", model.bigram)):
         tests = (read_name(names[key]) for key in table.keys.tolist())
@@ -54,7 +54,7 @@ def templates_of(model: CRFModel, names: Mapping[int, str]) -> list[str]:
 
 
 def name_of(text: str, tests: Mapping[str, str]) -> str | None:
-    """The name of the test that a feature is, or None; see `names_of`."""
+    """Return the template name of a feature, or None; see `names_of`."""
     name = _name_of(text, None, tests)
     ends = (match.start() for match in _SEPARATOR.finditer(text))
     splits = ((text[:end], text[end + 1 :]) for end in ends)
@@ -63,10 +63,10 @@ def name_of(text: str, tests: Mapping[str, str]) -> str | None:
 
 
 def _name_of(key: str, value: str | None, tests: Mapping[str, str]) -> str | None:
-    """The name of the test of a dict's key and value, None for True."""
+    """Return the template name of a dict's key and value, or None. value: None for True."""
     called = tests.get(key, key)
     if "]" not in called and called != ALWAYS:
-        return None  # at once, as most are
+        return None  # the common case, without parsing
     template = _template(called)
     if template is not None:
         if len(template.attributes) != 1:
@@ -86,7 +86,7 @@ def _name_of(key: str, value: str | None, tests: Mapping[str, str]) -> str | Non
 
 @lru_cache(maxsize=1 << 12)
 def _template(key: str) -> Template | None:
-    """The template of such tests, or None."""
+    """Return the template of a key, or None if there is none or it is real-valued."""
     try:
         template = parse_template(f"u:{key}")
     except SparseCRFError:

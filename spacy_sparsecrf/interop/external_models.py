@@ -44,10 +44,10 @@ class ExternalWeights(NamedTuple):
 
 
 class TrainedModel(NamedTuple):
-    """A model as its file has it.
+    """A model as stored in its file.
 
-    program: whose it is; kind: see `CRFModel`; labels: in their order; patterns: lines, for
-    CRFsuite none; features: texts, of which "" is that of pairs of labels by themselves.
+    program: that wrote it; kind: see `CRFModel`; labels: in order; patterns: lines, "" for
+    CRFsuite; features: texts, where "" is the feature of transitions alone.
     """
 
     program: str
@@ -59,9 +59,9 @@ class TrainedModel(NamedTuple):
 
 
 def read_model(path: Path) -> TrainedModel:
-    """Read the model of one of the programs, which is recognised by its first bytes.
+    """Read a model of one of the programs; its first bytes show which.
 
-    RAISES: SparseCRFError for other files, and damaged ones.
+    RAISES: SparseCRFError for other files and damaged files.
     """
     with path.open("rb") as file:
         start = file.read(16)
@@ -78,7 +78,7 @@ def read_model(path: Path) -> TrainedModel:
 
 
 def _checked(model: TrainedModel) -> TrainedModel:
-    """Return a model. RAISES: ValueError for weights of what it does not have, or not finite."""
+    """Return a model. RAISES: ValueError for unknown features or labels, or non-finite weights."""
     weights, n, n_labels = model.weights, len(model.features), len(model.labels)
     labels = np.append(weights.labels, weights.previous)
     for what, found, most in (("feature", weights.features, n), ("label", labels, n_labels)):
@@ -97,7 +97,7 @@ def _read_wapiti(path: Path) -> TrainedModel:
     at = 0
 
     def line(expression: str) -> tuple[int, ...]:
-        """The numbers of a line."""
+        """Read the numbers of a line."""
         nonlocal at
         end = data.index(b"\n", at)
         match = re.fullmatch(expression, data[at:end].decode("ascii"))
@@ -107,7 +107,7 @@ def _read_wapiti(path: Path) -> TrainedModel:
         return tuple(int(group) for group in match.groups() if group)
 
     def text() -> str:
-        """A string, which follows its length in bytes."""
+        """Read a string; its length in bytes comes first."""
         nonlocal at
         colon = data.index(b":", at)
         end = colon + 1 + int(data[at:colon])
@@ -137,7 +137,7 @@ def _read_crfpp(path: Path) -> TrainedModel:
     lines = (line for _, line in read_lines(path))
 
     def block() -> list[str]:
-        """The lines up to an empty one."""
+        """Read lines up to an empty line."""
         return [*iter(lambda: next(lines), "")]
 
     header = dict(line.split(": ", 1) for line in block())
@@ -157,7 +157,7 @@ def _read_crfpp(path: Path) -> TrainedModel:
 
 
 def _starts(features: Sequence[str], n_labels: int) -> NDArray[np.int64]:
-    """The number of the first weight of each feature, and how many there are: [O + 1]."""
+    """Return the index of each feature's first weight, and the number of weights: [O + 1]."""
     sizes = {"u": n_labels, "b": n_labels**2, "*": n_labels + n_labels**2}
     counts = [sizes[text[:1].lower()] for text in features]
     return np.append(0, np.cumsum(counts, dtype=np.int64))
@@ -170,7 +170,7 @@ def _by_place(
     values: NDArray[np.float64],
     n_labels: int,
 ) -> ExternalWeights:
-    """Find what weights are of, given their numbers: labels first, then pairs of labels."""
+    """Find feature and labels of weights by index: labels precede pairs of labels."""
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < starts[-1]:
         raise ValueError("a weight is of no feature")
     feature = np.searchsorted(starts, numbers, side="right") - 1
@@ -195,7 +195,7 @@ def _read_crfsuite(path: Path) -> TrainedModel:
     labels, attributes = (_strings(data, at) for at in (labels_at, attributes_at))
     is_pair = table["type"] == 1
     source = table["source"].astype(np.int64)
-    # Pairs of labels by themselves come behind all attributes.
+    # The feature of transitions alone follows all attributes.
     feature = np.where(is_pair, len(attributes), source)
     target = table["target"].astype(np.int64)
     weights = ExternalWeights(
@@ -205,7 +205,7 @@ def _read_crfsuite(path: Path) -> TrainedModel:
 
 
 def _strings(data: bytes, at: int) -> list[str]:
-    """The strings of a database, by number."""
+    """Return the strings of a database, by number."""
     name, _, _, _, n, places = _STRINGS.unpack_from(data, at)
     if name != b"CQDB":
         raise ValueError("it has no names")

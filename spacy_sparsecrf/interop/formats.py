@@ -1,6 +1,6 @@
-"""The formats that can be read, by name, and the readers of CoNLL-U and CRFsuite's.
+"""The formats that can be read, by name, and the readers of CoNLL-U and CRFsuite files.
 
-CoNLL-U has the syntactic words of Universal Dependencies; in CRFsuite's a line is a label and
+CoNLL-U has the syntactic words of Universal Dependencies. A line of a CRFsuite file has a label and
 attributes, one of which is the word.
 """
 
@@ -29,7 +29,7 @@ from .records import RecordSource
 from .tables import lists_in_json, read_csv, read_json_lists, read_parquet
 
 _CONLLU_WIDTH = 10
-_MAX_DIGITS = 9  # of the number of a word, from 1
+_MAX_DIGITS = 9  # of the ID of a word
 CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -56,7 +56,7 @@ RECORDS = frozenset({Format.jsonl, Format.json, Format.brat})
 """Formats of texts with character spans; JSON may have lists of tokens instead."""
 
 SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
-"""What separates columns; "" is what the file's first line shows."""
+"""Separators of columns; "" if the file's first line shows the separator."""
 
 _SUFFIXES = {
     ".tsv": Format.tsv,
@@ -76,9 +76,9 @@ _SUFFIXES = {
 
 
 def guess_format(path: Path) -> Format:
-    """Return a file's format by its name, in which .gz does not count; a directory is brat's.
+    """Return a file's format by its name without .gz; a directory has the format of brat.
 
-    RAISES: SparseCRFError where it does not show.
+    RAISES: SparseCRFError if the suffix is unknown.
     """
     if path.is_dir():
         return Format.brat
@@ -98,8 +98,8 @@ def open_source(
 ) -> Source:
     """Open a file of annotated text.
 
-    columns: what its columns are, or with CRFsuite the words, "orth", and what the label is; by
-    default see `read_columns`; attribute: see `read_crfsuite`; merge_subtokens: see `read_conllu`.
+    columns: attributes of its columns, for CRFsuite "orth" and that of the label; by default see
+    `read_columns`; attribute: see `read_crfsuite`; merge_subtokens: see `read_conllu`.
     RAISES: SparseCRFError for more than one label with CRFsuite.
     """
     if kind in SEPARATORS:
@@ -120,7 +120,7 @@ def open_source(
 
 
 def has_records(path: Path, kind: Format) -> bool:
-    """Return whether a file has texts with character spans, and not sentences of tokens."""
+    """Return whether a file has texts with character spans instead of sentences of tokens."""
     is_brat = kind is Format.brat
     return kind in RECORDS and (is_brat or not lists_in_json(path, kind is Format.jsonl))
 
@@ -133,11 +133,11 @@ def open_records(path: Path, kind: Format, lang: str) -> RecordSource:
 def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
     """Read the words of a CoNLL-U file: form, lemma, UPOS, XPOS, FEATS and whether space follows.
 
-    Empty nodes are left out. The words of a multiword token stand for it: no space follows but
-    after its last. spaCy's own reader knows neither files nor lines to name in messages.
-    merge_subtokens: whether a multiword token is one token as it is written, as with spaCy's
-    converter: with the lemmas, XPOS and FEATS of all of its words, and the UPOS of their head.
-    RAISES: SparseCRFError, when read, for a line that is none of a word.
+    Empty nodes are skipped. A multiword token is replaced by its words, of which only the last may
+    have a space after it. spaCy's own reader cannot name files and lines in messages.
+    merge_subtokens: whether to keep a multiword token as one token, as spaCy's converter does, with
+    its own form, the lemmas, XPOS and FEATS of all of its words, and the UPOS of their head.
+    RAISES: SparseCRFError, when read, for a line that is not a valid word.
     """
 
     def split(number: int, line: str) -> Row:
@@ -160,7 +160,7 @@ def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
 
 
 def _tokens(path: Path, rows: Sentence) -> list[tuple[Row | None, Sentence]]:
-    """The tokens of a sentence: the line of a multiword token, else None, and those of words."""
+    """Return the tokens of a sentence: the line of a multiword token or None, and its words."""
     tokens: list[tuple[Row | None, Sentence]] = []
     end = 0
     for row in rows:
@@ -178,7 +178,7 @@ def _tokens(path: Path, rows: Sentence) -> list[tuple[Row | None, Sentence]]:
 
 
 def _rows(written: Row | None, words: Sentence, merge: bool) -> Sentence:
-    """The rows that a token becomes, with the values of CONLLU_COLUMNS."""
+    """Return the rows of a token, with the values of CONLLU_COLUMNS."""
     if merge and written and words:
         words = [_merged(written, words)]
     spaces = ["0"] * len(words)
@@ -188,7 +188,7 @@ def _rows(written: Row | None, words: Sentence, merge: bool) -> Sentence:
 
 
 def _merged(written: Row, words: Sentence) -> Row:
-    """The line of one token for a multiword token."""
+    """Return a multiword token as one line of a word."""
     numbers = [word.values[0] for word in words]
     head = next((word for word in words if word.values[6] not in numbers), words[0])
     lemmas, tags, morphs = (
@@ -212,12 +212,12 @@ def _integer(path: Path, line: int, value: str, digits: str) -> int:
 
 
 def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source:
-    """Read the labels of a CRFsuite file, and of its attributes those that are words.
+    """Read the labels of a CRFsuite file, and its attributes with the words.
 
-    attribute: the name of those, as "w[0]" for w[0]=the; label: what the labels are. A colon and a
-    weight behind an attribute are dropped; in names and values, a backslash takes the meaning from
-    the colon or backslash behind it.
-    RAISES: SparseCRFError, when read, for a token without such an attribute.
+    attribute: name of the attribute with the word, such as "w[0]" for w[0]=the; label: column of
+    the labels. A colon and a weight after an attribute are ignored; a backslash escapes a colon or
+    backslash in names and values.
+    RAISES: SparseCRFError, when read, for a token without this attribute.
     """
 
     def split(number: int, line: str) -> Row:
@@ -233,6 +233,6 @@ def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source
 
 
 def _unescape(field: str) -> str:
-    """The name of an attribute, without weight and backslashes."""
+    """Return an attribute without its weight and escapes."""
     match = _FIELD.match(field)
     return _ESCAPED.sub(r"\1", match[1] if match else field)

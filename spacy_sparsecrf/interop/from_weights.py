@@ -1,4 +1,4 @@
-"""Components that get their weights from elsewhere instead of learning them."""
+"""Components whose weights are imported instead of trained."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ from ..pipeline.component import SparseCRFPipe
 
 
 def set_weights(pipe: SparseCRFPipe, model: CRFModel, names: Mapping[int, str], path: str) -> None:
-    """Give a new component labels and weights.
+    """Set the labels and weights of a new component.
 
-    model: has them, with keys of its own; names: of its features, by these keys; path: where they
-    are from, for messages.
-    RAISES: SparseCRFError for labels that the target cannot write, and features that no template of
-        the component makes.
+    model: has the labels and weights, with arbitrary keys; names: of its features, by these keys;
+    path: source of the model, for messages.
+    RAISES: SparseCRFError for labels that the target cannot write, and for features that no
+        template of the component generates.
     """
-    # Without gold there are labels, and nothing to learn.
+    # Sets the labels; without gold annotation there is nothing to train.
     empty = Doc(pipe.vocab, words=["..."])
     pipe.initialize(lambda: [Example(empty, empty.copy())], labels=model.labels)
     pipe.patch(edit_weights().dump(model, names), path, replace=True)

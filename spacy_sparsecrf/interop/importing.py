@@ -1,8 +1,8 @@
-"""Trained models of other programs as weights of a component: which of its tests a feature is.
+"""Import trained models of other programs: map their features to features of a component.
 
-Wapiti and CRF++ know the text only that a pattern becomes. Where the texts of columns have what
-stands between macros, as a slash, several values of these become one text: each is a test here, and
-gets the weights.
+Wapiti and CRF++ store only the text that a pattern generates. If columns contain the text between
+two macros, such as a slash, different values of the macros generate the same text. Each of them is
+a separate feature here and gets the weights of that text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ _TRUTHS = ("true", "false")
 class Imported(NamedTuple):
     """Weights for a component.
 
-    model: with keys of its own; names: of its tests, by these; features: the block of the config;
-    n_never: features that no pattern makes, which are left out.
+    model: with arbitrary keys; names: of its features, by these keys; features: block of the
+    config; n_never: number of omitted features, which no pattern generates.
     """
 
     model: CRFModel
@@ -41,10 +41,10 @@ def import_model(
 ) -> Imported:
     """Read a model of Wapiti, CRF++ or CRFsuite.
 
-    columns: what the columns of the data are, see `parse_columns` of patterns; tests: what
-    templates call CRFsuite's features, see `names_of`; dtype: of the weights.
-    RAISES: SparseCRFError for a file that is no such model, patterns that read other columns, and
-        features that are no tests of templates.
+    columns: attributes of the columns of the data, see `parse_columns` of `patterns.plan`; tests:
+    template names of CRFsuite's features, see `names_of`; dtype: of the weights.
+    RAISES: SparseCRFError for other files, patterns that read other columns, and features that
+        templates cannot express.
     """
     trained = models.read_model(path)
     active = np.unique(trained.weights.features).tolist()
@@ -70,7 +70,7 @@ def import_model(
 def _with_names(
     trained: models.TrainedModel, named: Mapping[int, Sequence[str]], dtype: str
 ) -> tuple[CRFModel, dict[int, str]]:
-    """The model whose tests have the names of features, none or several of each."""
+    """Return a model with a feature for each name, and the names; named: names of each feature."""
     names = [*dict.fromkeys(name for found in named.values() for name in found)]
     keys = {name: key for key, name in enumerate(names)}
     counts = np.zeros(len(trained.features), np.int64)
@@ -100,7 +100,7 @@ def _table(
 
 
 def names_by_patterns(feature: str, patterns: Sequence[Pattern]) -> list[str]:
-    """The names of all tests that are this feature, the text that a pattern becomes."""
+    """Return the names of all features for which a pattern generates this text."""
     text = feature[:1].lower() + feature[1:]
     found = (
         write_pattern_name(pattern.literals, values)
@@ -112,7 +112,7 @@ def names_by_patterns(feature: str, patterns: Sequence[Pattern]) -> list[str]:
 
 
 def _values(rest: str, pattern: Pattern, at: int) -> Iterator[tuple[str, ...]]:
-    """The values that the macros from number `at` may have had, given the rest of the text."""
+    """Yield all possible values of the macros from number `at` on, given the rest of the text."""
     if at == len(pattern.macros):
         if not rest:
             yield ()
@@ -124,7 +124,7 @@ def _values(rest: str, pattern: Pattern, at: int) -> Iterator[tuple[str, ...]]:
         ends = [i for i in range(len(rest) + 1) if rest.startswith(literal, i)]
     for end in ends:
         value = rest[:end]
-        # A column has no empty text, unlike a match.
+        # A match may be empty, a column may not.
         if command == "m" or (value and (command == "x" or value in _TRUTHS)):
             for others in _values(rest[end + len(literal) :], pattern, at + 1):
                 yield value, *others

@@ -1,4 +1,4 @@
-"""Texts with character spans -> Docs: what files of annotation tools have in common."""
+"""Texts with character spans -> Docs, common to all files of annotation tools."""
 
 import random
 from collections import Counter
@@ -16,7 +16,7 @@ from ..errors import Errors, SparseCRFError
 from ..pipeline.seen import LANG
 
 DOCUMENT = "document"
-"""The key of `doc.user_data` with the document that a Doc is a part of."""
+"""The key in `doc.user_data` of the document that a Doc is part of."""
 
 
 class Alignment(str, Enum):
@@ -28,7 +28,7 @@ class Alignment(str, Enum):
 
 
 class Mark(NamedTuple):
-    """A span of characters start:end with a label. text: what the file says it covers, or None."""
+    """A span of characters start:end with a label. text: its text as in the file, or None."""
 
     start: int
     end: int
@@ -39,8 +39,8 @@ class Mark(NamedTuple):
 class Record(NamedTuple):
     """A text with marks.
 
-    place: where it is in the file, for messages; tokens: character offsets (start, end) of the
-    file's own tokens, or None; document: the document that it is a part of, or "".
+    place: its position in the file, for messages; tokens: character offsets (start, end) of the
+    file's own tokens, or None; document: name of the document that it is part of, or "".
     """
 
     place: str
@@ -52,10 +52,10 @@ class Record(NamedTuple):
 
 @dataclass
 class RecordSource:
-    """A file of records, read.
+    """The contents of a file of records.
 
-    path: for messages; entries: Records, or Docs where the file has tokens and their annotation;
-    left_out: how many there are of what cannot be read, by its description.
+    path: for messages; entries: Records, or Docs if the file has tokens with annotation;
+    left_out: numbers of skipped items, by description.
     """
 
     path: Path
@@ -66,12 +66,12 @@ class RecordSource:
 def record_docs(
     source: RecordSource, nlp: Language, alignment: Alignment, key: str = ""
 ) -> Iterator[Doc]:
-    """Make Docs of the records of a file, each of its own record.
+    """Create a Doc for each record of a file.
 
-    nlp: whose tokenizer cuts texts without tokens; alignment: of spans that do not fit tokens,
-    which are counted in `source.left_out`; key: of `doc.spans`, for marks of any kind; default:
-    marks are entities, and of those that overlap the longest stays.
-    RAISES: SparseCRFError that names the place of a mark that cannot be, and if there is no text.
+    nlp: its tokenizer splits texts without tokens; alignment: of spans that do not fit the tokens,
+    which are counted in `source.left_out`; key: store all marks in `doc.spans` under this key;
+    default: marks become entities, and of overlapping entities the longest is kept.
+    RAISES: SparseCRFError with the position of an invalid mark, and if there is no text.
     """
     is_empty = True
     for entry in source.entries:
@@ -83,7 +83,7 @@ def record_docs(
 
 @dataclass(frozen=True)
 class _RecordDoc:
-    """Makes the Doc of a record; see `record_docs`."""
+    """Creates the Doc of a record; see `record_docs`."""
 
     source: RecordSource
     nlp: Language
@@ -91,7 +91,7 @@ class _RecordDoc:
     key: str
 
     def of(self, record: Record) -> Doc:
-        """Make the Doc."""
+        """Create the Doc."""
         doc = self._tokenized(record)
         doc.user_data[LANG] = self.nlp.lang
         if record.document:
@@ -119,7 +119,7 @@ class _RecordDoc:
                 raise self._error(record, f"token {first}:{last}", "is not behind the last one")
             if words and gap.startswith(" "):
                 spaces[-1], gap = True, gap[1:]
-            # White space that spaCy's tokens cannot have behind them is a token of its own.
+            # White space other than one blank after a token becomes a token.
             for word in (gap, text[first:last]) if gap else (text[first:last],):
                 words.append(word)
                 spaces.append(False)
@@ -135,7 +135,7 @@ class _RecordDoc:
         return Doc(self.nlp.vocab, words=words, spaces=spaces)
 
     def _span(self, doc: Doc, record: Record, mark: Mark) -> Span | None:
-        """The span of tokens of a mark, without white space at its ends; or None."""
+        """Return the token span of a mark without white space at its ends, or None."""
         start, end, label, _ = mark
         text = record.text[start:end] if 0 <= start <= end else ""
         if end > len(record.text) or not text.strip():
@@ -164,9 +164,9 @@ class _RecordDoc:
 
 
 def split(docs: Sequence[Doc], share: float, seed: int) -> tuple[list[Doc], list[Doc]]:
-    """Split Docs at random into two parts, each in its order, and no document into both.
+    """Split Docs randomly into two parts without splitting a document. Both keep the Docs' order.
 
-    share: of Docs in the second part, about. RAISES: SparseCRFError if a part would be empty.
+    share: approximate share of Docs in the second part. RAISES: SparseCRFError if a part is empty.
     """
     groups: dict[object, list[int]] = {}
     for i, doc in enumerate(docs):

@@ -14,7 +14,7 @@ _ENDS = re.compile("(.+)[-_]([BIELSU])")
 
 
 class ColumnScheme(str, Enum):
-    """Schemes by which labels of tokens mark spans."""
+    """Schemes that encode spans as labels of tokens."""
 
     iob2 = "iob2"
     iob1 = "iob1"
@@ -23,22 +23,22 @@ class ColumnScheme(str, Enum):
     io = "io"
 
 
-Spans: TypeAlias = list[tuple[int, int, str]]  # first token, token behind, label
+Spans: TypeAlias = list[tuple[int, int, str]]  # first token, token after the last, label
 
-# What the letters mean: begin, inside, last of several tokens, the only one.
+# Letters for begin, inside, last of several tokens, and the only token.
 _LETTERS = {
     ColumnScheme.iob2: "BI",
     ColumnScheme.iob1: "BI",
     ColumnScheme.biluo: "BILU",
     ColumnScheme.bioes: "BIES",
-    ColumnScheme.io: "",  # A label is that of a span; spans that touch have other ones.
+    ColumnScheme.io: "",  # A token has its span's label; adjacent spans have different labels.
 }
-_CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # A span's last token says so.
+_CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # These mark the last token of a span.
 
 
 @lru_cache  # called for each token
 def standard_label(text: str) -> str:
-    """Return a label of spans as B-PER: b-PER, B_PER and PER-B are the same; others stay."""
+    """Return b-PER, B_PER or PER-B as B-PER, and other labels unchanged."""
     if match := _BEGINS.fullmatch(text):
         return f"{match[1].upper()}-{match[2]}"
     match = _ENDS.fullmatch(text)
@@ -46,7 +46,7 @@ def standard_label(text: str) -> str:
 
 
 class BadLabelError(ValueError):
-    """A label that cannot stand where it does. index: of the token."""
+    """A label that is invalid or not valid at its position. index: of the token."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -56,7 +56,7 @@ class BadLabelError(ValueError):
 def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
     """Find the spans of a sentence.
 
-    labels: of its tokens, see `standard_label`; a missing one belongs to no span.
+    labels: of its tokens, see `standard_label`; tokens with a missing label are in no span.
     RAISES: BadLabelError.
     """
     standard = labels if scheme is ColumnScheme.io else [*map(standard_label, labels)]
@@ -67,7 +67,7 @@ class _SpanReader:
     def __init__(self, scheme: ColumnScheme) -> None:
         self._scheme = scheme
         self._letters = _LETTERS[scheme]
-        self._first, self._label = 0, ""  # of the span that is open; "" for none
+        self._first, self._label = 0, ""  # of the open span; "" for none
 
     def read(self, labels: Sequence[str]) -> Iterator[tuple[int, int, str]]:
         for i, text in enumerate(labels):
@@ -86,7 +86,7 @@ class _SpanReader:
         yield from self._end(len(labels), len(labels) - 1)
 
     def _parse(self, i: int, text: str) -> tuple[str, str]:
-        """The role of a token, as a letter of BILUO, and the label of its span."""
+        """Return the role of a token as a letter of BILU, and the label of its span."""
         if not self._letters:
             return "I", text
         letter, _, label = text.partition("-")
@@ -96,7 +96,7 @@ class _SpanReader:
         return "BILU"[self._letters.index(letter)], label
 
     def _continues(self, i: int, label: str) -> bool:
-        """Return whether the open span continues, or else a span may begin by I."""
+        """Return whether the open span continues. RAISES: BadLabelError if it must, but cannot."""
         if self._label == label:
             return True
         if self._scheme in (ColumnScheme.iob1, ColumnScheme.io):
@@ -105,7 +105,7 @@ class _SpanReader:
         raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
 
     def _end(self, i: int, index: int) -> Iterator[tuple[int, int, str]]:
-        """End the span that is open before token i. index: of the token to name in messages."""
+        """End the open span before token i. index: of the token to name in messages."""
         if self._label:
             if self._scheme in _CLOSED:
                 last = f"{self._letters[2]}-{self._label}"

@@ -1,9 +1,9 @@
 """Columns with soft labels, as in B-PER:0.7|O:0.3 -> Docs with weights.
 
-The labels of each token are laid side by side over the interval from 0 to 1, in the order in which
-they are written. Wherever none of a sentence's labels changes is one labelling, whose weight is the
-length. Labels thus have exactly the expected counts of their cells, and the labels of the first
-annotator, written first, stay together.
+The labels of each token divide the interval from 0 to 1, in the order in which they are written.
+Each part of the interval in which no token's label changes is one labelling of the sentence; its
+weight is the part's length. The expected count of a label is thus exactly its weight in the cell,
+and the labels of the first annotator, written first, are in the same labelling.
 """
 
 import re
@@ -25,15 +25,15 @@ from .docs import read_docs
 from .schemes import ColumnScheme
 
 _PART = re.compile(r"(.+):(\d*\.?\d+)")
-# Weights are written with few digits.
+# Permitted deviation of a sum from 1, because weights are written with few digits.
 _TOLERANCE = 0.02
 _DIGITS = 9
 
 
 def read_soft_docs(source: Source, vocab: Vocab, scheme: ColumnScheme) -> Iterator[Doc]:
-    """Make Docs of a file, one for each labelling of a sentence; see `read_docs`.
+    """Create Docs from a file, one for each labelling of a sentence; see `read_docs`.
 
-    RAISES: SparseCRFError for weights of a cell that do not sum to 1, and as `read_docs`.
+    RAISES: SparseCRFError if the weights of a cell do not sum to 1, and as `read_docs`.
     """
     register_soft_weight()
     weights: deque[float] = deque()
@@ -67,12 +67,12 @@ def _labellings(source: Source, sentence: Sentence) -> Iterator[tuple[float, Sen
             row._replace(values=[next(x for x, last in cell if end <= last) for cell in cells])
             for row, cells in zip(sentence, table, strict=True)
         ]
-        # A document begins once.
+        # Only the first labelling keeps the mark, so that a document begins once.
         yield end - begin, rows[1:] if begin and rows[0].values[0] == DOCSTART else rows
 
 
 def _parse(path: Path, line: int, column: str, cell: str) -> list[tuple[str, float]]:
-    """Return the labels of a cell, and where each ends in the interval from 0 to 1."""
+    """Return the labels of a cell, each with its end in the interval from 0 to 1."""
     parts = [_PART.fullmatch(part) for part in cell.split("|")]
     if None in parts:
         return [(cell, 1.0)]

@@ -1,4 +1,4 @@
-"""Tables of tokens: CSV with a column that numbers sentences; Parquet and JSON with lists."""
+"""Tables of tokens: CSV with a column of sentence numbers; Parquet and JSON with lists."""
 
 import csv
 import gzip
@@ -23,25 +23,25 @@ _SENTENCES = frozenset(
     ["sentence", "sentenceid", "sentid", "sentenceidx", "sentenceno", "sentencenumber"]
 )
 _WORDS = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
-# Columns of data sets of Hugging Face, and attributes.
+# Attributes of columns, by their names in data sets of Hugging Face.
 _OF_NAMES = {"pos": "tag", "postag": "tag", "xpos": "tag", "upos": "pos", "lemma": "lemma"}
 _OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
 
-_JSON_VALUES = {str, int, bool, type(None)}  # of lists
-# What pyarrow raises for damaged files, and what their values may not be.
+_JSON_VALUES = {str, int, bool, type(None)}  # permitted in lists
+# Raised by pyarrow for damaged files, and by conversion of their values.
 _UNREADABLE = (ValueError, TypeError, LookupError, NotImplementedError, OSError)
 
 
 def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
-    """Read CSV: a token in each row, with a header, and a column that numbers the sentences.
+    """Read CSV with a header, one token per row, and a column of sentence numbers.
 
-    The number may stand in the first row of a sentence only. A file that is not UTF-8 is read as
-    Latin-1, which a note says. columns: what the columns are, _ for that of sentences; by default
-    they are guessed, see `guess_columns`.
-    RAISES: SparseCRFError without such columns, and for a row with another number of them.
+    The number may be in the first row of each sentence only. A file that is not UTF-8 is read as
+    Latin-1 and gets a note. columns: attributes of the columns, _ for the sentence numbers; by
+    default they are guessed, see `guess_columns`.
+    RAISES: SparseCRFError without these columns, and for a row with another number of columns.
     """
     text, notes = _decoded(path)
-    # Not by `splitlines`: Latin-1 may have other ends of lines, such as byte 85, in a word.
+    # Not `splitlines`: it also splits at other characters, such as byte 85 in a Latin-1 word.
     lines = [*io.StringIO(text.removeprefix(BOM), newline="")]
     separator = max(",;\t", key=lambda each: lines[0].count(each)) if lines else ","
     rows = csv.reader(lines, delimiter=separator)
@@ -71,7 +71,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
 
 
 def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The text of a file, which may be compressed, and notes on how it was read."""
+    """Return the text of a file, which may be compressed, and notes on how it was read."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         with reported_as(Errors.SC618, (gzip.BadGzipFile, EOFError, zlib.error), path=path):
@@ -93,7 +93,7 @@ def _plain(name: str) -> str:
 def _sentences(
     path: Path, rows: Iterator[list[str]], width: int, number: int
 ) -> Iterator[Sentence]:
-    """Cut rows into sentences where the number changes; an empty one continues a sentence."""
+    """Split rows into sentences where the number changes; an empty number continues a sentence."""
     found: Sentence = []
     last = ""
     reader: Any = rows
@@ -114,7 +114,7 @@ def _sentences(
 
 
 def _checked(path: Path, rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Yield rows. RAISES: SparseCRFError where they are not CSV, as after a quote without end."""
+    """Yield rows. RAISES: SparseCRFError if they are not CSV, as after an unclosed quote."""
     reader: Any = rows
     with reported_as(
         Errors.SC624, (csv.Error,), path=path, place=lambda: f"line {reader.line_num}"
@@ -125,9 +125,9 @@ def _checked(path: Path, rows: Iterator[list[str]]) -> Iterator[list[str]]:
 def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     """Read Parquet whose rows are sentences: lists of tokens and of their labels.
 
-    Labels may be the numbers of classes, whose names the file has where the package datasets wrote
-    it. columns: names of attributes or _ for the columns that are lists; by default those that data
-    sets have, such as tokens and ner_tags, and else they are guessed by their values.
+    Labels may be class numbers if the file has the class names, as the package datasets writes
+    them. columns: attributes or _ for the columns of lists, tokens first; by default they are known
+    by their names, such as tokens and ner_tags, or else guessed from their values.
     RAISES: SparseCRFError without pyarrow, without lists of tokens, and for numbers without names.
     """
     try:
@@ -203,7 +203,7 @@ def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> 
 def _of_lists(
     path: Path, lists: Sequence[str], found_rows: Iterator[Sentence], columns: Sequence[str]
 ) -> Source:
-    """A source of sentences. lists: names of the columns of `found_rows`, tokens first."""
+    """Return a source of sentences. lists: names of the columns of `found_rows`, tokens first."""
     if columns:
         if len(columns) != len(lists):
             why = f"as --columns says, the lists being {', '.join(lists)}"
@@ -239,7 +239,7 @@ def _tokens(
     lists: Sequence[str],
     named: Sequence[Callable[[Any], str]],
 ) -> Sentence:
-    """The tokens of a record. named: functions of the values of each list. RAISES: ValueError."""
+    """Return the tokens of a record. named: converters of each list to text. RAISES: ValueError."""
     values = [record.get(name) or () for name in lists]
     n = len(values[0]) if isinstance(values[0], (list, tuple)) else 0
     for name, own in zip(lists, values, strict=True):
@@ -253,7 +253,7 @@ def _tokens(
 
 
 def _json_text(value: Any) -> str:
-    """The text of a JSON value. RAISES: ValueError if it is not text, a number or null."""
+    """Return the text of a JSON value. RAISES: ValueError if it is not text, a number or null."""
     if type(value) not in _JSON_VALUES:
         raise ValueError(f"a list contains {repr(value)[:60]}, which is not text")
     text = _as_text(value)
@@ -266,7 +266,7 @@ def _as_text(value: Any) -> str:
 
 
 def _classes(metadata: bytes) -> dict[str, list[str]]:
-    """Names of the classes of columns, as the package datasets writes them."""
+    """Return the class names of columns, as the package datasets writes them."""
     found = {}
     try:
         for column, feature in json.loads(metadata)["info"]["features"].items():
@@ -284,7 +284,7 @@ def _classes(metadata: bytes) -> dict[str, list[str]]:
 def _namer(
     path: Path, column: str, kind: Any, classes: Mapping[str, list[str]]
 ) -> Callable[[Any], str]:
-    """The function that gives the text of a value of a column."""
+    """Return a function that converts the values of a column to text."""
     if "int" not in str(kind):
         return _as_text
     if column not in classes:
@@ -292,7 +292,7 @@ def _namer(
     names = classes[column]
 
     def name(value: int | None) -> str:
-        # -100 is what libraries mask labels by.
+        # Libraries mask labels by -100.
         if value is not None and value >= len(names):
             raise ValueError(f"{column} has class {value}, and the file names {len(names)}")
         return UNSET if value is None or value < 0 else names[value]

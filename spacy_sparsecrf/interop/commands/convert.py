@@ -1,4 +1,4 @@
-"""`convert`: annotated text to .spacy files, and back to columns."""
+"""`convert`: convert annotated text to .spacy files, and .spacy files to columns."""
 
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
@@ -131,7 +131,7 @@ def convert(
 
 
 def _say_columns(opened: Source, are_given: bool) -> None:
-    """Say what was done to a file, and for what its columns are taken."""
+    """Print the notes on a file, and its columns unless the user gave them."""
     for note in opened.notes:
         msg.info(note)
     if opened.columns and not are_given:
@@ -140,7 +140,7 @@ def _say_columns(opened: Source, are_given: bool) -> None:
 
 
 def _say_multiword(n: int, are_merged: bool) -> None:
-    """Say what becomes of n multiword tokens."""
+    """Print how n multiword tokens were converted."""
     if n and are_merged:
         msg.info(f"{n} multiword tokens are kept as one token each")
     elif n:
@@ -176,7 +176,7 @@ def _to_columns(
 
 
 def _format_of(source: Path, target: Path, kind: Format | None, has_attribute: bool) -> Format:
-    """The format of the text, given or by its name, if options fit it; see `convert`."""
+    """Return the format of the text, given or by its name; check that the options fit it."""
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
     written = source.suffix == SPACY
@@ -196,7 +196,7 @@ def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
 
 
 def _say_cuts(cuts: TokenCuts, lang: str) -> None:
-    """Say how many tokens of the file the tokenizer of a language splits differently."""
+    """Print how many tokens of the file the tokenizer of a language splits differently."""
     if not cuts.n_others:
         msg.info(f"The tokenizer of '{lang}' splits all {cuts.n_tokens} tokens as in the file")
         return
@@ -248,7 +248,7 @@ def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
 
 @contextmanager
 def _opened(path: Path, compressed: bool) -> Iterator[IO[bytes]]:
-    """Open a file to write; compressed, the same content gives the same bytes."""
+    """Open a file for writing. Compressed files are reproducible: they have no time stamp."""
     with path.open("wb") as file:
         if not compressed:
             yield file

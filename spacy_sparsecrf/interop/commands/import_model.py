@@ -1,4 +1,4 @@
-"""`import`: trained models of Wapiti, CRF++ and CRFsuite as pipelines."""
+"""`import`: convert trained models of Wapiti, CRF++ and CRFsuite to pipelines."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ def import_model(
 
 
 def _read_tests(path: Path | None) -> dict[str, str]:
-    """Read the names that templates give to features. RAISES: SparseCRFError for a bad file."""
+    """Read the template names of features. RAISES: SparseCRFError for an invalid file."""
     if path is None:
         return {}
     with reported_as(Errors.SC634, path=path, example=_EXAMPLE):

@@ -1,7 +1,7 @@
-"""Features by a pattern file of another program: Wapiti (Lavergne, Cappé & Yvon 2010) or CRF++.
+"""Features of pattern files of other programs: Wapiti (Lavergne, Cappé & Yvon 2010) and CRF++.
 
-The file is read in training. Its text is saved with the component: who loads a trained pipeline
-needs no pattern file.
+The file is read in training. Its text is saved with the component, so that a trained pipeline does
+not need the file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 
 FURTHEST_CRFPP = 8  # tokens around the current one that its templates can name
 _NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}
-"""Texts of annotations whose values are numbers; ENT_IOB is missing where it is 0."""
+"""Texts of annotations whose values are numbers; ENT_IOB 0 means missing."""
 
 
 class PatternFeaturizer(PlanFeaturizer):
-    """Hashes the features that the patterns of another program make of Docs.
+    """Hashes the features that the patterns of another program generate from Docs.
 
-    A feature is on where all columns that its pattern reads have a text: that program knows no
-    empty columns, such as the tag of a token that was not tagged.
+    A feature is active if all columns of its pattern have a text: these programs do not support
+    empty columns, such as the tag of a token without a tag.
 
-    path: of the pattern file. It is not read where a saved component brings the text along.
-    text: the patterns themselves, instead of a path.
-    columns: what the columns of the program's data are, from column 0: attributes as in templates,
-        such as "orth", "tag", "suffix(2)" or "_.chunk".
-    start_label: whether the first token of a sequence has the pair (start, y). In those programs
-        it has none.
-    Raises SparseCRFError for columns that are no attributes, and unless one of path and text is
-    given; for a file that cannot be read, when features are first made.
+    path: of the pattern file. It is not read if a saved component has the text.
+    text: the patterns, instead of a path.
+    columns: attributes of the columns of the program's data, from column 0, as in templates:
+        "orth", "tag", "suffix(2)" or "_.chunk".
+    start_label: whether the first token of a sequence has features with the pair (start, y).
+        Wapiti and CRF++ do not have them.
+    RAISES: SparseCRFError if columns are not attributes, or not exactly one of path and text is
+    given; for a file that cannot be read, on first use.
     """
 
     dialect: ClassVar[Dialect]
@@ -69,26 +69,26 @@ class PatternFeaturizer(PlanFeaturizer):
         self.text = text
         self.columns = tuple(columns)
         self.learnt: dict[str, Any] = {}
-        """What is to be saved with a trained pipeline, for JSON: the text that was read."""
+        """The data to save with a trained pipeline as JSON: the text of the patterns."""
         self._patterns: PatternPlan | None = None
         self._tables: dict[int, LexemeTable] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles carry the text if it has been read, but no table of words."""
+        """Copy and pickle the text if it has been read, but not the tables of words."""
         settings = self.path, self.text, self.columns, self.start_label
         return type(self), settings, self.learnt or None
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read the patterns again. Raises SparseCRFError if they cannot be read."""
+        """Read the patterns, again if they were read. RAISES: SparseCRFError if that fails."""
         if self.path is None:
             self._parse(self.text, "[components.NAME.features] text")
         else:
             self._parse(read_patterns(self.path), str(self.path))
 
     def restore(self, learnt: dict[str, Any]) -> None:
-        """Take over what `learnt` was, whatever is at the path now.
+        """Restore a saved `learnt`; the file at the path is not read.
 
-        Raises SparseCRFError if these are not patterns.
+        RAISES: SparseCRFError for invalid patterns.
         """
         if learnt:
             self._parse(str(learnt.get("patterns", "")), "`cfg` of the component, features")
@@ -97,9 +97,9 @@ class PatternFeaturizer(PlanFeaturizer):
 
     @property
     def patterns(self) -> PatternPlan:
-        """The patterns as they are laid out, which are read now if they were not yet.
+        """The plan of the patterns, which are read on first access.
 
-        Raises SparseCRFError if they cannot be read.
+        RAISES: SparseCRFError if they cannot be read.
         """
         if self._patterns is None:
             self.initialize()
@@ -113,12 +113,12 @@ class PatternFeaturizer(PlanFeaturizer):
 
     @property
     def constant_names(self) -> list[str]:
-        """The names of the features that read nothing; see `patterns`."""
+        """The names of the features without macros, which are always active; see `patterns`."""
         return [write_pattern_name(p.literals, ()) for p in self.parsed if not p.macros]
 
     @property
     def names_of_cells(self) -> Callable[..., PatternCellNames]:
-        """Return the class that names features, see `PlanFeaturizer`."""
+        """The factory of feature names; see `PlanFeaturizer`."""
         return partial(PatternCellNames, plan=self.patterns)
 
     @property
@@ -136,13 +136,13 @@ class PatternFeaturizer(PlanFeaturizer):
         self._table, self._token_readers, self._tables = None, None, {}
 
     def _make_readers(self, like_num: "Reader") -> list["Reader"]:
-        """The functions of a word that the patterns read."""
-        # Columns are not n-grams, the only readers that return several values.
+        """Return the readers of word attributes, with the views of the patterns."""
+        # Columns cannot be n-grams, the only readers that return several values.
         readers = cast("list[Callable[[str], Value]]", super()._make_readers(like_num))
         return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
-        """Add what is seen of annotations, looking at each distinct one once."""
+        """Add the views of annotations, computed once for each distinct value."""
         from ...features.lexemes import LexemeTable  # imports numba
 
         readings = super()._read(docs, sequences)
@@ -156,7 +156,7 @@ class PatternFeaturizer(PlanFeaturizer):
         return readings._replace(annotations=np.concatenate(columns, axis=1))
 
     def _strings(self, at: int, docs: Sequence[Doc]) -> StringStore | Mapping[int, str]:
-        """The texts of an annotation's numbers, by its position among annotations."""
+        """Return the texts of an annotation's values. at: its position among annotations."""
         annotations = self.plan.annotations
         if at >= len(annotations):
             return texts_of(self.plan.tokens[at - len(annotations)], docs)
@@ -181,7 +181,7 @@ def read_patterns(path: str | Path) -> str:
 
 
 def _before_comment(line: str) -> str:
-    """Return the line before a comment, which begins anywhere, without trailing white space."""
+    """Return a line without its comment, which may begin anywhere, and trailing white space."""
     return line.partition("#")[0].rstrip()
 
 
@@ -201,15 +201,15 @@ WAPITI = Dialect(
 class WapitiPatterns(PatternFeaturizer):
     """The features of a pattern file of Wapiti.
 
-    All of its language is known: `%x`, `%t`, `%m` and their capitals, absolute positions, regular
-    expressions. The settings are those of `PatternFeaturizer`.
+    Supports its full language: `%x`, `%t`, `%m` and their capitals, absolute positions, regular
+    expressions. For the settings, see `PatternFeaturizer`.
     """
 
     dialect = WAPITI
 
 
 def _unless_comment(line: str) -> str:
-    """The line, unless it is a comment."""
+    """Return a line, or "" if it is a comment."""
     return "" if line.startswith("#") else line.rstrip("\r")
 
 
@@ -227,6 +227,6 @@ CRFPP = Dialect(
 
 @crf_features("spacy_sparsecrf.CRFPPTemplates.v1")
 class CRFPPTemplates(PatternFeaturizer):
-    """The features of a template file of CRF++. The settings are those of `PatternFeaturizer`."""
+    """The features of a template file of CRF++. For the settings, see `PatternFeaturizer`."""
 
     dialect = CRFPP

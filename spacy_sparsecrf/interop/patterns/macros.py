@@ -1,16 +1,16 @@
-r"""Patterns of other programs: lines in which macros such as `%x[-1,0]` stand for texts of columns.
+r"""Patterns of other programs: lines in which macros such as `%x[-1,0]` insert texts of columns.
 
-A feature is the text that a line becomes. Lines with the same text around their macros, such as
-`U%x[-1,0]` and `U%x[1,0]`, thus share their features, as in a bag of words, and one that is on
-twice counts twice; a name in front makes them different. Texts of columns are compared separately,
-not joined: `%x[0,0]%x[1,0]` is another feature for "a", "bc" than for "ab", "c".
+A feature is the text that a line generates. Lines with the same text around their macros, such as
+`U%x[-1,0]` and `U%x[1,0]`, thus share their features, as in a bag of words, and a feature that is
+active twice counts twice; different prefixes keep them apart. Texts of columns are compared
+separately, not joined: `%x[0,0]%x[1,0]` has different features for "a", "bc" and for "ab", "c".
 
-A macro shows a *view* of a text: all of it, whether it matches, or what does. The regular
-expressions are Wapiti's: `.` any character, a class behind a backslash (`\d` digits, `\a` letters,
-`\w` both, `\l` lower-case and `\u` upper-case letters, `\p` punctuation and symbols, `\s` white
-space, their complements by the capital), any other character itself; `?` takes what stands before
-it if it can, `*` as little of it as it can; `^` in front and `$` at the end hold to the edges of
-the text. Classes are Unicode's.
+A macro shows a *view* of a text: the text, whether an expression matches it, or the first match.
+The regular expressions are Wapiti's: `.` is any character; `\d` digits, `\a` letters, `\w` both,
+`\l` lower-case and `\u` upper-case letters, `\p` punctuation and symbols, `\s` white space, and
+capitals their complements; any other character matches itself. `?` makes the preceding character
+optional and `*` repeats it as rarely as possible. `^` at the start and `$` at the end match the
+edges of the text. Classes are Unicode's.
 """
 
 import re
@@ -45,8 +45,8 @@ _FOUND = re.compile(r"[+-]?\w+|.", re.DOTALL)
 class ColumnView(NamedTuple):
     """A view of a text.
 
-    command: "x" the text, "t" "true" or "false", "m" the first match, else "".
-    lowered: whether in lower case.
+    command: "x" for the text, "t" for "true" or "false", "m" for the first match or "".
+    lowered: whether to convert the view to lower case.
     expression: a regular expression in the dialect above, for "t" and "m".
     """
 
@@ -55,18 +55,18 @@ class ColumnView(NamedTuple):
     expression: str = ""
 
     def compile(self) -> Callable[[str], str]:
-        """The function of a text.
+        """Return the function from a text to its view.
 
-        RAISES: ImportError if it needs the package `regex`, and that is missing.
+        RAISES: ImportError if it needs the package `regex` and it is missing.
         """
         see = _view(self.command, self.expression)
         return (lambda text: see(text).lower()) if self.lowered else see
 
 
 def translate(expression: str) -> str:
-    """Turn an expression of Wapiti into one of the package `regex`.
+    """Translate an expression of Wapiti to one of the package `regex`.
 
-    RAISES: ValueError that says what is wrong with it.
+    RAISES: ValueError with the fault of the expression.
     """
     begins = expression.startswith("^")
     rest = expression[begins:]
@@ -77,7 +77,7 @@ def translate(expression: str) -> str:
 
 
 def _piece(char: str, repeated: str) -> str:
-    """Translate a character or class, and how often it stands there."""
+    """Translate a character or class with its quantifier."""
     if char in "*?":
         raise ValueError(f"nothing stands before {char!r} that it could repeat")
     if char == "\\":
@@ -93,7 +93,7 @@ def _piece(char: str, repeated: str) -> str:
 
 
 def _view(command: str, expression: str) -> Callable[[str], str]:
-    """The function of a text that a command is; see `ColumnView`."""
+    """Return the function of a command from a text to its view; see `ColumnView`."""
     if command == "x":
         return str
     search = _search(expression)
@@ -103,7 +103,7 @@ def _view(command: str, expression: str) -> Callable[[str], str]:
 
 
 def _search(expression: str) -> Callable[[str], str | None]:
-    """The function that finds the first match in a text, None where none does."""
+    """Return a function that finds the first match in a text, or None."""
     import regex
 
     search = searcher(translate(expression), regex.DOTALL)
@@ -123,8 +123,8 @@ def _search(expression: str) -> Callable[[str], str | None]:
 class Macro:
     """A macro: the view of a token's column.
 
-    offset: in tokens, from the current one; where `absolute`, from the first (which is 1) or,
-        negative, the last (-1).
+    offset: in tokens, relative to the current one; if `absolute`, 1 is the first token of the
+        sequence and -1 the last.
     column: number of the column, from 0.
     """
 
@@ -136,10 +136,10 @@ class Macro:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A line: its macros, and the texts before, between and behind them.
+    """A line: its macros, and the literal texts around them.
 
     kind: "u", "b" or "*", as of templates.
-    literals: one more than macros; the first begins with the kind.
+    literals: texts before, between and after the macros; the first begins with the kind.
     line: its number in the file, from 1.
     """
 
@@ -150,12 +150,12 @@ class Pattern:
 
     @property
     def key(self) -> str:
-        """The text around the macros, on which hashes depend together with the texts of columns."""
+        """The text around the macros, which is hashed together with the texts of columns."""
         return pattern_key(self.literals)
 
     @property
     def kinds(self) -> str:
-        """The part that features are conjoined with: "u", "b" or "ub"."""
+        """The labels that features are conjoined with: "u" a label, "b" a pair, "ub" each."""
         return "ub" if self.kind == "*" else self.kind
 
 
@@ -164,13 +164,13 @@ class Dialect:
     """The pattern language of a program.
 
     name: of the program.
-    kinds: the characters that a line begins with, and the kinds they stand for.
+    kinds: the kind of a pattern by the first character of its line.
     commands: letters of macros.
     absolute: whether positions may be absolute.
     furthest: the largest offset.
-    before, behind: texts of positions outside the sequence, by distance; the last one also
-        stands for all that are farther away.
-    content: what of a line is a pattern, "" where nothing is.
+    before, behind: texts of positions outside of the sequence, by distance; the last text is used
+        for all larger distances.
+    content: returns the pattern in a line, or "".
     """
 
     name: str
@@ -186,8 +186,8 @@ class Dialect:
 def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> list[Pattern]:
     """Parse all lines of a pattern file.
 
-    n_columns: how many columns there are; source: where the text comes from, for messages.
-    RAISES: SparseCRFError with the line and its fault, or if there is no line.
+    n_columns: number of columns; source: of the text, for messages.
+    RAISES: SparseCRFError with the line and its fault, or if there is no pattern.
     """
     lines = enumerate(text.split("\n"), start=1)
     contents = ((number, dialect.content(line)) for number, line in lines)
@@ -203,7 +203,7 @@ def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> 
 
 @dataclass
 class _Line:
-    """A position in one line, from which it is read on; see `parse_patterns`."""
+    """A parser of one line. at: its position; see `parse_patterns`."""
 
     text: str
     number: int

@@ -14,7 +14,7 @@ from .plan import PatternPlan
 
 
 class PatternCellNames(CellNames):
-    """Names features of patterns. plan: of the patterns; for the others see `CellNames`."""
+    """Names features of patterns. plan: of the patterns; for other arguments see `CellNames`."""
 
     def __init__(
         self, features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues, *, plan: PatternPlan

@@ -1,4 +1,4 @@
-"""Columns of other programs' data, one text a token, and patterns of them laid out as arrays."""
+"""Columns of other programs' data, with one text per token, and arrays of patterns of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ from .macros import ColumnView, Dialect, Macro, Pattern
 See: TypeAlias = Callable[[str], str]
 Column: TypeAlias = tuple[Read, ColumnView]
 
-# Attributes that are not one text of a token.
+# Attributes that do not have one text per token.
 _SEVERAL = {CLUSTER, NGRAMS, PHRASE, VALUE, VECTOR, WORD_LABELS, *STACKED}
 
 
 def parse_columns(columns: Sequence[str]) -> tuple[Read, ...]:
-    """Parse the attributes that columns are.
+    """Parse the attributes of columns.
 
-    RAISES: SparseCRFError if they are not a list of attributes with one text a token.
+    RAISES: SparseCRFError if they are not a list of attributes with one text per token.
     """
     if isinstance(columns, str) or not columns:
         raise SparseCRFError(Errors.SC157.format(value=columns))
@@ -62,33 +62,33 @@ def _parse_column(number: int, column: str) -> Read:
 class Shown:
     """A reader of words that applies a view to an attribute.
 
-    read: the attribute; see: what is made of its text.
+    read: the attribute; see: the view of its text.
     """
 
     read: Callable[[str], Value]
     see: See
 
     def text(self, text: str) -> str | None:
-        """Return the viewed text; None where the attribute is empty."""
+        """Return the viewed text; None if the attribute is empty."""
         value = text_of(self.read(text))
         return self.see(value) if value else None
 
     def __call__(self, text: str) -> int:
-        """Number what is seen; 0 where the attribute is empty."""
+        """Return the number of the viewed text; 0 if the attribute is empty."""
         shown = self.text(text)
         return 0 if shown is None else value_of(shown)
 
 
 @dataclass(frozen=True)
 class PatternPlan:
-    """A plan, and what is seen of the texts that it reads.
+    """A template plan for patterns, and the views of the texts that it reads.
 
-    plan: reads word attributes, L columns of values; annotations, the A columns behind; and
-        attributes that are read in Python, the T columns behind those.
-    words: [L] what is seen of each word attribute.
-    seen: by the position of one of the A + T columns what else is seen of it: the last columns, in
-        this order.
-    patterns, dialect: what was laid out, a conjunction each.
+    plan: its columns of values are L word attributes, then A annotations, then T attributes that
+        are read in Python.
+    words: [L] the view of each word attribute.
+    seen: further views of the A + T columns, by the position of the column among them; their values
+        are the last columns, in this order.
+    patterns, dialect: the patterns of the plan, one conjunction each.
     """
 
     patterns: tuple[Pattern, ...]
@@ -101,10 +101,10 @@ class PatternPlan:
 def plan_patterns(
     patterns: Sequence[Pattern], reads: Sequence[Read], dialect: Dialect, start_label: bool
 ) -> PatternPlan:
-    """Lay patterns out as arrays.
+    """Convert patterns to the arrays of a plan.
 
-    reads: what each column is; start_label: see `Templates`.
-    RAISES: ImportError if the package `regex` is needed, and missing.
+    reads: attribute of each column; start_label: see `Templates`.
+    RAISES: ImportError if the package `regex` is needed and missing.
     """
     macros = [macro for pattern in patterns for macro in pattern.macros]
     see = {macro.view: macro.view.compile() for macro in macros}
@@ -145,7 +145,7 @@ def plan_patterns(
 
 
 def _is_stored(column: Column) -> bool:
-    """Return whether spaCy's number of an annotation is that of the viewed text."""
+    """Return whether spaCy's number of an annotation is also the number of the viewed text."""
     read, view = column
     return view == ColumnView() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
 
@@ -153,7 +153,7 @@ def _is_stored(column: Column) -> bool:
 def _edges(
     macros: Sequence[Macro], see: dict[ColumnView, See], dialect: Dialect
 ) -> NDArray[np.uint64]:
-    """Values of each macro outside the sequence: those of the dialect's texts there."""
+    """Return the values of each macro outside of the sequence, from the dialect's texts."""
     sides = dialect.before, dialect.behind
     of_view = {
         view: [[value_of(shown(text)) for text in side] for side in sides]

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn; see `spacy_sparsecrf.sklearn`."""
+"""scikit-learn estimators; see `spacy_sparsecrf.sklearn`."""
 
 from ...errors import Errors, MissingExtraError
 

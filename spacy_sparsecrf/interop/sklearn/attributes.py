@@ -1,9 +1,9 @@
-"""Attributes of tokens: what dicts and lists of features say, as numbers.
+"""Attributes of tokens: conversion of dicts and lists of features to numbers.
 
-An attribute is a text, as python-crfsuite makes it: {"w": "the"} is w:the, {"title": True} is
-title, {"near": ["a", "b"]} is near:a and near:b, {"d": {"k": 0.5}} is d:k of the value 0.5, and a
-string in a list is itself. Values are 1 but for numbers and False, which is 0. An attribute of the
-value 0 adds nothing to a score, but it has been seen.
+An attribute is a text as in python-crfsuite: {"w": "the"} is w:the, {"title": True} is title,
+{"near": ["a", "b"]} is near:a and near:b, {"d": {"k": 0.5}} is d:k with the value 0.5, and a string
+in a list is itself. The value of an attribute is 1, unless it is given as a number or False, which
+is 0. An attribute with value 0 adds nothing to a score, but counts as observed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ from ...errors import Errors, SparseCRFError
 Longs = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
-_UNKNOWN = 0  # instead of a number
+_UNKNOWN = 0  # the number of an unknown attribute
 SEPARATOR = ":"
-_BLOCK = 512  # sequences that are read together
-_MOST_KEPT = 1 << 22  # entries of a vocabulary that does not grow
+_BLOCK = 512  # sequences per batch
+_MOST_KEPT = 1 << 22  # largest number of entries cached in a vocabulary that does not grow
 _NONE_YET = np.empty(0, np.int64)
 _NOTHING = _NONE_YET, _NONE_YET, _NONE_YET, np.empty(0)
 _LISTS = (list, tuple)
@@ -34,8 +34,8 @@ class Attributes(NamedTuple):
     """Attributes of the tokens of sequences.
 
     offsets: [S + 1] int64, tokens of a sequence; indptr: [N + 1] int64, attributes of a token;
-    numbers: [M] int64, > 0; values: [M] float64, finite and not 0, or None: all are 1. zero_tokens,
-    zero_numbers: [Z] int64, attributes of the value 0 and their tokens.
+    numbers: [M] int64, > 0; values: [M] float64, finite and not 0, or None if all are 1;
+    zero_tokens, zero_numbers: [Z] int64, tokens of attributes with value 0, and their numbers.
     """
 
     offsets: Longs
@@ -52,16 +52,16 @@ class Attributes(NamedTuple):
 
 
 class _NotPlainError(TypeError):
-    """Nested features, and numbers other than 0 and 1, are read one by one."""
+    """A feature that must be read separately: it is nested, or a number other than 0 and 1."""
 
 
 class Vocabulary(dict[Any, int]):
-    """Numbers of attributes, from 1, by their text and by all pairs that have stood for them.
+    """Numbers of attributes, from 1, by text and by (key, value) pair of a dict.
 
-    What is looked up, a text or a pair of a dict's key and value, is turned into text once only.
-    A pair with the value 0 has the number of its attribute times -1; what is not known has 0.
+    A looked-up pair is converted to text once and then cached. A pair with the value 0 has the
+    negative number of its attribute; an unknown attribute has 0.
 
-    texts: known attributes by number; None: none, and new ones get the next numbers.
+    texts: known attributes with their numbers; None: empty, new attributes get the next numbers.
     """
 
     def __init__(self, texts: Mapping[str, int] | None = None) -> None:
@@ -84,8 +84,8 @@ class Vocabulary(dict[Any, int]):
 def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary, first: int = 0) -> Attributes:
     """Read the features of sequences of tokens.
 
-    first: number of the first sequence, for messages.
-    RAISES: SparseCRFError that names the first token whose features are none.
+    first: index of the first sequence, for messages.
+    RAISES: SparseCRFError with the first token whose features are invalid.
     """
     todo, parts = iter(sequences), [_NOTHING]
     while block := [*islice(todo, _BLOCK)]:
@@ -113,10 +113,10 @@ def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary, first: int
 
 
 def _read_plain(tokens: list[Any], vocabulary: Vocabulary) -> tuple[Longs, Longs, Reals] | None:
-    """Read tokens of one type without nested features or numbers, at no cost for each in Python.
+    """Read tokens of one type without nested features or numbers, without a Python loop.
 
-    RETURNS: [N] how many features a token has, [M] what a vocabulary has for them, and [M] their
-    values, or 1; None for other tokens.
+    RETURNS: [N] numbers of features of a token, [M] their numbers in the vocabulary, and [M] their
+    values, all 1; None for other tokens.
     """
     kinds = set(map(type, tokens))
     if kinds <= {dict}:
@@ -130,7 +130,7 @@ def _read_plain(tokens: list[Any], vocabulary: Vocabulary) -> tuple[Longs, Longs
     sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
     try:
         numbers = np.fromiter(map(vocabulary.__getitem__, items), np.int64, int(sizes.sum()))
-    except TypeError:  # of what has no hash, too
+    except TypeError:  # also raised for unhashable values
         return None
     return sizes, numbers, np.ones(len(numbers))
 
@@ -138,9 +138,9 @@ def _read_plain(tokens: list[Any], vocabulary: Vocabulary) -> tuple[Longs, Longs
 def _read_all(
     tokens: list[Any], vocabulary: Vocabulary, block: Sequence[Any], first: int
 ) -> tuple[Longs, Longs, Reals]:
-    """Read tokens of any kind, as `_read_plain`.
+    """Read tokens of any type; see `_read_plain`.
 
-    block: their sequences, of which the first has a number; for messages.
+    block: their sequences; first: index of the first sequence, both for messages.
     """
     numbers: list[int] = []
     values: list[float] = []
@@ -158,9 +158,9 @@ def _read_all(
 
 
 def _features(token: Any) -> Iterator[tuple[str, float]]:
-    """Each attribute of a token and its value.
+    """Yield each attribute of a token and its value.
 
-    RAISES: TypeError or ValueError, for what is no feature.
+    RAISES: TypeError or ValueError for an invalid feature.
     """
     if isinstance(token, str):
         yield token, 1.0
@@ -168,7 +168,7 @@ def _features(token: Any) -> Iterator[tuple[str, float]]:
         for key, value in token.items():
             yield from _valued(_text(key), value)
     elif isinstance(token, _LISTS + _SETS):
-        # Sets have another order in each process.
+        # Sorted because the order of sets differs between processes.
         for item in sorted(token, key=_text) if isinstance(token, _SETS) else token:
             yield _text(item), 1.0
     else:
@@ -176,11 +176,11 @@ def _features(token: Any) -> Iterator[tuple[str, float]]:
 
 
 def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
-    """Each attribute of a dict's key and value, and its value."""
+    """Yield each attribute of a dict's key and value, and its value."""
     if isinstance(value, str | bytes):
         yield f"{key}{SEPARATOR}{_text(value)}", 1.0
     elif isinstance(value, Real | np.bool_):
-        # Compared before it is converted: a whole number of any size does not overflow there.
+        # Compared before conversion, which may overflow for large integers.
         number: Any = value
         if not -_LARGEST <= number <= _LARGEST:
             raise ValueError(f"{key!r} is {value!r}, which is not a finite number of 32 bits")
@@ -193,7 +193,7 @@ def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 def _text(item: object) -> str:
-    """A text, as such. RAISES: TypeError, ValueError."""
+    """Return a string, or bytes decoded as UTF-8. RAISES: TypeError, ValueError."""
     if isinstance(item, bytes):
         return item.decode("utf8")
     if not isinstance(item, str):
@@ -202,9 +202,9 @@ def _text(item: object) -> str:
 
 
 def _plain(item: object) -> tuple[str, int]:
-    """The attribute that a text or a pair stands for; and 1, or -1 where its value is 0.
+    """Return the attribute of a text or a pair, and 1, or -1 if its value is 0.
 
-    RAISES: TypeError for all that is not plain.
+    RAISES: TypeError for other features.
     """
     if isinstance(item, str):
         return item, 1
@@ -218,7 +218,7 @@ def _plain(item: object) -> tuple[str, int]:
 
 
 def _place(t: int, block: Sequence[Any], first: int) -> str:
-    """Name token t of a block of sequences, for messages."""
+    """Return the name of token t in a block of sequences, for messages."""
     for number, sequence in enumerate(block, start=first):
         if t < len(sequence):
             return f"X[{number}][{t}]"

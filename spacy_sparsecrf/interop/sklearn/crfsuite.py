@@ -1,4 +1,4 @@
-"""The estimator with the parameters, attributes and iterations of sklearn-crfsuite."""
+"""An estimator with the parameters, attributes and iterations of sklearn-crfsuite."""
 
 from dataclasses import dataclass, fields
 from numbers import Real
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _BATCH, _ONLINE = ("lbfgs", "l2sgd"), ("ap", "pa", "arow")
 _LIMITS = {"l2sgd": 1000, **dict.fromkeys(_ONLINE, 100)}  # iterations, by CRFsuite's defaults
-_WARM_START = 4  # at most: passes of SGD that count as iterations
+_WARM_START = 4  # largest number of SGD passes of the warm start, which count as iterations
 _COMMON = {"algorithm", "min_freq", "all_possible_states", "all_possible_transitions"}
 _COMMON |= {"max_iterations", "period", "verbose", "model_filename", "keep_tempfiles"}
 _OF_BATCH = {"c1", "c2", "num_memories", "epsilon", "delta", "max_linesearch"}
@@ -33,26 +33,26 @@ class CRF(Estimator):
     """A linear-chain CRF with the interface of `sklearn_crfsuite.CRF`.
 
     Minimises CRFsuite's objective -log p + c1 |theta|_1 + c2 |theta|_2^2 over CRFsuite's features,
-    so that l1 = c1 and l2 = 2 c2 in `SparseCRF`. None stands for CRFsuite's default. A parameter
-    that has no effect here raises warning SCW802 if it is set.
+    so that l1 = c1 and l2 = 2 c2 in `SparseCRF`. None is CRFsuite's default. A parameter that has
+    no effect here raises warning SCW802 if it is set.
 
-    algorithm: "lbfgs" and "l2sgd" find the minimum, by OWL-QN; "ap" is the averaged perceptron,
-        which also replaces "pa" and "arow", with warning SCW803. It has no penalty.
-    min_freq: least number of tokens that have a feature, with whatever label.
+    algorithm: "lbfgs" and "l2sgd" reach the minimum with OWL-QN; "ap" is the averaged perceptron,
+        which has no penalty and also replaces "pa" and "arow", with warning SCW803.
+    min_freq: minimum number of tokens with a feature, whatever their labels.
     all_possible_states, all_possible_transitions: see `SparseCRF`.
     c1, c2: penalties; by default 0 and 1.
-    max_iterations: most iterations, each about one pass over the sequences. With c1 > 0 the first
-        (at most 4) are passes of a warm start.
-    num_memories, max_linesearch: pairs of differences that L-BFGS keeps (20 by default), and
-        evaluations of one line search.
+    max_iterations: maximum number of iterations, each about one pass over the sequences. With
+        c1 > 0, the first iterations (at most 4) are passes of a warm start.
+    num_memories, max_linesearch: history size of L-BFGS (20 by default), and maximum number of
+        evaluations in a line search.
     period, delta: stop when `period` iterations lower the objective by less than the fraction
         `delta`, twice in a row; 10 and 1e-5 by default.
-    epsilon: stop when the norm of the gradient is less than `epsilon` times that of the weights, or
-        1; 1e-5 by default.
-    verbose: whether to write a line for each iteration to the standard output.
+    epsilon: stop when the norm of the gradient is less than `epsilon` times the norm of the weights
+        or 1, whichever is larger; 1e-5 by default.
+    verbose: whether to print a line for each iteration to the standard output.
     model_filename: file to which `fit` writes the weights in the format of CRFsuite's dump. An
-        estimator that is not fitted reads it; it also reads CRFsuite's binary models.
-    keep_tempfiles: whether the temporary file of `modelfile` stays when the estimator is deleted.
+        estimator that is not fitted reads it, and also reads CRFsuite's binary models.
+    keep_tempfiles: whether to keep the temporary file of `modelfile` with the estimator deleted.
 
     Attributes, in addition to those of `SparseCRF`: training_log_: with `iterations`, a list of
     dicts, and `last_iteration`.
@@ -119,11 +119,11 @@ class CRF(Estimator):
         y_dev: Sequences | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> "Self":
-        """Learn from sequences.
+        """Train on sequences.
 
         X: sequences of tokens; y: their labels; X_dev, y_dev: sequences to score the model on every
         `period` iterations (see `training_log_`); sample_weight: [S], >= 0, of sequences.
-        RETURNS: itself. RAISES: SparseCRFError for features, labels or settings that cannot be.
+        RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
         """
         if (X_dev is None) != (y_dev is None):
             raise SparseCRFError(Errors.SC814)
@@ -159,7 +159,7 @@ class CRF(Estimator):
         )
 
     def _warn_of_parameters(self) -> None:
-        """Warn of an algorithm that is replaced, and of parameters that have no effect."""
+        """Warn if the algorithm is replaced, or set parameters have no effect."""
         algorithm = self._algorithm
         if algorithm in _ONLINE[1:]:
             warn(Warnings.SCW803.format(value=algorithm))
@@ -170,7 +170,7 @@ class CRF(Estimator):
             warn(Warnings.SCW802.format(names=found, algorithm=algorithm))
 
     def _run(self, training: "Training", settings: EstimatorSettings, texts: list[str]) -> None:
-        """Iterate until a criterion of CRFsuite's is met; see the parameters."""
+        """Iterate until a stopping criterion of CRFsuite is met; see the parameters."""
         solver: Any = settings.solver
         log, limit, period = self.training_log_, settings.max_iterations, int(self.period or 10)
         log.featgen_num_features = training.n_potential
@@ -185,7 +185,7 @@ class CRF(Estimator):
                 self._learn(training.model(), texts)
                 found = [*self.predict(self._holdout[0])]
                 log.score(HoldoutScores.of(self._holdout[1], found))
-            # Screening found no better weights, where it did not add to the distance.
+            # If screening did not increase the distance, it found no violating weights.
             met = log.is_converged and report.optimality <= log.optimality
             if met or (report.converged and self._algorithm in _BATCH):
                 break
@@ -195,20 +195,20 @@ class CRF(Estimator):
         self.objective_, self.optimality_ = report.objective, report.optimality
 
     def __getattr__(self, name: str) -> Any:
-        """Read the weights of `model_filename` where they are needed before `fit`."""
+        """Read the weights of `model_filename` if they are needed before `fit`."""
         path = self.__dict__.get("model_filename")
         if name in _FITTED and path is not None and Path(path).is_file():
             model, texts = read_weights(Path(path))
             self._learn(model, texts)
             return self.__dict__[name]
-        # A property that failed, as `tagger_` before `fit`, is looked up here again.
+        # Python also calls this for properties that raise, such as `tagger_` before `fit`.
         if name in _FITTED or hasattr(type(self), name):
             raise NotFittedError(Errors.SC805.format(name=type(self).__name__))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def tagger_(self) -> CRFsuiteTagger:
-        """The model with the methods of `pycrfsuite.Tagger`, one until `fit` is called again.
+        """The model with the methods of `pycrfsuite.Tagger`, cached until the next `fit`.
 
         RAISES: NotFittedError.
         """
@@ -219,7 +219,7 @@ class CRF(Estimator):
 
     @property
     def modelfile(self) -> ModelFile:
-        """The file with the weights: `model_filename`, or a temporary one that is written now."""
+        """The file with the weights: `model_filename`, or a temporary file written on access."""
         if "_modelfile" not in self.__dict__:
             file = ModelFile(self.model_filename, self.keep_tempfiles)
             if self.model_filename is None and "model_" in self.__dict__:
@@ -230,10 +230,10 @@ class CRF(Estimator):
 
     @property
     def num_attributes_(self) -> int:
-        """Number of features that have weights."""
+        """Number of features with weights."""
         return len(self.attributes_)
 
     @property
     def size_(self) -> int:
-        """Bytes of the weights and of the features' names."""
+        """Size of the weights and of the features' names in bytes."""
         return len(self.model_.to_bytes()) + sum(len(text.encode()) for text in self.attributes_)

@@ -1,4 +1,4 @@
-"""Attributes of tokens as what training and decoding take: a corpus, and observations."""
+"""Conversion of token attributes to a corpus for training and to observations for decoding."""
 
 import re
 from collections.abc import Sequence, Set
@@ -15,15 +15,15 @@ from .attributes import SEPARATOR, Attributes, Longs
 
 Hashes = NDArray[np.uint64]
 
-# The key of the test that is on at every token; an attribute's is its number and so much more.
+# The key of the feature that is active at every token; an attribute's key is its number plus this.
 ALWAYS = 1
 
 
 class _Parts(NamedTuple):
-    """Attributes by what they become.
+    """Attributes divided into binary and real-valued features.
 
-    tests: those that are on or not, indptr [N + 1] and numbers [M]; values: [N, V] float32, of
-    attributes that have other values than 1 at some token here, and value_keys: [V] uint64.
+    indptr [N + 1], numbers [M]: binary features of a token; values: [N, V] float32, of attributes
+    whose value differs from 1 at some token; value_keys: [V] uint64, their keys.
     """
 
     indptr: Longs
@@ -35,7 +35,7 @@ class _Parts(NamedTuple):
 class BigramAttributes(NamedTuple):
     """Attributes that are conjoined with pairs of labels.
 
-    chosen: [n + 1] bool, the attributes, by number; start_label: see `EncodedCorpus`.
+    chosen: [n + 1] bool, mask of attributes by number; start_label: see `EncodedCorpus`.
     """
 
     chosen: NDArray[np.bool_]
@@ -43,8 +43,8 @@ class BigramAttributes(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """A corpus; and the coordinates [n] int64, ascending, of attributes of the value 0 with the
-    gold labels of their tokens.
+    """A corpus, and zeros: [n] int64, ascending, the coordinates of attributes with value 0 and
+    the gold labels of their tokens.
     """
 
     corpus: EncodedCorpus
@@ -70,12 +70,11 @@ def encode(
     bigrams: BigramAttributes,
     min_freq: int,
 ) -> Encoded:
-    """Make a corpus.
+    """Create a corpus.
 
-    n_attributes: how many there are; bigrams: which are conjoined with pairs of labels too;
-    min_freq: those of fewer tokens are left out, unless they have numbers.
-    RAISES: SparseCRFError where numbers would take more memory than there is, and where no
-        attribute is left.
+    n_attributes: number of attributes; bigrams: attributes also conjoined with pairs of labels;
+    min_freq: attributes of fewer tokens are removed, unless they are real-valued.
+    RAISES: SparseCRFError if real values do not fit into memory, or no attribute is left.
     """
     parts = _divide(attributes)
     counts = np.bincount(parts.numbers, minlength=n_attributes + 1)
@@ -113,7 +112,7 @@ def encode(
 
 
 def observe(attributes: Attributes, bigrams: BigramAttributes) -> Observations:
-    """Make observations that a decoder takes; arguments and errors as for `encode`."""
+    """Create observations for a decoder; arguments and errors as for `encode`."""
     parts = _divide(attributes)
     unigrams = _rows(parts.indptr, parts.numbers)
     pairs = _bigram_keys(attributes.offsets, parts, bigrams)
@@ -132,9 +131,9 @@ def observe(attributes: Attributes, bigrams: BigramAttributes) -> Observations:
 def find_bigrams(
     texts: Sequence[str], bigrams: Sequence[str] | bool, start_label: bool
 ) -> BigramAttributes:
-    """Return which attributes are conjoined with pairs of labels too.
+    """Find the attributes that are also conjoined with pairs of labels.
 
-    texts: of the attributes from number 1; bigrams: attributes, or keys of dicts, or whether all;
+    texts: of the attributes from number 1; bigrams: attributes or keys of dicts, True for all;
     start_label: whether first tokens have pairs.
     """
     named = set() if isinstance(bigrams, bool) else set(bigrams)
@@ -143,22 +142,22 @@ def find_bigrams(
 
 
 def bigrams_of(model: CRFModel, n_attributes: int) -> BigramAttributes:
-    """The attributes that have weights with pairs of labels in a model."""
+    """Return the attributes that have weights with pairs of labels in a model."""
     chosen = np.zeros(n_attributes + 1, np.bool_)
     keys = model.bigram.keys
     chosen[keys[keys > ALWAYS] - np.uint64(ALWAYS)] = True
-    # Pairs with a start label have no weights where there was none.
+    # Without a start label in training, its pairs have no weights.
     return BigramAttributes(chosen, start_label=True)
 
 
 def _is_named(text: str, names: Set[str]) -> bool:
-    """Return whether an attribute, or a key that it may have, is among names."""
+    """Return whether an attribute, or a possible key of it, is among names."""
     ends = (match.start() for match in re.finditer(SEPARATOR, text))
     return text in names or any(text[:end] in names for end in ends)
 
 
 def _divide(attributes: Attributes) -> _Parts:
-    """Divide attributes into tests and real values."""
+    """Divide attributes into binary features and real values."""
     indptr, numbers, values = attributes.indptr, attributes.numbers, attributes.values
     if values is None:
         return _Parts(indptr, numbers, NO_VALUES, np.empty(0, np.uint64))
@@ -185,9 +184,9 @@ def _check_fits(n_tokens: int, n_values: int) -> None:
 
 
 def _bigram_keys(offsets: Longs, parts: _Parts, bigrams: BigramAttributes) -> Hashes:
-    """Tests conjoined with pairs of labels: [N, 1 + B], the first is on everywhere.
+    """Return keys of features conjoined with pairs of labels: [N, 1 + B], the first always active.
 
-    Without a start label first tokens of sequences have none.
+    Without a start label, the first token of a sequence has none.
     """
     chosen = bigrams.chosen[parts.numbers]
     indptr = np.append(0, np.cumsum(chosen))[parts.indptr]
@@ -199,7 +198,7 @@ def _bigram_keys(offsets: Longs, parts: _Parts, bigrams: BigramAttributes) -> Ha
 
 
 def _rows(indptr: Longs, numbers: Longs) -> Hashes:
-    """Keys of tests as rows [N, P], with 0 behind those of a token."""
+    """Return keys of features as rows [N, P], padded with 0."""
     sizes = np.diff(indptr)
     rows = np.zeros((len(sizes), sizes.max(initial=0)), np.uint64)
     column = np.arange(len(numbers)) - np.repeat(indptr[:-1], sizes)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def euclidean(vector: NDArray[np.float64]) -> float:
-    """Return the norm of a vector [K]; `np.linalg.norm` may wait for threads of a BLAS library."""
+    """Return the Euclidean norm of a vector [K]; `np.linalg.norm` may wait for BLAS threads."""
     return math.sqrt(dot(vector, vector))
 
 
 class LabelScore(NamedTuple):
-    """Scores of a label; ref: its tokens."""
+    """Scores of a label. ref: number of its gold tokens."""
 
     precision: float
     recall: float
@@ -36,7 +36,7 @@ class HoldoutScores(NamedTuple):
     """Scores of held-out sequences, by the names that python-crfsuite logs.
 
     scores: by label; avg_precision, avg_recall, avg_f1: means over labels; item_accuracy_float,
-    instance_accuracy_float: shares of tokens and of sequences that are labelled right.
+    instance_accuracy_float: shares of tokens and of sequences that are labelled correctly.
     """
 
     scores: dict[str, LabelScore]
@@ -48,7 +48,7 @@ class HoldoutScores(NamedTuple):
 
     @classmethod
     def of(cls, gold: Sequence[Any], found: Sequence[Any]) -> "HoldoutScores":
-        """Compare the labels of sequences, as many and as long."""
+        """Compare gold and predicted labels of the same sequences."""
         flat_gold, flat = [*chain.from_iterable(gold)], [*chain.from_iterable(found)]
         labels = sorted({*flat_gold, *flat})
         of_labels = precision_recall_fscore_support(
@@ -66,13 +66,13 @@ class HoldoutScores(NamedTuple):
 
 @dataclass
 class TrainingLog:
-    """Iterations of training, as `training_log_` of sklearn-crfsuite has them.
+    """Iterations of training, in the form of sklearn-crfsuite's `training_log_`.
 
-    verbose: whether to write a line for each to the standard output; featgen_num_features: number
-    of weights to learn; due: iteration after which the model is scored next; iterations: dicts with
-    num (from 1), time (seconds), loss (the objective; of a perceptron wrong labels),
-    active_features, feature_norm, error_norm (of the gradient), linesearch_trials; every `period`
-    also with the fields of `HoldoutScores`.
+    verbose: whether to print a line for each to the standard output; featgen_num_features: number
+    of potential weights; due: iteration after which the model is scored next; iterations: dicts
+    with num (from 1), time (seconds), loss (the objective, for a perceptron the number of wrong
+    labels), active_features, feature_norm, error_norm (of the gradient), linesearch_trials; every
+    `period` iterations also with the fields of `HoldoutScores`.
     """
 
     verbose: bool = False
@@ -86,13 +86,13 @@ class TrainingLog:
 
     @property
     def last_iteration(self) -> dict[str, Any]:
-        """The last of the iterations."""
+        """The last iteration."""
         return self.iterations[-1]
 
     def add(self, report: "StepReport", theta: Any, error_norm: float = np.nan, n: int = 1) -> None:
-        """Record an iteration, or n of them at once.
+        """Record an iteration, or n iterations as one entry.
 
-        theta: [K], the weights afterwards; error_norm: Euclidean norm of the (pseudo-)gradient.
+        theta: [K], the weights after it; error_norm: Euclidean norm of the (pseudo-)gradient.
         """
         now = time.perf_counter()
         self.n_iterations += n

@@ -1,7 +1,7 @@
-"""Estimators and pipeline components that have the same weights.
+"""Conversion between estimators and pipeline components with the same weights.
 
-A component reads features from Docs by templates, an estimator is given them. Both are the same
-model where a feature is a test of a template, see `interop.external_features`.
+A component reads features from Docs with templates; an estimator gets them from the user. They can
+be converted if each feature is a template feature, see `interop.external_features`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,8 +32,8 @@ def make_pipe(
     """Add a component with an estimator's weights to a pipeline.
 
     model, attributes: of the estimator; tests: see `names_of`; factory: of the component; config:
-    of its block, without templates. RETURNS: the component.
-    RAISES: SparseCRFError for features that are no tests of templates, or the same one.
+    its block, without templates. RETURNS: the component.
+    RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
     """
     own = names_of(attributes, tests)
     names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
@@ -44,10 +44,10 @@ def make_pipe(
 
 
 class Taken(NamedTuple):
-    """The state that an estimator gets from a component.
+    """The state of a component, for an estimator.
 
-    model: with keys as `encoding` has them; attributes: names of tests; bigrams: those of them that
-    have weights with pairs of labels.
+    model: with the keys of `encoding`; attributes: names of features; bigrams: names of features
+    that have weights with pairs of labels.
     """
 
     model: CRFModel
@@ -56,11 +56,11 @@ class Taken(NamedTuple):
 
 
 def take_weights(pipe: Any) -> Taken:
-    """Take the weights of a component, whose tests become features by their names.
+    """Return the weights of a component, whose feature names become attributes.
 
-    RAISES: SparseCRFError where tests have no names, or weights are of real-valued features.
+    RAISES: SparseCRFError if features have no names, or real-valued features have weights.
     """
-    lines = [*pipe.dump()]  # which brings the model up to date
+    lines = [*pipe.dump()]  # also updates the model
     model: CRFModel = pipe.model
     entries = chain(model.unigram.entries(), model.bigram.entries())
     pairs = zip(lines, entries, strict=True)
@@ -80,16 +80,16 @@ def take_weights(pipe: Any) -> Taken:
 
 
 def _renamed(table: WeightTable, keys: Sequence[int]) -> WeightTable:
-    """The table with other keys."""
+    """Return the table with other keys."""
     own = np.repeat(np.array(keys, np.uint64), np.diff(table.indptr))
     previous = table.previous if len(table.previous) else None
     return WeightTable.of(own, previous, table.labels, table.values)
 
 
 def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:
-    """Read from Docs what a component does: its sequences, with the names of each token's tests.
+    """Return the sequences that a component reads from Docs, with the names of token features.
 
-    RAISES: SparseCRFError for features of a kind that has no names, or numbers.
+    RAISES: SparseCRFError if features have no names or are real-valued.
     """
     record = NameRecord.of(pipe.setup.features)
     if record is None:
@@ -101,7 +101,7 @@ def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:
     unigrams, bigrams = found.unigram_hashes.tolist(), found.bigram_hashes.tolist()
     tokens = []
     for own, pairs in zip(unigrams, bigrams, strict=True):
-        # What is conjoined with labels and pairs is one feature; all pairs have one by themselves.
+        # A feature conjoined with labels and with pairs is listed once. Transitions are implicit.
         more = [names[key] for key in pairs if key and key not in own]
         tokens.append([names[key] for key in own if key] + [n for n in more if n != ALWAYS])
     return [tokens[a:b] for a, b in pairwise(found.offsets.tolist())]

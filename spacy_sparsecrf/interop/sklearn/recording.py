@@ -14,8 +14,8 @@ from .iterations import TrainingLog, euclidean
 class RecordedOWLQN(OWLQN):
     """OWL-QN that also stops by the norm of the gradient, as CRFsuite does.
 
-    epsilon: stop where it is less than epsilon times the norm of the weights, or 1.
-    The other settings: see `OWLQN`.
+    epsilon: stop if this norm is less than epsilon * max(1, norm of the weights).
+    For other settings see `OWLQN`.
     """
 
     log: TrainingLog = field(repr=False)
@@ -34,14 +34,14 @@ class RecordedOWLQN(OWLQN):
 
 @dataclass(kw_only=True, eq=False)
 class RecordedPerceptron(AveragedPerceptron):
-    """The averaged perceptron; log: where each pass is recorded, with its wrong labels as loss."""
+    """The averaged perceptron. log: records each pass, with the number of wrong labels as loss."""
 
     log: TrainingLog = field(repr=False)
 
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
         """Pass over all sequences once and record it.
 
-        The CRF's loss, which takes as long as a pass, is evaluated when the log is due only.
+        The CRF's loss takes as long as a pass, so it is only evaluated when the log is due.
         """
         self.visit(loss, state)
         converged = state.n_wrong == 0

@@ -1,4 +1,4 @@
-"""The weights of an estimator as CRFsuite's tools show and write them."""
+"""The weights of an estimator in the interfaces and file format of CRFsuite's tools."""
 
 import os
 import tempfile
@@ -22,7 +22,7 @@ class WeightSummary(NamedTuple):
     """The weights, as `pycrfsuite.Tagger.info` returns them.
 
     transitions: by (label before, label); state_features: by (feature, label); header: counts;
-    labels, attributes: their numbers, as texts.
+    labels, attributes: their numbers as text.
     """
 
     transitions: dict[tuple[str | None, str], float]
@@ -40,12 +40,12 @@ class CRFsuiteTagger:
         self.set(())
 
     def set(self, xseq: Iterable[Any]) -> None:
-        """Set the sequence that the other methods are about."""
+        """Set the sequence for the other methods."""
         self._sequence = [*xseq]
         self._marginals: list[dict[str, float]] = []
 
     def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
-        """Find the most probable labels of a sequence, by default of the one that is set."""
+        """Return the most probable labels of a sequence; default: the sequence that was set."""
         if xseq is not None:
             self.set(xseq)
         return self._estimator.predict_single(self._sequence)
@@ -55,17 +55,17 @@ class CRFsuiteTagger:
         return [*self._estimator.classes_]
 
     def marginal(self, y: str, pos: int) -> float:
-        """Compute p(y_pos = y | x) of the sequence that is set."""
+        """Compute p(y_pos = y | x) for the sequence that was set."""
         if not self._marginals:
             self._marginals = self._estimator.predict_marginals_single(self._sequence)
         return self._marginals[pos][y]
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """Compute p(y | x) of labels of the sequence that is set."""
+        """Compute p(y | x) for labels of the sequence that was set."""
         return float(np.exp(self._estimator.predict_log_probability([self._sequence], [yseq])[0]))
 
     def info(self) -> WeightSummary:
-        """Return the weights that are not zero."""
+        """Return the non-zero weights."""
         own = self._estimator
         labels, attributes = own.classes_, own.attributes_
         states, transitions = own.state_features_, own.transition_features_
@@ -85,8 +85,8 @@ class CRFsuiteTagger:
 class ModelFile:
     """The file of an estimator's weights, with the interface of sklearn-crfsuite's `modelfile`.
 
-    name: its path, None before there is a file; auto: whether it is a temporary file, which is
-    removed with this object unless keep_tempfiles.
+    name: its path, None if there is no file yet; auto: whether it is a temporary file, which is
+    removed with this object unless keep_tempfiles is true.
     """
 
     def __init__(self, filename: str | None, keep_tempfiles: bool) -> None:
@@ -104,7 +104,7 @@ class ModelFile:
                 self._remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
 
     def cleanup(self) -> None:
-        """Remove a temporary file, unless keep_tempfiles."""
+        """Remove a temporary file, unless keep_tempfiles is true."""
         if self.auto and self.name is not None and not self.keep_tempfiles:
             self._remove()
             self.name = None
@@ -113,7 +113,7 @@ class ModelFile:
 def write_weights(estimator: "Estimator", path: Path) -> None:
     """Write the weights of an estimator to a file in the format of CRFsuite's dump.
 
-    RAISES: SparseCRFError for names with line breaks, and where the file cannot be written.
+    RAISES: SparseCRFError for names with line breaks, and if the file cannot be written.
     """
     info = CRFsuiteTagger(estimator).info()
     for name in (*info.labels, *info.attributes):
@@ -145,7 +145,7 @@ def _decimal(weight: float) -> str:
 
 
 def read_weights(path: Path) -> tuple[CRFModel, list[str]]:
-    """Read the weights of CRFsuite's model file, or of its dump.
+    """Read the weights of a CRFsuite model file or dump.
 
     RETURNS: a model, and its features in the order of its keys (see `Estimator`).
     RAISES: SparseCRFError for other files.
@@ -155,7 +155,7 @@ def read_weights(path: Path) -> tuple[CRFModel, list[str]]:
     found = read_model(path)
     if found.program != CRFSUITE:
         raise SparseCRFError(Errors.SC816.format(path=path, program=found.program))
-    weights, n = found.weights, len(found.features) - 1  # the last is that of pairs
+    weights, n = found.weights, len(found.features) - 1  # the last feature is of transitions
     keys = (weights.features + ALWAYS + 1).astype(np.uint64)
     keys[weights.features == n] = ALWAYS
     values, pairs = weights.values.astype(np.float32), np.flatnonzero(weights.previous >= 0)
