@@ -1,4 +1,4 @@
-"""`clusters`: word classes from text or from vectors."""
+"""`clusters`: learn word classes from text or from vectors."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -82,7 +82,7 @@ def _count(texts: Sequence[Path], tokenize: Callable[[str], list[str]]) -> Bigra
 
 
 def _enough(counted: BigramCounts, classes: int) -> list[str]:
-    """The words. RAISES: SparseCRFError where there are not more of them than classes."""
+    """Return the words. RAISES: SparseCRFError unless there are more words than classes."""
     if len(counted.words) <= classes:
         raise SparseCRFError(Errors.SC651.format(n=len(counted.words), classes=classes))
     return counted.words
@@ -91,7 +91,7 @@ def _enough(counted: BigramCounts, classes: int) -> list[str]:
 def _group(
     nlp: Language, words: list[str] | None, classes: int, iterations: int, seed: int
 ) -> tuple[list[str], NDArray[np.int64]]:
-    """Group words by the vectors of a pipeline. words: None for those that it has vectors of."""
+    """Group words by the vectors of a pipeline. words: None for all words that have vectors."""
     named = [*_named(nlp)] if words is None else words
     vectors = (to_numpy(nlp.vocab.get_vector(word)) for word in named)  # type: ignore[no-untyped-call]
     kept = {word: vector for word, vector in zip(named, vectors, strict=True) if vector.any()}
@@ -102,7 +102,7 @@ def _group(
 
 
 def _named(nlp: Language) -> Iterator[str]:
-    """The words that a table of vectors has; none where it makes vectors of words' parts."""
+    """Yield the words in a table of vectors; none if it computes vectors from parts of words."""
     table = nlp.vocab.vectors
     for key in table.keys() if table.mode == "default" else ():
         word = nlp.vocab.strings[key] if key in nlp.vocab.strings else ""  # noqa: SIM401

@@ -1,4 +1,4 @@
-"""Helpers of commands: reporting of errors, and access to components."""
+"""Helpers of commands: error reporting, and access to components."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ _NO_COMPONENT = (
     "Give a pipeline with a component sparse_crf, sparse_crf_ner or sparse_crf_spans, as `spacy "
     "train` saves it with a config of `python -m spacy_sparsecrf config`."
 )
-WIDTH = 60  # of a column; longer names stick out
+WIDTH = 60  # maximum width of a column
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def reported() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except (OSError, ValueError, ImportError) as error:
-        # Not wrapped, as wasabi would: paths stay in one piece.
+        # Not printed by wasabi, which would wrap lines and break paths.
         typer.secho(f"Error: {error}", fg="red", err=True)
         raise typer.Exit(1) from error
 
@@ -53,10 +53,10 @@ def reported() -> Iterator[None]:
 def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[Config]:
     """Load a config with the overrides of the command line, as `spacy train` does.
 
-    Its errors, also those in the body, are reported without a traceback. code: Python file with
+    Errors of the config, also in the body, are reported without a traceback. code: Python file with
     registered functions, or None.
     """
-    # spaCy's own command line takes a second to import.
+    # Imported here because spaCy's command line takes a second to import.
     from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 
     overrides = parse_config_overrides(ctx.args)
@@ -68,17 +68,17 @@ def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[
 
 
 def load(model: str, name: str = "") -> tuple[Language, SparseCRFPipe]:
-    """Load a pipeline, and find its component with sparse CRF weights; see `find`."""
+    """Load a pipeline, and find its sparse CRF component; see `find`."""
     nlp = spacy.load(model)
     return nlp, find(nlp, model, name)
 
 
 def find(nlp: Language, model: str, name: str = "") -> SparseCRFPipe:
-    """Find the sparse CRF of a pipeline.
+    """Find the sparse CRF component of a pipeline.
 
-    model: what the pipeline was loaded from; name: of the component; may be left out where there is
+    model: name or path of the pipeline, for messages; name: of the component, or "" if there is
     only one.
-    RAISES: SparseCRFError if there is no such component, or more than one.
+    RAISES: SparseCRFError if there is no such component, or several and no name.
     """
     found = {key: pipe for key, pipe in nlp.components if isinstance(pipe, SparseCRFPipe)}
     known = ", ".join(found)
@@ -92,16 +92,16 @@ def find(nlp: Language, model: str, name: str = "") -> SparseCRFPipe:
 
 
 def up_to(nlp: Language, name: str, docs: Iterable[Doc]) -> Iterator[Doc]:
-    """Annotate Docs by the pipes before a component, as it gets them."""
+    """Annotate Docs with the pipes before a component."""
     names = nlp.pipe_names
     yield from nlp.pipe(docs, disable=names[names.index(name) :])
 
 
 def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
-    """Read Examples by a pipeline's own corpus reader.
+    """Read Examples from `data` with a corpus reader of the pipeline's config.
 
     corpus: "train_corpus" or "dev_corpus", the setting in [training] that names the reader's block.
-    RAISES: SparseCRFError for a reader that has no path.
+    RAISES: SparseCRFError if the reader has no path.
     """
     block = block_of(nlp, corpus)
     if "path" not in block:

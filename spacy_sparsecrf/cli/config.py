@@ -1,4 +1,4 @@
-"""`config`: the configs that come with the package."""
+"""`config`: write one of the package's configs."""
 
 import re
 from importlib.resources import files
@@ -44,7 +44,7 @@ def config(
 
 
 def shipped_configs() -> dict[str, str]:
-    """Return the texts of all configs by name, those of solvers as `tagger --solver NAME`."""
+    """Return the texts of all configs by name; solver configs as `tagger --solver NAME`."""
     found = {
         file.name.removesuffix(".cfg"): file.read_text(encoding="utf8")
         for file in files("spacy_sparsecrf.configs").iterdir()
@@ -60,9 +60,9 @@ def shipped_configs() -> dict[str, str]:
 def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: bool = True) -> str:
     """Return the text of a config.
 
-    name: see `shipped_configs`, or that of a solver's config in earlier versions; solver: one of
-    `VARIANTS`, in any case, or "" for that of the config; lang: code of a language, or "" for "en";
-    sentencizer: whether a pipe cuts Docs into sentences.
+    name: see `shipped_configs`, or name of a solver's config in earlier versions; solver: one of
+    `VARIANTS`, ignoring case, or "" for the config's own; lang: code of a language, or "" for "en";
+    sentencizer: whether to keep the pipe that splits Docs into sentences.
     RAISES: SparseCRFError for an unknown name or solver, ImportError for an unknown language.
     """
     known = shipped_configs()
@@ -86,7 +86,7 @@ def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: boo
         return text
     from spacy.util import get_lang_class
 
-    # Chinese, Japanese, Korean, Thai and Vietnamese have tokenizers of their own.
+    # Chinese, Japanese, Korean, Thai and Vietnamese have special tokenizers.
     tokenizer = get_lang_class(lang).Defaults.config.get("nlp", {}).get("tokenizer", {})
     if tokenizer:
         lines = "".join(f"{key} = {srsly.json_dumps(value)}\n" for key, value in tokenizer.items())

@@ -1,4 +1,4 @@
-"""`debug`: what training on given data would learn from, and what it would take."""
+"""`debug`: check training data, and estimate memory and time of training."""
 
 import time
 from collections import Counter
@@ -23,9 +23,9 @@ from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
 from .common import Component, Data, find, print_table, read, reported
 
-FEW = 10  # tokens: a label of fewer is hardly learnt
-N_FEW = 20  # of such labels that are printed
-N_STEPS = 20  # iterations that time is estimated for: OWL-QN mostly takes fewer
+FEW = 10  # labels with fewer tokens can hardly be learnt and are reported as rare
+N_FEW = 20  # number of rare labels printed
+N_STEPS = 20  # iterations in the estimate of time; OWL-QN mostly takes fewer
 
 
 def debug(
@@ -46,7 +46,7 @@ def debug(
     of features and weights, and estimates of memory and time. No pipeline is changed. Override
     settings of the config as in `spacy train`.
     """
-    # spaCy's own command line takes a second to import.
+    # Imported here because spaCy's command line takes a second to import.
     from spacy.cli._util import import_code, parse_config_overrides
 
     with reported():
@@ -69,7 +69,7 @@ def debug(
 
 
 def _open(model: str, overrides: dict[str, object]) -> Language:
-    """Load a saved pipeline, or that of a config, without learnt weights."""
+    """Load a saved pipeline, or create the untrained pipeline of a config."""
     if not Path(model).is_file():
         return spacy.load(model, config=overrides)
     nlp = load_model_from_config(load_config(model, overrides=overrides), auto_fill=True)
@@ -91,7 +91,7 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         n_tokens += len(gold)
         for each in filter(None, gold):
             labels = (each,) if isinstance(each, str) else each
-            # A token has all labels of spans that overlap, and else one of several.
+            # A token may have labels of several overlapping spans; other labels are alternatives.
             counts.update(labels if of_spans else ["|".join(labels)])
     n_gold = counts.total()
     msg.text(f"{len(examples)} Docs, {n_tokens} tokens, {n_gold} of them with a gold label")
@@ -116,7 +116,7 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
 
 
 def _print_cuts(nlp: Language, examples: Sequence[Example]) -> None:
-    """Print how many gold tokens the tokenizer splits differently."""
+    """Print the number of gold tokens that the tokenizer splits differently."""
     cuts = TokenCuts(nlp.tokenizer)
     for example in examples:
         cuts.add(example.reference)
@@ -128,7 +128,7 @@ def _print_cuts(nlp: Language, examples: Sequence[Example]) -> None:
 
 
 def _print_size(pipe: SparseCRFPipe) -> None:
-    """Print how many features and weights there are, and their memory."""
+    """Print the numbers of labels, features and weights, and an estimate of memory."""
     size, free = pipe.training_run().size, available_memory()
     counts = (len(pipe.label_data), size.n_features, size.n_potential, size.n_observed)
     names = "labels of tokens", "features", "potential weights", "weights of observed features"
@@ -142,7 +142,7 @@ def _print_size(pipe: SparseCRFPipe) -> None:
 
 
 def _print_time(pipe: SparseCRFPipe, steps: int) -> None:
-    """Print how long iterations take, and how many weights are active after them."""
+    """Print the time of each iteration, and the number of active weights after it."""
     training, seconds = pipe.training_run(), 0.0
     for number in range(1, steps + 1):
         start = time.perf_counter()

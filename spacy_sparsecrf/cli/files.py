@@ -15,11 +15,11 @@ BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a UTF-8 file, numbered from 1, without their ends.
+    """Yield the lines of a UTF-8 file without line ends, each with its number from 1.
 
     path: compressed by gzip if it ends in .gz. Lines end with LF, or CR and LF; a byte-order mark
-    is passed over.
-    RAISES: SparseCRFError where the file is not UTF-8 or cannot be decompressed.
+    is skipped.
+    RAISES: SparseCRFError if the file is not UTF-8 or cannot be decompressed.
     """
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
         try:
@@ -34,7 +34,7 @@ def _decode(path: Path, number: int, line: bytes) -> str:
     try:
         return line.decode("utf8")
     except UnicodeDecodeError as error:
-        # Text of UTF-16 begins with a byte-order mark, or has a zero in each Latin letter.
+        # UTF-16 text begins with a byte-order mark, or has a zero byte in each Latin letter.
         is_wide = line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in line
         values = {"reason": error.reason, "encoding": "utf-16" if is_wide else "latin1"}
         message = Errors.SC610.format(path=path, line=number, **values)
@@ -42,7 +42,7 @@ def _decode(path: Path, number: int, line: bytes) -> str:
 
 
 def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Read the Docs of a .spacy file. RAISES: SparseCRFError if it is none."""
+    """Read the Docs of a .spacy file. RAISES: SparseCRFError for other or damaged files."""
     try:
         yield from DocBin().from_disk(path).get_docs(vocab)
     except (zlib.error, ValueError, KeyError, TypeError, IndexError) as error:

@@ -1,4 +1,4 @@
-"""Configs of solvers: the config of a tagger with another solver, and penalties that suit it."""
+"""Configs of solvers: a tagger's config with another solver and suitable penalties."""
 
 import re
 from textwrap import wrap
@@ -10,9 +10,9 @@ TAGGER, MAXENT = "tagger", "maxent"
 class Variant(NamedTuple):
     """A config with another solver.
 
-    about: the first line of the config; note: on the solver; settings: lines of its block; penalty:
-    l1 and l2, as they are written; patience: evaluations without a better score; base: the config
-    that it is made of.
+    about: first line of the config; note: on the solver; settings: lines of the solver's block;
+    penalty: l1 and l2 as text; patience: evaluations without a better score that end training;
+    base: name of the config to change.
     """
 
     about: str

@@ -1,4 +1,4 @@
-"""`warmup`: compile all kernels ahead, for images and CI."""
+"""`warmup`: compile all kernels in advance, for container images and CI."""
 
 import os
 import time
@@ -18,11 +18,11 @@ from ..kernels import cache_dir
 from ..progress import progress, watch_compilation
 from ..registry import crf_solvers
 
-# About as many as are compiled for all that a pipeline does, and for labels and probabilities.
+# Approximate numbers of kernels compiled for everything, and for prediction only.
 N_KERNELS, _N_PREDICTION_KERNELS = 75, 14
 
 _OWLQN, _PERCEPTRON = "spacy_sparsecrf.OWLQN.v1", "spacy_sparsecrf.Perceptron.v1"
-# Pairs of labels that depend on a word have kernels of their own.
+# Includes a bigram template, which needs additional kernels.
 _TEMPLATES = [*DEFAULT_TEMPLATES, "b:lower[0]"]
 _WORDS, _TAGS = ["a", "b", "c"], ["X", "Y", "X"]
 
@@ -70,10 +70,10 @@ def _clear() -> None:
 
 
 def all_kinds() -> Iterator[dict[str, Any]]:
-    """Settings of a component: each solver with what it minimises, and each kind of model."""
+    """Yield settings of a component for each solver, and for each other type of model."""
     makers = crf_solvers.get_all()
     for name in sorted(makers, key=lambda name: (name != _OWLQN, name)):
-        # Others' solvers are theirs to warm up.
+        # Skips solvers of other packages.
         if name.startswith("spacy_sparsecrf.") and not makers[name].removed:
             yield _settings_of(name, "chain")
     for model in "maxent", "memm", "graph":
@@ -81,7 +81,7 @@ def all_kinds() -> Iterator[dict[str, Any]]:
 
 
 def _settings_of(name: str, model: str) -> dict[str, Any]:
-    """Settings of a component with a penalty and a loss that a solver takes."""
+    """Return settings of a component, with a penalty and a loss that the solver supports."""
     requires = crf_solvers.get(name)().requires
     return {
         "solver": {"@crf_solvers": name},
@@ -102,13 +102,13 @@ def train_and_predict(config: dict[str, Any]) -> None:
     nlp.initialize(lambda: examples)
     for _ in range(2):
         nlp.update(examples)
-    # A loaded model is decoded by the same compiled kernels.
+    # Also decodes a loaded model, which uses the same kernels.
     nlp.from_bytes(nlp.to_bytes())
     _call_all(pipe, nlp("a b c"))
 
 
 def _predict() -> None:
-    """Label a Doc by a component that knows labels and no weights."""
+    """Label a Doc with a component that has labels but no weights."""
     nlp = spacy.blank("en")
     pipe: Any = nlp.add_pipe("sparse_crf")
     for tag in _TAGS:
@@ -117,7 +117,7 @@ def _predict() -> None:
 
 
 def _call_all(pipe: Any, doc: Doc) -> None:
-    """Call all methods of a component on a Doc."""
+    """Call all prediction methods of a component on a Doc."""
     pipe.marginals([doc])
     if pipe.settings.model == "graph":
         return
