@@ -1,7 +1,7 @@
-"""Checks of solvers, losses, features and targets, for packages that make some.
+"""Checks of solvers, losses, features and targets, for packages that implement them.
 
-Each takes a part that is ready for use, and ends silently, or raises an AssertionError that says
-what does not hold. What is drawn at random has fixed seeds.
+Each check takes an object that is ready for use, and raises an AssertionError with the violated
+requirement if it fails. Random numbers have fixed seeds.
 """
 
 from .numerics import check_loss, check_solver

@@ -1,4 +1,4 @@
-"""Reports of checks that fail."""
+"""Assertions of the checks, with messages."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from ..errors import Errors
 
 
 def name_of(part: Any) -> str:
-    """The class of a part, or a function's own name."""
+    """Return the name of an object's class, or of a function."""
     return str(getattr(part, "__name__", type(part).__name__))
 
 
 def require(part: Any, fact: str, holds: object) -> None:
-    """Check that something holds. RAISES: AssertionError that says what does not, and of what."""
+    """Check a condition. fact: states the violation. RAISES: AssertionError with part and fact."""
     if not holds:
         raise AssertionError(Errors.SC660.format(part=name_of(part), fact=fact))
 
 
 def require_same(part: Any, fact: str, got: Any, expected: Any) -> None:
-    """Check that two values, arrays, or lists and dicts of them are equal, to the last bit."""
+    """Check that two values are equal; arrays, also in lists or tuples, must be bit-identical."""
     if not _same(got, expected):
         values = {"got": _short(got), "expected": _short(expected)}
         raise AssertionError(Errors.SC661.format(part=name_of(part), fact=fact, **values))

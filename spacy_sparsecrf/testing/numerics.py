@@ -30,7 +30,7 @@ _NONE = (0.0, 0.0)
 _N_LABELS = 4
 _LENGTHS = [9, 8, 10, 3] * 5
 _TOO_LOW = {"inner_iterations": 0, "tolerance": -1.0, "seed": -1}
-# Outer iterations until a solver that is exact must have converged, and how far it then may be.
+# Maximum outer iterations to convergence of an exact solver, its tolerance, and OWL-QN's.
 _MOST, _TOLERANCE, _PRECISE = 300, 1e-4, 1e-7
 
 
@@ -43,7 +43,7 @@ def random_observations(
     n_bigram: int = 2,
     start_label: bool = True,
 ) -> Observations:
-    """Random tests; about one in five is absent, the last bigram column is always on."""
+    """Return random features; a fifth is missing, and the last bigram column is always active."""
     n = sum(lengths)
     width = n_unigram + n_bigram
     hashes = rng.integers(1, n_values + 1, (n, width)).astype(np.uint64)
@@ -62,7 +62,7 @@ def random_observations(
 
 @cache
 def _problem(n_labels: int) -> tuple[EncodedCorpus, Observations]:
-    """Sequences whose labels a test tells, but for a tenth."""
+    """Return sequences whose labels depend on one feature, except for a tenth at random."""
     rng, builder = np.random.default_rng(n_labels), CorpusBuilder()
     observations = random_observations(rng, _LENGTHS, n_values=8)
     labels = observations.hashes[:, 0] % np.uint64(n_labels)
@@ -73,11 +73,11 @@ def _problem(n_labels: int) -> tuple[EncodedCorpus, Observations]:
 
 
 def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 1e-8) -> None:
-    """Check that the gradient of a loss is its slope, and that it can be asked for again.
+    """Check the gradient of a loss by finite differences, and that evaluation is deterministic.
 
-    loss: a function of K weights, see `solvers.base.Loss`; theta: [K] float64, where it is looked
-    at, in five random directions d: l(theta + d) - l(theta - d) = 2 <grad l(theta), d>, by rtol and
-    atol. A loss that has `curvature` tells numbers >= 0.
+    loss: a function of K weights, see `solvers.base.Loss`; theta: [K] float64, the point at which
+    l(theta + d) - l(theta - d) = 2 <grad l(theta), d> is checked for five random directions d,
+    within rtol and atol. If the loss has `curvature`, it must return numbers >= 0.
     RAISES: AssertionError.
     """
     before = theta.copy()
@@ -103,14 +103,14 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
 
 
 def check_solver(solver: BatchSolver) -> None:
-    """Check a solver on each of several problems that it does not refuse.
+    """Check a solver on those of several problems that it supports.
 
-    It refuses settings out of range, and start weights that are not finite. Its state is saved and
-    resumes with identical bits, on any number of threads, and is carried over to another working
-    set. The objective that it reports is that of its weights. A solver that is `exact` reaches the
-    minimum of the full problem with a certificate, in at most 300 outer iterations, and leaves no
-    weight if the penalty is large; others learn to label the training data.
-    solver: with the settings that it is to be tried with, but for `tolerance` and `window`.
+    It must refuse settings out of range and non-finite start weights. A saved run must resume with
+    bit-identical results on any number of threads. The state must be transferable to another
+    working set, and the reported objective must match the weights. An `exact` solver must reach the
+    minimum of the full problem with a certificate, in at most 300 outer iterations, with no weights
+    if l1 is large. Other solvers must learn to label the training data.
+    solver: with the settings to check; `tolerance` and `window` are replaced.
     RAISES: AssertionError.
     """
     for key in (field.name for field in fields(solver) if field.init and field.name in _TOO_LOW):
@@ -148,7 +148,7 @@ def _full_loss(kind: str) -> ChainLoss:
 
 
 def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
-    """Check `start`. RETURNS: whether it supports the penalty."""
+    """Check `start`. RETURNS: whether the solver supports the penalty."""
     full = _full_loss(kind)
     working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
     theta = np.zeros(len(working.coordinates))
@@ -170,9 +170,9 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
 def _check_remap(
     solver: BatchSolver, full: ChainLoss, working: WorkingLoss, penalty: ElasticNet, state: Any
 ) -> None:
-    """Check that another working set does not change weights, and that steps go on from there.
+    """Check that a change of the working set keeps the weights, and that steps continue from it.
 
-    working: the loss on all weights; state: of the first point.
+    working: the loss on all weights; state: of the start.
     """
     solver.step(working, penalty, state)
     theta = state.theta
@@ -186,7 +186,7 @@ def _check_remap(
 
 
 def _check_going_on(solver: BatchSolver, options: dict[str, Any]) -> None:
-    """A run, one that goes on from its file, and others on more threads, are the same."""
+    """Check that a run, a resumed run, and runs on more threads are bit-identical."""
     whole, others = _run(solver, options), [_run(solver, options | {"n_threads": 7})]
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         for _ in range(2):
@@ -247,7 +247,7 @@ def _check_minimum(solver: BatchSolver, options: dict[str, Any]) -> None:
 
 
 def _check_learning(solver: BatchSolver, options: dict[str, Any]) -> None:
-    """Check that after ten steps few labels are wrong, of which three in four would by chance."""
+    """Check that after ten steps at most 40 % of labels are wrong; by chance it would be 75 %."""
     run, (corpus, observations) = _run(solver, options), _problem(_N_LABELS)
     for _ in range(10):
         run.step()

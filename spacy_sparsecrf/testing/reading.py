@@ -28,19 +28,19 @@ _WORDS = [
 
 
 def difficult_docs(vocab: Vocab) -> list[Doc]:
-    """Docs without annotation: common, none, blanks, of other alphabets, long; one in sentences."""
+    """Return Docs without annotation: common, empty, blank, Unicode, long, and one in sentences."""
     docs = [Doc(vocab, words=words) for words in _WORDS]
     return [*docs, Doc(vocab, words=["A", "b", "c", "d"], sent_starts=[True, False, True, True])]
 
 
 def check_features(features: Features, docs: Sequence[Doc] | None = None) -> None:
-    """Check what features read from Docs.
+    """Check the observations that features read from Docs.
 
-    They leave Docs as they are; what they return has the shapes of `corpus.encoded.Observations`;
-    it is the same a second time, for the Docs one by one, for Docs of another vocab with the same
-    content, and by copies and pickles of the features; sequences are sentences or Docs, and
-    anything else is refused.
-    features: ready for use; docs: with what they read; default: some that are difficult.
+    Features must not change Docs, and must return the shapes of `corpus.encoded.Observations`. The
+    result must be the same for a second call, for single Docs, for the same Docs with another
+    vocab, and for copies and pickles of the features. Sequences must be sentences or Docs as
+    requested, and other values must be refused.
+    features: ready for use; docs: with the annotation that they read; default: difficult Docs.
     RAISES: AssertionError.
     """
     if docs is None:
@@ -112,9 +112,9 @@ def _check_observations(features: Features, found: Observations) -> None:
 
 
 def check_target(target: Target, references: Sequence[Doc]) -> None:
-    """Check that what a target writes is what it has read, and that it writes nothing else.
+    """Check that a target writes the annotation that it reads, and nothing else.
 
-    references: with gold annotation at all tokens, of several labels and lengths.
+    references: with gold annotation of all tokens, with several labels and lengths.
     RAISES: AssertionError.
     """
     require(target, "it has not all methods of `Target`", isinstance(target, Target))
@@ -147,7 +147,7 @@ def check_target(target: Target, references: Sequence[Doc]) -> None:
 
 
 def _bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
-    """A Doc of the same tokens without annotation."""
+    """Return a Doc with the same tokens and no annotation."""
     spaces = [bool(token.whitespace_) for token in doc]
     return Doc(vocab or doc.vocab, words=[token.text for token in doc], spaces=spaces)
 
@@ -165,7 +165,7 @@ def _check_labels(target: Target, labels: Sequence[str]) -> None:
 
 
 def _check_valid(target: Target, labels: Sequence[str], rows: Sequence[np.ndarray]) -> None:
-    """Gold labels follow each other as they may."""
+    """Check that all gold transitions are valid."""
     valid, n = target.legal(labels), len(labels)
     if valid is None:
         return
@@ -180,7 +180,7 @@ def _check_valid(target: Target, labels: Sequence[str], rows: Sequence[np.ndarra
 def _check_permitted(
     target: Target, references: Sequence[Doc], labels: Sequence[str], rows: Sequence[np.ndarray]
 ) -> None:
-    """Check that set annotation may be predicted, and anything where none is set or kept."""
+    """Check that existing annotation is permitted, and all labels if none exists or is kept."""
     row = np.concatenate(rows)
     mask = target.permitted(references, labels, overwrite=False)
     if mask is not None:
