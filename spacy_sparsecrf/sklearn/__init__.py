@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn: sparse CRFs of sequences of features, without Docs."""
+"""scikit-learn estimators: sparse CRFs for sequences of features, without Docs."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,9 +10,9 @@ __all__ = ["CRF", "SparseCRF", "read_docs"]
 
 
 def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:
-    """Read from Docs what a component does: its sequences, with the names of each token's tests.
+    """Return the sequences that a component reads from Docs, with the names of token features.
 
-    RAISES: SparseCRFError for features of a kind that has no names, or numbers.
+    RAISES: SparseCRFError if features have no names or are real-valued.
     """
     from ..interop.sklearn.pipes import read_docs  # imports spaCy
 

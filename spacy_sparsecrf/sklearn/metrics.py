@@ -1,6 +1,6 @@
-"""Metrics of scikit-learn over the tokens of all sequences, by the names of sklearn-crfsuite.
+"""Metrics of scikit-learn over the tokens of all sequences, with the names of sklearn-crfsuite.
 
-y_true, y_pred: sequences of labels, as many and as long. Other arguments: of the metric.
+y_true, y_pred: lists of labels for the same sequences. Other arguments: see the metric.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from .utils import flatten
 
 
 def _flat(metric: Callable[..., Any], name: str, *names: str) -> Callable[..., Any]:
-    """Return a metric of tokens; names: of arguments that may follow by position."""
+    """Return a metric over tokens. names: of further arguments that may be positional."""
 
     def score(y_true: Iterable[Any], y_pred: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         kwargs.update(zip(names, args, strict=False))
@@ -34,6 +34,6 @@ flat_classification_report = _flat(
 
 
 def sequence_accuracy_score(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
-    """Compute the share of sequences whose labels are all right; 0 without sequences."""
+    """Compute the share of sequences with all labels correct; 0 if there are no sequences."""
     right = [[*gold] == [*found] for gold, found in zip(y_true, y_pred, strict=True)]
     return sum(right) / len(right) if right else 0.0

@@ -1,4 +1,4 @@
-"""Scorers for `cross_val_score` and the searches of scikit-learn."""
+"""Scorers for `cross_val_score` and the hyperparameter searches of scikit-learn."""
 
 from sklearn.metrics import make_scorer
 

@@ -52,7 +52,7 @@ class CRF(Estimator):
     verbose: whether to print a line for each iteration to the standard output.
     model_filename: file to which `fit` writes the weights in the format of CRFsuite's dump. An
         estimator that is not fitted reads it, and also reads CRFsuite's binary models.
-    keep_tempfiles: whether to keep the temporary file of `modelfile` with the estimator deleted.
+    keep_tempfiles: whether to keep the temporary file of `modelfile` after deleting the estimator.
 
     Attributes, in addition to those of `SparseCRF`: training_log_: with `iterations`, a list of
     dicts, and `last_iteration`.

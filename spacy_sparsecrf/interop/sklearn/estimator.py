@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's interface to a sparse CRF of sequences of features."""
+"""The scikit-learn estimator of a sparse CRF on sequences of features."""
 
 import logging
 import warnings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Sequences: TypeAlias = Iterable[Sequence[Any]]
-_BLOCK = 256  # sequences that are labelled together
+_BLOCK = 256  # sequences per batch of prediction
 _CACHES = ("_decoder", "_vocabulary", "_tagger", "_modelfile")
 
 
@@ -49,7 +49,7 @@ class EstimatorSettings(NamedTuple):
     dtype: str = "float32"
 
     def check(self) -> None:
-        """Refuse settings that nothing else looks at. RAISES: SparseCRFError."""
+        """Check settings that no other code validates. RAISES: SparseCRFError."""
         if isinstance(self.bigrams, str):
             self._refuse("bigrams", "it is one string: give a list of them, or True")
         for name in ("min_freq", "max_iterations"):
@@ -65,9 +65,9 @@ class EstimatorSettings(NamedTuple):
 class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base class of `CRF` and `SparseCRF`.
 
-    classes_: labels, sorted; model_: the weights that are not zero; attributes_: the features that
-    have them; legal_: which labels may follow which, None: all; objective_, optimality_, n_iter_:
-    what training has reached (see `StepReport`).
+    classes_: labels, sorted; model_: the non-zero weights; attributes_: the features with such
+    weights; legal_: mask of valid transitions, None if all are valid; objective_, optimality_,
+    n_iter_: at the end of training (see `StepReport`).
     """
 
     def settings(self) -> EstimatorSettings:
@@ -77,7 +77,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     # Training
 
     def fit(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> "Self":
-        """Learn from sequences.
+        """Train on sequences.
 
         X: sequences of tokens; y: their labels; sample_weight: [S], >= 0, of sequences.
         RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
@@ -117,7 +117,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self._learn(training.model(), vocabulary.texts)
 
     def _run(self, training: "Training", settings: EstimatorSettings, texts: list[str]) -> None:
-        """Iterate until convergence, or for max_iterations; texts: see `_learn`."""
+        """Iterate until convergence or max_iterations. texts: see `_learn`."""
         self.n_iter_, max_iterations = 0, settings.max_iterations
         while True:
             report = training.step()
@@ -132,9 +132,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn(message, SparseCRFWarning, stacklevel=4)
 
     def _learn(self, model: CRFModel, texts: Sequence[str]) -> None:
-        """Keep a model, and the features that have weights, renumbered.
+        """Store a model, with its keys renumbered to the features with weights.
 
-        texts: attributes, in the order of the keys that the model has.
+        texts: attributes, in the order of the model's keys.
         """
         tables = model.unigram, model.bigram
         keys = np.unique(np.concatenate([table.keys for table in tables]))
@@ -157,13 +157,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def partial_fit(self) -> NoReturn:
-        """Raise AttributeError: the solver needs all sequences at once."""
+        """Not supported: the solver needs all sequences at once. RAISES: AttributeError."""
         raise AttributeError(Errors.SC806.format(name=type(self).__name__))
 
     # Prediction
 
     def predict(self, X: Iterable[Any]) -> NDArray[np.object_]:
-        """Find the most probable labels of each sequence. RETURNS: [S], of lists."""
+        """Predict the most probable labels of each sequence. RETURNS: [S] object array of lists."""
         decoder = self._take_decoder()
         found: list[list[str]] = []
         for observations in self._observe(X):
@@ -173,12 +173,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return _of_objects(found)
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
-        """Find the most probable labels of one sequence."""
+        """Predict the most probable labels of one sequence."""
         labels: list[str] = self.predict([xseq])[0]
         return labels
 
     def predict_marginals(self, X: Iterable[Any]) -> NDArray[np.object_]:
-        """Compute p(y_t = y | x). RETURNS: [S], of lists with a dict by label for each token."""
+        """Compute p(y_t = y | x). RETURNS: [S] of lists with one dict by label for each token."""
         decoder = self._take_decoder()
         found: list[list[dict[str, float]]] = []
         for observations in self._observe(X):
@@ -188,14 +188,14 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return _of_objects(found)
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
-        """Compute p(y_t = y | x) of one sequence, for each token a dict by label."""
+        """Compute p(y_t = y | x) for one sequence. RETURNS: for each token, a dict by label."""
         tokens: list[dict[str, float]] = self.predict_marginals([xseq])[0]
         return tokens
 
     def predict_log_probability(self, X: Sequences, y: Sequences) -> NDArray[np.float64]:
-        """Compute log p(y | x): [S]; -inf for labels that training did not have.
+        """Compute log p(y | x) of each sequence: [S]; -inf for unknown labels.
 
-        RAISES: SparseCRFError where X and y do not fit.
+        RAISES: SparseCRFError if X and y differ in length.
         """
         decoder, gold, found = self._take_decoder(), iter(y), [np.empty(0)]
         ids = {label: number for number, label in enumerate(self.classes_)}
@@ -212,7 +212,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
         """Return the token accuracy; tokens without a gold label are ignored.
 
-        sample_weight: [S], of sequences. RAISES: SparseCRFError where X and y do not fit.
+        sample_weight: [S], of sequences. RAISES: SparseCRFError if X and y differ in length.
         """
         found, y = self.predict(X), [*y]
         check_lengths([*map(len, found)], y)
@@ -224,7 +224,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return right / total if total else 0.0
 
     def _observe(self, X: Iterable[Any]) -> Iterator[Observations]:
-        """Read sequences, some at a time."""
+        """Read sequences in batches."""
         vocabulary, bigrams = self._vocabulary
         todo, first = iter(X), 0
         while block := [*islice(todo, _BLOCK)]:
@@ -232,7 +232,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             first += len(block)
 
     def _take_decoder(self) -> "Decoder":
-        """The decoder of the model. RAISES: NotFittedError before there is one."""
+        """Return the decoder of the model. RAISES: NotFittedError if there is no model."""
         from ...decoding.decoder import Decoder
 
         if not hasattr(self, "model_"):
@@ -247,7 +247,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
-        """The weights that are not zero of features and labels, by (feature, label)."""
+        """The non-zero weights of features with labels, by (feature, label)."""
         return {
             (self._text(key), self.classes_[label]): float(weight)
             for (key, _, label), weight in self.model_.unigram.entries()
@@ -255,9 +255,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def transition_features_(self) -> dict[tuple[str | None, str], float]:
-        """The weights that are not zero of pairs of labels by themselves, by (before, label).
+        """The non-zero weights of transitions, by (label before, label).
 
-        None stands before the first label.
+        The label before the first label is None.
         """
         before = [*self.classes_, None]
         return {
@@ -268,7 +268,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def bigram_features_(self) -> dict[tuple[str, str | None, str], float]:
-        """The weights that are not zero of features and pairs, by (feature, before, label)."""
+        """The non-zero weights of features with pairs, by (feature, label before, label)."""
         before = [*self.classes_, None]
         return {
             (self._text(key), before[previous], self.classes_[label]): float(weight)
@@ -289,15 +289,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         factory: str = "sparse_crf",
         config: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Add a component with these weights to a pipeline, whose templates are the features.
+        """Add a component with these weights to a pipeline; its templates generate the features.
 
-        Each feature with weights must be a feature of a template (see `pipes`). The labels are the
-        same if both have the same values.
+        Each feature with weights must be a template feature (see `pipes`). The component predicts
+        the same labels if its templates read the same values.
 
-        nlp: the pipeline; tests: by feature, or key of a dict, what templates call it, as in
+        nlp: the pipeline; tests: template names by feature, or by key of a dict, as in
         {"word.lower()": "lower[0]"}; factory: "sparse_crf" for labels as tags, or another; config:
         of the component's block. RETURNS: the component.
-        RAISES: SparseCRFError for features that are no tests of templates, or the same one.
+        RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
         """
         from .pipes import make_pipe
 
@@ -322,26 +322,26 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
 
 class SparseCRF(Estimator):
-    """A linear-chain CRF with an elastic-net penalty, of sequences of features without Docs.
+    """A linear-chain CRF with an elastic-net penalty, for sequences of features without Docs.
 
     Minimises, as the component does (Lavergne 2010, equations 3 and 6), the sum over sequences of
-    w_i (log Z(x_i) - sum_k theta_k F_k(x_i, y_i)), and l1 |theta|_1 + l2/2 |theta|_2^2. X is a list
-    of sequences, each a list of tokens, each a dict or a list of features (see `attributes`); y a
-    list of lists of labels, None for those that are not known.
+    w_i (log Z(x_i) - sum_k theta_k F_k(x_i, y_i)), plus l1 |theta|_1 + l2/2 |theta|_2^2. X is a
+    list of sequences, each a list of tokens, each a dict or a list of features (see `attributes`);
+    y is a list of lists of labels, with None for missing labels.
 
     l1, l2: penalties, >= 0, not divided by anything: CRFsuite's c1, and twice its c2.
     solver: name of a batch solver, such as "OWLQN", or a solver.
-    bigrams: features that are conjoined with pairs of labels too, by the keys of their dicts or as
-        attributes; True for all. Pairs of labels by themselves always have weights.
-    all_possible_states: whether all pairs of a feature and a label may have weights; False: those
-        that occur in training, as in CRFsuite.
-    all_possible_transitions: whether all pairs of labels may, or those that occur; by themselves,
-        or, if all states may too, with `bigrams`.
-    start_label: whether the first token of a sequence has a pair too, with a start label.
-    min_freq: features that fewer tokens have are left out; numbers are not.
-    max_iterations: outer iterations of the solver at most; None: until it has converged.
-    n_threads: of training; 0 = one a core.
-    dtype: "float32" or "float64", how weights are stored.
+    bigrams: features that are also conjoined with pairs of labels, as keys of dicts or as
+        attributes; True for all. Transitions always have weights.
+    all_possible_states: whether every pair of a feature and a label may have a weight; False: only
+        pairs that occur in training, as in CRFsuite.
+    all_possible_transitions: whether every transition may have a weight; False: only those that
+        occur in training. If all_possible_states is true too, this includes features in `bigrams`.
+    start_label: whether the first token of a sequence has a transition from a start label.
+    min_freq: features of fewer tokens are removed, except for real-valued features.
+    max_iterations: maximum number of outer iterations; None: until convergence.
+    n_threads: of training; 0 = one per core.
+    dtype: of stored weights, "float32" or "float64".
     """
 
     def __init__(
@@ -373,10 +373,10 @@ class SparseCRF(Estimator):
 
     @classmethod
     def from_pipe(cls, pipe: Any) -> "SparseCRF":
-        """Make an estimator with the weights of a component, which labels as it does.
+        """Create an estimator with the weights of a component, which predicts the same labels.
 
-        Its features are the names of the component's tests, which `read_docs` reads from Docs.
-        RAISES: SparseCRFError where tests have no names, or weights are of real-valued features.
+        Its features are the component's feature names, which `read_docs` reads from Docs.
+        RAISES: SparseCRFError if features have no names, or real-valued features have weights.
         """
         from .pipes import take_weights
 
@@ -391,14 +391,14 @@ class SparseCRF(Estimator):
 
 
 def _of_objects(sequences: list[Any]) -> NDArray[np.object_]:
-    """Return an array [S] of lists, also where all have the same length."""
+    """Return an array [S] of lists, even if all have the same length."""
     found = np.empty(len(sequences), np.object_)
     found[:] = sequences
     return found
 
 
 def _also(settings: EstimatorSettings, encoded: Encoded, n_labels: int) -> NDArray[np.int64]:
-    """Coordinates of what may have weights although it does not occur: [n], ascending."""
+    """Return the coordinates of permitted weights that are not observed: [n], ascending."""
     corpus, also = encoded.corpus, encoded.zeros
     n_unigram = len(corpus.unigram_keys) * n_labels
     if settings.all_possible_states:
@@ -412,7 +412,7 @@ def _also(settings: EstimatorSettings, encoded: Encoded, n_labels: int) -> NDArr
 
 
 def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
-    """Make a solver by its name. RAISES: SparseCRFError for a name that is not known."""
+    """Create a solver by its name. RAISES: SparseCRFError for an unknown name."""
     if not isinstance(solver, str):
         return solver
     for name in (solver, f"spacy_sparsecrf.{solver}.v1"):
@@ -441,9 +441,9 @@ def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | 
 
 
 def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") -> None:
-    """Refuse labels that are not one for each token.
+    """Check that there is one label for each token.
 
-    lengths: of the sequences; suffix: of the arguments' names X and y, for messages.
+    lengths: of the sequences; suffix: of the names X and y in messages. RAISES: SparseCRFError.
     """
     if len(y) != len(lengths):
         counts = {"n_sequences": len(lengths), "found": len(y), "each": "list of labels"}
@@ -455,14 +455,14 @@ def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") ->
 
 
 def _refuse_label(y: Sequences) -> NoReturn:
-    """Name the first label that is none."""
+    """Raise SparseCRFError for the first label that is not a string or None."""
     places = ((s, t, label) for s, gold in enumerate(y) for t, label in enumerate(gold))
     s, t, label = next(p for p in places if not (p[2] is None or isinstance(p[2], str)))
     raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
 
 
 def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Weights of n sequences. RAISES: SparseCRFError for others than one each, finite, >= 0."""
+    """Return the weights of n sequences. RAISES: SparseCRFError unless [n], finite and >= 0."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.array(sample_weight, np.float64)
