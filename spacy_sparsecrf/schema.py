@@ -30,7 +30,7 @@ class SchemaField(NamedTuple):
     dtypes: permitted dtypes, separated by blanks; shape: one length per dimension, separated by
     blanks; low, below: bounds of integers, low <= value < below (a length); rises: strictly
     ascending; cuts: non-decreasing from 0 to this length; sums: all at least 1, adding up to this
-    length; finite: whether floats must be finite. A length is a letter, or such as "S+1".
+    length; finite: whether floats must be finite. A length is a letter, or a sum such as "S+1".
     """
 
     dtypes: str
@@ -47,7 +47,7 @@ class SchemaField(NamedTuple):
 def reported_as(
     message: str, errors: tuple[type[Exception], ...] = (ValueError,), **values: object
 ) -> Iterator[None]:
-    """Raise errors of the body as SparseCRFError; pass on those that already are.
+    """Convert errors of the body to SparseCRFError; any SparseCRFError passes unchanged.
 
     message: with fields {reason} and the names of values; values: a function is replaced by its
     result; errors: the exceptions to convert.

@@ -132,7 +132,7 @@ class Calibration(Page):
 
     @property
     def has_thresholds(self) -> bool:
-        """Whether thresholds were requested and the labels are those of spans."""
+        """Whether thresholds were requested and the labels encode spans."""
         return bool(self.thresholds) and (self.precision, self.beta) != (None, None)
 
     def decoding(self, decoding: DecodingSettings) -> DecodingSettings:

@@ -53,7 +53,7 @@ def _write_weight(weight: np.floating) -> str:
 
 
 class Change(NamedTuple):
-    """One line. test: hash or name; previous: -1 for none; weight 0 removes."""
+    """The change in one line. test: hash or name; previous: -1 for none; weight: 0 removes it."""
 
     kind: str
     test: int | str

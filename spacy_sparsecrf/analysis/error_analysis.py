@@ -258,7 +258,7 @@ def spans_of(
 
 
 def _is_requested(pair: Pair, doc: Doc, label: str, word: str) -> bool:
-    """Return whether a mistake has a label, and a word, in lower case."""
+    """Return whether a mistake has a label and a word, if given. word: in lower case."""
     start, end = pair.extent
     has_word = not word or word in (token.lower_ for token in doc[start:end])
     return has_word and (not label or label in pair.labels)

@@ -94,7 +94,7 @@ class Contribution:
     "out" (with the label and the next label); test: name, or hash; previous, label: the pair, or
     None and the label for "test"; weight: its part of the label's score (of a real-valued feature,
     weight times value); rival: its part of the runner-up's score, 0 without a runner-up. If the
-    previous token is also compared with a given label, rival is of the pair of both rivals.
+    previous token also has a given runner-up, rival belongs to the pair of the two runners-up.
     """
 
     kind: str

@@ -90,7 +90,7 @@ class Trial:
     """A model of the search.
 
     step: index of the best evaluation of a run from the start. None for a point of a path, which is
-    warm-started from the previous point; its seconds are those of the path so far.
+    warm-started from the previous point; its seconds are the total of the path so far.
     """
 
     encoding: Encoding

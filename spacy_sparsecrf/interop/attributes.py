@@ -102,8 +102,8 @@ def why_not(column: str, value: str) -> str:
 def guess_columns(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
     """Guess the attributes of columns: the first has the words, another one the labels.
 
-    The labels are the last column with labels of spans such as B-LOC: chunks if all types are
-    those of chunks, else entities. If there is none, the last column has tags. Others are ignored.
+    The labels are the last column with labels of spans such as B-LOC: chunks if all types are chunk
+    types, else entities. If there is no such column, the last one has tags. Others are ignored.
     rows: values of the columns, one row per token; at least one.
     """
     rows = list(rows)

@@ -249,7 +249,7 @@ def has_slashes(path: Path) -> bool:
 def read_slashes(path: Path) -> Source:
     """Read text whose words have tags, as in The/DT dog/NN, with one sentence per line.
 
-    Tags are entities or chunks if they encode spans; an escaped slash (\\/) is part of the word.
+    Tags are entities or chunks if they encode spans; a slash after a backslash is part of the word.
     RAISES: SparseCRFError, when read, for a word without a tag.
     """
 

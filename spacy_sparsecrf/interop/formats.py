@@ -98,7 +98,7 @@ def open_source(
 ) -> Source:
     """Open a file of annotated text.
 
-    columns: attributes of its columns, for CRFsuite "orth" and that of the label; by default see
+    columns: attributes of its columns, for CRFsuite "orth" and the label's; by default see
     `read_columns`; attribute: see `read_crfsuite`; merge_subtokens: see `read_conllu`.
     RAISES: SparseCRFError for more than one label with CRFsuite.
     """

@@ -93,7 +93,7 @@ def _plain(name: str) -> str:
 def _sentences(
     path: Path, rows: Iterator[list[str]], width: int, number: int
 ) -> Iterator[Sentence]:
-    """Split rows into sentences where the number changes; an empty number continues a sentence."""
+    """Split rows into sentences by their numbers; an empty number continues a sentence."""
     found: Sentence = []
     last = ""
     reader: Any = rows

@@ -103,7 +103,7 @@ def check_loss(loss: Function, theta: Floats, rtol: float = 1e-6, atol: float = 
 
 
 def check_solver(solver: BatchSolver) -> None:
-    """Check a solver on those of several problems that it supports.
+    """Check a solver on several problems, skipping unsupported ones.
 
     It must refuse settings out of range and non-finite start weights. A saved run must resume with
     bit-identical results on any number of threads. The state must be transferable to another

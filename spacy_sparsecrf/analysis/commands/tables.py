@@ -16,7 +16,7 @@ def contribution_row(found: Contribution) -> tuple[str, str, str, str]:
 def strongest_pairs(transitions: Sequence[Transition], n: int) -> list[Transition]:
     """Return for each label the n strongest transitions to it with positive and negative weight.
 
-    transitions: descending by weight. RETURNS: those kept, in the same order.
+    transitions: descending by weight. RETURNS: a selection in the same order.
     """
     kept: set[tuple[str, str]] = set()
     for sign, ordered in ((1.0, transitions), (-1.0, reversed(transitions))):

@@ -31,7 +31,7 @@ from .plan import PatternPlan, Shown, parse_columns, plan_patterns
 if TYPE_CHECKING:
     from ...features.lexemes import LexemeTable, Reader
 
-FURTHEST_CRFPP = 8  # tokens around the current one that its templates can name
+FURTHEST_CRFPP = 8  # largest offset in a template of CRF++
 _NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}
 """Texts of annotations whose values are numbers; ENT_IOB 0 means missing."""
 

@@ -309,7 +309,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return make_pipe(nlp, self.model_, self.attributes_, tests or {}, factory, own)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without what can be rebuilt."""
+        """Return the state without caches."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in _CACHES}
 
