@@ -23,25 +23,25 @@ Array = NDArray[Any]
 Longs = NDArray[np.int64]
 Runs = list[tuple[int, int]]
 
-# Tokens that are processed at once if arrays are in files, or temporary ones are long.
+# Tokens per chunk if arrays are in files, or if temporary arrays are long.
 CHUNK = 1 << 16
 # Arrays begin at a multiple of this in a file.
 _ALIGNMENT = 64
-# Bytes of a file that arrays share: twice those of the previous one, between these.
+# Bounds on the bytes of a file that arrays share; each new file is twice as large as the last.
 _LEAST_FILE = 1 << 20
 _LARGEST_FILE = 1 << 28
-# Bytes of file pages that may be resident beyond those of the program; interval of checks.
+# Bytes of file pages that may become resident before pages are released; interval of checks.
 _MOST_RESIDENT = 1 << 27
 _SECONDS = 0.01
 _STATM = Path("/proc/self/statm")
-# The parameter M_MMAP_THRESHOLD of glibc, and bytes: smaller arrays are made too often.
+# glibc's M_MMAP_THRESHOLD, and its value in bytes: smaller arrays are allocated too often.
 _MMAP_THRESHOLD, _LARGE = -3, 1 << 23
 
 
 def release_memory() -> None:
-    """Return freed memory to the system: the C library keeps that of small objects and arrays.
+    """Return freed memory to the system: the C library keeps memory of small objects for reuse.
 
-    From then on it keeps none of large arrays, as before the first of them was freed.
+    From then on, memory of large arrays is returned as soon as an array is freed.
     """
     # There are no such functions in C libraries other than glibc.
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
@@ -50,9 +50,9 @@ def release_memory() -> None:
 
 
 def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
-    """Cut sequences into runs of at most so many tokens; longer sequences are alone.
+    """Divide sequences into runs of at most n_tokens tokens; a longer sequence is its own run.
 
-    offsets: [S + 1], of sequences. RETURNS: first:last of each run.
+    offsets: [S + 1], of sequences. RETURNS: bounds first:last of each run.
     """
     bounds = [0]
     while bounds[-1] < len(offsets) - 1:
@@ -86,7 +86,7 @@ class Memory:
         return list(arrays)
 
     def joined(self, pieces: Iterable[Array], dtype: DTypeLike, n: int | None = None) -> Array:
-        """Concatenate pieces to an array [n]; a given n saves holding the pieces as well."""
+        """Concatenate pieces into an array [n]; if n is given, only one piece is held at a time."""
         if n is not None:
             whole, end = np.empty(n, dtype), 0
             for piece in pieces:
@@ -100,7 +100,7 @@ class Memory:
         return [(0, n)]
 
     def runs(self, offsets: Longs) -> Runs:
-        """Return runs of sequences, each small enough; offsets: [S + 1], of sequences."""
+        """Return runs of sequences, each small enough to process at once; offsets: [S + 1]."""
         return [(0, len(offsets) - 1)]
 
     def looked_up(self, table: Array, numbers: Array) -> Array:
@@ -124,15 +124,15 @@ class Memory:
 
     @contextmanager
     def bounded(self) -> Iterator[None]:
-        """Release pages while the body runs, so that few are resident wherever it reads."""
+        """Release pages while the body runs, so that few are resident at any time."""
         yield
 
 
 class Files(Memory):
-    """Arrays in unnamed files of a directory, which are removed with the last reference.
+    """Arrays in unnamed files of a directory; a file is removed with the last reference to it.
 
-    Data stays in the page cache of the system, and is not memory of the process. RAISES:
-    SparseCRFError, also from its methods, if files cannot be written.
+    Data stays in the page cache of the system and does not count as memory of the process.
+    RAISES: SparseCRFError, also from its methods, if files cannot be written.
     """
 
     on_disk = True
@@ -192,7 +192,7 @@ class Files(Memory):
 
     @contextmanager
     def _temporary(self) -> Iterator[IO[bytes]]:
-        """Return an unnamed file. RAISES: SparseCRFError for errors of the system in the body."""
+        """Yield an unnamed file. RAISES: SparseCRFError for errors of the system in the body."""
         try:
             with tempfile.TemporaryFile(dir=self.directory) as file:
                 yield file
@@ -204,13 +204,13 @@ class Files(Memory):
         return chunks_of(n)
 
     def runs(self, offsets: Longs) -> Runs:
-        """Return runs of sequences with at most CHUNK tokens; longer sequences are alone."""
+        """Return runs of sequences with at most CHUNK tokens; a longer sequence is its own run."""
         return short_runs(offsets)
 
     def opened(self, path: Path, dtype: str) -> Array:
         """Map the array [n] of a .npy file; changes are never written to the file.
 
-        RAISES: ValueError for another file; OSError.
+        RAISES: ValueError if the file is truncated or of another format; OSError.
         """
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)

@@ -1,8 +1,8 @@
 """The encoded corpus: hashed features of sequences, as arrays.
 
-A featurizer yields `Observations` for a batch; `CorpusBuilder` collects batches. `EncodedCorpus`
-numbers the features, frequent ones first, so that weights of neighbouring tokens are close in
-memory, and the sets of bigram features as contexts.
+A featurizer returns `Observations` for a batch; `CorpusBuilder` collects batches. `EncodedCorpus`
+numbers the features by descending frequency, so that the weights of neighbouring tokens are close
+in memory. It numbers distinct sets of bigram features as contexts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Observations:
     bigram_columns: [B] int32, columns that are conjoined with the label pair.
     start_label: whether the first token of a sequence has the pair (start, y).
     values: [N, V] float32, finite; real-valued features, conjoined with the label.
-    value_keys: [V] uint64, hashes of their names, distinct from each other and from features.
+    value_keys: [V] uint64, hashes of the names of real-valued features, distinct from all hashes.
     """
 
     hashes: Hashes
@@ -88,13 +88,13 @@ class EncodedCorpus:
     uni_indptr, uni_indices: CSR [N + 1] int64, [nnz] int32, unigram features of a token.
     context: [N] int32, set of bigram features of a token.
     ctx_indptr, ctx_indices: CSR [C + 1] int64, [nnz] int32, bigram features of a context.
-    unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency, those of equal frequency
-        by first occurrence; index = feature id.
+    unigram_keys, bigram_keys: [O] uint64, hashes by descending frequency, ties by first occurrence;
+        index = feature id.
     start_label: whether pairs (start, y) exist.
-    sets: [Q, Y] bool, sets of some but not all labels, one of which is the gold label of a token.
+    sets: [Q, Y] bool, possible gold labels of a token, if several but not all labels are possible.
     values: [N, V] float32, of real-valued features, finite.
     value_features: [V] int64, ascending, feature ids of real values; no token has these features.
-    store: of arrays that are as long as the corpus.
+    store: storage of the arrays that are as long as the corpus.
     """
 
     offsets: Longs
@@ -115,7 +115,7 @@ class EncodedCorpus:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays by name; `start_label` is one of them, []."""
+        """The arrays by name, including `start_label` as an array of shape []."""
         names = [f.name for f in fields(self) if f.name != "store"]
         return {name: np.asarray(getattr(self, name)) for name in names}
 
@@ -130,9 +130,9 @@ class EncodedCorpus:
         return len(self.weights)
 
     def with_labels(self) -> tuple[Mask, Mask]:
-        """Return which sequences have some, and which have all, gold labels: [S] bool each.
+        """Return masks of the sequences with any, and with only, known gold labels: [S] bool each.
 
-        Sequences of weight 0 are not among the former.
+        The first mask excludes sequences of weight 0. In the second, each token has one label.
         """
         lengths = np.diff(self.offsets)
         n_known, n_sure = (np.zeros(len(lengths), np.int64) for _ in range(2))
@@ -152,7 +152,7 @@ class EncodedCorpus:
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
 
     def with_ties_by_hash(self) -> EncodedCorpus:
-        """Return the corpus with features of equal frequency numbered by hash, as in the past."""
+        """Return the corpus with ties in frequency numbered by hash, as in earlier versions."""
         n_features = len(self.unigram_keys) - len(self.value_features)
         unigram = numbering.by_hash(self.unigram_keys[:n_features], self.uni_indices)
         bigram = numbering.by_hash(self.bigram_keys, self.ctx_indices)
@@ -178,7 +178,7 @@ ARRIVING = {
 
 
 class Draft:
-    """Storage of a builder until the corpus is complete, in memory: arrays in pieces."""
+    """In-memory storage of a builder until the corpus is complete: arrays in pieces."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[Array]] = {}
@@ -194,7 +194,7 @@ class Draft:
         yield from self._pieces.get(name, ())
 
     def change(self, name: str, change: Callable[[Array], Array]) -> None:
-        """Apply a function to each piece of an array; it keeps the length."""
+        """Apply a function that preserves the length to each piece of an array."""
         self._pieces[name] = [change(piece) for piece in self.pieces(name)]
 
     def finish(
@@ -202,8 +202,8 @@ class Draft:
     ) -> EncodedCorpus:
         """Return the corpus of final arrays.
 
-        index: arrays that do not grow with the number of tokens; tokens: length and pieces of the
-        others.
+        index: arrays that do not grow with the number of tokens; tokens: length and pieces of all
+        other arrays.
         """
         arrays: dict[str, Any] = {
             name: np.concatenate([*pieces]) for name, (_, pieces) in tokens.items()
@@ -218,8 +218,8 @@ class Draft:
 class CorpusBuilder:
     """Collects batches of observations with their gold labels into one `EncodedCorpus`.
 
-    Features, and sets of bigram features, are numbered as they arrive; `build` replaces these
-    numbers by final ones. Only the distinct features and sets are in memory, and the draft.
+    Features and sets of bigram features get provisional numbers as they arrive; `build` assigns the
+    final ones. Memory holds only the distinct features and sets, and a draft that is not in files.
 
     draft: storage of the batches, by default in memory; see `files.corpus_builder`.
     features, rows: distinct features conjoined with the label, and distinct sets of bigram
@@ -264,16 +264,16 @@ class CorpusBuilder:
         self._n_sequences += n_sequences
 
     def arrived(self, name: str) -> Array:
-        """One of the arrays ARRIVING, with provisional numbers."""
+        """Return an array named in ARRIVING, with provisional numbers."""
         return np.concatenate([*self._draft.pieces(name)])
 
     @property
     def has_values(self) -> bool:
-        """Whether real-valued features have arrived."""
+        """Return whether real-valued features have arrived."""
         return len(self._value_keys) > 0
 
     def relabel(self, final: Relabel) -> int:
-        """Replace labels by their final ids, a batch at a time; RETURNS: how many are missing."""
+        """Replace labels by final ids, batch by batch. RETURNS: the number of missing labels."""
         self._draft.change("labels", final)
         return sum(int((labels == MISSING).sum()) for labels in self._draft.pieces("labels"))
 
@@ -281,7 +281,7 @@ class CorpusBuilder:
         """Number the features and contexts of all batches.
 
         min_freq: features at fewer tokens are removed, see `without_rare`; real values are not.
-        RETURNS: the corpus, without sets; identical for identical input, whatever the batching.
+        RETURNS: the corpus, without sets; it does not depend on the division into batches.
         RAISES: SparseCRFError if no feature is left, and if files cannot be written.
         """
         if self.rows is None:
@@ -314,7 +314,7 @@ class CorpusBuilder:
         return draft.finish(index, tokens, self.start_label)
 
     def _numbered(self, number: Ints) -> Iterator[Ints]:
-        """Yield the final numbers of the features of tokens, -1 for those that are removed."""
+        """Yield the final numbers of the features of tokens, -1 for removed features."""
         for features in self._draft.pieces("features"):
             # Indexing by int32 crashes if numpy cannot allocate a buffer.
             yield np.take(number, features)

@@ -1,11 +1,11 @@
 """An encoded corpus in the files of a directory: built in one pass over batches, then mapped.
 
     DIRECTORY/encoded/     the corpus: `corpus.json`, and a .npy file for each array
-    DIRECTORY/*.part       one that is being written; renamed once it is complete
+    DIRECTORY/*.part       a corpus that is being written; renamed when it is complete
 
-While it is built, only the distinct features and contexts, and their counts, are in memory. Tokens
-are written with provisional numbers, by first occurrence, and read once more to replace these by
-final ones.
+During the build, memory holds only the distinct features and contexts, and their counts. Tokens
+are written with provisional numbers, by first occurrence, and read once more to assign the final
+numbers.
 """
 
 import json
@@ -28,8 +28,8 @@ VERSION = 1
 NAME = "encoded"
 _META = "corpus.json"
 _META_FORM = {"version": int, "start_label": bool}
-# Arrays of a corpus, those that are as long as it and the rest, of S sequences, N tokens, Y labels,
-# C contexts, U unigram and B bigram features.
+# Arrays of a corpus: first those as long as the corpus, then the index. S sequences, N tokens,
+# Y labels, C contexts, U unigram and B bigram features.
 _MAPPED = {
     "offsets": SchemaField("<i8", "S+1", cuts="N"),
     "labels": SchemaField("<i4", "N", low=MISSING, below="Y"),
@@ -51,9 +51,9 @@ REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(
 class FileDraft(Draft):
     """A draft of a corpus in the files of a directory.
 
-    files: of the directory where the corpus is written; one that is there already is replaced when
-    the new one is complete. RAISES: SparseCRFError, also from its methods, where files cannot be
-    written; the directory is then unchanged.
+    files: of the directory where the corpus is written; an existing corpus is replaced when the new
+    one is complete. RAISES: SparseCRFError, also from its methods, if files cannot be written; the
+    directory then stays unchanged.
     """
 
     def __init__(self, files: Files) -> None:
@@ -75,7 +75,7 @@ class FileDraft(Draft):
         return self._unfinished / f"{name}.raw"
 
     def close(self) -> None:
-        """Remove what was written and is not a complete corpus."""
+        """Remove the files of an incomplete corpus."""
         for stream in self._streams.values():
             # Data that could not be written is not needed.
             with suppress(OSError):
@@ -84,7 +84,7 @@ class FileDraft(Draft):
         self._held()
 
     def append(self, **arrays: Array) -> None:
-        """Append a piece to each array. RAISES: SparseCRFError for real values, too."""
+        """Append a piece to each array. RAISES: SparseCRFError also for real values."""
         if "values" in arrays:
             raise SparseCRFError(Errors.SC346.format(setting=REAL_VALUES))
         with self._failing():
@@ -106,13 +106,13 @@ class FileDraft(Draft):
                 piece = _read(stream, ARRIVING[name], n)
                 stream.seek(-piece.nbytes, os.SEEK_CUR)
                 stream.write(change(piece).astype(ARRIVING[name]).tobytes())
-                # Between writing and reading.
+                # A seek is required between writing and reading.
                 stream.seek(0, os.SEEK_CUR)
 
     def finish(
         self, index: Mapping[str, Array], tokens: Mapping[str, Pieces], start_label: bool
     ) -> EncodedCorpus:
-        """Write the final arrays, and last the file that marks them as complete; see `Draft`."""
+        """Write the final arrays, then the file that marks them as complete; see `Draft`."""
         labels = [label for piece in self.pieces("labels") for label in _bounds(piece)]
         with self._failing():
             for name in _INDEX:
@@ -134,13 +134,13 @@ class FileDraft(Draft):
 
 
 def _bounds(labels: Array) -> tuple[int, ...]:
-    """The lowest and the highest number, if there are any."""
+    """Return the lowest and the highest label; nothing without labels."""
     return (int(labels.min()), int(labels.max())) if len(labels) else ()
 
 
 @contextmanager
 def corpus_builder(store: Memory) -> Iterator[CorpusBuilder]:
-    """Return a builder of a corpus in a store, as a context."""
+    """Yield a builder of a corpus in a store; on exit, remove the files of an incomplete corpus."""
     if not isinstance(store, Files):
         yield CorpusBuilder()
         return
@@ -152,12 +152,12 @@ def corpus_builder(store: Memory) -> Iterator[CorpusBuilder]:
 
 
 def _read(stream: IO[bytes], dtype: str, n: int) -> Array:
-    """Read at most n numbers. RAISES: OSError, where `numpy.fromfile` would take it for the end."""
+    """Read at most n numbers. RAISES: OSError, which `numpy.fromfile` treats as end of file."""
     return np.frombuffer(stream.read(n * np.dtype(dtype).itemsize), dtype)
 
 
 def check_directory(directory: Path) -> None:
-    """Check that a directory has a corpus or is free. RAISES: SparseCRFError."""
+    """Check that DIRECTORY/encoded is missing or has only corpus files. RAISES: SparseCRFError."""
     path = directory / NAME
     own = {_META, *(f"{name}.npy" for name in _FIELDS)}
     try:
@@ -173,10 +173,10 @@ def check_directory(directory: Path) -> None:
 
 
 def read_corpus(files: Files, n_labels: int, lowest: int = MISSING) -> EncodedCorpus:
-    """Map the corpus that is in a directory; it has no sets, and its index is read.
+    """Map the corpus of a directory, without sets; the index is copied to memory.
 
-    n_labels: Y, of which its labels must be; lowest: the last number of a set of labels, below -1.
-    RAISES: SparseCRFError where there is none, or it is damaged or of another version.
+    n_labels: Y, labels must be below; lowest: least label, below -1 if there are sets of labels.
+    RAISES: SparseCRFError if the corpus is missing, damaged or of another version.
     """
     directory = files.directory / NAME
     with reported_as(Errors.SC348, path=directory):

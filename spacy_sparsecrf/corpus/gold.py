@@ -18,9 +18,9 @@ from .encoded import MISSING, EncodedCorpus, Floats, Mask
 class InvalidTransition:
     """Position of an invalid transition between gold labels.
 
-    sequence: its number; token: number in the corpus of the token without a valid label, or of the
-    last token of a sequence that cannot end there; before, after: possible previous labels, and
-    labels of the token; empty at the beginning and at the end of a sequence.
+    sequence: its index; token: index in the corpus of the token without a valid label, or of the
+    last token of a sequence that cannot end there; before: possible previous labels, empty at the
+    beginning of a sequence; after: possible labels of the token, empty at the end of a sequence.
     """
 
     sequence: int
@@ -30,7 +30,7 @@ class InvalidTransition:
 
 
 class InvalidGoldError(SparseCRFError):
-    """Gold labels are not valid; found: where."""
+    """Error for invalid gold labels; found: their position."""
 
     def __init__(self, message: str, found: InvalidTransition) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ def find_invalid(corpus: EncodedCorpus, valid: Mask) -> InvalidTransition | None
     known, sure = corpus.with_labels()
     bad = _invalid_pairs(corpus, valid)
     suspects = np.bincount(sequence, bad, minlength=len(lengths)) > 0
-    # Pairs decide if all labels are known; otherwise the other tokens need labels too.
+    # Pairs are sufficient if all labels are known; otherwise search for a valid sequence.
     for s in np.flatnonzero(known & (suspects | ~sure)):
         found = _follow(corpus, valid, int(s))
         if found is not None:
@@ -84,7 +84,7 @@ def describe(found: InvalidTransition, number: int, labels: Sequence[str], where
 
 
 def _invalid_pairs(corpus: EncodedCorpus, valid: Mask) -> Mask:
-    """Return tokens [N] with a single label and an invalid transition to it, or to the end."""
+    """Return the mask [N] of tokens with an invalid transition to their label, or to the end."""
     n_labels = len(valid) - 1
     filled = np.flatnonzero(np.diff(corpus.offsets) > 0)
     begins, ends = corpus.offsets[filled], corpus.offsets[filled + 1] - 1
@@ -100,7 +100,7 @@ def _invalid_pairs(corpus: EncodedCorpus, valid: Mask) -> Mask:
 
 
 def _follow(corpus: EncodedCorpus, valid: Mask, s: int) -> InvalidTransition | None:
-    """Find where a sequence has no valid labels left."""
+    """Find the position at which a sequence has no valid label left; None if it is valid."""
     begin, end = int(corpus.offsets[s]), int(corpus.offsets[s + 1])
     reached = np.zeros(len(valid), np.bool_)
     reached[-1] = True
@@ -139,7 +139,7 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
     likelihood, as if sequence i occurred w_i m_i times. For a token with several possible labels, c
     is their mean. Sequences without any gold label get weight 0.
 
-    corpus: if each token is a separate sequence, its weight is that of its label; label_weights:
+    corpus: if each token is a separate sequence, m_i is the weight of its label; label_weights:
     [Y] float64, >= 0.
     """
     n = len(label_weights)

@@ -1,8 +1,8 @@
 """Parts of a corpus with local feature numbers, and the index that assigns global ones.
 
-A part is encoded by itself, and its features are numbered by hash. The index of all parts numbers
-features by frequency, then by first occurrence, so that a corpus that is encoded in parts is
-identical to one that is encoded at once.
+Each part is encoded independently, with features numbered by hash. The index of all parts numbers
+features by descending frequency, ties by first occurrence. A corpus encoded in parts is therefore
+identical to one encoded at once.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ class FeatureCounts(NamedTuple):
     arrival: Longs
 
     def between(self, low: int, high: int) -> "FeatureCounts":
-        """Return the features of keys low <= key <= high."""
+        """Return the features with keys low <= key <= high."""
         first = np.searchsorted(self.keys, np.uint64(low))
         last = np.searchsorted(self.keys, np.uint64(high), side="right")
         keys, counts, arrival = self
         return FeatureCounts(keys[first:last], counts[first:last], arrival[first:last])
 
     def of_part(self, number: int) -> "FeatureCounts":
-        """Return the features with ranks after those of all parts of lower numbers."""
+        """Return the features with ranks moved behind the ranks of all parts of lower numbers."""
         return self._replace(arrival=self.arrival + (number << 32))
 
 
@@ -52,7 +52,7 @@ class ConjoinedRows(NamedTuple):
 
 
 class Index(NamedTuple):
-    """Numbers of features and contexts: the fields of `EncodedCorpus` of these names."""
+    """Numbers of features and contexts: the fields of the same names in `EncodedCorpus`."""
 
     unigram_keys: Hashes
     bigram_keys: Hashes
@@ -83,7 +83,7 @@ class CorpusPart(NamedTuple):
         return np.diff(self.offsets)
 
     def encoded(self, index: Index, contexts: Ints) -> EncodedCorpus:
-        """Return the part with the numbers of an index; contexts: [C], contexts of its rows."""
+        """Return the part renumbered by an index; contexts: [C], context of each of its rows."""
         number = numbering.find_keys(index.unigram_keys, self.features.keys).astype(np.int32)
         indptr, indices = self.uni_indptr, number[self.uni_indices]
         if (number < 0).any():
@@ -102,7 +102,7 @@ class CorpusPart(NamedTuple):
 
 
 def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> FeatureCounts:
-    """Merge the features of parts, and keep those at min_freq tokens or more."""
+    """Merge the features of parts, and keep features that occur at min_freq tokens or more."""
     nothing = np.zeros(0, np.int64)
     none = FeatureCounts(np.zeros(0, np.uint64), nothing, nothing)
     every = FeatureCounts(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
@@ -117,7 +117,7 @@ def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> Featur
 
 
 def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Ints]]:
-    """Merge the rows of parts; RETURNS: them, and for each part the numbers [C] of its rows."""
+    """Merge the rows of parts. RETURNS: all rows, and for each part the numbers [C] of its rows."""
     hashes = np.concatenate([part.hashes for part in parts])
     representatives, numbers = numbering.distinct_rows(hashes)
     counts = np.zeros(len(representatives), np.int64)
@@ -131,7 +131,7 @@ def build_index(
 ) -> tuple[Index, Ints]:
     """Number features, the most frequent first, and contexts.
 
-    features: features at min_freq tokens or more; rows: of all tokens.
+    features: only features that occur at min_freq tokens or more; rows: of all tokens.
     RETURNS: the index, and the context [C] of each row.
     RAISES: SparseCRFError for too many features to number.
     """

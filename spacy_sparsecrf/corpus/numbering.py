@@ -15,12 +15,12 @@ Hashes: TypeAlias = NDArray[np.uint64]
 Longs: TypeAlias = NDArray[np.int64]
 Ints: TypeAlias = NDArray[np.int32]
 
-# Hashes that are numbered at a time, so that the table grows with the distinct ones.
+# Hashes numbered at a time, so that the table grows with the number of distinct hashes.
 _CHUNK = 1 << 20
 
 
 class RowIndex:
-    """Number distinct rows of 64-bit numbers by first occurrence, and count them.
+    """Numbering of distinct rows of 64-bit numbers by first occurrence, and their counts.
 
     width: numbers in a row. rows: [C, width] uint64, counts: [C] int64, by number.
     """
@@ -50,7 +50,7 @@ class RowIndex:
         return numbers
 
     def _add(self, queries: Hashes, numbers: Ints) -> None:
-        """Number a few rows. numbers: [n], out."""
+        """Number at most _CHUNK rows. numbers: [n], out."""
         from ..kernels.indexing import enter_all, number_rows
 
         most = self._n + len(queries)
@@ -65,7 +65,7 @@ class RowIndex:
 
 
 def grown(array: Array, n: int, value: float = 0) -> Array:
-    """Return an array with room for n items: itself, or one twice as long; value: of new items."""
+    """Return an array with capacity n, at least doubled if it grows; value: of new items."""
     if n <= len(array):
         return array
     longer = np.full((max(n, 2 * len(array)), *array.shape[1:]), value, array.dtype)
@@ -94,12 +94,12 @@ def positions(chosen: NDArray[np.integer], n: int) -> Ints:
 def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     """Number the distinct non-zero hashes of a matrix, the most frequent first.
 
-    Most features are rare. Features of equal frequency are numbered by first occurrence, so that
-    weights of neighbouring tokens are close in memory.
+    Ties are common, because most features are rare. Numbering ties by first occurrence keeps the
+    weights of neighbouring tokens close in memory.
 
     hashes: [R, P] uint64, 0 = no feature.
-    RETURNS: keys [O] uint64, those of equal frequency by first occurrence, row by row, and the rows
-        as CSR: indptr [R + 1] int64, ids [nnz] int32.
+    RETURNS: keys [O] uint64, ties in frequency by first occurrence, row by row; and the rows as
+        CSR: indptr [R + 1] int64, ids [nnz] int32.
     """
     present = hashes != 0
     keys, ids, counts = distinct(hashes[present])
@@ -109,7 +109,7 @@ def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
 
 
 def by_hash(keys: Hashes, ids: Ints) -> Longs:
-    """Return an order of features, the most frequent first, those of equal frequency by key.
+    """Return the order of features by descending frequency, ties by key.
 
     keys: [O] uint64; ids: [nnz], all occurrences.
     """
@@ -117,9 +117,9 @@ def by_hash(keys: Hashes, ids: Ints) -> Longs:
 
 
 def by_frequency(features: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
-    """Return the features that are not rare, in final order, and the final number of each, or -1.
+    """Return the frequent features in final order, and the final number of every feature, or -1.
 
-    Order and ties are those of `number_features`.
+    Order and ties are the same as in `number_features`.
     """
     order = np.argsort(-features.counts, kind="stable")
     order = order[: int((features.counts >= min_freq).sum())]
@@ -147,8 +147,8 @@ def distinct_rows(rows: NDArray[np.integer]) -> tuple[Longs, Ints]:
     """Find the distinct rows of a matrix.
 
     rows: [R, P], any integers.
-    RETURNS: index of a representative of each distinct row [C] int64, and of each row the
-        number of its representative [R] int32.
+    RETURNS: the index of a representative of each distinct row, [C] int64, and the number of the
+        representative of each row, [R] int32.
     """
     if rows.shape[1] == 0 or len(rows) == 0:
         return np.zeros(min(len(rows), 1), np.int64), np.zeros(len(rows), np.int32)
@@ -164,7 +164,7 @@ def find_keys(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:
 
 
 def find_ascending(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> Longs:
-    """Return what `find_keys` returns, for keys that are ascending."""
+    """Return the same as `find_keys`, for ascending keys."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
     position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

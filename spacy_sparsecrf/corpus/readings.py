@@ -19,13 +19,13 @@ _NONE: Hashes = np.empty(0, np.uint64)
 
 @dataclass(frozen=True)
 class Conjunctions:
-    """Templates as the hashing kernels take them: conjunctions of attribute values.
+    """Templates in the form of the hashing kernels: conjunctions of attribute values.
 
-    seeds, part_ptr, part_columns, part_offsets, part_anchors: see `HashPlan`; of an attribute with
-    several values at a token, only the first column has values outside sequences; n_edges: E >= 1,
+    seeds, part_ptr, part_columns, part_offsets, part_anchors: see `HashPlan`; if an attribute has
+    several values at a token, only its first column has values outside sequences; n_edges: E >= 1,
     number of distances from a sequence with different values; tokens farther away have the value of
-    distance E; given_edges: [K, 2, E] uint64, these values, 0 = missing, or None: a distinct value
-    for each distance.
+    distance E; given_edges: [K, 2, E] uint64, values of tokens outside the sequence, 0 = missing;
+    None for a distinct value per distance.
     """
 
     seeds: Hashes
@@ -53,7 +53,7 @@ class Conjunctions:
 
     @property
     def columns(self) -> Longs:
-        """[K] int64, the column of each attribute, whether or not of a first value."""
+        """[K] int64, the column of each attribute, without the mark ~ of `part_columns`."""
         return np.where(self.part_columns < 0, ~self.part_columns, self.part_columns)
 
     def select(self, columns: Sequence[int]) -> "Conjunctions":
@@ -78,8 +78,8 @@ class Templates:
     conjunctions: of P templates; n_lexical: number L of columns of `Readings.lexical`;
     unigram_columns [U], bigram_columns [B]: int32, templates conjoined with the label and with the
     label pair; start_label: whether the first token of a sequence has the pair (start, y);
-    value_seeds, value_numbers: [V] uint64, of real-valued features, whose names are hashed as
-    features with one attribute.
+    value_seeds, value_numbers: [V] uint64, seed and value that give the hash of each real-valued
+    feature's name, like a feature with one attribute.
     """
 
     conjunctions: Conjunctions
@@ -111,12 +111,12 @@ class Templates:
 
     @cached_property
     def pairs(self) -> Conjunctions:
-        """The B templates conjoined with the label pair."""
+        """Conjunctions of the B templates that are conjoined with the label pair."""
         return self.conjunctions.select(self.bigram_columns.tolist())
 
     @cached_property
     def constant_pairs(self) -> Hashes | None:
-        """Hashes [B] of the bigram templates, if none reads an attribute; otherwise None."""
+        """Hashes [B] of the bigram templates if no template reads an attribute; otherwise None."""
         from ..kernels.hashing import hash_seeds
 
         hashes: Hashes = hash_seeds(self.pairs.seeds)
@@ -143,12 +143,12 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
 class Readings(NamedTuple):
     """Attribute values that templates read from a batch of sequences.
 
-    templates: of the values.
+    templates: templates that read the values.
     offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
     words: [N] int32, row of a token's word in `lexical`.
-    lexical: [R, L] uint64, values that depend on the word alone, 0 = missing.
-    annotations: [N, A] uint64, values of the tokens, 0 = missing.
-    lexicon: the same object means the same words in the same rows of `lexical`.
+    lexical: [R, L] uint64, values that depend only on the word, 0 = missing.
+    annotations: [N, A] uint64, values that depend on the token, 0 = missing.
+    lexicon: identifies the rows; the same object means the same words in the rows of `lexical`.
     values: [N, V] float32, real-valued features, finite.
     """
 

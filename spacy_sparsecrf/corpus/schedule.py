@@ -2,9 +2,9 @@
 
 Lavergne, Cappé & Yvon (2010), section 5.4. A schedule is a list of stages, each with templates. At
 the beginning of a stage, features of its templates are *admitted* if their *parents* are active;
-the others never have weights. A parent has a part of the attributes of a feature. It is active if
-any of its weights, for labels or label pairs, is not zero. A finer rule admits pairs of a feature
-and a label, by active pairs of its parents with that label.
+other features never get weights. A parent has a subset of the attributes of a feature. It is active
+if any of its weights, for labels or label pairs, is not zero. A finer rule admits a feature only
+with the labels for which its parents are active.
 
 This module is imported at each start of spaCy.
 """
@@ -29,11 +29,11 @@ ADMIT = ("tests", "labels")
 class Stage:
     """Templates that are admitted together.
 
-    templates: patterns of the templates whose features the stage may admit, except those of earlier
-    stages; steps: maximum of outer iterations, 0 = until convergence; require: number of parents of
-    a feature that must be active, "all", "any" or "none"; admit: whether "tests" (features) are
-    admitted with all labels, or only with the "labels" of so many active parents; parents: patterns
-    of the parents of templates, by pattern of these, if they are not to be derived.
+    templates: patterns of the templates whose features the stage may admit, except templates of
+    earlier stages; steps: maximum of outer iterations, 0 = until convergence; require: parents of a
+    feature that must be active, "all", "any" or "none"; admit: "tests" admits features with all
+    labels, "labels" only with the labels of the required active parents; parents: patterns of
+    parents by pattern of their templates; templates without an entry get derived parents.
     """
 
     templates: tuple[str, ...]
@@ -61,9 +61,9 @@ class FeatureAncestry:
 class TemplateTree:
     """Stages and parents of the U unigram features of a corpus, then of its B bigram features.
 
-    stage: [U + B] int16; parent_ptr: [U + B + 1] int64, parents: int32, features, U + B for one
-    that is not in the corpus; counterpart: [U + B] int32, the feature of the other type with the
-    same hash, or U + B.
+    stage: [U + B] int16; parent_ptr: [U + B + 1] int64, parents: int32, features, U + B for
+    features that are not in the corpus; counterpart: [U + B] int32, the feature of the other type
+    with the same hash, or U + B.
     """
 
     stage: NDArray[np.int16]
@@ -95,7 +95,7 @@ class TemplateTree:
         return cls(stage, parent_ptr, in_order.astype(np.int32), _counterparts(corpus))
 
     def admitted(self, stage: int, require: str, active: Mask) -> Mask:
-        """Return the features of a stage whose parents are active: [U + B] bool.
+        """Return the mask of the features of a stage whose parents are active: [U + B] bool.
 
         require: see `Stage`; active: [U + B] bool, features with a weight that is not zero.
         """
@@ -115,11 +115,11 @@ class TemplateTree:
     def admitted_labels(
         self, stage: int, require: str, active: Longs, n_labels: int
     ) -> tuple[Mask, Longs]:
-        """Return the features of a stage that are admitted with all labels, and pairs of others.
+        """Return features of a stage admitted with all labels, and admitted pairs with labels.
 
-        The former, [U + B] bool, have or need no parents; the latter, [n] int64, ascending, are
-        feature * Y + label. active: [n] int64, feature * Y + y of weights that are not zero, with
-        label y, or labels y' and y.
+        Features, [U + B] bool, are admitted with all labels if they have or need no parents. Pairs,
+        [n] int64, ascending, are feature * Y + label. active: [n] int64, feature * Y + y of
+        weights that are not zero, with label y, or labels y' and y.
         """
         n_features = len(self.stage)
         own: Mask = self.stage == stage
@@ -130,7 +130,7 @@ class TemplateTree:
         others = self.counterpart[feature].astype(np.int64) * n_labels + label
         either = np.unique(np.concatenate((active, others)))
         bounds = np.searchsorted(either, np.arange(n_features + 1) * n_labels)
-        # All pairs of children and parents, then with all labels of the parents.
+        # All pairs of child and parent, then expanded by the active labels of the parent.
         child = np.repeat(np.arange(n_features), n_parents)
         kept = own[child] & (self.parents < n_features)
         child, parent = child[kept], self.parents[kept]
@@ -144,7 +144,7 @@ class TemplateTree:
 
 
 def _number(corpus: EncodedCorpus, hashes: Keys) -> Longs:
-    """Return the feature of each hash, of any shape; unigram before bigram, U + B for none."""
+    """Return the feature of each hash, in any shape; unigram before bigram, U + B if unknown."""
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)
     number = find_keys(corpus.unigram_keys, hashes.ravel())
     missing = number < 0
