@@ -13,17 +13,17 @@ from .model import CRFModel, WeightTable, n_clusters
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Keys = NDArray[np.uint64]
-# Of weights [n]: hashes of their features, labels before, labels, values.
+# Arrays [n] of weights: feature hashes, previous labels, labels, values.
 _Weights = tuple[Keys, Longs, Longs, NDArray[np.floating]]
 
 
 @dataclass(frozen=True)
 class WeightNames:
-    """Names the weights of a problem: coordinates (see `loss.chain`) <-> hashes and labels.
+    """Mapping between the coordinates of weights (see `loss.chain`) and their hashes and labels.
 
-    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the features, position = feature id;
-    labels: strings of the label ids; bounds: of clusters of labels, see `CRFModel`; start_label:
-    whether pairs (start, y) exist; kind: of the model.
+    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the features, index = feature id;
+    labels: label names, index = label id; bounds: of clusters of labels, see `CRFModel`;
+    start_label: whether pairs (start, y) exist; kind: of the model.
     """
 
     unigram_keys: Keys
@@ -49,11 +49,11 @@ class WeightNames:
         first: CRFModel | None = None,
         rest: CRFModel | None = None,
     ) -> CRFModel:
-        """The model that has these weights.
+        """Return the model with the given weights.
 
         coordinates: [n] int64, ascending; theta: [n]; dtype, first: see `CRFModel`. Weights that
-        underflow the dtype are dropped. rest: a model without clusters, from which weights are
-        taken of features that have no names here; or None.
+        underflow the dtype are dropped. rest: None, or a model without clusters, from which the
+        weights of all features that are missing here are added.
         """
         n, n_outcomes = len(self.labels), self._n_outcomes
         split = len(self.unigram_keys) * n_outcomes
@@ -74,7 +74,7 @@ class WeightNames:
     def _joined(
         self, weights: _Weights, keys: Keys, table: WeightTable, labels: Sequence[str]
     ) -> _Weights:
-        """Weights with those of a table whose features are none of the keys; labels: of its ids."""
+        """Append a table's weights of features that are not in keys; labels: names of its ids."""
         features = np.repeat(table.keys, np.diff(table.indptr))
         new = find_keys(keys, features) < 0
         relabel = np.array([*map(self.labels.index, labels), len(self.labels)], np.int64)
@@ -86,13 +86,13 @@ class WeightNames:
         return found
 
     def coordinates_of(self, model: CRFModel) -> tuple[Longs, Floats]:
-        """Coordinates and weights, [n] each, of a model's features and labels with names here."""
+        """Return coordinates and weights, [n] each, of a model's features and labels known here."""
         n = len(self.labels)
         here = {label: i for i, label in enumerate(self.labels)}
         relabel = np.array([here.get(label, -1) for label in model.labels], np.int64)
         clusters = np.arange(n, n + n_clusters(model.bounds))
         if (model.labels, model.bounds) != (self.labels, self.bounds):
-            # Clusters of other labels are others.
+            # Clusters correspond only if labels and bounds are the same.
             clusters = np.full_like(clusters, -1)
         outcome = np.concatenate((relabel, clusters))[model.unigram.labels]
         tables = [(model.unigram, self.unigram_keys, 0, outcome, self._n_outcomes)]
@@ -113,7 +113,7 @@ class WeightNames:
 
 
 def summed(*weights: tuple[Longs, Floats]) -> tuple[Longs, Floats]:
-    """Add weights up: coordinates [n], ascending, and values [n], of all that are given."""
+    """Sum weights by coordinate. RETURNS: distinct coordinates [n], ascending; sums [n]."""
     every, values = map(np.concatenate, zip(*weights, strict=True))
     coordinates, place = np.unique(every, return_inverse=True)
     sums: Floats = np.bincount(place, values, len(coordinates)).astype(np.float64)

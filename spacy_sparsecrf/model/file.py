@@ -7,7 +7,7 @@ bytes 16-47  BLAKE2b digest (32 bytes) of everything that follows and of bytes 0
 header       JSON, no key twice: "meta" and, for each array, its name, dtype and length
 arrays       little-endian, in the header's order, each at a multiple of 8 bytes, zeros between them
 
-The digest detects damage, not malicious files: `schema` checks all that is read.
+The digest detects damage, not malicious files: `schema` validates everything that is read.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ _START = _PREFIX.size + _DIGEST_SIZE
 _DTYPES = ("<u8", "<i8", "<u2", "<u4", "<f4", "<f8")
 _HEADER = {"meta": dict, "arrays": [{"name": str, "dtype": str, "length": int}]}
 
-# Files from before there were others have no kind, and no clusters.
+# Files of versions that had only chains, without clusters, have no kind and no bounds.
 _META = {"labels": [str], "dtype": str, "kind?": str, "bounds?": [int]}
 TABLES = ("unigram", "bigram")
-FIRST = "first."  # in front of the names of the tables of a first model
-# The arrays of a table, in the order of a file. Unigram weights are of outcomes, which are Y labels
-# and clusters of labels.
+FIRST = "first."  # prefix of the table names of a first-stage model
+# The arrays of a table, in file order. Unigram weights belong to outcomes: the Y labels, then the
+# clusters of labels.
 PACKED = ("keys", "counts", "previous", "labels", "values")
 _WEIGHTS = {
     "unigram.keys": schema.SchemaField("<u8", "O", rises=True),
@@ -84,12 +84,11 @@ def write(meta: dict[str, Any], arrays: Arrays) -> bytes:
 
 
 def read(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Read what `write` wrote; the arrays are read-only views of the data.
+    """Read the output of `write`; the arrays are read-only views of the data.
 
-    Memory is taken for the header alone, and only so much as it is long. What arrays there must be
-    is for the caller to say.
-    RAISES: ValueError for a digest that does not fit, or anything that `write` would not have
-    written.
+    Only the header is copied to memory, in proportion to its length. The caller must check which
+    arrays are present.
+    RAISES: ValueError if the digest does not match, or for data that `write` does not produce.
     """
     version = read_version(data)
     if version is None:
@@ -108,13 +107,13 @@ def read(data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 
 def read_version(data: bytes) -> int | None:
-    """The version of the format of a file; None where it has another format or is cut off."""
+    """Return the format version of a file; None if it has another format or is truncated."""
     is_ours = len(data) >= _START and data.startswith(_MAGIC)
     return int(_PREFIX.unpack_from(data)[1]) if is_ours else None
 
 
 def _cut(listing: list[Any], body: memoryview, position: int) -> Arrays:
-    """Cut the body from a position on into the arrays of the list; nothing may be left over."""
+    """Split the body, from a position on, into the listed arrays; no bytes may be left over."""
     arrays: Arrays = {}
     for entry in listing:
         name, dtype, length = entry["name"], entry["dtype"], entry["length"]
@@ -138,13 +137,13 @@ def _cut(listing: list[Any], body: memoryview, position: int) -> Arrays:
     return arrays
 
 
-# What a model's file must hold: two tables of weights, and what is told of them
+# Required content of a model file: two tables of weights, and meta data
 
 
 def check_meta(meta: dict[str, Any]) -> None:
-    """Check labels and clusters; which kinds and dtypes there are, `CRFModel` knows.
+    """Check labels and clusters; `CRFModel` checks kind and dtype.
 
-    RAISES: ValueError that says what is wrong.
+    RAISES: ValueError that names the fault.
     """
     schema.check_json(meta, _META, "it")
     schema.check_distinct(meta["labels"], "its labels")
@@ -153,18 +152,18 @@ def check_meta(meta: dict[str, Any]) -> None:
 
 
 def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
-    """Prefixes of the names of tables: that of a first-stage model, if there is one, and last "".
+    """Return the prefixes of table names: FIRST, if there is a first-stage model, then "".
 
-    arrays: by name, of `check_arrays`, or not checked yet.
+    arrays: by name, before or after `check_arrays`.
     """
     return (FIRST, "") if len(arrays) > len(TABLES) * len(PACKED) else ("",)
 
 
 def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> None:
-    """Check the tables of weights; after that, everything in them can be taken for a place.
+    """Check the tables of weights, so that their values are safe to use as indices.
 
-    dtype: of values; n_outcomes: labels and clusters of labels, which unigram weights are of.
-    RAISES: ValueError that names what is wrong.
+    dtype: of values; n_outcomes: number of labels and clusters, the outcomes of unigram weights.
+    RAISES: ValueError that names the fault.
     """
     listed, n, sizes = [*arrays.items()], len(_WEIGHTS), {"Y": n_labels, "outcomes": n_outcomes}
     for prefix in prefixes_of(arrays):
@@ -172,6 +171,6 @@ def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> 
             prefix + name: field if field.dtypes else field._replace(dtypes=_VALUES[dtype])
             for name, field in _WEIGHTS.items()
         }
-        # Those of a first model stand behind the others.
+        # The tables of a first-stage model come last.
         part = listed[n:] if prefix else listed[:n]
         schema.check(dict(part), fields, sizes | {"none": 0})

@@ -16,18 +16,18 @@ from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
 from . import file
 
-# A chain, and a graph with further edges, is normalised over all labels of a sequence; the others
-# at each token, without or with the label before.
+# "chain", and "graph" with further edges, are normalised per sequence; "maxent" and "memm" per
+# token, without and with the previous label.
 KINDS = ("chain", "maxent", "memm", "graph")
 
 
 @dataclass(frozen=True)
 class WeightTable:
-    """Active weights of one kind, grouped by feature.
+    """Active unigram or bigram weights, grouped by feature.
 
     keys: [O] uint64, sorted hashes of the features; indptr: [O + 1] int64; previous, labels: [K]
-    uint16, label pair of a weight (`previous` is empty for unigram weights; the number of labels
-    stands for the start label); values: [K] float32 or float64.
+    uint16, label pair of a weight (`previous` is empty for unigram weights; the id of the start
+    label is the number of labels); values: [K] float32 or float64.
     """
 
     keys: NDArray[np.uint64]
@@ -38,7 +38,7 @@ class WeightTable:
 
     @classmethod
     def empty(cls, dtype: DTypeLike) -> WeightTable:
-        """A table without weights."""
+        """Return a table without weights."""
         none = np.empty(0, np.uint16)
         return cls(np.empty(0, np.uint64), np.zeros(1, np.int64), none, none, np.empty(0, dtype))
 
@@ -55,9 +55,9 @@ class WeightTable:
         labels: NDArray[np.integer],
         values: NDArray[np.floating],
     ) -> WeightTable:
-        """Gather weights [K]: hashes of their features, labels before or None, labels, values.
+        """Group weights [K] by feature: feature hashes, previous labels or None, labels, values.
 
-        Weights that are zero are left out; those of a feature stay in their order.
+        Zero weights are dropped; the weights of a feature stay in the given order.
         """
         kept = np.flatnonzero(values)
         order = kept[np.argsort(keys[kept], kind="stable")]
@@ -67,14 +67,14 @@ class WeightTable:
         return cls(active, indptr, pairs, labels[order].astype(np.uint16), values[order])
 
     def entries(self) -> Iterator[tuple[tuple[int, int, int], np.floating]]:
-        """Every weight: hash, label before or -1 for none, and label; and its value."""
+        """Return pairs of (hash, previous label or -1, label) and value, one for each weight."""
         keys = np.repeat(self.keys, np.diff(self.indptr)).tolist()
         previous = self.previous.tolist() if len(self.previous) else [-1] * len(keys)
         places = zip(keys, previous, self.labels.tolist(), strict=True)
         return zip(places, self.values, strict=True)
 
     def packed(self) -> file.Arrays:
-        """The arrays to store: the number of weights a feature takes the place of indptr."""
+        """Return the arrays to store, with the number of weights per feature instead of indptr."""
         counts = np.diff(self.indptr)
         width = np.uint16 if counts.max(initial=0) <= np.iinfo(np.uint16).max else np.uint32
         stored = (self.keys, counts.astype(width), self.previous, self.labels, self.values)
@@ -82,7 +82,7 @@ class WeightTable:
 
     @classmethod
     def unpacked(cls, arrays: file.Arrays) -> WeightTable:
-        """The table that `packed` stored."""
+        """Return the table that `packed` stored."""
         indptr = np.concatenate(([0], np.cumsum(arrays["counts"], dtype=np.int64)))
         return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
 
@@ -94,19 +94,19 @@ def _check_dtype(dtype: str) -> str:
 
 
 def check_kind(kind: str) -> str:
-    """Refuse what is not one of KINDS."""
+    """Return the kind. RAISES: SparseCRFError if it is not one of KINDS."""
     if kind not in KINDS:
         raise SparseCRFError(Errors.SC342.format(value=kind, known=", ".join(KINDS)))
     return kind
 
 
 def n_clusters(bounds: Sequence[int]) -> int:
-    """Number of clusters, from their bounds."""
+    """Return the number of clusters, from their bounds."""
     return max(0, len(bounds) - 1)
 
 
 def check_clusters(kind: str, number: int) -> None:
-    """Refuse a number of clusters, other than 0, for all kinds but "maxent"."""
+    """Check that only models of kind "maxent" have clusters. RAISES: SparseCRFError."""
     if number and kind != "maxent":
         raise SparseCRFError(Errors.SC343.format(kind=kind))
 
@@ -114,12 +114,12 @@ def check_clusters(kind: str, number: int) -> None:
 class CRFModel:
     """Labels and active weights of a linear-chain CRF, or of a per-position model.
 
-    labels: strings, their position is the label id; with the start label, their ids have 16 bits.
-    dtype: "float32" or "float64", how weights are stored. kind: "chain", "maxent" or "memm" (see
-    `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first label of
-    each and the number of labels, empty for none; the unigram weights of cluster c are those of a
-    label of the id Y + c. first: of two stages the first model, with the same labels, dtype, kind
-    and bounds: features of this one may read what it says (see `features.stacking`).
+    labels: label names, index = label id; ids, including the start label's, are stored in 16 bits.
+    dtype: "float32" or "float64", dtype of stored weights. kind: "chain", "maxent", "memm" (see
+    `loss.per_token`) or "graph". bounds: of clusters of labels, see `loss.subproblems`: the first
+    label of each and the number of labels, empty for no clusters; the unigram weights of cluster c
+    have label id Y + c. first: the first-stage model of two, with the same labels, dtype, kind and
+    bounds; features of this model may read its predictions (see `features.stacking`).
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """
@@ -147,28 +147,28 @@ class CRFModel:
 
     @property
     def content(self) -> tuple[object, ...]:
-        """Labels and weights, which are replaced and never changed."""
+        """Labels and weights, which may be replaced but are never modified in place."""
         return self.labels, self.unigram, self.bigram
 
     def is_made_of(self, content: tuple[object, ...]) -> bool:
-        """Return whether labels and weights are still those that `content` was."""
+        """Return whether labels and weights are still the objects in an earlier `content`."""
         return all(map(operator.is_, content, self.content))
 
     @property
     def tables(self) -> dict[str, WeightTable]:
-        """The tables of weights by their names in files, those of the first model too."""
+        """The tables of weights by their names in files, including the first-stage model's."""
         own = dict(zip(file.TABLES, (self.unigram, self.bigram), strict=True))
         before = {} if self.first is None else self.first.tables
         return own | {file.FIRST + name: table for name, table in before.items()}
 
     @property
     def keys(self) -> list[NDArray[np.uint64]]:
-        """Hashes of the features that have weights, of each table."""
+        """Hashes of the features with weights, an array for each table."""
         return [table.keys for table in self.tables.values()]
 
     @property
     def n_active(self) -> int:
-        """Number of stored weights, all non-zero, without those of the first model."""
+        """Number of stored weights, all non-zero, without the weights of the first-stage model."""
         return self.unigram.n_active + self.bigram.n_active
 
     @property
@@ -177,14 +177,14 @@ class CRFModel:
         return len(self.labels) + n_clusters(self.bounds)
 
     def add_label(self, label: str) -> None:
-        """Append a label, whose weights are all zero; it joins the last cluster of labels.
+        """Append a label, with all weights zero, to the labels and to their last cluster.
 
-        RAISES: SparseCRFError where the label is there already.
+        RAISES: SparseCRFError if the model already has the label.
         """
         vars(self).update(vars(self.with_label(label)))
 
     def with_label(self, label: str) -> CRFModel:
-        """The same with one more label; see `add_label`."""
+        """Return a model with one more label; see `add_label`."""
         n = len(self.labels)
         previous = self.bigram.previous.copy()
         previous[previous == n] = n + 1  # the start label moves up
@@ -197,9 +197,9 @@ class CRFModel:
         return CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds, first)
 
     def with_labels(self, ids: NDArray[np.int64], labels: Sequence[str]) -> CRFModel:
-        """The same with some of the labels alone, and their weights; not for clusters of labels.
+        """Return a model with a subset of the labels and their weights; not for clusters of labels.
 
-        ids: [Yk] int64, which labels; labels: [Yk], what they are called.
+        ids: [Yk] int64, of the labels to keep; labels: [Yk], their names.
         """
         place = np.full(len(self.labels) + 1, -1, dtype=np.int64)
         place[np.append(ids, -1)] = np.arange(len(ids) + 1)  # the start label is the last
@@ -226,8 +226,8 @@ class CRFModel:
     def from_bytes(self, data: bytes) -> CRFModel:
         """Replace this model by a serialised one.
 
-        RAISES: SparseCRFError for data of a newer format, or with anything in it that is wrong, see
-        `file`; the model then stays as it is.
+        RAISES: SparseCRFError for data that is invalid or of a newer format, see `file`; the model
+        then stays unchanged.
         """
         version = file.read_version(data)
         if version is None:
@@ -249,14 +249,14 @@ class CRFModel:
                 for table in file.TABLES
             )
             first = CRFModel(labels, dtype, unigram, bigram, kind, bounds, first)
-        assert first is not None  # There is always a last one.
+        assert first is not None  # The last prefix is always "".
         vars(self).update(vars(first))
         return self
 
     def to_disk(self, path: str | Path) -> None:
-        """Write to a file. RAISES: SparseCRFError where it cannot be written."""
+        """Write to a file. RAISES: SparseCRFError if the file cannot be written."""
         write_files(Path(path).parent, {Path(path).name: self.to_bytes()}, "the path")
 
     def from_disk(self, path: str | Path) -> CRFModel:
-        """Replace this model by one from a file; RAISES as `from_bytes`."""
+        """Replace this model by one from a file. RAISES: as `from_bytes`."""
         return self.from_bytes(Path(path).read_bytes())

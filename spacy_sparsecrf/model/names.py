@@ -1,4 +1,4 @@
-r"""Readable names of features: how they are written, and the file that keeps them.
+r"""Readable names of features: their syntax, and the file that stores them.
 
     name    := "always" | part ("|" part)* | pattern
     part    := attribute "=" value
@@ -6,13 +6,13 @@ r"""Readable names of features: how they are written, and the file that keeps th
     value   := text | number | "^" distance | "$" distance
     pattern := text ("{" text "}" text)*
 
-`always` is the feature that reads nothing; `^2` stands for a token that would be the second before
-the sequence, `$1` for the first behind it (or, with `boundaries`, for all that are farther away
-too). What a pattern of another program becomes is written as there, but with braces around what its
-macros stand for: u01:{the}/{cat}. A backslash takes the meaning from the character after it: \t, \n
-and \r are a tab and ends of lines, and a text that could be taken for a number or for a distance
-has a backslash in front, the former but in features of word classes, whose values are always texts:
-cluster("brown",4)[0]=0110. So a name says what is hashed, and nothing else has that name.
+`always` is the feature that reads no attribute. `^2` is the second position before the sequence,
+`$1` the first position after it; with `boundaries`, the largest distance includes all positions
+farther away. Features of another program's patterns are written as in that program, with braces
+around the values of macros: u01:{the}/{cat}. A backslash escapes the next character; \t, \n and \r
+are a tab and line ends. A backslash also precedes a text that looks like a distance or a number,
+except for numbers in word classes, whose values are always texts: cluster("brown",4)[0]=0110. A
+name determines what is hashed, and is unique to its feature.
 """
 
 import json
@@ -30,7 +30,7 @@ from ..errors import SparseCRFWarning, Warnings
 from ..schema import SchemaField, check
 
 ALWAYS = "always"
-PATTERN_KINDS = ("u", "b", "*")  # one of them begins a pattern
+PATTERN_KINDS = ("u", "b", "*")  # first characters of a pattern
 
 _CONTROLS = {"\t": "t", "\n": "n", "\r": "r"}
 _PLAIN = {letter: char for char, letter in _CONTROLS.items()}
@@ -39,24 +39,22 @@ _IN_FIELDS = str.maketrans(_SAFE)
 _IN_NAMES = str.maketrans({**_SAFE, "|": "\\|", "=": "\\="})
 _IN_PATTERNS = str.maketrans({**_SAFE, **{char: f"\\{char}" for char in "|={}"}})
 _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
-# Runs of plain characters are found at once: words may be very long.
+# Runs of plain characters are matched at once, because words may be very long.
 _SIDE = r"((?=[^|=])[^\\|=]*(?:\\.[^\\|=]*)*)"
 _PART = re.compile(rf"{_SIDE}={_SIDE}(\||$)", re.DOTALL)
 _PIECE = re.compile(r"([^\\|={}]*(?:\\.[^\\|={}]*)*)([{}]|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
-# Unpacked, a file of names may take so many times its bytes, or these.
+# Limits of a decompressed file of names: ratio to its size, or bytes if that is more.
 _MOST_TIMES = 100
 _LEAST_LIMIT = 1 << 24
-# Lines that are written at a time.
+# Lines compressed at a time.
 _WRITTEN = 1 << 14
 _HASH = re.compile(r"0x[0-9a-f]{16}")
 
 
 class Outside(NamedTuple):
-    """The value of a token outside the sequence: distance < 0 before its first, > 0 behind its
-    last token.
-    """
+    """Value of a position outside the sequence; distance: < 0 before it, > 0 after it."""
 
     distance: int
 
@@ -66,12 +64,12 @@ Part: TypeAlias = tuple[str, Value]
 
 
 def escape(text: str) -> str:
-    """Write a text so that it has neither tabs nor ends of lines; `unescape` reads it."""
+    """Escape the tabs, line ends and backslashes of a text."""
     return text.translate(_IN_FIELDS)
 
 
 def unescape(text: str) -> str:
-    """Read what `escape` wrote. RAISES: ValueError if nothing follows the last backslash."""
+    """Undo `escape`. RAISES: ValueError if nothing follows the last backslash."""
     if "\\" not in text:
         return text
     return _ESCAPED.sub(_unescaped, text)
@@ -85,20 +83,20 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def write_name(parts: Iterable[Part]) -> str:
-    """Name a feature. parts: its template's attributes, and their values."""
+    """Return the name of a feature. parts: attributes of its template, and their values."""
     pairs = (f"{t.translate(_IN_NAMES)}={write_value(value, _has_texts(t))}" for t, value in parts)
     return "|".join(pairs) or ALWAYS
 
 
 def _has_texts(attribute: str) -> bool:
-    """Return whether a feature reads texts only, also of digits."""
+    """Return whether the values of an attribute are always texts, even if they are digits."""
     return attribute.startswith("cluster(")
 
 
 def write_value(value: Value, is_text: bool = False) -> str:
-    """Write a value as it stands in the names of features of templates.
+    """Write a value in the syntax of names of template features.
 
-    is_text: whether the feature reads texts only, so that digits are not taken for a number.
+    is_text: whether values are always texts, so that digits are never read as a number.
     """
     if isinstance(value, Outside):
         return f"{'^' if value.distance < 0 else '$'}{abs(value.distance)}"
@@ -110,7 +108,7 @@ def write_value(value: Value, is_text: bool = False) -> str:
 
 
 def read_name(name: str) -> list[Part]:
-    """Read the name of a feature. RAISES: ValueError for what is none."""
+    """Parse the name of a template feature. RAISES: ValueError for a malformed name."""
     if name == ALWAYS:
         return []
     parts = []
@@ -139,9 +137,9 @@ def _read(text: str, is_text: bool = False) -> Value:
 
 
 def write_pattern_name(literals: Sequence[str], values: Sequence[str]) -> str:
-    """Name a feature of a pattern.
+    """Return the name of a pattern feature.
 
-    literals: the texts before, between and behind its macros; values: what these stand for.
+    literals: the texts before, between and after its macros; values: the values of its macros.
     """
     pieces = [write_shown(text) for text in literals]
     shown = [f"{{{write_shown(text)}}}" for text in values]
@@ -149,14 +147,14 @@ def write_pattern_name(literals: Sequence[str], values: Sequence[str]) -> str:
 
 
 def write_shown(text: str) -> str:
-    """Write a text as it stands in the names of features of patterns."""
+    """Escape a text for the name of a pattern feature."""
     return text.translate(_IN_PATTERNS)
 
 
 def read_pattern_name(name: str) -> tuple[list[str], list[str]]:
-    """Read what `write_pattern_name` wrote: literals and values.
+    """Parse the name of a pattern feature into literals and values.
 
-    RAISES: ValueError for what is no such name.
+    RAISES: ValueError for a malformed name.
     """
     pieces: list[str] = []
     at, brace = 0, "{"
@@ -173,15 +171,15 @@ def read_pattern_name(name: str) -> tuple[list[str], list[str]]:
 
 
 def pattern_key(literals: Sequence[str]) -> str:
-    """Return the text that hashes of a pattern's features depend on, without the values."""
+    """Return the text that is hashed for a pattern, without the values of its macros."""
     return json.dumps(literals, ensure_ascii=False)
 
 
 class NamedFeature(NamedTuple):
-    """The contents of a name.
+    """A parsed name.
 
-    key: canonical text of the template or pattern, which is hashed; values: that it reads; text:
-    of the template or pattern, for messages.
+    key: canonical text of the template or pattern, which is hashed; values: values that it reads;
+    text: the template or pattern, for messages.
     """
 
     key: str
@@ -190,7 +188,7 @@ class NamedFeature(NamedTuple):
 
 
 def read_feature(name: str) -> NamedFeature:
-    """Read the name of a feature of a template or pattern. RAISES: ValueError for what is none."""
+    """Parse the name of a template or pattern feature. RAISES: ValueError for a malformed name."""
     try:
         parts = read_name(name)
     except ValueError:
@@ -203,7 +201,7 @@ def read_feature(name: str) -> NamedFeature:
 
 
 def read_feature_parts(name: str) -> list[Part]:
-    """The features of templates and their values in a name; none for other names."""
+    """Return the attributes and values in the name of a template feature; empty for other names."""
     try:
         return read_name(name)
     except ValueError:
@@ -216,14 +214,14 @@ def write_hash(key: int) -> str:
 
 
 def read_hash(text: str) -> int | None:
-    """Read what `write_hash` wrote; None where it is something else."""
+    """Parse the output of `write_hash`; None for other texts."""
     return int(text, 16) if _HASH.fullmatch(text) else None
 
 
 class Names:
-    """Names of features by their hash; a file of them is read when the first is wanted.
+    """Names of features by hash; stored names are parsed at first use.
 
-    data: of `to_bytes`: text compressed by gzip, a hash and a name a line.
+    data: output of `to_bytes`: gzip-compressed text, a hash and a name per line.
     """
 
     def __init__(self, data: bytes = b"") -> None:
@@ -238,7 +236,7 @@ class Names:
         return len(self.missing(np.array([key], np.uint64))) == 0
 
     def __getitem__(self, key: int) -> str:
-        """The name of a feature, or else its hash."""
+        """Return the name of a feature, or its hash if it has no name."""
         (at,) = self._find(np.array([key], np.uint64))
         return str(self._texts[at]) if at >= 0 else write_hash(key)
 
@@ -250,7 +248,7 @@ class Names:
         self._texts = np.concatenate((texts, self._texts))[first]
 
     def by_hash(self) -> dict[int, str]:
-        """All names, by the hashes of their features."""
+        """Return all names by hash."""
         return dict(zip(self._known().tolist(), self._texts.tolist(), strict=True))
 
     def missing(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -258,11 +256,11 @@ class Names:
         return keys[self._find(keys) < 0]
 
     def _find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Positions of keys [n] among those that have names, -1 where they have none."""
+        """Return the positions of keys [n] among the named features, -1 for nameless features."""
         return find_ascending(self._known(), keys)
 
     def to_bytes(self, *keys: NDArray[np.uint64]) -> bytes:
-        """Write the names of some features, in the order of their hashes; b"" if none has one.
+        """Serialise the names of the given features, ascending by hash; b"" without any name.
 
         The same names give the same bytes.
         """
@@ -270,7 +268,7 @@ class Names:
         wanted = wanted[wanted >= 0]
         if not len(wanted):
             return b""
-        # Higher levels take up to eight times as long, for a tenth less.
+        # Higher levels take up to eight times as long and save only a tenth of the size.
         packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
         found = [
             packed.compress(self._lines(wanted[first : first + _WRITTEN]))
@@ -285,11 +283,11 @@ class Names:
         return ("\n".join(lines) + "\n").encode("utf8")
 
     def _known(self) -> NDArray[np.uint64]:
-        """The hashes of features that have names, ascending."""
-        # Threads may read the data at once, to the same end; it goes last, so that no thread
-        # that finds it gone finds no names.
+        """Return the hashes of named features, ascending; parse stored names first."""
+        # Several threads may parse the data at once, with the same result. The data is cleared
+        # last, so that no thread sees it cleared before the names are set.
         if data := self._data:
-            # Names are no part of the model: nothing is lost but them if they cannot be read.
+            # Names are not part of the model: if they are unreadable, only names are lost.
             try:
                 self._keys, self._texts = _read_names(data)
             except (zlib.error, ValueError) as error:
@@ -301,7 +299,7 @@ class Names:
 
 
 def _read_names(data: bytes) -> tuple[NDArray[np.uint64], NDArray[np.object_]]:
-    """Hashes [O] and names [O] of a file. RAISES: ValueError or zlib.error for any other."""
+    """Parse hashes [O] and names [O]. RAISES: ValueError or zlib.error for other data."""
     stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     unpacked = stream.decompress(data, max(_MOST_TIMES * len(data), _LEAST_LIMIT))
     if not stream.eof or stream.unused_data:
