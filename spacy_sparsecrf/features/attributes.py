@@ -1,9 +1,9 @@
 """Attributes of tokens that templates can read.
 
-A word attribute is a function of the token's string, a line below and its name in `WORD` (or in
-`AFFIX` if it takes a length), a regular expression (see `expressions`), or its character n-grams;
-an annotation is an attribute that spaCy stores with the token. Others are read in Python (see
-`tokens`), which is slower. A value "" or 0 or False is no value: nothing is tested there.
+A word attribute depends only on the token's string: a function in `WORD` (or in `AFFIX` if it has a
+length), a regular expression (see `expressions`), character n-grams, or a word class. An annotation
+is an attribute that spaCy stores with the token. Others are read in Python (see `tokens`), which is
+slower. The values "", 0 and False are missing: templates that read them give no feature.
 """
 
 import re
@@ -19,16 +19,16 @@ Value: TypeAlias = str | int
 
 HYPHENS = frozenset("-\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
 LONGEST_NGRAM = 10  # in characters
-LONG_WORD = 2 * LONGEST_NGRAM  # characters from which the middle of a word is left out
+LONG_WORD = 2 * LONGEST_NGRAM  # in characters; n-grams skip the middle of longer words
 
 
 def prefix(n: int, text: str) -> str:
-    """The first n characters (code points); nothing where there are fewer."""
+    """Return the first n characters (code points), or "" if there are fewer."""
     return text[:n] if len(text) >= n else ""
 
 
 def suffix(n: int, text: str) -> str:
-    """The last n characters (code points); nothing where there are fewer."""
+    """Return the last n characters (code points), or "" if there are fewer."""
     return text[-n:] if len(text) >= n else ""
 
 
@@ -48,25 +48,25 @@ def has_upper(text: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """The text without accents and without case: "Été" and "ETE" are both "ete"."""
+    """Return the text without accents and case: "ete" for "Été" and for "ETE"."""
     decomposed = unicodedata.normalize("NFKD", text)
     return "".join(char for char in decomposed if not unicodedata.combining(char)).casefold()
 
 
 def short_shape(text: str) -> str:
-    """The shape with each run of one sign collapsed: "Xx." for both "Ms." and "Messrs."."""
+    """Return the shape with repeated characters collapsed: "Xx." for "Ms." and for "Messrs."."""
     return re.sub(r"(.)\1+", r"\1", lex_attrs.word_shape(text), flags=re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Ngrams:
-    """All n-grams of a word, each distinct one once, in the order of n and of their positions.
+    """The distinct character n-grams of a word, ordered by n, then by position.
 
-    Of words of more than LONG_WORD characters they are those of the first and of the last
-    LONG_WORD / 2 characters: that bounds how many values a word can have.
+    Words of more than LONG_WORD characters have only the n-grams of their first and of their last
+    LONG_WORD / 2 characters, which bounds the number of values.
 
     shortest, longest: n, in characters (code points), 1..LONGEST_NGRAM.
-    marks: "", or two characters that are put before and behind the word.
+    marks: "", or two characters that are put before and after the word.
     """
 
     shortest: int
@@ -75,12 +75,12 @@ class Ngrams:
 
     @property
     def width(self) -> int:
-        """The most n-grams that a word can have."""
+        """Maximum number of n-grams of a word."""
         size = LONG_WORD + len(self.marks)
         return sum(size - n + 1 for n in range(self.shortest, self.longest + 1))
 
     def __call__(self, text: str) -> list[str]:
-        """Find the n-grams of a word."""
+        """Return the n-grams of a word."""
         pieces = [text] if len(text) <= LONG_WORD else [text[:LONGEST_NGRAM], text[-LONGEST_NGRAM:]]
         pieces[0] = self.marks[:1] + pieces[0]
         pieces[-1] += self.marks[1:]
@@ -116,46 +116,46 @@ WORD: dict[str, Callable[[str], Value]] = {
     "has_hyphen": has_hyphen,
     "has_upper": has_upper,
 }
-"""Functions of the token's string. `like_num` is replaced by the language's own."""
+"""Functions of the token's string. `like_num` is replaced by the function of the language."""
 
 AFFIX: dict[str, Callable[[int, str], str]] = {"prefix": prefix, "suffix": suffix}
 """Functions of a length and the token's string, written `prefix(3)`."""
 
 EXPRESSION: tuple[str, ...] = ("regex", "match")
-"""Word attributes of a regular expression: whether it is found, and the first text that matches."""
+"""Word attributes with a regular expression: whether it matches, and the first matching text."""
 
 NGRAMS = "ngrams"
 """Word attribute with several values: see `Ngrams`."""
 
 CLUSTER = "cluster"
-"""Word attribute of a list of word classes, `cluster("name", bits)`: see `classes`."""
+"""Word attribute with a list of word classes, `cluster("name", bits)`: see `classes`."""
 
 WORD_LABELS = "word_labels"
-"""Word attribute of the labels that the word has in the training data: see `word_labels`."""
+"""Word attribute: the labels of the word in the training data, see `word_labels`."""
 
 _STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
 ANNOTATION: dict[str, int] = {**{name: IDS[name.upper()] for name in _STORED}, "glued": SPACY}
 """Attributes that `Doc.to_array` reads, and their spaCy ids.
 
-`glued` is true where no white space stands between a token and the next one of its Doc.
+`glued` is true if no white space separates a token from the next token of its Doc.
 """
 
 EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
 FIRST, DOC_MAJORITY, DOC_ENTITY = STACKED = ("first", "doc_majority", "doc_entity")
-"""What a first model says of the tokens, see `stacking`."""
+"""Predictions of a first-stage model, see `stacking`."""
 
 COMPARING: tuple[str, ...] = (DOC_MAJORITY, DOC_ENTITY)
-"""Attributes that look for the same words elsewhere in the Doc, ignoring case."""
+"""Attributes that compare a token with the same words elsewhere in the Doc, ignoring case."""
 
 TOKEN: tuple[str, ...] = (EXTENSION, SPAN, PHRASE, VECTOR, *STACKED)
-"""What is read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`, and what
-a first model says."""
+"""Attributes read in Python, see `tokens`: `_.name span("key") phrase("name") vector(bins)`, and
+predictions of a first-stage model."""
 
 VALUE = "value"
-"""A number as such, `value(_.name)`; so is each dimension of `vector` without bins."""
+"""A real-valued feature, `value(_.name)`; so is each dimension of `vector` without bins."""
 
 NUMBERS = frozenset([SPACY, ENT_IOB])
-"""Annotations whose values are numbers; those of the others are ids of strings."""
+"""Annotations with numeric values; the values of other annotations are ids of strings."""
 
 NAMES: tuple[str, ...] = (
     *(*WORD, *AFFIX, *EXPRESSION, NGRAMS, CLUSTER, WORD_LABELS),

@@ -12,17 +12,17 @@ from ..progress import progress
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
 
-_EDGE, _RARE = 0, 1  # the words that stand for ends of lines, and for all rare words
-_BUFFER = 1 << 22  # pairs of words that are held before they are counted
-_STEP = 500  # words that go through between two signs of life
-_TABLE = 1 << 16  # numbers of which n log n is kept
-_CHUNK = 4096  # vectors that are compared at once
+_EDGE, _RARE = 0, 1  # word numbers of line ends, and of all rare words
+_BUFFER = 1 << 22  # word pairs buffered before counting
+_STEP = 500  # words between progress updates
+_TABLE = 1 << 16  # length of the table of n log n
+_CHUNK = 4096  # vectors compared at once
 
 
 class BigramCounter:
-    """Counts words, and pairs of neighbours, of lines as they come; a line ends in a word "".
+    """Incremental counts of words and of word bigrams in lines; a line ends in a word "".
 
-    What is held is as long as there are distinct words and distinct pairs.
+    Memory grows with the number of distinct words and bigrams.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class BigramCounter:
         )
 
     def bigrams(self, min_count: int) -> "BigramCounts":
-        """Return the counts. min_count: rarer words are merged into one."""
+        """Return the counts. min_count: words with lower counts are merged into one."""
         self._count()
         first, second = self._pairs >> 32, self._pairs & 0xFFFFFFFF
         counts = np.bincount(second, self._counts, minlength=len(self._ids)).astype(np.int64)
@@ -77,8 +77,8 @@ def _summed(keys: Longs, counts: Longs) -> tuple[Longs, Longs]:
 class BigramCounts:
     """Counts of word bigrams.
 
-    words: by falling frequency; the first of them has the number 2, after the end of a line and
-    all rare words; first, second: [K] int64, pairs of numbers, ascending; counts: [K] int64.
+    words: by descending frequency, numbered from 2; number 0 is the end of a line, 1 all rare
+    words; first, second: [K] int64, pairs of numbers, ascending; counts: [K] int64.
     """
 
     words: list[str]
@@ -87,8 +87,8 @@ class BigramCounts:
     counts: Longs
 
     def neighbours(self) -> tuple[Any, Any, Longs, Longs]:
-        """Arguments of the kernel: neighbours to the left and right, and counts [V] int64 of words,
-        and of words that follow themselves.
+        """Return arguments of the kernel: left and right neighbours, counts [V] int64 of words,
+        and counts [V] int64 of words that follow themselves.
         """
         from ..kernels.exchange import Neighbours
 
@@ -108,14 +108,14 @@ class BigramCounts:
 
 
 def exchange_classes(bigrams: BigramCounts, n_classes: int, n_iterations: int) -> Longs:
-    """Put words into the classes of a bigram model by likelihood, see `kernels.exchange`.
+    """Assign words to the classes of a bigram model by likelihood, see `kernels.exchange`.
 
-    n_classes: of words that are not rare; n_iterations: how often each word may change its class.
-    RETURNS: [V] int64, the class of each of the words, from 0.
+    n_classes: of words that are not rare; n_iterations: maximum number of passes over all words.
+    RETURNS: [V] int64, the class of each word, from 0.
     """
     from ..kernels.exchange import Classes, WordExchange, exchange, fill_table
 
-    fixed = _RARE + 1  # classes of the words that are none
+    fixed = _RARE + 1  # separate classes of line ends and of rare words
     n, n_all = len(bigrams.words), n_classes + fixed
     left, right, counts, own = bigrams.neighbours()
     of_word = np.arange(n + fixed, dtype=np.int32)
@@ -145,10 +145,10 @@ def exchange_classes(bigrams: BigramCounts, n_classes: int, n_iterations: int) -
 def vector_classes(
     vectors: NDArray[np.floating], n_classes: int, n_iterations: int, seed: int
 ) -> Longs:
-    """Put vectors into classes by their directions: spherical k-means (Dhillon & Modha 2001).
+    """Assign vectors to classes by direction: spherical k-means (Dhillon & Modha 2001).
 
-    vectors: [V, D], none of them zero; seed: of the first centres.
-    RETURNS: [V] int64, the class of each, from 0.
+    vectors: [V, D], not zero; seed: of the choice of initial centres.
+    RETURNS: [V] int64, the class of each vector, from 0.
     """
     unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     rng = np.random.default_rng(seed)
@@ -162,7 +162,7 @@ def vector_classes(
             found = nearest
             centres = np.zeros_like(centres)
             np.add.at(centres, found, unit)
-            # A centre that has lost all goes to where a vector is least like its own.
+            # An empty centre moves to one of the vectors least similar to their own centres.
             empty = np.flatnonzero(np.bincount(found, minlength=len(centres)) == 0)
             centres[empty] = unit[np.argsort(similarity, kind="stable")[: len(empty)]]
             centres /= np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
@@ -172,7 +172,7 @@ def vector_classes(
 def _nearest(
     unit: NDArray[np.float32], centres: NDArray[np.float32]
 ) -> tuple[Longs, NDArray[np.float32]]:
-    """The nearest centre of each vector, and how similar it is: [V] each."""
+    """Return the nearest centre of each vector, and its similarity: [V] each."""
     nearest, similarity = np.empty(len(unit), np.int64), np.empty(len(unit), np.float32)
     for begin in range(0, len(unit), _CHUNK):
         own = slice(begin, begin + _CHUNK)
@@ -183,6 +183,6 @@ def _nearest(
 
 
 def write_classes(words: Sequence[str], classes: Longs) -> Iterator[str]:
-    """Write words and their classes as lines, which the format "word2vec" reads, class by class."""
+    """Yield lines of words and their classes in the format "word2vec", ordered by class."""
     for i in np.argsort(classes, kind="stable").tolist():
         yield f"{words[i]} {classes[i]}\n"

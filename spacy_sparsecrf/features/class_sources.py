@@ -1,4 +1,4 @@
-"""Sources of word classes: files, tables of lookups, other pipelines."""
+"""Sources of word classes: files, lookup tables, other pipelines."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from ..errors import Errors, SparseCRFError
 from .classes import WordClasses, unpack
 from .phrase_sources import DETAILS
 
-FILE = "clusters"  # of a component that was saved
+FILE = "clusters"  # in the directory of a saved component
 _KEYS = {
     "path": {"path", "format", "prune"} | DETAILS,
     "lookups": {"lookups", "lang", "prune"},
@@ -20,13 +20,13 @@ _KEYS = {
 _FORMATS = ("brown", "word2vec")
 _PATH = re.compile("[01]+")
 _NUMBER = re.compile("[0-9]{1,18}")
-_MOST_RARE = 1000  # of absolute values of logarithms
+_MOST_RARE = 1000  # maximum absolute value of logarithms
 
 
 def check_sources(sources: object) -> None:
-    """Check the settings of sources by their names.
+    """Check the settings of sources, a mapping by name.
 
-    RAISES: SparseCRFError for what is not known.
+    RAISES: SparseCRFError for invalid settings.
     """
     if not isinstance(sources, Mapping):
         raise SparseCRFError(Errors.SC140.format(value=sources))
@@ -46,7 +46,7 @@ def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses
     """Read the word classes of a source.
 
     name: for messages; lang: of the pipeline.
-    RAISES: SparseCRFError for what cannot be read, or where there are none.
+    RAISES: SparseCRFError if the source cannot be read or has no word classes.
     """
     if "pipeline" in source:
         return _of_pipeline(name, source)
@@ -62,7 +62,7 @@ def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses
 
 
 def _of_file(name: str, path: Path, are_paths: bool) -> Iterator[tuple[str, str]]:
-    """The words of a file, and their classes."""
+    """Yield the words of a file, and their classes."""
     number = 0
     try:
         with path.open("rb") as file:
@@ -82,7 +82,7 @@ def _of_file(name: str, path: Path, are_paths: bool) -> Iterator[tuple[str, str]
 
 
 def _entry(line: str, are_paths: bool) -> tuple[str, str]:
-    """A word and its class. RAISES: ValueError for a line that is malformed."""
+    """Return the word and the class in a line. RAISES: ValueError for a malformed line."""
     if are_paths:
         fields = line.split("\t")
         if len(fields) not in (2, 3) or not _PATH.fullmatch(fields[0]) or not fields[1]:
@@ -95,16 +95,16 @@ def _entry(line: str, are_paths: bool) -> tuple[str, str]:
 
 
 def _of_lookups(name: str, table: str, lang: str) -> tuple[dict[str, str], bool]:
-    """The words of a table with their classes, and whether the classes are paths.
+    """Return the words of a lookup table with their classes, and whether the classes are paths.
 
-    Whole numbers have the first bit of a path as their lowest one; 0 is no class. How long a path
-    is they do not tell: all are as long as the longest. Of logarithms of probabilities the class
-    is the whole number next to their absolute value.
+    Whole numbers are paths, whose first bit is the lowest bit of the number; 0 is no class. Numbers
+    do not store the length of a path, so all paths are as long as the longest. The class of a log
+    probability is its absolute value, rounded to a whole number.
     """
     paths = registry.lookups.get(lang) if lang in registry.lookups else {}
     if table not in paths:
         raise SparseCRFError(Errors.SC145.format(name=name, table=table, lang=lang))
-    # The tables that spaCy makes of them have hashes in place of words.
+    # Read the data itself: spaCy's lookup tables contain hashes instead of words.
     found: Any = load_language_data(paths[table])
     numbers: list[Any] = [*found.values()] if isinstance(found, dict) else [""]
     if all(type(n) is int and 0 <= n < 2**63 for n in numbers):
@@ -117,7 +117,7 @@ def _of_lookups(name: str, table: str, lang: str) -> tuple[dict[str, str], bool]
 
 
 def _of_pipeline(name: str, source: Mapping[str, Any]) -> WordClasses:
-    """The classes that a saved pipeline has by a name."""
+    """Return the word classes with a given name in a saved pipeline."""
     path, wanted = Path(source["pipeline"]), str(source.get("name", name))
     files = sorted(path.glob(f"*/{FILE}"))
     if "component" in source:

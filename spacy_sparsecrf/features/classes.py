@@ -1,7 +1,7 @@
-"""Word classes, such as Brown clusters: the class of a word, found by the word's hash.
+"""Word classes, such as Brown clusters, found by the hash of a word.
 
-A class is a path of bits in a tree of classes, or a whole number. Classes take 8 bytes a word for
-its hash, and as few as number them.
+A class is a path of bits in a tree of classes, or a whole number. Each word takes 8 bytes for its
+hash, and 1, 2 or 4 bytes for its class.
 """
 
 import json
@@ -17,7 +17,7 @@ from ..schema import SchemaField, check, check_distinct, check_json, parse, repo
 
 _FORMAT = 1
 _BITS = frozenset("01")
-# What can be read again, see `schema.MAX_STRUCTURE`.
+# Limit that keeps files readable, see `schema.MAX_STRUCTURE`.
 _MOST_CLASSES = 1 << 17
 _WORDS = {
     "lower": SchemaField("<u8", "L", rises=True),
@@ -30,15 +30,15 @@ _HEAD = {"n_words": int, "n_lower": int, "are_paths": bool, "code_bytes": int, "
 class WordClasses:
     """The classes of words.
 
-    A word that is not known has the class of its lower-case form. So the words that are their own
-    lower-case forms are apart from the others, each part sorted.
+    An unknown word has the class of its lower-case form. For this lookup, words in lower case are
+    stored before all other words, and both parts are sorted.
 
-    hashes: [W] uint64, of the words as spaCy hashes strings: of the first `n_lower` words, which
-        are in lower case, ascending, and of the others, ascending.
+    hashes: [W] uint64, spaCy's string hashes: first of `n_lower` words in lower case, ascending,
+        then of all other words, ascending.
     codes: [W] unsigned integers < C, the class of each word.
     classes: [C] texts, paths of bits or whole numbers; the first is "", which is no class.
     are_paths: whether classes are paths.
-    RAISES: ValueError that says what is wrong with them.
+    RAISES: ValueError that names the fault.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class WordClasses:
 
     @classmethod
     def of(cls, words: Mapping[str, str], are_paths: bool) -> "WordClasses":
-        """Lay classes out. words: the class of each word.
+        """Build the arrays. words: the class of each word.
 
-        Words that have the class of their lower-case forms are left out.
+        Words with the same class as their lower-case form are omitted.
         """
         lower: dict[str, str] = {}
         others: dict[str, str] = {}
@@ -86,7 +86,7 @@ class WordClasses:
         return cls(*both, classes, len(hashes[0]), are_paths)
 
     def find(self, word: str) -> int:
-        """The code of a word's class, 0 where it has none."""
+        """Return the code of a word's class, 0 if it has no class."""
         last, code = self._last
         if last != word:
             code = self._find(word)
@@ -103,17 +103,17 @@ class WordClasses:
         return int(self.codes[i]) if i >= 0 else 0
 
     def _position(self, word: str, first: int, last: int) -> int:
-        """The position of a word among those from `first` to `last`, -1 where it is not there."""
+        """Return the position of a word among words first:last, -1 if absent."""
         part = self.hashes[first:last]
         wanted = np.uint64(get_string_id(word))
         i = int(part.searchsorted(wanted))
         return first + i if i < len(part) and part[i] == wanted else -1
 
     def pruned(self, kept: Mapping[int, set[str]]) -> "WordClasses":
-        """Forget the classes of which no value is kept.
+        """Remove the classes without any value in `kept`.
 
-        kept: by number of bits, 0 for whole classes, the values that features need.
-        RETURNS: classes that give each word a class with the same values among those kept.
+        kept: the values that features need, by number of bits, 0 for whole classes.
+        RETURNS: word classes, in which each word has the same values among the kept values.
         """
         lives = [
             any((name[:bits] if bits else name) in values for bits, values in kept.items())
@@ -124,7 +124,7 @@ class WordClasses:
         numbers = np.where(alive, np.cumsum(alive), 0)
         dtype = np.min_scalar_type(int(alive.sum()))
         codes = numbers[self.codes].astype(dtype)
-        # Without them, other words would have the classes of their lower-case forms: they stay.
+        # Keep all words with capitals: without entries, their lower-case forms would be found.
         stay = codes != 0
         stay[self.n_lower :] = True
         classes = ["", *(name for name, kept in zip(self.classes, lives, strict=True) if kept)]
@@ -133,9 +133,9 @@ class WordClasses:
 
 
 class ClassReader:
-    """The class of a word, as a value: "" for none.
+    """Reader of the class of a word, "" for no class.
 
-    bits: how many of the path's first bits are read; 0 for the whole class.
+    bits: number of leading bits of the path to read; 0 for the whole class.
     """
 
     def __init__(self, classes: WordClasses, bits: int) -> None:
@@ -143,7 +143,7 @@ class ClassReader:
         self._values = [name[:bits] if bits else name for name in classes.classes]
 
     def __call__(self, word: str) -> str:
-        """Read the class of a word."""
+        """Return the class of a word."""
         return self._values[self._classes.find(word)]
 
 
@@ -154,7 +154,7 @@ def _check(
     n_lower: int,
     are_paths: bool,
 ) -> None:
-    """Check what lookups rely on. RAISES: ValueError."""
+    """Check the assumptions of lookups. RAISES: ValueError."""
     parts = {"lower": hashes[:n_lower], "others": hashes[n_lower:], "codes": codes}
     sizes = {"L": n_lower, "M": len(hashes) - n_lower, "W": len(hashes), "C": len(classes)}
     check(parts, _WORDS, sizes)
@@ -169,7 +169,7 @@ def _check(
 
 
 def pack(lists: Mapping[str, WordClasses]) -> bytes:
-    """Write word classes: a line of JSON, and the arrays that it describes, in its order."""
+    """Serialise word classes: a line of JSON, then the arrays that it describes, in that order."""
     heads, arrays = {}, []
     for name, own in sorted(lists.items()):
         heads[name] = {
@@ -186,7 +186,7 @@ def pack(lists: Mapping[str, WordClasses]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, WordClasses]:
-    """Read what `pack` wrote. RAISES: SparseCRFError for anything else."""
+    """Read the output of `pack`. RAISES: SparseCRFError for other data."""
     with reported_as(Errors.SC148):
         at = data.index(b"\n") + 1
         head = parse(data[:at])
@@ -202,7 +202,7 @@ def unpack(data: bytes) -> dict[str, WordClasses]:
 
 
 def _unpack(head: Any, data: bytes, at: int) -> tuple[WordClasses, int]:
-    """Read the classes that begin at a byte. RETURNS: them, and the byte behind them."""
+    """Read the word classes at a position. RETURNS: the classes, and the position after them."""
     check_json(head, _HEAD, "a list")
     n, size = head["n_words"], head["code_bytes"]
     if n < 0 or size not in (1, 2, 4):
@@ -210,7 +210,7 @@ def _unpack(head: Any, data: bytes, at: int) -> tuple[WordClasses, int]:
     end = at + (8 + size) * n
     if end > len(data):
         raise ValueError("it is cut off")
-    # Copies are aligned, as what stands behind a line of text is not.
+    # Copy, because arrays behind a line of text are not aligned.
     hashes = np.frombuffer(data, "<u8", n, at).astype(np.uint64)
     codes = np.frombuffer(data, f"<u{size}", n, at + 8 * n).astype(f"u{size}")
     return WordClasses(hashes, codes, head["classes"], head["n_lower"], head["are_paths"]), end
@@ -219,10 +219,10 @@ def _unpack(head: Any, data: bytes, at: int) -> tuple[WordClasses, int]:
 def values_by_list(
     parts: Iterable[tuple[str, Any]], reads: Mapping[str, tuple[str, int]]
 ) -> dict[str, dict[int, set[str]]]:
-    """The values of word classes that features read, by list and by number of bits.
+    """Return the values of word classes that features read, by list and by number of bits.
 
-    parts: attributes as they are written in names, and the values that they read; reads: list and
-    number of bits of each attribute that reads one.
+    parts: attributes as written in feature names, and their values; reads: list and number of bits
+    of each attribute that reads word classes.
     """
     found: dict[str, dict[int, set[str]]] = {name: {} for name, _ in reads.values()}
     for attribute, value in parts:

@@ -1,4 +1,4 @@
-"""Checks that annotations which features read are set, in training and in prediction.
+"""Checks that the annotations read by features are set, in training and in prediction.
 
 The checks cover annotations of earlier pipes, span groups and extension attributes, but not
 attributes of the word, phrases and vectors.
@@ -16,15 +16,15 @@ from ..corpus.readings import Readings
 from .featurizer import PlanFeaturizer
 from .plan import TemplatePlan
 
-_RARE = 0.5  # share of tokens: fewer than this have a value of an attribute that is mostly missing
+_RARE = 0.5  # share of tokens with a value, below which an attribute is rare
 _CHANCE = 1e-6
-"""How likely tokens without a value are, taken as independent, from which nothing is amiss."""
+"""Probability of no value at any token, taken as independent, below which values are missing."""
 
 
 class Coverage:
-    """Counts the tokens that have a value of each watched attribute.
+    """Counts of the tokens that have a value of each watched attribute.
 
-    n_tokens: number of tokens seen; counts: of them with a value, by attribute.
+    n_tokens: number of tokens seen; counts: number of tokens with a value, by attribute.
     """
 
     def __init__(self) -> None:
@@ -40,33 +40,33 @@ class Coverage:
     def join(self, other: "Coverage") -> None:
         """Add the counts of further tokens."""
         self.n_tokens += other.n_tokens
-        # A count of 0 marks an attribute that is watched.
+        # Counts of 0 are kept: they mark watched attributes.
         for name, count in other.counts.items():
             self.counts[name] += count
 
     @property
     def missing(self) -> list[str]:
-        """The attributes that no token has."""
+        """The watched attributes without a value at any token."""
         return [name for name, count in self.counts.items() if not count and self.n_tokens]
 
     @property
     def rare(self) -> dict[str, float]:
-        """The share of tokens that have a value of each attribute that most tokens lack.
+        """The share of tokens with a value, for attributes that most tokens lack.
 
-        Entities and spans have few tokens by nature, and are left out.
+        Attributes of entities and spans are excluded, because few tokens are part of one.
         """
         shares = self.shares.items()
         return {x: p for x, p in shares if p < _RARE and not x.startswith(("ent_", "span("))}
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of tokens that have a value of each other attribute."""
+        """The share of tokens with a value, for attributes that are not missing."""
         return {name: n / self.n_tokens for name, n in self.counts.items() if n}
 
 
 @contextmanager
 def counted(features: Any) -> Iterator[Coverage]:
-    """Count the tokens that features read meanwhile: none if they are of another kind than ours."""
+    """Count the tokens that a featurizer reads in the body; custom featurizers are not counted."""
     coverage = Coverage()
     if not isinstance(features, PlanFeaturizer):
         yield coverage
@@ -81,12 +81,12 @@ def counted(features: Any) -> Iterator[Coverage]:
 def find_missing(
     features: Any, parts: Sequence[Any], shares: Mapping[str, float]
 ) -> tuple[list[str], int]:
-    """Find attributes that no token has of a batch, although tokens had it in training.
+    """Find attributes without any value in a batch, although training tokens had values.
 
-    An attribute that few tokens had is missing only where many tokens have none.
+    An attribute that is rare in training is reported only if the batch has many tokens.
 
-    parts: what features read of the batch; shares: of training tokens, see `Coverage`.
-    RETURNS: the attributes, and if there are any the number of tokens of the batch.
+    parts: readings of the batch; shares: of training tokens, see `Coverage`.
+    RETURNS: the attributes, and the number of tokens of the batch, 0 if all attributes have values.
     """
     ours = isinstance(features, PlanFeaturizer)
     if not ours or not all(isinstance(part, Readings) for part in parts):
@@ -104,5 +104,5 @@ def find_missing(
 
 
 def _has(annotations: NDArray[np.uint64], column: int) -> bool:
-    """Return whether any token has a value; checks the first one first, as it mostly has."""
+    """Return whether any token has a value; checks the first token first, as it usually has one."""
     return bool(annotations[0, column] or annotations[:, column].any())

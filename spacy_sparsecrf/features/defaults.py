@@ -7,9 +7,9 @@ from ..errors import Errors, SparseCRFError
 
 
 def _of_word(longest: int) -> tuple[str, ...]:
-    """Plain transitions, label biases, and the word, its edges and its looks.
+    """Return templates of plain transitions, label biases, and the word, its affixes and its form.
 
-    longest: of the edges, in characters.
+    longest: length of the longest affixes, in characters.
     """
     looks = ["shape", "is_title", "is_upper", "has_upper", "has_digit", "has_hyphen", "is_punct"]
     return (
@@ -31,12 +31,12 @@ DEFAULT_TEMPLATES: tuple[str, ...] = (
     *(f"u:lower[{i}]" for i in (-2, -1, 1, 2)),
     *(f"u:lower[{i}]|lower[{i + 1}]" for i in (-2, -1, 0, 1)),
 )
-"""After Suzuki & Isozaki (2008) as told by Lavergne et al. (2010), section 5.1.2; the shapes of
-neighbours and the white space are ours."""
+"""After Suzuki & Isozaki (2008), as described by Lavergne et al. (2010), section 5.1.2, with added
+shapes of neighbours and white space."""
 
 ENTITY_TEMPLATES: tuple[str, ...] = (
     *_of_word(5),
-    # Words and looks in a window of five, and words beyond.
+    # Words, affixes and shapes in a window of five, and words beyond it.
     *("u:lower[-3]", "u:lower[3]", "u:orth[-1]", "u:orth[1]"),
     *(f"u:{read}[{i}]" for read in ("lower", "shape") for i in (-2, -1, 1, 2)),
     *(f"u:{edge}[{i}]" for edge in ("suffix(2)", "suffix(3)", "prefix(3)") for i in (-1, 1)),
@@ -51,7 +51,7 @@ ENTITY_TEMPLATES: tuple[str, ...] = (
     *("u:is_title[-1]|is_title[0]", "u:is_title[0]|is_title[1]"),
     *(f"u:is_title[{i}]|is_title[{i + 1}]|is_title[{i + 2}]" for i in (-2, -1, 0)),
 )
-"""For named entities; they need no annotation of earlier pipes."""
+"""For named entities; no annotation of earlier pipes is required."""
 
 CHUNK_TEMPLATES: tuple[str, ...] = (
     *("b:", "u:"),
@@ -63,8 +63,8 @@ CHUNK_TEMPLATES: tuple[str, ...] = (
     *(f"u:tag[{i}]|tag[{i + 1}]|tag[{i + 2}]" for i in (-2, -1, 0)),
     *("u:lower[0]|tag[0]", "u:lower[-1]|tag[0]", "u:tag[0]|lower[1]"),
 )
-"""For chunks: the window of CRF++'s example, with some looks of the word; reads `tag`, which
-tests nothing where no earlier pipe sets it."""
+"""For chunks: the window of CRF++'s example, with suffixes and shape of the word. Reads `tag`;
+if no earlier pipe sets `tag`, templates that read it give no features."""
 
 _LARGE_TAG_TEMPLATES: tuple[str, ...] = (
     *DEFAULT_TEMPLATES,
@@ -121,7 +121,7 @@ _MARKS: tuple[str, ...] = (
     *(f"u:{{}}[{i}]" for i in (-1, 0, 1)),
     *("u:{}[-1]|{}[0]", "u:{}[0]|{}[1]", "u:{}[0]|short_shape[0]", "u:lower[-1]|{}[0]"),
 )
-"""Phrases or spans that tokens are in."""
+"""For phrases or spans that contain a token."""
 
 TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "tags": DEFAULT_TEMPLATES,
@@ -135,10 +135,10 @@ TEMPLATE_SETS: dict[str, tuple[str, ...]] = {
     "phrases": _MARKS,
     "spans": _MARKS,
 }
-"""The templates of each set. A set of an attribute with a name has slots for the attribute."""
+"""The templates of each set. Slots such as {4} are replaced by the named attribute of the set."""
 
 _READ = {"tag_clusters": "cluster", "clusters": "cluster", "phrases": "phrase", "spans": "span"}
-"""The attribute with a name that a set reads."""
+"""The named attribute that a set reads."""
 
 _SET = re.compile(r"@(\w+)(?:\((\w+)\))?")
 _SLOT = re.compile(r"\{(\d*)\}")
@@ -154,7 +154,7 @@ def templates_of_set(text: str, number: int) -> tuple[str, ...]:
 
     text: "@SET", or "@SET(NAME)" for a set of an attribute with a name; number: its position in
         the list of templates, from 1.
-    RAISES: SparseCRFError for an unknown set, and where the name is missing or not read.
+    RAISES: SparseCRFError for an unknown set, or if the name is missing or not expected.
     """
     match = _SET.fullmatch("".join(text.split()))
     of_set, name = match.groups("") if match else ("", "")

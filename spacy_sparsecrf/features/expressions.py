@@ -1,10 +1,10 @@
 """Regular expressions as word attributes, by the package `regex`.
 
-It knows all of Unicode's properties, and can be told to give up: a pattern such as `(a|aa)+$` takes
-time exponential in the length of some words. To watch the clock takes several times as long as a
-search in a word, and few expressions need it: without repetitions inside repetitions, which can
-take exponential time, the number of steps is bounded by a polynomial in the length of the text,
-whose value is known before the search (`longest_text`).
+`regex` supports all Unicode properties and timeouts. A timeout is necessary because a pattern such
+as `(a|aa)+$` takes time exponential in the length of some words. A search with a timeout takes
+several times as long, and few patterns need it: without nested repetitions, the number of steps is
+bounded by a polynomial in the length of the text. `longest_text` returns the length up to which
+this bound is low enough to search without a timeout.
 """
 
 import re
@@ -18,16 +18,16 @@ from ..errors import Errors, SparseCRFError
 if TYPE_CHECKING:
     from .attributes import Value
 
-SECONDS = 1.0  # of computing, for one search in one word
-MOST_ITEMS = 100_000  # of a pattern, with repetitions written out: `regex` writes them out
-MOST_STEPS = 5_000_000  # of a search without a clock: a small part of a second
-MOST_CHARACTERS = 1000  # for which they are counted
+SECONDS = 1.0  # timeout of one search in one word
+MOST_ITEMS = 100_000  # of a pattern with expanded repetitions: `regex` expands them
+MOST_STEPS = 5_000_000  # of a search without a timeout: a small part of a second
+MOST_CHARACTERS = 1000  # of a text that is searched without a timeout
 
 # For `find_fault`: a pattern with `\$`, and one of a pattern's items.
 _DOLLAR = re.compile(r"(?:\\[^$]|[^\\])*\\\$", re.DOTALL)
 _ITEM = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{([0-9]{1,9})[0-9,]*\}|.", re.DOTALL)
 
-# For `longest_text`: one of the pieces of a pattern that are known there.
+# For `longest_text`: a supported piece of a pattern.
 _CLASS = r"\\[dDwWsS]|\\[pP](?:\{[^{}\\]*\}|[A-Z])|\\[^\w\s]"
 _SET = rf"\[\^?(?!\])(?:{_CLASS}|[^\[\]\\])+\]"
 _PIECE = re.compile(
@@ -39,10 +39,10 @@ _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
 class Expression:
-    """Searches words for a pattern that has no fault.
+    """Reader that searches words for a valid pattern.
 
-    text: whether the value is the first text that matches, "" where none does, rather than 1 or 0.
-    number, template: for the message.
+    text: whether the value is the text of the first match, "" without a match, instead of 1 or 0.
+    number, template: position and text of the template, for the message.
     """
 
     def __init__(self, pattern: str, *, text: bool, number: int, template: str) -> None:
@@ -51,7 +51,7 @@ class Expression:
         self._where = {"number": number, "template": template}
 
     def __call__(self, word: str) -> "Value":
-        """Search a word. RAISES: SparseCRFError if that takes too long."""
+        """Search a word. RAISES: SparseCRFError if the search takes too long."""
         try:
             found = self._search(word)
         except TimeoutError:
@@ -63,7 +63,7 @@ class Expression:
 
 
 def find_fault(pattern: str) -> tuple[str, int] | None:
-    """Return the error in a pattern, and its position.
+    """Return the error in a pattern and its position, or None if the pattern is valid.
 
     RAISES: ImportError if the package `regex` is missing.
     """
@@ -71,7 +71,7 @@ def find_fault(pattern: str) -> tuple[str, int] | None:
 
     dollar = _DOLLAR.match(pattern)
     if dollar is not None:
-        # Saved configs double the sign: `\$$` would not be told from a sign before the end.
+        # Saved configs double dollar signs: `\$` and `\$$` could not be distinguished.
         return "write [$] for a dollar sign", dollar.end() - 2
     if _count_items(pattern) > MOST_ITEMS:
         return f"with repetitions written out it has more than {MOST_ITEMS} items", 0
@@ -85,7 +85,7 @@ def find_fault(pattern: str) -> tuple[str, int] | None:
 
 
 def _count_items(pattern: str) -> int:
-    """About how many items a pattern has, such as characters, with repetitions written out."""
+    """Estimate the number of items of a pattern, such as characters, with expanded repetitions."""
     sizes, last = [0], 0  # of groups that are open, and of the last item
     for match in _ITEM.finditer(pattern):
         if match[0] == "(":
@@ -103,9 +103,9 @@ def _count_items(pattern: str) -> int:
 
 
 def searcher(pattern: str, flags: int = 0) -> Callable[[str], Any]:
-    """The function that finds the first match of a pattern without faults in a text, or None.
+    """Return a function that finds the first match of a valid pattern in a text, or None.
 
-    flags: of the package `regex`. The function raises TimeoutError if that takes too long.
+    flags: of the package `regex`. The function raises TimeoutError if a search takes too long.
     RAISES: ImportError if the package `regex` is missing.
     """
     import regex
@@ -122,13 +122,13 @@ def searcher(pattern: str, flags: int = 0) -> Callable[[str], Any]:
 
 
 class Repetition(NamedTuple):
-    """Bounds of a repetition; most: None for any number."""
+    """Bounds of a repetition; most: None if unbounded."""
 
     least: int = 1
     most: int | None = 1
 
     def choices(self, length: int) -> int:
-        """The most numbers of times that it can be there in a text of so many characters."""
+        """Return the maximum number of possible repetition counts in a text of this length."""
         most = length if self.most is None else min(self.most, length)
         return max(1, most - self.least + 1)
 
@@ -142,19 +142,19 @@ class _Cost:
         self.repetitions: list[Repetition] = []
 
     def steps(self, length: int) -> int:
-        """The most steps in a text of so many characters: from each of its positions, along each
-        way through branches and repetitions, through all items.
+        """Return the maximum number of steps in a text of this length: from each position, along
+        each path through branches and repetitions, through all items.
         """
         ways = prod(repetition.choices(length) for repetition in self.repetitions)
         return (length + 1) * self.n_branches * ways * self.n_items
 
 
 def longest_text(pattern: str) -> int:
-    """The length in characters of texts in which a search cannot take long, -1 where not known.
+    """Return the length in characters up to which every search is fast, -1 if unknown.
 
-    pattern: for the package `regex`, without faults. Known are groups that are repeated once at
-    most, classes, sets, alternatives and repetitions; not known are other groups that begin with
-    `(?`, references, and sets in sets.
+    pattern: valid, for the package `regex`. Supported are groups that are repeated at most once,
+    classes, sets, alternatives and repetitions. Unsupported are groups that begin with `(?`, except
+    `(?:` and `(?i)`, references, and sets in sets.
     """
     cost = _cost(pattern)
     if cost is None:
@@ -179,11 +179,11 @@ def _cost(pattern: str) -> _Cost | None:
             if repetition is None or (piece["close"] and repetition.most not in (0, 1)):
                 return None
             if piece["close"]:
-                # A group that may be left out gives two ways, in an empty text too.
+                # An optional group gives two paths, even in an empty text.
                 cost.n_branches *= branches.pop() * repetition.choices(1)
             else:
                 cost.repetitions.append(repetition)
-            # To begin a repetition and to end it are steps too.
+            # Beginning and ending a repetition are steps, too.
             cost.n_items += max(1, repetition.least) + 2
     cost.n_branches *= branches.pop()
     return cost

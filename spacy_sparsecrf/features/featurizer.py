@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 ClassesByName: TypeAlias = dict[str, WordClasses]
 
-# The name of the labels of words among word classes: none that a template can read.
+# Key of the labels of words among the saved word classes.
 OF_WORDS = f"{WORD_LABELS}[0]"
 _NO_LABELS = WordClasses.of({}, are_paths=False)
 
 
 class Conjunction(Protocol):
-    """A template or pattern as names need it; see `Template`."""
+    """The part of a template or pattern that feature names need; see `Template`."""
 
     @property
     def key(self) -> str:
@@ -51,21 +51,21 @@ class Conjunction(Protocol):
 
     @property
     def kinds(self) -> str:
-        """The part that it is conjoined with: "u", "b" or "ub"."""
+        """Conjunction with the label, the label pair, or both: "u", "b" or "ub"."""
 
 
 class PlanFeaturizer(ABC):
-    """Hashes the features that a plan lays out, at each token of Docs.
+    """Base class of featurizers, which hash the features of a plan at each token of Docs.
 
-    templates: the texts that `TemplatePlan.first` numbers; start_label: see `Featurizer`.
-    The attribute `watch` is None, or a function that is shown each plan and annotations [N, A] that
-    are read by it (see `coverage`).
+    templates: the texts that `TemplatePlan.first` indexes; start_label: see `Featurizer`.
+    The attribute `watch` is None, or a function that is called with the plan and the annotations
+    [N, A] of each batch (see `coverage`).
     """
 
     def __init__(self, templates: Sequence[str], start_label: bool) -> None:
         self.templates = tuple(templates)
         self.start_label = start_label
-        # Kept with the one word attribute that depends on the language.
+        # With `like_num`, the only word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
         self._token_readers: list[TokenReader] | None = None
         self.watch: Callable[[TemplatePlan, NDArray[np.uint64]], None] | None = None
@@ -73,7 +73,7 @@ class PlanFeaturizer(ABC):
     @property
     @abstractmethod
     def plan(self) -> TemplatePlan:
-        """The current layout of what is read and hashed."""
+        """The current layout of attributes and hashed features."""
 
     @property
     @abstractmethod
@@ -82,22 +82,22 @@ class PlanFeaturizer(ABC):
 
     @property
     def constant_names(self) -> list[str]:
-        """The names of the features that are on at every token."""
+        """The names of the features that occur at every token."""
         return [ALWAYS]
 
     @property
     def names_of_cells(self) -> Callable[..., Any] | None:
-        """The factory of feature names; None for `CellNames`, whose arguments it gets."""
+        """Factory of feature names, with the arguments of `CellNames`; None for `CellNames`."""
         return None
 
     @property
     def marks(self) -> Mapping[Read, Mapping[int, str]]:
-        """The texts of the values that attributes of phrases have, by their numbers."""
+        """The texts of the values of phrase attributes, by their numbers."""
         return {}
 
     @abstractmethod
     def restore(self, learnt: dict[str, Any]) -> None:
-        """Take over what was learnt before training."""
+        """Restore the data learnt before training."""
 
     def __setstate__(self, learnt: dict[str, Any]) -> None:
         self.restore(learnt)
@@ -105,26 +105,26 @@ class PlanFeaturizer(ABC):
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the features of Docs.
 
-        docs: are not changed; may be empty, and of several vocabs.
-        sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
-        RETURNS: observations of all their tokens, in order.
-        Raises SparseCRFError for another value of `sequences`.
+        docs: not modified; may be empty, and of several vocabs.
+        sequences: "sents" (sentences if a Doc has them, otherwise the whole Doc) or "docs".
+        RETURNS: observations of all tokens, in order.
+        RAISES: SparseCRFError for another value of `sequences`.
         """
         return self.observe(self.readings(docs, sequences))
 
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
-        """Read the values that are to be tested, for who need not see every feature.
+        """Read the attribute values of Docs, without hashing features.
 
         docs, sequences: as for `__call__`.
-        RETURNS: the readings of all their tokens, in order, for each run of Docs of one vocab.
-        Raises SparseCRFError for another value of `sequences`, and for words and annotations that
+        RETURNS: the readings of all tokens, in order, one for each run of Docs with the same vocab.
+        RAISES: SparseCRFError for another value of `sequences`, and for words and annotations that
             cannot be read.
         """
         check_mode(sequences)
         return [self._read(run, sequences) for run in by_vocab(docs) if any(map(len, run))]
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
-        """Hash the features of what `readings` returned."""
+        """Hash the features of the output of `readings`."""
         templates = readings[0].templates if readings else self.plan.first_templates
         hashes = [np.empty((0, len(templates.conjunctions.seeds)), dtype=np.uint64)]
         offsets = [np.zeros(1, dtype=np.int64)]
@@ -144,7 +144,7 @@ class PlanFeaturizer(ABC):
         )
 
     def readers(self, vocab: Vocab) -> "Sequence[Reader]":
-        """The functions of a word's string that the columns of `Readings.lexical` have."""
+        """Return the functions of a word's string that fill the columns of `Readings.lexical`."""
         return self._lexemes(vocab).readers
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
@@ -162,18 +162,18 @@ class PlanFeaturizer(ABC):
         return Readings(plan.first_templates, offsets, rows, lexical, values, lexicon)
 
     def _token_reader(self, read: Read) -> TokenReader:
-        """The function of Docs that an attribute is which is read in Python."""
+        """Return the reader of an attribute that is read in Python."""
         return token_reader(read)
 
     def _word_reader(self, read: Read) -> "Reader":
-        """The function of a word's string that an attribute is."""
+        """Return the reader of a word attribute."""
         from .lexemes import word_reader
 
         first = self.plan.first[read]
         return word_reader(read, first + 1, self.templates[first])
 
     def _lexemes(self, vocab: Vocab) -> "LexemeTable":
-        """The table of words, for strings alone: good for all vocabs of a language."""
+        """Return the table of words, which depends only on strings and language, not on a vocab."""
         getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
         like_num = getters.get(LIKE_NUM, WORD["like_num"])
         if self._table is None or self._table[0] is not like_num:
@@ -183,31 +183,30 @@ class PlanFeaturizer(ABC):
         return self._table[1]
 
     def _make_readers(self, like_num: "Reader") -> list["Reader"]:
-        """The functions of a word that are read."""
+        """Return the readers of the plan's word attributes."""
         readers = [*map(self._word_reader, self.plan.words)]
         return [like_num if reader is WORD["like_num"] else reader for reader in readers]
 
 
 @crf_features("spacy_sparsecrf.Templates.v1")
 class Featurizer(PlanFeaturizer):
-    """Hashes the features of templates at each token of Docs.
+    """Featurizer that hashes the features of templates at each token of Docs.
 
-    A hash depends on the canonical text of the template's attributes and on the strings that they
-    read: neither on the template's kind and position, nor on process, machine or vocab. Only
-    `norm`, `like_num` and annotations depend on the language and on earlier pipes.
+    A hash depends only on the canonical text of the template's attributes and on the values that
+    they read, not on the template's kind or position, nor on process, machine or vocab. Of the
+    values, only `norm`, `like_num` and annotations depend on the language and on earlier pipes.
 
-    templates: see `features.templates` for the language, `features.attributes` for what can be
-        read.
-    start_label: whether the first token of a sequence has the pair (start, y) too.
-    phrases: what `phrase(name)` reads: by name, the path of a file of one phrase a line, the
-        phrases, or the settings of a source, see `phrase_sources`. They are read by `initialize`,
-        or else, cut at white space, when first needed.
-    phrase_attr: what of tokens phrases are compared by, "LOWER", "ORTH" or "FOLD".
-    clusters: what `cluster(name)` reads: by name, the settings of a source, see `class_sources`.
-        They are read by `initialize`, or else when first needed.
-    boundaries: how many distances from a sequence are distinguished where a template reads tokens
-        before or behind it: all that are farther away are like one another; None: all distances.
-    Raises SparseCRFError if templates are empty, malformed, or repeated, or settings not valid.
+    templates: see `features.templates` for the syntax, `features.attributes` for the attributes.
+    start_label: whether the first token of a sequence has the pair (start, y), too.
+    phrases: lists for `phrase(name)` by name: the path of a file with one phrase per line, a list
+        of phrases, or the settings of a source, see `phrase_sources`. `initialize` reads them;
+        otherwise they are read at first use, and split at white space.
+    phrase_attr: token attribute by which phrases are compared, "LOWER", "ORTH" or "FOLD".
+    clusters: word classes for `cluster(name)` by name: the settings of a source, see
+        `class_sources`. `initialize` reads them; otherwise they are read at first use.
+    boundaries: number of distances that are distinguished for positions outside a sequence;
+        positions farther away are treated alike. None distinguishes all distances.
+    RAISES: SparseCRFError if templates are empty, malformed or repeated, or settings are invalid.
     """
 
     def __init__(
@@ -252,12 +251,12 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def plan(self) -> TemplatePlan:
-        """The templates as they are laid out now."""
+        """The current layout of the templates."""
         return self._plan
 
     @property
     def stacked(self) -> Collection[Read]:
-        """Attributes that templates read of a first-stage model."""
+        """Attributes of a first-stage model that templates read."""
         return self.plan.stacked
 
     @property
@@ -273,7 +272,7 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def _phrase_names(self) -> list[str]:
-        """The names of the phrases that templates read."""
+        """The names of the lists of phrases that templates read."""
         return sorted({read.argument for read in self.plan.tokens if read.name == PHRASE})
 
     @property
@@ -282,30 +281,31 @@ class Featurizer(PlanFeaturizer):
         return sorted({read.argument for read in self.plan.words if read.name == CLUSTER})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles start with an empty table of words."""
+        """Return the arguments for copies and pickles, which start with an empty table of words."""
         settings = self.templates, self.start_label, self.phrases, self.phrase_attr
         return type(self), (*settings, self.boundaries, self.clusters), self.learnt or None
 
-    # What is learnt before training
+    # Data learnt before training
 
     def initialize(self, nlp: Language | None = None) -> None:
-        """Read phrases and word classes again, and forget the width of vectors.
+        """Read phrases and word classes again, and reset the width of vectors.
 
-        nlp: its tokenizer cuts phrases into tokens; without it they are cut at white space.
-        Raises SparseCRFError for files that cannot be read; then all is as before.
+        nlp: pipeline whose tokenizer splits phrases into tokens; None splits at white space.
+        RAISES: SparseCRFError for files that cannot be read; the state then stays unchanged.
         """
         cut = str.split if nlp is None else _tokenize(nlp)
         lists = self._read_lists("" if nlp is None else nlp.lang or "", cut)
-        # Without a pipeline its language, which tables of lookups need, is known from Docs later.
+        # Lookup tables need the language, which without a pipeline is known only from Docs.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
         self._word_labels = None
         self._learn(lists, 0, classes)
 
     @property
     def learnt(self) -> dict[str, Any]:
-        """Data to save with a trained pipeline, so that it needs no files: tokens of
-        phrases, by the name of their list; the width of vectors; and word classes by name. All but
-        the last are for JSON.
+        """Data to save with a trained pipeline, so that it needs no source files.
+
+        Lists of phrases by name, width of vectors, and word classes by name; all but the classes
+        are for JSON.
         """
         learnt: dict[str, Any] = {}
         if self._phrase_names and self._lists is not None:
@@ -319,9 +319,9 @@ class Featurizer(PlanFeaturizer):
         return learnt
 
     def restore(self, learnt: dict[str, Any]) -> None:
-        """Take over what `learnt` was.
+        """Restore a value of `learnt`.
 
-        Raises SparseCRFError where it does not fit the templates.
+        RAISES: SparseCRFError if it does not fit the templates.
         """
         lists = restored(learnt, self._phrase_names)
         classes = learnt.get("clusters")
@@ -340,7 +340,7 @@ class Featurizer(PlanFeaturizer):
     def _learn(
         self, lists: dict[str, PhraseList] | None, width: int, classes: ClassesByName | None
     ) -> None:
-        """Lay templates out. lists, classes: None if not read yet; width: of vectors, or 0."""
+        """Set data and lay out templates. lists, classes: None if unread; width: 0 if unknown."""
         self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
         self._lists, self._vector_width, self._token_readers = lists, width, None
         self._classes, self._table = classes, None
@@ -356,7 +356,7 @@ class Featurizer(PlanFeaturizer):
         return classes
 
     def _check_bits(self, classes: Mapping[str, WordClasses]) -> None:
-        """Check that bits are read of paths only."""
+        """Check that templates read numbers of bits only from classes that are paths."""
         for read, first in self.plan.first.items():
             if read.name == CLUSTER and read.length and not classes[read.argument].are_paths:
                 where = {"number": first + 1, "template": self.templates[first]}
@@ -364,11 +364,11 @@ class Featurizer(PlanFeaturizer):
 
     @property
     def reads_word_labels(self) -> bool:
-        """Return whether templates read the labels of words, which a corpus tells."""
+        """Return whether templates read the labels of words, which are learnt from a corpus."""
         return Read(WORD_LABELS) in self.plan.first
 
     def take_word_labels(self, labels: WordClasses) -> None:
-        """Read these labels of words from now on."""
+        """Set the labels of words that templates read."""
         self._word_labels, self._table = labels, None
 
     @property
@@ -377,9 +377,9 @@ class Featurizer(PlanFeaturizer):
         return any(self.clusters[name].get("prune", False) for name in self._class_names)
 
     def pruned_classes(self, parts: Iterable[tuple[str, Any]]) -> dict[str, WordClasses]:
-        """The word classes to be saved, of which those with the setting `prune` are pruned.
+        """Return the word classes to save, pruned if their setting `prune` is true.
 
-        parts: attributes of active weights as in names, and the values that they read.
+        parts: attributes of active weights, as in feature names, and the values that they read.
         """
         attributes = {attribute for template in self.parsed for attribute in template.attributes}
         reads = {
@@ -398,10 +398,9 @@ class Featurizer(PlanFeaturizer):
     # Reading
 
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
-        """Read the values that are to be tested, see `PlanFeaturizer.readings`.
+        """Read the attribute values of Docs, see `PlanFeaturizer.readings`.
 
-        The first Docs with tokens tell how many dimensions vectors have, hence how many features
-        there are.
+        The first Docs with tokens determine the width of vectors, hence the number of features.
         """
         check_mode(sequences)
         if self.plan.reads_vectors and not self._vector_width and any(map(len, docs)):
@@ -435,10 +434,10 @@ class Featurizer(PlanFeaturizer):
 
 
 def _tokenize(nlp: Language) -> Tokenize:
-    """The words that a pipeline's tokenizer finds, as a function of a text."""
+    """Return a function that splits a text into words with the tokenizer of a pipeline."""
     return lambda text: [token.text for token in nlp.tokenizer(text) if not token.is_space]
 
 
 def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
-    """Cut Docs into runs of the same vocab."""
+    """Yield runs of consecutive Docs with the same vocab."""
     return (list(run) for _, run in groupby(docs, key=attrgetter("vocab")))

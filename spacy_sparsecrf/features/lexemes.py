@@ -1,4 +1,4 @@
-"""Word attributes by the id of the word: each distinct word's string is looked at once.
+"""Word attributes by word id; the string of each distinct word is read only once.
 
 Imports numba.
 """
@@ -20,15 +20,15 @@ from .parsing import Read
 Reader: TypeAlias = Callable[[str], Value] | Ngrams
 Ids: TypeAlias = NDArray[np.uint64]
 
-MIN_ROWS = 1024  # for which there is room from the start
+MIN_ROWS = 1024  # initial capacity
 MAX_ROWS = 1_000_000  # distinct words; with 20 attributes 160 MB
 MAX_BYTES = 2**28  # of values
 
 
 def word_reader(read: Read, number: int, template: str) -> Reader:
-    """The function of a word's string that an attribute is.
+    """Return the reader of a word attribute, a function of the word's string.
 
-    number, template: the first template that reads it, for messages.
+    number, template: position and text of the first template that reads it, for messages.
     """
     if read.name in AFFIX:
         return partial(AFFIX[read.name], read.length)
@@ -41,12 +41,12 @@ def word_reader(read: Read, number: int, template: str) -> Reader:
 
 
 class LexemeTable:
-    """Values of word attributes, a row a word, found by the word's id in a hash table.
+    """Values of word attributes, one row per word; a hash table maps word ids to rows.
 
-    readers: functions of a word's string. What they return is stored as spaCy's string id, the
-        same in every process and 0 for "", or as the integer it is; 0 = no value. L columns: of
-        n-grams as many as a word can have.
-    max_rows: a batch with new words that would make the table longer empties it first.
+    readers: functions of a word's string. Strings are stored as spaCy's string ids, which are the
+        same in every process and 0 for ""; integers are stored as they are; 0 = missing. The values
+        have L columns: one per reader, and for n-grams the maximum number of n-grams of a word.
+    max_rows: the table is emptied before new words of a batch would make it longer.
     """
 
     def __init__(self, readers: Sequence[Reader], max_rows: int = MAX_ROWS) -> None:
@@ -67,10 +67,10 @@ class LexemeTable:
         """Find the rows of words, adding those that are new.
 
         orths: [N] uint64, ids of words.
-        strings: knows the string of each of them.
+        strings: the strings of all ids.
         RETURNS: rows [N] int32, values [>= rows, L] uint64, and the lexicon: an object that is
-            another one when rows no longer belong to the same words. Later calls leave all of
-            them as they are.
+            replaced when rows are assigned to other words. Later calls do not change the values
+            in the returned rows.
         """
         rows = np.empty(len(orths), dtype=np.int32)
         with self._lock:
@@ -87,7 +87,7 @@ class LexemeTable:
         self._slots: NDArray[np.int32] = np.full(1, -1, dtype=np.int32)
 
     def _add(self, new: Ids, orths: Ids, strings: StringStore | Mapping[int, str]) -> None:
-        """Append words; orths [N] are those of the batch, all needed if the table is emptied."""
+        """Append new words; orths: [N], all words of the batch, read if the table is emptied."""
         if self._n_rows and self._n_rows + len(new) > self._max_rows:
             self._clear()
             new = _distinct(orths)
@@ -101,7 +101,7 @@ class LexemeTable:
         self._n_rows = last
 
     def _reserve(self, n_rows: int) -> None:
-        """Move to larger arrays; who still reads the old values is not disturbed."""
+        """Move to larger arrays; the old arrays stay valid for threads that still read them."""
         keys = np.zeros(n_rows, dtype=np.uint64)
         values = np.zeros((n_rows, self._n_columns), dtype=np.uint64)
         keys[: self._n_rows] = self._keys[: self._n_rows]
@@ -110,7 +110,7 @@ class LexemeTable:
         self._slots = build_table(keys[: self._n_rows], capacity=n_rows)
 
     def _read(self, texts: Sequence[str]) -> Ids:
-        """Values [R, L] of R words, which are never empty: spaCy refuses empty tokens."""
+        """Return the values [R, L] of R words. No word is empty: spaCy rejects empty tokens."""
         values: list[int] = []
         for text in texts:
             for reader in self.readers:
@@ -124,5 +124,5 @@ class LexemeTable:
 
 
 def _distinct(orths: Ids) -> Ids:
-    """Each id once; few are sooner told apart by Python than by numpy, which sorts."""
+    """Return the distinct ids; for few ids, Python is faster than numpy, which sorts."""
     return np.array([*dict.fromkeys(orths.tolist())], dtype=np.uint64)

@@ -1,8 +1,8 @@
-"""Names of features: which values of which tokens were hashed.
+"""Names of features, made from the attribute values that were hashed.
 
-Features are named by their cell among hashes: at which token, in which column they were on. The
-numbers of attributes that are read in Python stand for values that only their Docs knew:
-`TokenValues` remembers them.
+A feature is named at a cell of the matrix of hashes: a token and a column where it occurs. For
+attributes that are read in Python, only the Docs map numbers to values: `TokenValues` stores this
+mapping.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ from .word_labels import WordTokens, learn_word_labels
 
 
 def hash_names(names: Sequence[str]) -> Hashes:
-    """Hash features by their names, as they are hashed at a token: [n] uint64.
+    """Return the hashes of features from their names, the same as at a token: [n] uint64.
 
     RAISES: ValueError for a malformed name.
     """
@@ -57,7 +57,7 @@ def hash_names(names: Sequence[str]) -> Hashes:
 
 
 def _number(value: NamedValue) -> int:
-    """Return the number of a value that is hashed."""
+    """Return the number by which a value is hashed."""
     if isinstance(value, Outside):
         from ..kernels.hashing import edge_values
 
@@ -67,8 +67,8 @@ def _number(value: NamedValue) -> int:
 
 
 def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
-    """The keys (see `NamedFeature`) of templates or patterns conjoined with the label (u) and
-    with the pair of labels (b); None for features of another kind.
+    """Return the keys (see `NamedFeature`) of templates or patterns conjoined with the label (u)
+    and with the label pair (b); None for custom featurizers.
 
     RAISES: SparseCRFError for patterns that cannot be read.
     """
@@ -80,7 +80,7 @@ def templates_by_kind(features: Any) -> dict[str, frozenset[str]] | None:
 
 
 def constant_features(features: Any) -> frozenset[int]:
-    """Hashes of the features that read nothing: they are on at every token.
+    """Return the hashes of the features without attributes, which occur at every token.
 
     RAISES: SparseCRFError for patterns that cannot be read.
     """
@@ -89,24 +89,24 @@ def constant_features(features: Any) -> frozenset[int]:
 
 
 class TokenValues:
-    """Remembers the values that attributes have had in Docs, by their numbers.
+    """Values of attributes in Docs, by their numbers.
 
-    Strings need not be known to a vocab, see `tokens`.
+    The strings may be missing from the vocab, see `tokens`.
     """
 
     def __init__(self) -> None:
         self._known: dict[Read, dict[int, Value]] = {}
 
     def add(self, read: Read, docs: Sequence[Doc], numbers: Hashes) -> None:
-        """Remember the values that an attribute has in Docs.
+        """Store the values of an attribute in Docs.
 
-        numbers: [N] of their N tokens, as they were read.
+        numbers: [N], numbers read at the N tokens.
         """
         if read.name in (VECTOR, PHRASE, *STACKED):
             return
         known = self._known.setdefault(read, {0: ""})
         if read.name == EXTENSION:
-            # Each distinct value is read once more: getters may be slow.
+            # Read each distinct value only once more, because getters may be slow.
             distinct, first = np.unique(numbers, return_index=True)
             ends = [*accumulate(map(len, docs))]
             for number, t in zip(distinct.tolist(), first.tolist(), strict=True):
@@ -117,15 +117,15 @@ class TokenValues:
             known.update(texts_of(read, docs))
 
     def know(self, reads: Iterable[Read], texts: Mapping[int, str]) -> None:
-        """Remember values of attributes. texts: by their numbers."""
+        """Store the values of attributes. texts: by their numbers."""
         self._known.update((read, {0: "", **texts}) for read in reads)
 
     def knows(self, read: Read) -> bool:
-        """Return whether values of an attribute are remembered."""
+        """Return whether values of an attribute are stored."""
         return read in self._known
 
     def value(self, read: Read, number: int) -> Value:
-        """The value that a number stands for. RAISES: KeyError if none is known."""
+        """Return the value of a number. RAISES: KeyError if the value is unknown."""
         return number if read.name == VECTOR else self._known[read][number]
 
 
@@ -135,9 +135,9 @@ def _value(token: Token, name: str) -> Value:
 
 
 class CellNames:
-    """Names features of templates by what their cells read, each distinct value once.
+    """Names features from the values read at their cells; each distinct value is written once.
 
-    features: made the hashes; vocab: of the tokens; tokens: what was read in Python.
+    features: the featurizer; vocab: of the tokens; tokens: values of attributes read in Python.
     """
 
     def __init__(self, features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues) -> None:
@@ -156,7 +156,7 @@ class CellNames:
         self._templates = {seed_of(template.key): template for template in parsed}
 
     def names(self, readings: Readings, p: int, at: Longs) -> list[str | None]:
-        """Name the features of column p at tokens [n]; None where a value is unknown, or other."""
+        """Name the features of column p at tokens [n]; None if a value is unknown or changed."""
         parts = range(*readings.templates.conjunctions.part_ptr[p : p + 2])
         texts = [self._read(readings, p, k, at) for k in parts]
         form = self._form(readings, p)
@@ -164,7 +164,7 @@ class CellNames:
         return [None if None in own else form % own for own in values]
 
     def _read(self, readings: Readings, p: int, k: int, tokens: Longs) -> list[str | None]:
-        """Return the texts in names of what part k of feature p reads at tokens [n]."""
+        """Return the values, as in names, that part k of column p reads at tokens [n]."""
         conjunctions, n_lexical = readings.templates.conjunctions, readings.templates.n_lexical
         s = np.searchsorted(readings.offsets, tokens, side="right")
         first, last = readings.offsets[s - 1], readings.offsets[s]
@@ -190,13 +190,13 @@ class CellNames:
                         value = self._inside(readings, int(at[i]), column)
                     same = _number(value) == number
                     written = write_value(value, True) if is_class else self._write(value)
-                except KeyError:  # A string that the vocab no longer has.
+                except KeyError:  # The vocab no longer has the string.
                     same, written = False, ""
                 known[number] = written if same else None
         return [known[number] for number in numbers]
 
     def _form(self, readings: Readings, p: int) -> str:
-        """The names of features of column p, with %s for values."""
+        """Return the name of features in column p, with %s for values."""
         template = self._templates[int(readings.templates.conjunctions.seeds[p])]
         return write_name(
             (str(attribute).replace("%", "%%"), "%s") for attribute in template.attributes
@@ -206,11 +206,11 @@ class CellNames:
         return write_value(value)
 
     def _outside(self, p: int, part: int, distance: int) -> Value | Outside:
-        """The value of a part of the feature p at a distance from the sequence."""
+        """Return the value of a part of column p at a distance from the sequence."""
         return Outside(distance)
 
     def _inside(self, readings: Readings, at: int, column: int) -> Value:
-        """The value that token `at` has in a column. RAISES: KeyError if it is not known."""
+        """Return the value of token `at` in a column. RAISES: KeyError if it is unknown."""
         n_lexical = readings.templates.n_lexical
         if column >= n_lexical:
             return self._stored(readings, at, column - n_lexical)
@@ -224,13 +224,13 @@ class CellNames:
         return self._text(reader, text)
 
     def _text(self, reader: Any, text: str) -> Value:
-        """The value of a word for one of the readers that give one."""
+        """Return the value of a word by a reader with a single value."""
         value = reader(text)
-        assert isinstance(value, str | int)  # Where there is none, no feature was on.
+        assert isinstance(value, str | int)  # Missing values give no feature.
         return value
 
     def _stored(self, readings: Readings, at: int, column: int) -> Value:
-        """The value that token `at` has in a column of annotations."""
+        """Return the value of token `at` in a column of annotations."""
         number = int(readings.annotations[at, column])
         if column >= len(self._annotations):
             read = self._token_columns[column - len(self._annotations)]
@@ -239,7 +239,7 @@ class CellNames:
 
 
 def _column_of_word_labels(features: PlanFeaturizer) -> int:
-    """The column of `Readings.lexical` with the labels of words, -1 where none has them."""
+    """Return the column of `Readings.lexical` with the labels of words, -1 if there is none."""
     words = features.plan.words
     if Read(WORD_LABELS) not in words:
         return -1
@@ -247,11 +247,11 @@ def _column_of_word_labels(features: PlanFeaturizer) -> int:
 
 
 class _KeptNames(NamedTuple):
-    """The recorded readings of Docs of a vocab.
+    """Recorded readings of Docs with the same vocab.
 
-    readings: without values of words; of annotations they have the columns that are not of vectors.
-    vectors: [N, V] the columns that are, in small integers; is_vector: [A] bool, which they are.
-    vocab: of the tokens; ends: [D] int64, the token behind each Doc.
+    readings: without values of words and without the vector columns of annotations.
+    vectors: [N, V], the vector columns, as small integers; is_vector: [A] bool, mask of them.
+    vocab: of the tokens; ends: [D] int64, end of each Doc, in tokens.
     """
 
     readings: Readings
@@ -269,28 +269,28 @@ class _KeptNames(NamedTuple):
 
 
 class NameRecord:
-    """Remembers what was read from Docs, and names their features afterwards.
+    """Record of the values read from Docs, to name their features later.
 
-    Called like the features, it gives the same observations. It keeps the ids of words and
-    annotations, 12 bytes a token, 8 for each annotation that templates or patterns read, and 1 or
-    2 for each dimension of a vector.
+    Called like the featurizer, it returns the same observations. It stores 20 bytes per token for
+    words and beginnings of sentences, plus 8 bytes for each other annotation and attribute read in
+    Python, and 1 or 2 bytes for each dimension of a vector.
 
-    features: hashes the features.
-    store: where it keeps them.
+    features: the featurizer.
+    store: storage of the arrays.
     """
 
     def __init__(self, features: PlanFeaturizer, store: Memory = MEMORY) -> None:
         self._features = features
         self._store = store
         self._kept: list[_KeptNames] = []
-        # Tables of words grow by copying: the last copy serves earlier readings too.
+        # Tables of words grow by copying, so the last copy also serves earlier readings.
         self._lexical: dict[object, Hashes] = {}
         self._tokens = TokenValues()
         self._nameless: set[int] = set()
 
     @classmethod
     def of(cls, features: Any, store: Memory = MEMORY) -> "NameRecord | None":
-        """A record of features, or None for those of another kind, which have no names."""
+        """Return a record for a featurizer; None for custom featurizers, which have no names."""
         return cls(features, store) if isinstance(features, PlanFeaturizer) else None
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
@@ -298,7 +298,7 @@ class NameRecord:
         return self._features.observe(self.read(docs, sequences))
 
     def read(self, docs: Sequence[Doc], sequences: str) -> list[Readings]:
-        """Remember what is read from Docs. RETURNS: it, of each run of Docs of one vocab."""
+        """Read Docs and record the readings. RETURNS: one per run of Docs with the same vocab."""
         found = []
         for of_vocab in by_vocab(docs):
             for readings in self._features.readings(of_vocab, sequences):
@@ -308,7 +308,7 @@ class NameRecord:
         return found
 
     def _keep(self, readings: Readings, docs: Sequence[Doc]) -> None:
-        """Keep what names are made of. readings: all of the Docs, which have one vocab."""
+        """Store the values that names need. readings: of all Docs, which have the same vocab."""
         plan = self._features.plan
         is_vector = np.zeros(readings.annotations.shape[1], dtype=np.bool_)
         for column, read in enumerate(plan.token_columns, start=len(plan.annotations)):
@@ -327,18 +327,18 @@ class NameRecord:
         self._kept.append(_KeptNames(own, vectors, is_vector, docs[0].vocab, ends))
 
     def parts(self) -> Iterator[tuple[Readings, Longs]]:
-        """Yield the readings, in order, without numbers; and the token behind each Doc, [D]."""
+        """Yield the readings, in order, without real values, and the end of each Doc, [D]."""
         for kept in self._kept:
             yield kept.restore(self._lexical[kept.readings.lexicon]), kept.ends
 
     def observe(self) -> Observations:
-        """Hash the features of what was read."""
+        """Hash the features of the recorded readings."""
         return self._features.observe([readings for readings, _ in self.parts()])
 
     def refill(self, fill: Callable[[Readings, Longs], Readings], texts: Mapping[int, str]) -> None:
-        """Take over what a first model says of the tokens.
+        """Insert the predictions of a first-stage model.
 
-        fill: puts it into one of the `parts`; texts: of what it says, by their numbers.
+        fill: inserts the predictions into one of the `parts`; texts: of predictions, by number.
         """
         for i, (readings, ends) in enumerate(self.parts()):
             kept, filled = self._kept[i], fill(readings, ends)
@@ -350,7 +350,7 @@ class NameRecord:
     def word_labels(
         self, labels: NDArray[np.int32], names: Sequence[str]
     ) -> tuple[WordClasses, list[str], Longs]:
-        """Find which labels words have; see `word_labels.learn_word_labels`."""
+        """Find the labels of words; see `word_labels.learn_word_labels`."""
         parts = [
             WordTokens(own.annotations[:, 0], kept.vocab.strings, kept.ends, own.offsets)
             for kept in self._kept
@@ -359,15 +359,15 @@ class NameRecord:
         return learn_word_labels(parts, labels, names)
 
     def learn_word_labels(self, labels: NDArray[np.int32], names: Sequence[str]) -> None:
-        """Learn which labels words have, and take over what each token reads of them.
+        """Learn the labels of words, and insert the value that each token reads.
 
-        labels: [N] of the tokens of all Docs, positions in names; below 0 where there is none.
+        labels: [N], of the tokens of all Docs, positions in names; below 0 if missing.
         """
         assert isinstance(self._features, Featurizer)
         classes, texts, of_token = self.word_labels(labels, names)
         values = np.array([*map(get_string_id, texts)], dtype=np.uint64)
         column, begin = _column_of_word_labels(self._features), 0
-        # A row of values for each word and what it reads.
+        # One row of values for each pair of a word and the labels that it reads.
         rows: dict[object, tuple[object, dict[int, int]]] = {}
         for i, kept in enumerate(self._kept):
             own = kept.readings
@@ -391,8 +391,8 @@ class NameRecord:
         """Name features.
 
         keys: [n] hashes.
-        RETURNS: names by hash. Features that did not occur are left out, as are those whose name
-            would not hash to them.
+        RETURNS: names by hash, without features that did not occur, and without names that would
+            have another hash.
         """
         wanted = np.array([k for k in keys.tolist() if k not in self._nameless], dtype=np.uint64)
         texts = self._find(wanted) if len(wanted) else ()
@@ -405,13 +405,13 @@ class NameRecord:
         """Name features where they first occur: [n] str, or None."""
         from ..kernels.hashing import build_table, lookup
 
-        # Real values have their names from the first, whatever is read.
+        # The names of real values do not depend on readings.
         plan = self._features.plan
         known = dict(zip(plan.templates.value_keys.tolist(), plan.value_names, strict=True))
         texts = np.array([known.get(key) for key in wanted.tolist()], dtype=object)
         slots = build_table(wanted)
         is_open = np.ones(len(wanted) + 1, dtype=np.bool_)
-        is_open[-1] = False  # Where positions are -1.
+        is_open[-1] = False  # For positions of -1.
         namers: dict[int, CellNames] = {}
         for kept in self._kept:
             if not is_open.any():
@@ -420,7 +420,7 @@ class NameRecord:
             hashes = readings.hash(readings.templates.conjunctions)
             positions = np.empty(hashes.size, dtype=np.int32)
             lookup(slots, wanted, hashes.reshape(-1), positions)
-            # As in a corpus in files, no indexing by 32 bits where there is much of it.
+            # Not indexed by int32, which crashes if numpy cannot allocate a buffer.
             cells = np.flatnonzero(np.take(is_open, positions))
             features, first = np.unique(positions[cells], return_index=True)
             is_open[features] = False

@@ -6,14 +6,14 @@
             | name "(" low "," high [ "," text ] ")"  ngrams
             | name "(" text [ "," bits ] ")"          cluster
             | name [ "(" bins ")" ]                   vector
-            | "value" "(" "_" "." name ")"            a number that an extension attribute is
+            | "value" "(" "_" "." name ")"            a numeric extension attribute
             | "_" "." name                            an extension attribute
     text   := '"' character* '"' | "'" character* "'"
 
-In a text a backslash before a quotation mark stands for the mark alone; every other backslash is
-part of the text, so that regular expressions need none of theirs doubled. Names of spans,
-phrases and clusters that are words need no quotation marks. Several dollar signs in a row are one:
-each time that spaCy saves and loads a config, it doubles them.
+In a text, a backslash escapes a quotation mark. Every other backslash is part of the text, so that
+regular expressions do not need doubled backslashes. Names of spans, phrases and clusters that are
+words need no quotation marks. Several dollar signs in a row are read as one, because spaCy doubles
+dollar signs each time that it saves and loads a config.
 """
 
 import re
@@ -43,16 +43,16 @@ _ESCAPED = ('\\"', "\\'")
 _BLANKS = re.compile(r"\s*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}(?![0-9])")
 _TOKEN = re.compile(r"[+-]?\w+|.", re.DOTALL)
-# JSON can write one half of a pair of surrogates, which no text has.
+# JSON can contain one half of a surrogate pair, which is not valid text.
 HALF = re.compile("[\ud800-\udfff]")
 
-LIMIT = 1000  # of offsets and lengths: keeps them small integers everywhere
+LIMIT = 1000  # of offsets and lengths, so that both are small integers everywhere
 MOST_BINS = 100
 MOST_BITS = 64  # of a path
 
 
 class Cursor:
-    """A position in the text of one template, which can say what was expected there.
+    """A position in the text of one template, for parsing and for error messages.
 
     text: of the template; number: its position in the list, from 1, for messages.
     """
@@ -70,7 +70,7 @@ class Cursor:
         return self.at == len(self.text)
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """Read what matches here, and the blanks behind it; "" where nothing matches."""
+        """Read a match at the position, and the blanks after it; "" without a match."""
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""
@@ -79,7 +79,7 @@ class Cursor:
         return match.group()
 
     def take_char(self, chars: str) -> str:
-        """Read one of these characters, and the blanks behind it; "" where none is here."""
+        """Read one of these characters, and the blanks after it; "" for another character."""
         char = self.text[self.at : self.at + 1]
         if not char or char not in chars:
             return ""
@@ -88,7 +88,7 @@ class Cursor:
         return char
 
     def take_integer(self, low: int, what: str, high: int = LIMIT) -> int:
-        """Read an integer in low..high, or fail saying `what` was expected."""
+        """Read an integer in low..high, or fail. what: description of it for the message."""
         start = self.at
         digits = self.take(_INTEGER)
         if not digits or not low <= int(digits) <= high:
@@ -96,12 +96,12 @@ class Cursor:
         return int(digits)
 
     def expect(self, char: str, more: str = "") -> None:
-        """Read a character, or fail. more: what the message says behind it."""
+        """Read a character, or fail. more: text after the character in the message."""
         if not self.take_char(char):
             self.fail(f"'{char}'{more}")
 
     def fail(self, expected: str, at: int | None = None) -> NoReturn:
-        """Raise an error that says what was expected here, or at `at`, and what was found."""
+        """Raise SparseCRFError with the expected and the found text, at the position or at `at`."""
         at = self.at if at is None else at
         match = _TOKEN.match(self.text, at)
         found = repr(match.group()) if match else "the end of the template"
@@ -117,10 +117,9 @@ class Read(NamedTuple):
     """An attribute with its arguments.
 
     name: in `attributes.NAMES`.
-    length: in characters, of an affix or of the shortest n-grams; number of bins of a vector, 0
-        where its numbers are taken as they are; number of bits of a word class, 0
-        for all; 0 for attributes that take none.
-    argument: text, such as a regular expression; "" for attributes that take none.
+    length: in characters, of an affix or of the shortest n-grams; or number of bins of a vector, 0
+        for real values; or number of bits of a word class, 0 for all; 0 for other attributes.
+    argument: text, such as a regular expression; "" for attributes without a text.
     longest: in characters, of n-grams.
     """
 
@@ -131,11 +130,11 @@ class Read(NamedTuple):
 
     @property
     def is_real(self) -> bool:
-        """Return whether numbers are read that are real-valued features, see `tokens`."""
+        """Return whether the values are real-valued features, see `tokens`."""
         return self.name == VALUE or (self.name == VECTOR and self.length == 0)
 
     def __str__(self) -> str:
-        """The canonical text, which parses to the same."""
+        """Return the canonical text, which parses to an equal `Read`."""
         if self.name == EXTENSION:
             return f"{EXTENSION}.{self.argument}"
         if self.name == VALUE:
@@ -147,7 +146,7 @@ class Read(NamedTuple):
 
 
 def quote(text: str) -> str:
-    """Write a text as an argument: between quotation marks, those in it with a backslash."""
+    """Return a text as an argument: in quotation marks, with inner quotation marks escaped."""
     pieces = (match.group() for match in _PIECE.finditer(text))
     return '"' + "".join('\\"' if piece == '"' else piece for piece in pieces) + '"'
 
@@ -201,7 +200,7 @@ def _parse_arguments(cursor: Cursor, name: str) -> Read:
 
 
 def _parse_extension(cursor: Cursor) -> str:
-    """Parse what follows the first sign of `"_" "." name`."""
+    """Parse the rest of `"_" "." name`, after `"_"`."""
     cursor.expect(".", " and the name of an extension attribute, as in _.is_city")
     return cursor.take(_WORD) or cursor.fail("the name of an extension attribute")
 
@@ -236,7 +235,7 @@ def _parse_cluster(cursor: Cursor) -> Read:
 
 
 def _parse_text(cursor: Cursor, what: str) -> tuple[str, list[int]]:
-    """Parse a text that is not empty.
+    """Parse a non-empty text.
 
     RETURNS: the text, and the positions in the template of its characters and of its end.
     """

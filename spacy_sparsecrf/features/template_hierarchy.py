@@ -1,4 +1,4 @@
-"""Stages and parents of templates, by a schedule; and of their features, as they are hashed."""
+"""Stages and parents of templates, by a schedule, and of the features that they hash."""
 
 import re
 from collections import defaultdict
@@ -15,13 +15,13 @@ from .featurizer import Featurizer
 from .plan import TemplatePlan
 from .templates import Template, parse_family
 
-# Column of a plan, the template of it, columns of the parents.
+# Column of a plan, its template, columns of its parents.
 Relation = tuple[int, int, list[int]]
 
 
 @dataclass(frozen=True)
 class TemplateHierarchy:
-    """Stages of P templates, by their position, and their parents, positions of templates."""
+    """Stages of P templates, by position, and positions of the parents of each template."""
 
     stages: tuple[int, ...]
     parents: tuple[tuple[int, ...], ...]
@@ -30,16 +30,16 @@ class TemplateHierarchy:
     def of(
         cls, templates: Sequence[Template], texts: Sequence[str], schedule: Sequence[Stage]
     ) -> "TemplateHierarchy":
-        """Find which stage and which parents a schedule gives to templates.
+        """Return the stages and parents of templates under a schedule.
 
-        A template belongs to the first stage that names it. Its parents are those that the stage
-        declares; else the templates of stages before that read some of what it reads, or the
-        same with another kind, and most of it: of two of which one reads all that the other does,
-        only the larger is a parent.
+        A template belongs to the first stage that names it. The stage may declare its parents. If
+        not, candidates are the templates of earlier stages that read at least one of its attributes
+        (or the same attributes with another kind) and no other attributes. A candidate is a parent
+        unless another candidate reads all of its attributes and more.
 
         texts: the templates as they were written, by `Template.number` from 1.
-        RAISES: SparseCRFError for patterns that name no template, stages that name none of their
-            own, templates that are in no stage, and declared parents that cannot be parents.
+        RAISES: SparseCRFError for patterns that match no template, stages without new templates,
+            templates in no stage, and declared parents that cannot be parents.
         """
         naming = _Naming(templates, texts)
         stages = naming.stages(schedule)
@@ -57,14 +57,14 @@ class TemplateHierarchy:
 
 
 class _Naming:
-    """Tells which templates a pattern names: see `TemplateHierarchy.of`."""
+    """Finds the templates that patterns name: see `TemplateHierarchy.of`."""
 
     def __init__(self, templates: Sequence[Template], texts: Sequence[str]) -> None:
         self._templates = templates
         self._names = [(str(t), "".join(texts[t.number - 1].split())) for t in templates]
 
     def named(self, pattern: str, stage: int) -> list[int]:
-        """Positions of the templates that a pattern of a stage (from 0) names, at least one."""
+        """Return the positions, at least one, of the templates that a pattern of a stage names."""
         glob = re.compile(".*".join(map(re.escape, "".join(pattern.split()).split("*"))))
         written = _keys(pattern)
         found = [
@@ -78,7 +78,7 @@ class _Naming:
         return found
 
     def stages(self, schedule: Sequence[Stage]) -> list[int]:
-        """The first stage that names each template."""
+        """Return the first stage that names each template."""
         stages = [-1] * len(self._names)
         for s, stage in enumerate(schedule):
             named = {t for pattern in stage.templates for t in self.named(pattern, s)}
@@ -94,7 +94,7 @@ class _Naming:
 
 
 def _keys(pattern: str) -> set[tuple[str, str]]:
-    """Kinds and keys of the templates that a pattern is, if it is one; * stands for every kind."""
+    """Parse a pattern as templates. RETURNS: their kinds (* for any) and keys; empty if invalid."""
     try:
         return {(template.kind, template.key) for template in parse_family(pattern, 1)}
     except SparseCRFError:
@@ -104,7 +104,7 @@ def _keys(pattern: str) -> set[tuple[str, str]]:
 def _check_parent(
     templates: Sequence[Template], stages: Sequence[int], child: int, parent: int, stage: int
 ) -> None:
-    """Refuse a parent that is not known before its child, or not by it."""
+    """Raise SparseCRFError for a parent of no earlier stage, or with attributes its child lacks."""
     more = [str(t) for t in templates[parent].attributes if t not in templates[child].attributes]
     if stages[parent] >= stage:
         reason = f"it is not of a stage before, but of stage {stages[parent] + 1}"
@@ -117,7 +117,7 @@ def _check_parent(
 
 
 def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -> tuple[int, ...]:
-    """The parents of a template where none are declared."""
+    """Return the parents of a template without declared parents."""
     attributes = set(templates[child].attributes)
     by_attributes: dict[frozenset[object], int] = {}
     for t, template in enumerate(templates):
@@ -133,10 +133,10 @@ def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -
 
 
 class TemplateTreeRecord:
-    """Remembers the parents of features. Called like the featurizer, it gives the same result.
+    """Record of the parents of features; called like the featurizer, it returns the same result.
 
-    read: what is called, for a featurizer's observations; features: the featurizer; hierarchy: of
-    its templates. It keeps 8 bytes for each feature of later stages, and 8 for each of its parents.
+    read: function that returns the featurizer's observations; features: the featurizer; hierarchy:
+    of its templates. Stores 8 bytes for each feature of later stages and for each of its parents.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class TemplateTreeRecord:
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the features of Docs; see `Featurizer`."""
         found = self._read(docs, sequences)
-        # The first Docs may tell how many features there are.
+        # The first Docs may change the plan, by the width of vectors.
         if self._features.plan is not self._plan:
             self._plan = self._features.plan
             args = self._plan, self._features, self._hierarchy
@@ -164,7 +164,7 @@ class TemplateTreeRecord:
             kept = hashes != 0
             self._found[template].add(hashes[kept], found.hashes[first[kept]][:, parents])
         if found.n_tokens:
-            # Real values, and what is always true, are the same at each token.
+            # Real values and templates without attributes have the same hashes at each token.
             for number, template, parents in self._of_values:
                 key = found.value_keys[number : number + 1]
                 self._found[template].add(key, found.hashes[:1, parents])
@@ -172,7 +172,7 @@ class TemplateTreeRecord:
         return found
 
     def tree(self, corpus: EncodedCorpus) -> TemplateTree:
-        """Stages and parents of the features of a corpus that was built of what was read."""
+        """Return the stages and parents of the features of a corpus built from the same Docs."""
         templates = self._features.parsed
         descents = [
             FeatureAncestry(self._hierarchy.stages[t], templates[t].kinds, *pairs.merged())
@@ -195,7 +195,7 @@ class _Pairs:
             self._n_merged = len(self.merged()[0])
 
     def merged(self) -> tuple[Keys, Keys]:
-        """All features [n], distinct, and their parents [n, k]."""
+        """Return all distinct features [n], and their parents [n, k]."""
         hashes, parents = (np.concatenate(arrays) for arrays in zip(*self._added, strict=True))
         distinct, first = np.unique(hashes, return_index=True)
         self._added = [(distinct, parents[first])]
@@ -205,10 +205,10 @@ class _Pairs:
 def _relations(
     plan: TemplatePlan, features: Featurizer, hierarchy: TemplateHierarchy
 ) -> tuple[list[Relation], list[Relation]]:
-    """The columns of templates of later stages, each with those of its parents; real values alike.
+    """Return the columns of templates of later stages with the columns of their parents.
 
-    A parent of a feature reads the same columns of values: of an attribute that has several values,
-    the same value. Only templates without attributes, always true, are parents of real values.
+    A parent reads a subset of the same columns, hence the same value of a multi-valued attribute.
+    RETURNS: relations of hashed features, and of real values; parents of real values read nothing.
     """
     hashed = [t for t, template in enumerate(features.parsed) if not template.is_real]
     columns: defaultdict[int, list[int]] = defaultdict(list)

@@ -3,25 +3,25 @@
     template := kind ":" [ placed ("|" placed)* ]
     kind     := "u" (with the label) | "b" (with the pair of labels) | "*" (both)
     placed   := read "[" offset "]" | read "[" "@" place "]"
-    read     := an attribute, some with arguments in brackets (see `arguments`)
+    read     := an attribute, some with arguments in brackets (see `parsing`)
 
 An offset counts from the current token; place 1 is the first token of the sequence, 2 the second,
--1 the last. Blanks between these parts mean nothing. Without attributes a template is always on:
-`u:` is a bias of each label, `b:` are plain transitions. Templates are as in Wapiti (Lavergne et
-al. 2010).
+-1 the last. Blanks between these parts are ignored. A template without attributes has a feature at
+every token: `u:` is a bias of each label, `b:` are plain transitions. Templates are as in Wapiti
+(Lavergne et al. 2010).
 
 A family of templates that read windows of tokens is written
 
     family   := kind ":" "ngrm" "(" length "," read ")" [ "-" | "+" | "++" ]
 
-and stands for all of them. Families are the feature sets of Lavergne et al. (2010), section 5.1.1,
-for odd n: `n-grm` reads the windows of 0, 1, 3, .., n tokens with the current one in the middle,
-`n-grm-` only the longest of them; `n-grm+` adds the windows of 2, 4, .., n - 1 tokens, both of each
-length that are as good as centred; `n-grm++` has every window inside the longest. A window is where
-it is: the same tokens at another distance are another feature.
+and expands to all of them. Families are the feature sets of Lavergne et al. (2010), section 5.1.1,
+for odd n: `n-grm` reads the windows of 0, 1, 3, .., n tokens centred on the current token, `n-grm-`
+only the longest window; `n-grm+` adds the windows of 2, 4, .., n - 1 tokens, the two nearly centred
+windows of each length; `n-grm++` has every window inside the longest. The position of a window is
+part of the template: the same tokens at another distance are another feature.
 
-`@NAME` stands for the templates of a set (see `defaults.TEMPLATE_SETS`). Templates that the list
-already contains are left out.
+`@NAME` expands to the templates of a set (see `defaults.TEMPLATE_SETS`), without templates that the
+list already contains.
 """
 
 import re
@@ -43,10 +43,10 @@ _NAME = re.compile(r"\w+")
 class PlacedAttribute:
     """An attribute of a token at an offset.
 
-    offset: of the token, in tokens, relative to the current one; where absolute, its place.
+    offset: in tokens, from the current token; if absolute, the place of the token.
     name: of the attribute, in `attributes.NAMES`.
     length, argument, longest: as in `Read`.
-    absolute: whether the token has a place in the sequence, 1 the first, -1 the last.
+    absolute: whether the offset is a place in the sequence, 1 for the first token, -1 the last.
     """
 
     offset: int
@@ -67,7 +67,7 @@ class PlacedAttribute:
 
 @dataclass(frozen=True)
 class Template:
-    """A conjunction of attributes, itself conjoined with the label, the label pair, or both.
+    """A conjunction of attributes, also conjoined with the label, the label pair, or both.
 
     kind: "u", "b" or "*".
     attributes: sorted, so that the order in which they were written does not matter; may be empty.
@@ -85,12 +85,12 @@ class Template:
 
     @property
     def is_real(self) -> bool:
-        """Return whether it is real-valued and not hashed, see `tokens`."""
+        """Return whether the template is real-valued and not hashed, see `tokens`."""
         return any(attribute.read.is_real for attribute in self.attributes)
 
     @property
     def kinds(self) -> str:
-        """The part that features are conjoined with: "u", "b" or "ub"."""
+        """Conjunction with the label, the label pair, or both: "u", "b" or "ub"."""
         return "ub" if self.kind == "*" else self.kind
 
     def __str__(self) -> str:
@@ -101,8 +101,8 @@ def parse_templates(texts: Sequence[str]) -> tuple[Template, ...]:
     """Parse a list of templates.
 
     texts: in the language above.
-    RAISES: SparseCRFError if there is none, one is malformed, names no set or repeats another, or a
-        number is conjoined with anything but the label.
+    RAISES: SparseCRFError for an empty list, malformed or repeated templates, unknown sets, or real
+        values that are conjoined with anything but the label.
     """
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
         raise SparseCRFError(Errors.SC102.format(value=texts))
@@ -137,12 +137,12 @@ def _united(texts: Sequence[str], families: Sequence[tuple[Template, ...]]) -> l
 
 
 def _keys_of(template: Template) -> list[tuple[str, str]]:
-    """Return the attributes of a template with each part that they are conjoined with."""
+    """Return the key of a template with each of its kinds, u and b."""
     return [(kind, template.key) for kind in template.kinds]
 
 
 def without_sets(texts: Sequence[str], templates: Sequence[Template]) -> list[str]:
-    """Write out the sets of a list. texts: the list; templates: of `parse_templates`."""
+    """Expand the sets of a list. texts: the list; templates: its parsed templates."""
     return [
         each
         for number, text in enumerate(texts, start=1)
@@ -151,7 +151,7 @@ def without_sets(texts: Sequence[str], templates: Sequence[Template]) -> list[st
 
 
 def _check_numbers(texts: Sequence[str], template: Template) -> None:
-    """Raise an error where a number is conjoined with anything but the label."""
+    """Raise SparseCRFError if a real value is conjoined with anything but the label."""
     real = next(
         (attribute.read for attribute in template.attributes if attribute.read.is_real), None
     )
@@ -204,9 +204,9 @@ def parse_family(text: str, number: int) -> tuple[Template, ...]:
 
 
 def windows(n: int, variant: str = "") -> list[range]:
-    """Offsets of the tokens of each window of a family.
+    """Return the offsets of the tokens of each window of a family.
 
-    n: odd, tokens of the longest window; variant: "", "-", "+" or "++".
+    n: odd, length of the longest window; variant: "", "-", "+" or "++".
     """
     half = n // 2
     if variant == "-":
@@ -218,7 +218,7 @@ def windows(n: int, variant: str = "") -> list[range]:
         elif length % 2:
             begins = range(-(length // 2), 1 - length // 2)
         else:
-            # The current token stands right or left of the middle.
+            # The current token is right or left of the middle.
             begins = range(-(length // 2), 2 - length // 2) if variant == "+" else range(0)
         found += [range(begin, begin + length) for begin in begins]
     return found
@@ -234,7 +234,7 @@ def _parse_kind(cursor: Cursor) -> str:
 
 
 def _parse_attribute(cursor: Cursor, others: Sequence[PlacedAttribute]) -> PlacedAttribute:
-    """Parse `read "[" [ "@" ] offset "]"`, an attribute that is not among others."""
+    """Parse `read "[" [ "@" ] offset "]"`, or fail if it is among others."""
     start = cursor.at
     read = parse_read(cursor)
     no_length = f" ({read.name} takes no length)" if cursor.text.startswith("(", cursor.at) else ""

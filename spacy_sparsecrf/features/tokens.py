@@ -1,9 +1,9 @@
-"""Values of the tokens of Docs, and boundaries of sequences.
+"""Attribute values of tokens, and boundaries of sequences.
 
-spaCy gives most annotations as arrays (`read_tokens`). Others are read in Python, token by token,
-by readers: functions of Docs of one vocab, which give values [N, W] uint64 of their N tokens,
-0 = missing. Numbers, which are vectors and extension attributes, are features as they are
-(`read_values`), or features: each dimension of a vector in a bin.
+spaCy returns most annotations as arrays (`read_tokens`). Other attributes are read in Python, token
+by token, by readers: functions of Docs of one vocab, which return values [N, W] uint64 of their N
+tokens, 0 = missing. Numbers (vectors and extension attributes) can be real-valued features
+(`read_values`), or hashed: each dimension of a vector by its bin.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 
 MODES = ("sents", "docs")
 EMPTY = 0x27D4EB2F165667C5
-"""Value of a text without characters: a feature of it is on, unlike that of a missing value."""
+"""Value of an empty text, which gives a feature, unlike a missing value."""
 _MASK = 2**64 - 1
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _LARGEST = float(np.finfo(np.float32).max)
@@ -53,12 +53,12 @@ def read_tokens(
 
     docs: at least one.
     attributes: spaCy ids, the second of them SENT_START.
-    mode: "sents", sentences where a Doc has them, else the Doc; or "docs", each Doc.
-    RETURNS: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1]; and the values of
-        the attributes, [N, A] uint64, of which SPACY is inverted.
+    mode: "sents" (sentences if a Doc has them, otherwise the whole Doc) or "docs".
+    RETURNS: offsets [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1]; and the
+        values of the attributes, [N, A] uint64, with SPACY inverted.
     """
     ends = np.array([*accumulate(map(len, docs))], dtype=np.int64)
-    # to_array takes any iterable, and gives what spaCy's stub does not know.
+    # to_array accepts any iterable, and returns an array, both unknown to spaCy's stub.
     arrays: Any = [doc.to_array(attributes) for doc in docs]  # type: ignore[arg-type]
     values: Values = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
     offsets = np.empty(len(values) + 1, dtype=np.int64)
@@ -69,7 +69,7 @@ def read_tokens(
 
 @cache
 def _cut() -> Callable[..., int]:
-    """The kernel, which is imported with numba, and once: that takes as long as to read a Doc."""
+    """Import the kernel, with numba, only once: an import takes as long as reading a Doc."""
     from ..kernels.hashing import cut
 
     return cut
@@ -81,7 +81,7 @@ def token_reader(
     phrase_attr: str = "LOWER",
     vector_width: int = 0,
 ) -> TokenReader:
-    """The function of Docs that an attribute is which is read in Python.
+    """Return the reader of an attribute that is read in Python.
 
     phrases: all lists that are read; phrase_attr: see `Phrases`; vector_width: see `VectorBins`.
     """
@@ -90,7 +90,7 @@ def token_reader(
     if read.name == SPAN:
         return partial(read_spans, read.argument)
     if read.name in STACKED:
-        # Leaves the place of what a first model will say, see `stacking`.
+        # A placeholder for the predictions of a first-stage model, see `stacking`.
         return lambda docs: np.zeros((sum(map(len, docs)), 1), dtype=np.uint64)
     if read.name == PHRASE:
         return Phrases((phrases or {})[read.argument], phrase_attr)
@@ -98,12 +98,12 @@ def token_reader(
 
 
 def number_of(value: Any) -> int:
-    """Number a value as spaCy numbers strings; integers and truth values stand for themselves."""
+    """Return spaCy's id of a string, or the value itself of an integer or truth value."""
     return int(get_string_id(value)) if isinstance(value, str) else int(value) & _MASK
 
 
 def _extension(name: str, docs: Sequence[Doc]) -> Iterator[tuple[Token, Any]]:
-    """The tokens of Docs, and their values of an attribute that must be registered."""
+    """Return tokens and their values of an attribute. RAISES: SparseCRFError if not registered."""
     if not Token.has_extension(name):
         raise SparseCRFError(Errors.SC120.format(name=name))
     return ((token, token._.get(name)) for doc in docs for token in doc)
@@ -112,7 +112,7 @@ def _extension(name: str, docs: Sequence[Doc]) -> Iterator[tuple[Token, Any]]:
 def read_extension(name: str, docs: Sequence[Doc]) -> Values:
     """Read an extension attribute, `token._.NAME`: strings, integers or truth values, or None.
 
-    RAISES: SparseCRFError if the attribute is not registered, or for another value.
+    RAISES: SparseCRFError if the attribute is not registered, or for values of other types.
     """
     values = []
     for token, value in _extension(name, docs):
@@ -126,7 +126,7 @@ def read_extension(name: str, docs: Sequence[Doc]) -> Values:
 def read_spans(key: str, docs: Sequence[Doc]) -> Values:
     """Read the spans of a group, `doc.spans[KEY]`: "B-label" at their beginning, then "I-label".
 
-    Where spans overlap, the longest counts, of equals the first. A Doc may have no such group.
+    If spans overlap, the longest is used, of equally long spans the first. The group is optional.
     """
     values = np.zeros(sum(map(len, docs)), dtype=np.uint64)
     first = 0
@@ -140,19 +140,18 @@ def read_spans(key: str, docs: Sequence[Doc]) -> Values:
     return values[:, None]
 
 
-# Numbers
+# Real values
 
 
 def read_values(
     attributes: Sequence[PlacedAttribute], docs: Sequence[Doc], offsets: Longs, vector_width: int
 ) -> Reals:
-    """Read the numbers of tokens: [N, V] float32.
+    """Read the real values of tokens: [N, V] float32.
 
-    A number is 0 where a token is outside the sequence, or has none. Vectors are not scaled.
+    Values are 0 outside the sequence, and if missing. Vectors are not scaled.
     attributes: of templates whose reads are real; docs: of one vocab; offsets: [S + 1], their
     tokens' sequences; vector_width: number of dimensions of vectors. RAISES: SparseCRFError for
-    numbers that are none, or not finite, and for vectors of another
-        width.
+    values that are not numbers or not finite, and for vectors of another width.
     """
     reads = dict.fromkeys(attribute.read for attribute in attributes)
     values = {read: _read_numbers(read, docs, vector_width) for read in reads}
@@ -175,14 +174,14 @@ def _number(read: Read, token: Token, value: Any) -> float:
     if not isinstance(value, _NUMBERS):
         raise SparseCRFError(Errors.SC391.format(kind=type(value).__name__, **where))
     number: Any = value
-    # Compared before it is converted: a whole number of any size does not overflow there.
+    # Compare before conversion, because converting a large integer overflows.
     if not -_LARGEST <= number <= _LARGEST:
         raise SparseCRFError(Errors.SC392.format(value=value, doc=token.doc.text[:60], **where))
     return float(number)
 
 
 def _placed(values: Reals, offsets: Longs, attribute: PlacedAttribute) -> Reals:
-    """The values [N, W] of the tokens that an attribute is of, 0 outside of the sequence."""
+    """Return the values [N, W] at the offset of an attribute, 0 outside the sequence."""
     (offset,), (anchor,) = places_of([attribute])
     if not attribute.absolute and offset == 0:
         return values
@@ -195,11 +194,11 @@ def _placed(values: Reals, offsets: Longs, attribute: PlacedAttribute) -> Reals:
 
 
 class VectorBins:
-    """Bins of the dimensions of `token.vector`, W values a token.
+    """Bins of the dimensions of `token.vector`, W values per token.
 
-    A vector is divided by the root of the mean of its squares, so that its length does not
-    matter, and bins are as likely as each other for a normal distribution: two bins are the sign.
-    The value of dimension d in bin b is d * bins + b + 1; a vector of zeros has no values.
+    A vector is divided by its root mean square, so that its norm does not matter. Bins are equally
+    likely under a normal distribution; two bins give the sign. The value of dimension d in bin b
+    is d * bins + b + 1; a vector of zeros has no values.
 
     bins: 2 or more; width: W, number of dimensions.
     """
@@ -223,9 +222,9 @@ class VectorBins:
 
 
 def vector_width(docs: Sequence[Doc]) -> int:
-    """Number of dimensions of the vectors of Docs, at least one of which is not empty.
+    """Return the width of the vectors of Docs, at least one of which is not empty.
 
-    RAISES: SparseCRFError if they have none.
+    RAISES: SparseCRFError if tokens have no vectors.
     """
     doc = next(doc for doc in docs if len(doc))
     width = len(doc[0].vector)
@@ -235,14 +234,14 @@ def vector_width(docs: Sequence[Doc]) -> int:
 
 
 def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """The vectors of the tokens of a Doc, as `token.vector` gives them: [n, W].
+    """Return the vectors of the tokens of a Doc, the same as `token.vector`: [n, W].
 
     RAISES: SparseCRFError for vectors of another width, or that are not finite in this dtype.
     """
     if not len(doc):
         return np.empty((0, width), dtype)
     table = doc.vocab.vectors
-    which = np.arange(len(doc))  # of those found is a token's
+    which = np.arange(len(doc))  # index in `found` of each token's vector
     found: Any
     if "vector" in doc.user_token_hooks:
         found = [token.vector for token in doc]
@@ -265,19 +264,19 @@ def vectors_of(doc: Doc, width: int, dtype: DTypeLike = np.float64) -> NDArray[A
 
 
 def value_of(text: str) -> int:
-    """Number a text, as spaCy does; the empty one too has a number that is not 0."""
+    """Return spaCy's id of a text, EMPTY for the empty text."""
     return int(get_string_id(text)) if text else EMPTY
 
 
 def text_of(value: Value) -> str:
-    """The text of an attribute's value: numbers and truth values by digits."""
+    """Return the text of an attribute's value, digits for numbers and truth values."""
     return value if isinstance(value, str) else str(int(value))
 
 
 def texts_of(read: Read, docs: Sequence[Doc]) -> Mapping[int, str]:
-    """Texts of the values that an attribute which is read in Python has in Docs.
+    """Return the texts of the values in Docs of an attribute that is read in Python.
 
-    RETURNS: the texts by their numbers, see `tokens`; "" for 0.
+    RETURNS: the texts by their numbers, see `number_of`; "" for 0.
     """
     if read.name == EXTENSION:
         values = {token._.get(read.argument) for doc in docs for token in doc}

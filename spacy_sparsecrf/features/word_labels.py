@@ -1,8 +1,8 @@
-"""Ambiguity classes: which labels a word has in the training data, read by `word_labels`.
+"""Ambiguity classes: the labels of a word in the training data, read by `word_labels`.
 
-A word has the labels of at least SHARE of its tokens, in alphabetical order, such as "NN/VB". Words
-are the same in upper or lower case, and with other digits. Each training token gets those that its
-word has in the other folds of the corpus: its own label does not show, as with new Docs.
+A word has the labels of at least SHARE of its tokens, in alphabetical order, such as "NN/VB". Case
+and the values of digits are ignored. A training token reads the labels of its word in the other
+folds of the corpus, so that its own label does not leak into its features.
 """
 
 import re
@@ -19,7 +19,7 @@ from ..corpus.readings import Hashes, Longs
 from .classes import ClassReader, WordClasses
 
 FOLDS = 5
-RUNS = 10  # of Docs in a row, that a fold has: neighbours are alike
+RUNS = 10  # of consecutive Docs in each fold: neighbouring Docs are similar
 SHARE = 0.05  # of a word's tokens
 
 
@@ -27,26 +27,26 @@ _DIGIT = re.compile(r"\d")
 
 
 def form_of(word: str) -> str:
-    """Return the form by which words are the same."""
+    """Return the form by which words are compared."""
     return _DIGIT.sub("0", word).lower()
 
 
 class WordLabelReader(ClassReader):
-    """Reads the labels of a word."""
+    """Reader of the labels of a word."""
 
     def __init__(self, labels: WordClasses) -> None:
         super().__init__(labels, 0)
 
     def __call__(self, word: str) -> str:
-        """Read the labels of a word."""
+        """Return the labels of a word."""
         return super().__call__(form_of(word))
 
 
 class WordTokens(NamedTuple):
-    """Tokens of Docs of a vocab.
+    """Tokens of Docs with the same vocab.
 
-    orths: [N] uint64, their words; strings: knows the words; ends: [D] int64, the token behind each
-    Doc; offsets: [S + 1] int64, of sequences.
+    orths: [N] uint64, word ids; strings: the strings of the ids; ends: [D] int64, end of each Doc,
+    in tokens; offsets: [S + 1] int64, of sequences.
     """
 
     orths: Hashes
@@ -58,11 +58,11 @@ class WordTokens(NamedTuple):
 def learn_word_labels(
     parts: Sequence[WordTokens], labels: NDArray[np.int32], names: Sequence[str]
 ) -> tuple[WordClasses, list[str], Longs]:
-    """Find the labels of words, and for each token those of its word in the other folds.
+    """Find the labels of words, and for each token the labels of its word in the other folds.
 
-    labels: [N] of all tokens, positions in names; below 0 where there is none.
+    labels: [N], of all tokens, positions in names; below 0 if missing.
     RETURNS: the labels of each word as a class; texts, of which the first is empty; and [N], the
-        position in texts of what each token reads.
+        position in texts of the value that each token reads.
     """
     words, numbers = _numbered(parts)
     folds = _folds(parts)
@@ -74,13 +74,13 @@ def learn_word_labels(
     cells, of_token = np.unique(numbers * FOLDS + folds, return_inverse=True)
     read = (found.get(divmod(cell, FOLDS), "") for cell in cells.tolist())
     of_cell = np.array([position[text] for text in read], dtype=np.int64)
-    # A form that changes in lower case once more, such as the Turkish I with a dot, is not found.
+    # Forms that change when lower-cased again, such as the Turkish I with a dot, are never found.
     own = {word: text for word, text in everywhere.items() if word == word.lower()}
     return WordClasses.of(own, are_paths=False), texts, of_cell[of_token]
 
 
 def _numbered(parts: Sequence[WordTokens]) -> tuple[list[str], Longs]:
-    """The distinct forms of words, and the number [N] of each token's."""
+    """Return the distinct forms of words, and the number [N] of each token's form."""
     numbers: dict[str, int] = {}
     found = [np.zeros(0, np.int64)]
     for part in parts:
@@ -92,7 +92,7 @@ def _numbered(parts: Sequence[WordTokens]) -> tuple[list[str], Longs]:
 
 
 def _folds(parts: Sequence[WordTokens]) -> Longs:
-    """The fold [N] of each token: runs of Docs; of sequences where there are few Docs."""
+    """Return the fold [N] of each token: runs of Docs, or of sequences if there are few Docs."""
     n_docs = sum(len(part.ends) for part in parts)
     if n_docs < RUNS * FOLDS:
         lengths = [np.diff(part.offsets) for part in parts]
@@ -104,7 +104,7 @@ def _folds(parts: Sequence[WordTokens]) -> Longs:
 
 
 def folds_of_runs(n: int, n_folds: int) -> Longs:
-    """The fold of each of n Docs: [n] int64. A fold has RUNS runs of neighbours where it can."""
+    """Return the fold of each of n Docs: [n] int64. Each fold has at most RUNS runs of Docs."""
     n_runs = min(n, RUNS * n_folds)
     return np.arange(n) * n_runs // max(n, 1) % n_folds
 
@@ -112,9 +112,9 @@ def folds_of_runs(n: int, n_folds: int) -> Longs:
 def _labels_of(
     words: Longs, labels: NDArray[np.int32], folds: Longs, names: Sequence[str]
 ) -> dict[tuple[int, int], str]:
-    """The labels of words [n] without those in a fold; FOLDS: without none.
+    """Return the labels of words [n] outside each fold; fold FOLDS has the labels of all tokens.
 
-    RETURNS: by word and fold the names of labels, of words that have any left.
+    RETURNS: names of labels by word and fold, for words with any label left.
     """
     n_labels = max(1, len(names))
     order = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"))
