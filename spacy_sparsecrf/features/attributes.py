@@ -132,6 +132,8 @@ CLUSTER = "cluster"
 
 WORD_LABELS = "word_labels"
 """Word attribute: the labels of the word in the training data, see `word_labels`."""
+OF_WORDS = f"{WORD_LABELS}[0]"
+"""Name of these labels among saved word classes; no other list can have it."""
 
 _STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
 ANNOTATION: dict[str, int] = {**{name: IDS[name.upper()] for name in _STORED}, "glued": SPACY}

@@ -8,6 +8,7 @@ from typing import Any
 from spacy.util import load_language_data, registry
 
 from ..errors import Errors, SparseCRFError
+from .attributes import OF_WORDS
 from .classes import WordClasses, unpack
 from .phrase_sources import DETAILS
 
@@ -28,7 +29,7 @@ def check_sources(sources: object) -> None:
 
     RAISES: SparseCRFError for invalid settings.
     """
-    if not isinstance(sources, Mapping):
+    if not isinstance(sources, Mapping) or OF_WORDS in sources:
         raise SparseCRFError(Errors.SC140.format(value=sources))
     for source in sources.values():
         kinds = _KEYS.keys() & source.keys() if isinstance(source, Mapping) else set()

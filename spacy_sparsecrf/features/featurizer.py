@@ -19,7 +19,7 @@ from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..model.names import ALWAYS
 from ..registry import crf_features
-from .attributes import CLUSTER, PHRASE, WORD, WORD_LABELS
+from .attributes import CLUSTER, OF_WORDS, PHRASE, WORD, WORD_LABELS
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses, values_by_list
 from .defaults import DEFAULT_TEMPLATES
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 ClassesByName: TypeAlias = dict[str, WordClasses]
 
-# Key of the labels of words among the saved word classes.
-OF_WORDS = f"{WORD_LABELS}[0]"
 _NO_LABELS = WordClasses.of({}, are_paths=False)
 
 

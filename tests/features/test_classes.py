@@ -126,6 +126,11 @@ def test_settings_that_are_not_valid(source: Any) -> None:
         Featurizer(["u:cluster(a)[0]"], clusters={"a": source})
 
 
+def test_the_name_of_learnt_classes_is_refused() -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC140\].*word_labels\[0\].*is not valid"):
+        Featurizer(["u:word[0]"], clusters={"word_labels[0]": {"path": "a"}})
+
+
 def test_templates_that_are_not_valid(tmp_path: Path) -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC141\] Template 1 .*'b'.*use one of: 'brown'"):
         hashes(["a"], "cluster(b)[0]", brown(tmp_path))
