@@ -39,7 +39,7 @@ from .weights import screen_values
 from .working import WorkingLoss
 from .workspace import LIMITS, Limits, Workspace
 
-# A feature with this share of its weights is cheaper with all of them: it is added as a vector.
+# From this share of its weights on, a feature block is cheaper if full: it is added as a vector.
 _WORTH_ALL = 0.25
 # Gradients below this share of the number of tokens are rounding errors.
 _NO_GRADIENT = 1e-12
@@ -48,8 +48,8 @@ _NO_GRADIENT = 1e-12
 class Violators(NamedTuple):
     """Weights whose gradient exceeds a threshold in magnitude.
 
-    coordinates: [n] int64, ascending; gradients: [n] float64; squared_excess: sum of the squares
-    of what exceeds the threshold, also of weights beyond a limit.
+    coordinates: [n] int64, ascending; gradients: [n] float64; squared_excess: sum of the squared
+    excesses over the threshold, including violators dropped by a limit.
     """
 
     coordinates: Longs
@@ -60,22 +60,22 @@ class Violators(NamedTuple):
 class ChainLoss:
     """The full problem: restricts the loss to working sets, and screens all potential weights.
 
-    corpus: encoded sequences; n_labels: Y; workers: threads; precision: "float64", or "float32" to
-    store potentials, forward and backward vectors and marginals in half the memory; sums over
-    tokens, weights and the objective are always float64; observed_only: whether only features that
-    occur with a gold label (or gold label pair) may have weights for it (see
+    corpus: encoded sequences; n_labels: Y; workers: threads; precision: "float64", or "float32",
+    which halves the memory of potentials, forward and backward vectors and marginals; sums over
+    tokens, weights and the objective are always float64; observed_only: whether features have
+    weights only for gold labels (or gold label pairs) with which they occur (see
     `observed_coordinates`); valid: valid transitions (see `build_lattice`): log Z is over valid
-    sequences only, and gold labels must be valid; permits: returns for coordinates [n] which of
-    them screening may find, [n] bool, None = all; also: coordinates [n] that count as observed for
-    `observed_only`; limits: change results by rounding only; ratio: an additional term of the loss,
-    or None; with it, sequences without gold labels count too, and the vectors of all tokens are in
-    memory at once; prior: coordinates [n], ascending, and weights [n], not 0, to which the weights
-    of solvers are added, or None; every working set must then contain these coordinates; costs:
-    [Y, Y] float64, zero on the diagonal, or None: costs[g, y] is added to the score of label y at a
-    token with the one gold label g. The loss is then log sum_y exp(theta . F(x, y) + cost(y)) -
-    theta . F(x, y_gold), convex as before (softmax-margin, Gimpel & Smith 2010, equation 4). Costs
-    are rows of the table of frequent features, so that all kernels add them.
-    RAISES: SparseCRFError if no token has a gold label, and if files cannot be written.
+    sequences only, and gold labels must be valid; permits: function that returns which of the
+    coordinates [n] screening may find, [n] bool, None = all; also: coordinates [n] that count as
+    observed for `observed_only`; limits: change results by rounding only; ratio: an additional term
+    of the loss, or None; with it, sequences without gold labels count too, and the vectors of all
+    tokens are in memory at once; prior: coordinates [n], ascending, and non-zero weights [n], which
+    are added to the weights of solvers, or None; every working set must then contain these
+    coordinates; costs: [Y, Y] float64, zero on the diagonal, or None: costs[g, y] is added to the
+    score of label y at a token with the single gold label g. The loss is then log sum_y
+    exp(theta . F(x, y) + cost(y)) - theta . F(x, y_gold), which is also convex (softmax-margin,
+    Gimpel & Smith 2010, equation 4). All kernels add costs: they are rows of the table of frequent
+    features. RAISES: SparseCRFError if no token has a gold label, and if files cannot be written.
     """
 
     def __init__(
@@ -119,10 +119,10 @@ class ChainLoss:
         return self._lattice.n_examples
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
-        """Return the loss as a function of some weights; all others are zero.
+        """Return the loss restricted to a working set; all other weights are zero.
 
-        coordinates: [K] int64, ascending and distinct; stochastic: whether for a stochastic solver,
-        which processes one sequence at a time, without the entity ratio.
+        coordinates: [K] int64, ascending and distinct; stochastic: whether the solver is
+        stochastic: it processes one sequence at a time, and the entity ratio is left out.
         """
         args, origin = (self.space, coordinates, self.n_unigram), None
         if self._prior is not None:
@@ -133,16 +133,16 @@ class ChainLoss:
         return WorkingLoss(*args, stochastic, origin)
 
     def forget(self) -> None:
-        """Free what the warm start needed, and the vectors of the loss that was evaluated last.
+        """Free the observed coordinates of the warm start, and the vectors of the last evaluation.
 
-        Not the latter if its shards must be inferred again.
+        The vectors are kept if the corpus is in files: its shards must then be inferred again.
         """
         vars(self).pop("_observed", None)
         if not self.space.by_shard:
             self.space.free("alpha", "backward")
 
     def with_prior(self, coordinates: Longs) -> Longs:
-        """Return the union of coordinates [n] int64 and those of the prior, ascending."""
+        """Return the union of coordinates [n] int64 and the coordinates of the prior, ascending."""
         if self._prior is None:
             return coordinates
         return distinct(np.concatenate((coordinates, self._prior[0])))
@@ -154,7 +154,7 @@ class ChainLoss:
         return np.arange(self.n_potential, dtype=np.int64)
 
     def observed_coordinates(self) -> Longs:
-        """Return the coordinates of all features with the gold labels (or pairs) of their tokens.
+        """Return the observed coordinates: features with gold labels (or pairs) of their tokens.
 
         A real-valued feature counts where its value is not 0.
         """
@@ -162,7 +162,7 @@ class ChainLoss:
 
     @cached_property
     def _observed(self) -> Longs:
-        # Cached: the estimate of memory and the warm start both need them.
+        # Cached: the memory estimate and the warm start use the same coordinates.
         merged = self.space.limits.merged
         unigram = observed_unigrams(self._lattice, self.n_labels, merged)
         values = observed_values(self._lattice, self.n_labels)
@@ -172,10 +172,10 @@ class ChainLoss:
         return np.concatenate((unigram, self.n_unigram + bigram))
 
     def descent_coordinates(self, known: Longs | None = None) -> Longs:
-        """Return the observed coordinates, completed where that makes stochastic descent faster.
+        """Return the working set of stochastic descent: observed coordinates and full blocks.
 
-        A feature observed with many labels gets weights for all: they are added as a vector.
-        known: [n] int64, coordinates that also count as observed; default: none.
+        A feature observed with many labels gets weights for all labels, as adding a full block is
+        faster. known: [n] int64, coordinates that also count as observed; default: none.
         """
         if self._candidates is not None:
             return self._candidates
@@ -191,7 +191,7 @@ class ChainLoss:
 
     @property
     def is_convex(self) -> bool:
-        """Whether the loss is convex: all gold labels are known, and there is no entity ratio."""
+        """True if the loss is convex: all gold labels are known, and there is no entity ratio."""
         return self._ratio is None and bool((self._lattice.clamped < 0).all())
 
     def screen(
@@ -199,8 +199,8 @@ class ChainLoss:
     ) -> Violators:
         """Find the potential weights whose loss gradient exceeds a threshold in magnitude.
 
-        working, theta: point of the gradient; limit: maximum number of results, of which the
-        largest in magnitude are kept (ties: the lower coordinate).
+        working, theta: point of the gradient; limit: maximum number of results; the largest in
+        magnitude are kept (ties: the lower coordinate).
         """
         working.marginals(theta)
         found: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
@@ -210,13 +210,13 @@ class ChainLoss:
         return largest([self._permitted(*each) for each in found], threshold, limit)
 
     def largest_gradient(self) -> float:
-        """Return the largest gradient in magnitude of a potential weight at zero.
+        """Return the largest absolute gradient of all potential weights at theta = 0.
 
-        For this l1, and any larger one, the minimiser is zero.
+        For l1 equal to this value or larger, the minimiser is zero.
         """
         working = self.restrict(self.with_prior(np.empty(0, np.int64)))
         nothing = np.zeros(len(working.coordinates))
-        # From above, so that few are found at once: each token adds at most 1 to a gradient.
+        # Search down from an upper bound (a token adds at most 1), to find few weights at once.
         highest = threshold = float(self._lattice.token_weight.sum())
         while threshold > _NO_GRADIENT * highest:
             threshold *= 0.25
@@ -226,7 +226,7 @@ class ChainLoss:
         return 0.0
 
     def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
-        """Return the coordinates that may have weights, and their gradients."""
+        """Keep the coordinates that may have weights, and their gradients."""
         if self._candidates is not None:
             kept = find_ascending(self._candidates, coordinates) >= 0
             coordinates, gradients = coordinates[kept], gradients[kept]
@@ -237,7 +237,7 @@ class ChainLoss:
 
 
 def _completed(coordinates: Longs, width: int) -> Longs:
-    """Add all coordinates of features that have at least _WORTH_ALL of their `width` already."""
+    """Complete the feature blocks that have a share _WORTH_ALL or more of their `width` weights."""
     features, counts = np.unique(coordinates // width, return_counts=True)
     full = features[counts >= _WORTH_ALL * width]
     added = (full[:, None] * width + np.arange(width)).ravel()
@@ -259,14 +259,14 @@ def largest(found: list[tuple[Longs, Floats]], threshold: float, limit: int) -> 
 def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     """Return coordinates feature * Y + y of features and gold labels of their tokens, ascending.
 
-    A token with several possible labels counts for each of them, one with a missing label for none.
-    merged: see `Limits`.
+    A token with several possible labels counts for each of these labels. A token with a missing
+    label counts for none. merged: see `Limits`.
     """
     members = _members(set_table(lattice.sets, n_labels))
     features = lattice.features.by_row()
 
     def seen(first: int, last: int) -> Longs:
-        """Return keys of features with the label sets of their tokens."""
+        """Return the keys of (feature, label set) of tokens first:last."""
         numbers = set_numbers(lattice.gold[first:last], n_labels)
         indptr = features.indptr[first : last + 1]
         keys = features.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
@@ -280,7 +280,7 @@ def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
 
 
 def observed_values(lattice: Lattice, n_labels: int) -> Longs:
-    """Return coordinates feature * Y + y of real values that are not 0 at a token with that label.
+    """Return coordinates feature * Y + y of real values that are not 0 at a token with label y.
 
     Ascending; labels as in `observed_unigrams`.
     """
@@ -290,7 +290,7 @@ def observed_values(lattice: Lattice, n_labels: int) -> Longs:
     table = set_table(lattice.sets, n_labels)
     found = np.zeros((len(table), len(features)), np.bool_)
     value_supports(lattice.values, lattice.value_rows, set_numbers(lattice.gold, n_labels), found)
-    # A missing label counts for no label.
+    # Set 0, a missing label, counts for no label.
     seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
     value, label = np.nonzero(seen)
     return features[value] * n_labels + label
@@ -299,16 +299,16 @@ def observed_values(lattice: Lattice, n_labels: int) -> Longs:
 def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     """Return coordinates (feature * P + y') * Y + y of features and observed pairs, ascending.
 
-    A pair is of two tokens whose labels are not missing, or of the start label and the first.
-    merged: see `Limits`.
+    A pair consists of two successive tokens without missing labels, or of the start label and the
+    first token. merged: see `Limits`.
     """
     table = set_table(lattice.sets, n_labels)
     members = _members(table, start=n_labels)
 
     def seen(first: int, last: int) -> Longs:
-        """Return keys of contexts with the label sets of the previous tokens and of the tokens."""
+        """Return the keys of (context, previous label set, label set) of tokens first:last."""
         numbers = set_numbers(lattice.gold[max(first - 1, 0) : last], n_labels)
-        # The token before the first of all is irrelevant: the first begins a sequence.
+        # The set before token 0 is irrelevant: token 0 begins a sequence.
         before, numbers = np.append(0, numbers)[:-1][-(last - first) :], numbers[-(last - first) :]
         before = np.where(lattice.begins[first:last], len(table), before)
         known = (numbers > 0) & (before > 0)
@@ -328,7 +328,7 @@ def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
 
 
 def _members(table: Mask, start: int | None = None) -> Csr:
-    """Return the labels of each set of a table [R, Y], and of a last set of `start` alone."""
+    """Return the labels of each set of a table [R, Y]; with `start`, append the set {start}."""
     labels = np.nonzero(table)[1]
     sizes = table.sum(axis=1)
     if start is not None:
@@ -338,7 +338,7 @@ def _members(table: Mask, start: int | None = None) -> Csr:
 
 
 def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
-    """Return, for each label of each set, the index in numbers [n], and the label."""
+    """Expand sets: return the index in `numbers` [n] and the label, for each label of each set."""
     lengths = np.diff(members.indptr)[numbers]
     entries = concatenated_ranges(members.indptr[:-1][numbers], lengths)
     row = np.repeat(np.arange(len(numbers)), lengths)
@@ -346,20 +346,20 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
 
 
 def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
-    """Return the distinct keys of all tokens, ascending; keys: of tokens first:last."""
+    """Return the distinct keys of all tokens, ascending; keys(first, last): keys of a range."""
     found: list[Longs] = []
     for first, last in chunks_of(lattice.n_tokens):
         found.append(distinct(keys(first, last)))
         lattice.store.release()
-        # Each key is merged a few times only, and memory grows with the distinct keys.
+        # Merge rarely: each key is merged a few times only. Memory grows with the distinct keys.
         if sum(map(len, found[1:])) > max(len(found[0]), merged):
             found = [distinct(np.concatenate(found))]
     return found[0] if len(found) == 1 else distinct(np.concatenate(found))
 
 
 def distinct(coordinates: Longs) -> Longs:
-    """Sort, and drop repetitions: faster than by a hash table, as `np.unique` does it."""
-    # A stable sort merges runs that are sorted.
+    """Return distinct coordinates, ascending; faster than `np.unique`, which uses a hash table."""
+    # A stable sort merges sorted runs.
     ordered = np.sort(coordinates, kind="stable")
     first: NDArray[np.bool_] = np.ones(len(ordered), dtype=np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]

@@ -1,4 +1,4 @@
-"""A loss by example: gradients of some examples, and passes of stochastic descent over them."""
+"""Losses as sums over examples: gradients of some examples, and stochastic passes over them."""
 
 from functools import cached_property
 from typing import Any
@@ -23,12 +23,12 @@ from .working import WorkingLoss
 
 
 class ExampleLoss:
-    """A loss that is a sum over examples, which can be visited one by one.
+    """Base class of losses that are sums over examples.
 
     sequences: [S] int64, the examples; complete: [S] bool, whether all gold labels are known;
-    block_ptr: [R + 1] int64, the unigram weights of each feature block, which shrink together; each
-    of the weights behind these shrinks by itself; n_weights: K. Passes are here those of a loss
-    whose weights are all unigram weights, and all have a gradient at each step.
+    block_ptr: [R + 1] int64, unigram weights of each feature block, which shrink together; all
+    later weights shrink separately; n_weights: K. The passes of this class assume that all weights
+    are unigram weights, and that each has a gradient at every step.
     """
 
     sequences: Longs
@@ -47,7 +47,7 @@ class ExampleLoss:
     def add_product(
         self, members: Longs, theta: Floats, direction: Floats, gradient: Floats, product: Floats
     ) -> float:
-        """Add the gradient of examples, and their Hessian times direction, at theta.
+        """Add the gradient of examples and the product of their Hessian with a direction, at theta.
 
         members: [b] int64; theta, direction: [K]; gradient, product: [K], added to.
         RETURNS: the weighted sum of the examples' losses.
@@ -62,7 +62,7 @@ class ExampleLoss:
         eta: float,
         decay: float,
     ) -> float:
-        """Pass over examples once, see `SequenceDescent.run`; rates: penalties of each."""
+        """Pass over examples once; see `SequenceDescent.run`; rates: l1 and l2 per example."""
         own, loss = paid[0], 0.0
         for s in order:
             gradient = np.zeros_like(own.theta)
@@ -103,10 +103,10 @@ def new_workspace(working: WorkingLoss) -> SequenceWorkspace:
 
 
 class ChainExamples(ExampleLoss):
-    """The loss of chains by example; see `ExampleLoss`.
+    """The chain loss as a sum over examples; see `ExampleLoss`.
 
-    working: the loss on the weights to learn, [K], laid out for a stochastic solver. An *example*
-    is a sequence with gold labels, or one with missing labels and its clamped lattice.
+    working: the loss on the working set [K], laid out for a stochastic solver. An *example* is a
+    sequence with gold labels, or a sequence with missing labels and its clamped lattice.
     tables: the corpus and the weights; split: number of unigram weights.
     """
 
@@ -122,7 +122,7 @@ class ChainExamples(ExampleLoss):
         self._n_calls = 0
 
     def summed(self, gradient: Floats) -> Summed:
-        """A sum of gradients [K], as kernels take it: weights on which nothing is due."""
+        """Return a sum of gradients [K] in the form of kernels: weights without penalties due."""
         nothing, no_dues, split = np.zeros(len(gradient) + 1), np.zeros(2), self.split
         n_bigram = len(gradient) - split
         unigram = Paid(gradient[:split], nothing[:split], nothing, no_dues)
@@ -173,24 +173,24 @@ class ChainExamples(ExampleLoss):
 
     @cached_property
     def _gradient(self) -> Floats:
-        """The gradient of a minibatch, [K]: zeros between passes."""
+        """Gradient of a minibatch, [K]; zeros between passes."""
         return np.zeros(self.n_weights)
 
     @cached_property
     def _weights_of(self) -> Longs:
-        """The first weight of each feature block, blocks of pairs last."""
+        """First weight of each feature block, bigram blocks last, and the end."""
         pair_ptr = self.split + self._working.bigram.ptr
         return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
 
     def _new_marks(self) -> BlockMarks:
-        """Return marks of feature blocks, none of which has been listed."""
+        """Return new marks, with no feature block listed."""
         n = len(self._weights_of) - 1
         unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
         return BlockMarks(self._weights_of, unseen, nothing, nothing.copy())
 
 
 def examples_of(loss: Any) -> ExampleLoss:
-    """Return the view of a loss by example, which losses other than those of chains are themselves.
+    """Return a loss as an `ExampleLoss`: wrap a chain loss, and return any other unchanged.
 
     loss: a `WorkingLoss`, or an `ExampleLoss`.
     """
@@ -199,9 +199,9 @@ def examples_of(loss: Any) -> ExampleLoss:
 
 
 class Sample:
-    """The loss of some of N examples as a function of the weights, scaled up to all of them.
+    """The loss on a sample of N examples as a function of the weights, scaled up to N.
 
-    examples; members: [b] int64.
+    examples: all N examples; members: [b] int64, the sample.
     scale: N / b.
     """
 
@@ -211,20 +211,20 @@ class Sample:
         self.scale = len(examples.sequences) / len(members)
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """The value, and the gradient [K], at theta [K]."""
+        """Return the value, and the gradient [K], at theta [K]."""
         gradient = np.zeros_like(theta)
         value = self._examples.add(self._members, theta, gradient)
         return self.scale * value, self.scale * gradient
 
 
 class SequenceDescent:
-    """Weights under stochastic gradient descent with the cumulative l1 penalty.
+    """Stochastic gradient descent with the cumulative l1 penalty, an example at a time.
 
-    working: the loss on the weights to learn, [K]; penalty: applied an example's share at a time;
-    missing: whether examples with missing gold labels take part; n_examples: among how many the
-    penalty is shared, 0 for those that take part.
-    theta: [K] weights; received: [K], the l1 penalty that each has received; due: [2], the l1 and
-    l2 rates cumulated so far. Once settled, these are the whole state.
+    working: the loss on the working set [K]; penalty: each example applies an equal share; missing:
+    whether to include examples with missing gold labels; n_examples: number of examples that share
+    the penalty, 0 for the included examples.
+    theta: [K] weights; received: [K], l1 penalty that each weight has received; due: [2], l1 and
+    l2 rates cumulated so far. After `settle`, these arrays are the whole state.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class SequenceDescent:
         """Continue from settled weights; theta, received: [K]; due: the cumulated l1 rate."""
         self.theta = theta.copy()
         self.received = received.copy()
-        # Settled weights have been shrunk by all that was due.
+        # Settled weights have received all l2 shrinkage due.
         self._row_shrunk = np.zeros(len(self._examples.block_ptr) - 1)
         self._pair_shrunk = np.zeros(len(theta) - self._examples.block_ptr[-1])
         self.due = np.array([due, 0.0])
@@ -250,13 +250,13 @@ class SequenceDescent:
     def run(self, order: Longs, eta: float, decay: float) -> float:
         """Pass over examples once.
 
-        order: [n] int64; eta: step at the first, multiplied by decay after each; 0 to measure.
+        order: [n] int64; eta: first step size, multiplied by decay after each; 0 only measures.
         RETURNS: the weighted sum of the losses of the examples, each before its update.
         """
         return self._examples.descend(order, self._paid(), self._rates, eta, decay)
 
     def _paid(self) -> tuple[Paid, Paid]:
-        """The weights of each kind, and what they have received."""
+        """Return unigram and bigram weights, and the penalties that they have received."""
         split = self._examples.block_ptr[-1]
         return (
             Paid(self.theta[:split], self.received[:split], self._row_shrunk, self.due),
@@ -273,7 +273,7 @@ class SequenceDescent:
         return loss
 
     def settle(self) -> Floats:
-        """Apply the penalties that are due to all weights, and return the weights [K]."""
+        """Apply all penalties due, and return the weights [K]."""
         unigram, bigram = self._paid()
         penalise(self._examples.block_ptr, unigram)
         # Each bigram weight shrinks by itself.
@@ -282,13 +282,13 @@ class SequenceDescent:
 
 
 class MinibatchDescent:
-    """Weights under SGD or AdaGrad, a minibatch of examples at a time.
+    """SGD or AdaGrad, a minibatch of examples at a time.
 
-    working: the loss on the weights to learn, [K]; penalty: applied a minibatch's share at a
-    time; batch: examples of a minibatch; rule: SGD or ADAGRAD, see `kernels.minibatch`; theta: [K]
-    float64, weights, in and out; extra: [K] float64, in and out, what the rule keeps of each (see
-    `kernels.minibatch.Moving`); n_examples: among how many the penalty is shared, 0 for those of
-    the loss; delta: of AdaGrad.
+    working: the loss on the working set [K]; penalty: each minibatch applies an equal share; batch:
+    examples per minibatch; rule: SGD or ADAGRAD, see `kernels.minibatch`; theta: [K] float64,
+    weights, in and out; extra: [K] float64, in and out, the rule's state of each weight (see
+    `kernels.minibatch.Moving`); n_examples: number of examples that share the penalty, 0 for all
+    examples of the loss; delta: the constant of AdaGrad.
     sequences: [S] int64, the examples; share: the penalty of a minibatch.
     """
 
@@ -311,14 +311,14 @@ class MinibatchDescent:
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
 
     def visited_before(self, order: Longs) -> Longs:
-        """The number of examples of an order [n] before each minibatch."""
+        """Return the number of examples before each minibatch of an order [n]."""
         return np.arange(0, len(order), self._batch)
 
     def run(self, order: Longs, etas: Floats, averaging: bool = False) -> float:
         """Pass over examples once.
 
-        order: [n] int64; etas: a step for each minibatch, 0 to measure; averaging: whether SGD
-        sums its iterates.
+        order: [n] int64; etas: step size of each minibatch, 0 only measures; averaging: whether
+        SGD sums its iterates.
         RETURNS: the weighted sum of the losses of the examples, each before its step.
         """
         l2 = self.share.l2

@@ -1,4 +1,4 @@
-"""Per-sequence storage of factored gradients, for solvers that remember what each sequence gave."""
+"""Per-sequence storage of factored gradients, for solvers that store residuals."""
 
 from typing import Any
 
@@ -14,18 +14,18 @@ Numbers = NDArray[Any]
 
 
 class FactorStorage:
-    """The layout of per-sequence residuals, from which gradients follow whatever the weights are.
+    """Layout of stored per-sequence residuals, from which gradients are computed at any weights.
 
     Instead of a gradient, its factors are stored (Schmidt et al. 2015, section 4.2): residuals of
     the labels, a row [Yp] for each of N tokens, and of the label pairs, a matrix [Y, Yp] for each
-    of G *groups*, tokens of a sequence with the same bigram features. That is b Yp (N + G Y)
-    bytes, b = 8 or 4 by the workspace's precision, Yp = Y rounded up to a multiple of 8, whatever
-    the number of weights. If all bigram features are always on, G is the number of sequences: the
-    paper's "mixed" storage. If each token has bigram features of its own, G is nearly N: the
+    of G *groups*, tokens of a sequence with the same bigram features. The size is b Yp (N + G Y)
+    bytes for any number of weights; b = 8 or 4 by the workspace's precision, and Yp is Y rounded up
+    to a multiple of 8. If all tokens have the same bigram features, G is the number of sequences:
+    the paper's "mixed" storage. If each token has different bigram features, G is nearly N: the
     storage of marginals. The list of each sequence's feature blocks takes at most 4 bytes for each
     feature of a token.
 
-    working: the loss on the weights to learn, [K], laid out for a stochastic solver.
+    working: the loss on the working set [K], laid out for a stochastic solver.
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -37,7 +37,7 @@ class FactorStorage:
         self._most_groups = int(np.diff(groups.seq_ptr).max(initial=0))
 
     def _group(self, lattice: Lattice) -> Groups:
-        """Number the groups, those of a sequence in a row, and list their tokens."""
+        """Number the groups, consecutively within a sequence, and list their tokens."""
         n_tokens = int(self._offsets[-1])
         sequence = np.repeat(np.arange(self.n_sequences), np.diff(self._offsets))
         context = lattice.context[:n_tokens].astype(np.int64)
@@ -55,14 +55,14 @@ class FactorStorage:
         return Groups(seq_ptr, bounds, places, (keys % n_contexts).astype(np.int32))
 
     def _blocks_of_sequences(self, working: WorkingLoss) -> SequenceBlocks:
-        """The feature blocks that each sequence has."""
+        """Return the feature blocks of each sequence."""
         weight_ptr = np.concatenate((working.unigram.ptr, working.split + working.bigram.ptr[1:]))
         marks, touched = (np.empty(len(weight_ptr) - 1, dtype=np.int64) for _ in range(2))
         ptr, rows = np.zeros(self.n_sequences + 1, np.int64), np.empty(0, np.int32)
         for _ in range(2):
             members = np.arange(self.n_sequences)
             blocks_of_sequences(working.tables, members, marks, touched, ptr, rows)
-            # Counted the first time, filled the second.
+            # The first call counts, the second fills.
             rows = rows if len(rows) else np.empty(ptr[-1], np.int32)
         return SequenceBlocks(ptr, rows, weight_ptr)
 

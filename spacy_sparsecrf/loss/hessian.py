@@ -19,8 +19,8 @@ from .workspace import Contents
 class _PairSlopes:
     """Derivatives of pair potentials and of expected pair counts along a direction.
 
-    pairs: the potentials. slopes: of the direction that was set last, in the precision of the
-    workspace.
+    pairs: the potentials. slopes: derivatives along the direction set last, in the precision of
+    the workspace.
     """
 
     def __init__(self, pairs: PairPotentials) -> None:
@@ -43,9 +43,9 @@ class _PairSlopes:
         self._correction_changes[:] = 0.0
 
     def count(self, i: int, vectors: Vectors) -> None:
-        """Add the products of the vectors of shard i to the sums that are multiplied by slopes.
+        """Add the outer products of the vectors of shard i to the sums for slopes.
 
-        The first shard clears the sums of another point.
+        The first shard clears the sums of the previous point.
         """
         if i == 0:
             self._counts[:, :, :] = 0.0
@@ -55,11 +55,11 @@ class _PairSlopes:
         self._pairs.sum_corrections(tokens.by_context, vectors, self._correction_counts)
 
     def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
-        """Add the products of the vectors of shard i with their changes."""
+        """Add the outer products of the vectors of shard i with their changes."""
         tokens = self._pairs.tokens[i]
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
-        # Before the first token nothing changes.
+        # Nothing changes before the first token.
         self._add(i, without_starts(tokens.by_matrix), forward, self._changes)
         self._add(i, tokens.by_matrix, backward, self._changes)
         by_context, changes = tokens.by_context, self._correction_changes
@@ -67,13 +67,13 @@ class _PairSlopes:
         self._pairs.sum_corrections(by_context, backward, changes)
 
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
-        """Add products alpha_{t-1} (x) backward_t of shard i to those of matrices."""
+        """Add products alpha_{t-1} (x) backward_t of shard i to a total by matrix."""
         pairs, chunks = self._pairs, self._pairs.tokens[i].chunks
         args = pairs.arrays, pairs.with_sums(i, tokens, vectors), vectors, total
         pairs.space.workers.map(matrix_products, chunks, *args)
 
     def finish(self, product: Floats) -> None:
-        """Gather the product [K] of the bigram weights from the sums."""
+        """Write the Hessian product [K] of the bigram weights, gathered from the sums."""
         pairs, args = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
         counts, changes = (
             (self._counts, self._correction_counts),
@@ -84,16 +84,16 @@ class _PairSlopes:
 
 
 class HessianProduct:
-    """Multiply the Hessian of a working loss, without penalty, by vectors (Tsuboi 2011, section 3).
+    """Products of a working loss's Hessian, without penalty, with vectors (Tsuboi 2011, section 3).
 
     (H v)_k = sum over tokens and pairs of f_k(i, j) P(i, j) (A + V + u + B - E(Phi).v), see
-    `kernels.tangents`. Three vectors a token are stored, of which pair marginals are products:
-    alpha, backward and beta. A product of stored sequences needs no exp.
+    `kernels.tangents`. Three vectors per token are stored: alpha, backward and beta. Pair marginals
+    are products of them, so that a Hessian product of stored sequences computes no exp.
 
     working: the loss (not stochastic), of a corpus in memory; stored: number of sequences whose
-        vectors are stored, in the order of the lattice, -1 for all; the others run forward-backward
-        again for each product.
-    passes: evaluations and products so far.
+        vectors are stored, in the order of the lattice, -1 for all; each product repeats
+        forward-backward for the others.
+    passes: number of evaluations and products so far.
     """
 
     def __init__(self, working: WorkingLoss, stored: int = -1) -> None:
@@ -102,7 +102,7 @@ class HessianProduct:
         n = len(space.lattice.weights)
         self._n_stored = n if stored < 0 else min(stored, n)
         self._pairs = _PairSlopes(working.pairs)
-        # The same frequent features, with a table for the weights of directions.
+        # The same frequent features, with a separate table for directions.
         self._frequent = copy(working.frequent)
         self._frequent.table = np.zeros_like(working.frequent.table)
         self._values = working.values.with_table_of_its_own()
@@ -115,10 +115,10 @@ class HessianProduct:
         self.passes = 0.0
 
     def prepare(self, theta: Floats, *, evaluated: bool = False) -> None:
-        """Set the point theta [K] float64 of the Hessian, where the loss is finite.
+        """Set the point theta [K] float64 of the Hessian; the loss must be finite there.
 
-        evaluated: whether the loss was evaluated there last; otherwise it is evaluated, as one more
-            pass. The workspace then contains the residuals of theta.
+        evaluated: whether the last evaluation of the loss was at theta; otherwise the loss is
+            evaluated, which is a pass. Afterwards, the workspace has the residuals of theta.
         """
         working, space = self._working, self._working.space
         self.passes += 0.0 if evaluated else 1.0
@@ -140,11 +140,11 @@ class HessianProduct:
 
     @property
     def changes(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """Changes of forward and backward vectors along the last direction, of the last shard."""
+        """Changes of forward and backward vectors of the last shard along the last direction."""
         return self._forward_change, self._backward_change
 
     def product(self, vector: Floats, scores: Floats | None = None) -> Floats:
-        """Return H v [K] of a vector [K] float64; prepares again if the loss was evaluated since.
+        """Return H v [K] of a vector [K] float64; repeat `prepare` if the loss was evaluated since.
 
         scores: [Yp], additional changes of the label scores of all tokens, except in clamped
         lattices; None for zeros.
@@ -173,7 +173,7 @@ class HessianProduct:
         return result
 
     def _keep(self, i: int, vectors: Vectors) -> None:
-        """Store the vectors of shard i, which are in the workspace, as far as required."""
+        """Copy the vectors of shard i from the workspace, for the sequences that are stored."""
         shard = self._working.space.shards[i]
         written = vectors.alpha, vectors.backward, self._beta
         for kept, vector in zip(self._kept, written, strict=True):
@@ -181,7 +181,7 @@ class HessianProduct:
             own[:, :] = vector[: len(own)]
 
     def _vectors(self, i: int) -> tuple[Vectors, NDArray[np.floating]]:
-        """Return the vectors of shard i, and beta [tokens, Yp]: stored, or computed again."""
+        """Return the vectors of shard i, and beta [tokens, Yp], stored or recomputed."""
         working, space = self._working, self._working.space
         shard, vectors = space.shards[i], working.vectors(i)
         alpha, backward, beta = (kept[shard.begin : shard.end] for kept in self._kept)
@@ -232,12 +232,12 @@ class HessianProduct:
 
 
 def _own(vectors: Vectors) -> Vectors:
-    """Return the vectors with a new scratch, as chunks run in parallel."""
+    """Return the vectors with a new scratch array: chunks run in parallel."""
     return vectors._replace(scratch=np.empty_like(vectors.scratch))
 
 
 def without_starts(tokens: TokensBy) -> TokensBy:
-    """Return the tokens without those that begin a sequence."""
+    """Drop the tokens that begin a sequence."""
     return tokens._replace(
         start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]
     )

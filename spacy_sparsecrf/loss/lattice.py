@@ -1,7 +1,7 @@
-"""The corpus as the loss processes it: token arrays, transposes and clamped lattices.
+"""Token arrays of the corpus for the loss, their transposes, and clamped lattices.
 
-Gold labels are sets of labels, and so are the labels that a token may have, as bits. A set has a
-number: 0 for all labels, 1 + y for label y alone, and 1 + Y + q for set q of the corpus.
+The gold labels and the allowed labels of a token are sets of labels; allowed sets are bits. Sets
+are numbered: 0 for all labels, 1 + y for label y alone, 1 + Y + q for set q of the corpus.
 """
 
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ Mask: TypeAlias = NDArray[np.bool_]
 Words: TypeAlias = NDArray[np.uint64]
 
 _WORD = 64  # labels
-# Contexts by which sequences are sorted.
+# Sequences are sorted by the contexts of this many first tokens.
 _SORTED_BY = 4
 
 
 def n_words(n_labels: int) -> int:
-    """Return the number of words of a set."""
+    """Return the number of 64-bit words of a label set."""
     return -(-n_labels // _WORD)
 
 
 def set_numbers(labels: Ints, n_labels: int) -> Longs:
-    """Return the set [N] of gold labels of each token. labels: see `EncodedCorpus`."""
+    """Return the number [N] of each token's set of gold labels; labels: see `EncodedCorpus`."""
     wide = labels.astype(np.int64)
     return np.where(wide >= MISSING, wide + 1, n_labels - 1 - wide)
 
@@ -50,7 +50,7 @@ def allowed_labels(
     """Return the labels that tokens may have: [N, W] uint64, see `kernels.scores`.
 
     numbers: [N], of sets; table: of `set_table`; begins, ends: [N], whether a token begins or ends
-    a sequence; valid: see `build_lattice`; it restricts these tokens only.
+    a sequence; valid: see `build_lattice`; it restricts first and last tokens only.
     """
     if valid is None:
         return np.take(_bits(table), numbers, axis=0)
@@ -84,7 +84,7 @@ class Csr:
         return len(self.indptr) - 1
 
     def take(self, rows: Longs) -> "Csr":
-        """Return some rows, in the given order; all rows in their order are not copied."""
+        """Return rows in the given order; nothing is copied if these are all rows in order."""
         if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
             return self
         lengths = np.diff(self.indptr)[rows]
@@ -109,7 +109,7 @@ class Csr:
         return Csr(indptr, store.joined(found, np.int32))
 
     def padded(self) -> Ints:
-        """Return the rows as a matrix of numbers plus 1, padded with 0."""
+        """Return the rows as a matrix of indices plus 1, padded with 0."""
         lengths = np.diff(self.indptr)
         matrix = np.zeros((len(self), int(lengths.max(initial=0))), dtype=np.int32)
         row = np.repeat(np.arange(len(self)), lengths)
@@ -117,9 +117,9 @@ class Csr:
         return matrix
 
     def transposed(self, n_columns: int, number: Ints | None = None) -> "Csr":
-        """Return the rows of each column, in their order.
+        """Return the transposed table: the rows of each column, in their order.
 
-        number: [R] int32, what a row becomes, -1 to drop it; default: all rows as they are.
+        number: [R] int32, new number of each row, -1 to drop it; default: unchanged.
         """
         number = np.arange(len(self), dtype=np.int32) if number is None else number
         col_ptr = np.zeros(n_columns + 1, dtype=np.int64)
@@ -128,13 +128,13 @@ class Csr:
         return Csr(col_ptr, col_rows)
 
     def by_row(self) -> "Csr":
-        """Return the table: what `Csc.by_row` makes."""
+        """Return the table itself; see `Csc.by_row`."""
         return self
 
 
 @dataclass(frozen=True)
 class Csc:
-    """A ragged table by column, of which rows are made where they are needed: half the memory.
+    """A ragged table stored by column; rows are built on demand, which halves the memory.
 
     rows_of: the rows of each column, ascending; n_rows: their number R.
     """
@@ -143,7 +143,7 @@ class Csc:
     n_rows: int
 
     def selected(self, number: Ints, store: Memory = MEMORY) -> Csr:
-        """Do what `Csr.selected` does; number: ascending where it is not -1."""
+        """Select and renumber columns as `Csr.selected`; number: ascending except for -1."""
         return self.rows_of.transposed(self.n_rows, number)
 
     def by_row(self) -> Csr:
@@ -178,12 +178,12 @@ class Lattice:
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
     sets [Q, Y]: gold labels of the corpus; valid: see `build_lattice`; clamped [S] int64, clamped
-    lattice of a sequence, -1 = none; these come last; features: unigram features of a token,
-    ascending, by row if arrays are in files; values [M, V] float32, value_rows [N] int64,
+    lattice of a sequence, -1 = none (clamped lattices come last); features: unigram features of a
+    token, ascending, by row if arrays are in files; values [M, V] float32, value_rows [N] int64,
     value_features [V] int64: real values, row of each token, and the unigram feature of each
     column; context [N]; ctx_features: bigram features of a context; feature_contexts: its
-    transpose; n_features: number of unigram features O; store: of arrays that are as long as the
-    corpus.
+    transpose; n_features: number of unigram features O; store: storage of arrays that are as long
+    as the corpus.
     """
 
     offsets: Longs
@@ -225,7 +225,7 @@ class Lattice:
         return self.features.rows_of
 
     def shards(self, n_tokens: int) -> list[Shard]:
-        """Cut the sequences into shards of at most so many tokens; longer sequences are alone."""
+        """Cut the sequences into shards of at most n_tokens tokens, or of one longer sequence."""
         shards = []
         for first, last in runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
@@ -237,12 +237,11 @@ class Lattice:
 def build_lattice(
     corpus: EncodedCorpus, n_labels: int, valid: Mask | None = None, unlabelled: bool = False
 ) -> Lattice:
-    """Build the lattice of a corpus, without sequences that have no tokens, gold labels or weight.
+    """Build the lattice of a corpus; drop sequences without tokens, gold labels or weight.
 
-    The lattice reorders sequences. valid: [Y + 1, Y + 1], valid transitions from label a to label
-    b; row Y: from the start; column Y: to the end; None = all; gold labels must be valid.
-    unlabelled: whether to keep sequences without gold labels; their clamped lattice cancels their
-    loss.
+    Sequences are reordered. valid: [Y + 1, Y + 1], valid transitions from label a to label b; row
+    Y: from the start; column Y: to the end; None = all; gold labels must be valid. unlabelled:
+    whether to keep sequences without gold labels; their clamped lattice cancels their loss.
     """
     known, sure = corpus.with_labels()
     if unlabelled:
@@ -329,11 +328,11 @@ def _edges(offsets: Longs) -> tuple[Mask, Mask]:
 def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr | Csc:
     """Return the unigram features of the tokens of sequences in the given order, with offsets.
 
-    Ascending, so that sums do not depend on where arrays are.
+    Features ascend, so that sums do not depend on the storage of arrays.
     """
     table, store = Csr(corpus.uni_indptr, corpus.uni_indices), corpus.store
     indptr = store.zeros(int(offsets[-1]) + 1, np.int64)
-    # Numbers of entries are as long as the features of a run.
+    # Runs are short: temporary arrays are as long as the features of a run.
     runs = short_runs(offsets)
 
     def rows(first: int, last: int) -> tuple[Longs, Longs]:
@@ -361,7 +360,7 @@ def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr | C
 
 
 def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:
-    """Sort sequences by their first contexts, so that their matrices stay in a cache."""
+    """Sort sequences by their first contexts, so that matrices stay in the CPU cache."""
     lengths = np.diff(corpus.offsets)[sequences]
     keys = np.full((_SORTED_BY, len(sequences)), -1, dtype=np.int32)
     for i, key in enumerate(keys):

@@ -1,7 +1,7 @@
 """Pair potentials of the bigram weights: shared matrices plus sparse corrections; their gradient.
 
 Contexts with the same features in the working set are merged. Some features of a context form its
-*matrix*, which it shares with all contexts that have those features. The weights of the others are
+*matrix*, which all contexts with those features share. The weights of its other features are
 *sparse corrections*: label pairs in which its potentials differ from the matrix. A cost model
 chooses the layout. At one extreme every context has its own matrix; at the other all share a matrix
 of ones, which is the sparse forward-backward of Lavergne 2010, section 4.1.
@@ -33,8 +33,8 @@ from .workspace import LARGE_BYTES, MatrixTokens, Workspace, interleaved_order
 
 Shorts = NDArray[np.uint16]
 
-# Costs in units of the three products with one matrix element, as in `Limits`: building an element
-# of a matrix; an element of a matrix that is not in a near cache.
+# Costs in units of the three products with one matrix element (see `Limits`): building an element;
+# products with an element of a matrix outside the near cache.
 _BUILD = 7.0
 _UNCACHED = 1.3
 _CACHE_BYTES = 1 << 20
@@ -132,7 +132,7 @@ class _CostModel:
         self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
-        # Sets of blocks are compared by sums of random numbers modulo 2**64: costs are estimates.
+        # Compare sets of blocks by random sums modulo 2**64; collisions matter little to estimates.
         marks = np.random.default_rng(0).integers(1, 1 << 63, len(sizes) + 1, dtype=np.uint64)
         marks[0] = 0
         self._marks = marks[table]
@@ -154,8 +154,8 @@ class _CostModel:
         return masks[int(np.argmin(costs))]
 
     def _masks(self, least_share: float) -> list[Mask]:
-        """Return masks: features with a share of the tokens; also, if any context has too many
-        corrections for that, all features of such contexts.
+        """Return the mask of features with a minimum share of the tokens; if some contexts then
+        have too many corrections, also a mask that adds all features of these contexts.
         """
         present = self.table > 0
         mask: Mask = np.logical_and(present, self._share >= least_share)
@@ -164,7 +164,7 @@ class _CostModel:
         return [mask, np.where(own[:, None], present, mask)] if own.any() else [mask]
 
     def _correction_cost(self, mask: Mask) -> Floats:
-        """Operations on the corrections of each context [C]."""
+        """Return the cost of the corrections of each context [C]."""
         entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
         return entries * (
             self._limits.correction * self._tokens + self._limits.correction_exp * self._n_exps
@@ -181,7 +181,7 @@ class _CostModel:
         return len(self._matrices(mask)[0]), float(np.where(mask, 0.0, self._sizes).sum())
 
     def _cost(self, mask: Mask) -> float:
-        """Return the operations of an evaluation; more than any other if it exceeds the memory."""
+        """Return the cost of an evaluation; above any feasible cost if it exceeds the memory."""
         first, matrix_of = self._matrices(mask)
         # A matrix and its gradient, in float64.
         n_bytes = 2.0 * 8.0 * self._area * len(first)
@@ -192,7 +192,7 @@ class _CostModel:
         return cost + float(self._correction_cost(mask).sum())
 
     def _matrix_cost(self, weighted: Mask, matrix_of: Longs) -> float:
-        """Return the operations of building matrices, and of products with them, except of ones."""
+        """Return the cost of building matrices and of products with them; ones cost nothing."""
         uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
         n_products = float(self._tokens[weighted[matrix_of]].sum())
         products = self._area * (_UNCACHED if uncached else 1.0) * n_products
@@ -215,7 +215,7 @@ class _CostModel:
 def _entries(
     table: Ints, rows: FeatureBlocks, n_labels: int, padded: int
 ) -> tuple[tuple[Longs, Longs, Shorts, Shorts, Ints], Csr]:
-    """Number the label pairs of the features of each context that are not in its matrix.
+    """Number the sparse corrections of each context: the label pairs of features in `table`.
 
     RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
     """
@@ -241,10 +241,10 @@ class PairPotentials:
     """Matrices and sparse corrections of the bigram weights.
 
     rows: bigram feature blocks; stochastic: whether for a stochastic solver; origin: [K] float64,
-    added to the weights of `fill`, or [0]. contexts: their layout; arrays: for kernels, with
-    potentials of the weights that were filled last, in the precision of the workspace; bigrams:
-    index of the weights; matrix_chunks, context_chunks, settle_chunks: matrices, contexts, and
-    matrices by the corrections of their contexts, cut into chunks; matrix_contexts: contexts of a
+    added to the weights of `fill`, or [0]. contexts: layout of the contexts; arrays: kernel
+    arguments with the potentials of the last `fill`, in the precision of the workspace; bigrams:
+    index of the weights; matrix_chunks, context_chunks, settle_chunks: chunks of matrices, of
+    contexts, and of matrices by the corrections of their contexts; matrix_contexts: contexts of a
     matrix.
     """
 
@@ -265,7 +265,7 @@ class PairPotentials:
         self._cut_chunks()
 
     def new_arrays(self, dtype: DTypeLike = np.float64) -> layout.Pairs:
-        """Return potentials that are not evaluated, except matrices of ones and the mask."""
+        """Allocate potentials; only matrices of ones and the mask are filled in."""
         n_matrices, n_labels = len(self.contexts.matrix_blocks), self.space.n_labels
         n_contexts, n_corrections = len(self.contexts.arrays.matrix_of), self.contexts.n_corrections
         valid = self.space.lattice.valid
@@ -282,7 +282,7 @@ class PairPotentials:
         return layout.Pairs(n_labels, self.contexts.arrays, potentials)
 
     def new_slopes(self, dtype: DTypeLike) -> layout.Slopes:
-        """Return slopes of these potentials that are not evaluated; those of the mask are zero."""
+        """Allocate slopes of these potentials, all zero; the slopes of the mask stay zero."""
         potentials = self.potentials
         zeros = np.zeros_like(potentials.value), np.zeros_like(potentials.value)
         psi = np.zeros(potentials.psi.shape, dtype)
@@ -308,7 +308,7 @@ class PairPotentials:
 
     @cached_property
     def tokens(self) -> list[MatrixTokens]:
-        """For each shard, its tokens by matrix and by context."""
+        """Tokens of each shard by matrix and by context."""
         contexts, n_matrices = self.contexts, len(self.potentials.shift)
         return [
             MatrixTokens(self.space, shard, contexts.context, contexts.arrays.matrix_of, n_matrices)
@@ -317,7 +317,7 @@ class PairPotentials:
 
     @cached_property
     def batch_orders(self) -> list[layout.BatchOrder]:
-        """For each shard, the order of its tokens in inference."""
+        """Order of the tokens of each shard in inference."""
         contexts, space, found = self.contexts, self.space, []
         for shard, chunks in zip(space.shards, space.chunks, strict=True):
             is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
@@ -331,7 +331,7 @@ class PairPotentials:
 
     @cached_property
     def _residual(self) -> Floats:
-        """[M, Y + 1, Yp], expected minus observed pair counts of a matrix."""
+        """Expected minus observed pair counts of each matrix, [M, Y + 1, Yp]."""
         return np.zeros(self.potentials.psi.shape)
 
     def fill(self, theta: Floats) -> None:
@@ -361,7 +361,7 @@ class PairPotentials:
     def with_sums(
         self, i: int, by_matrix: layout.TokensBy, vectors: layout.Vectors
     ) -> layout.MatrixSums:
-        """Return tokens of shard i by matrix, with the sums alpha_{t-1} (x) backward_t of spans."""
+        """Return tokens of shard i by matrix, with alpha_{t-1} (x) backward_t summed over spans."""
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
         args = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums

@@ -5,8 +5,8 @@ p(y | y', x, t) = psi_t(y', y) / sum_i psi_t(y', i)      (Goodman 2002, equation
 
 In training y' is the gold label, so that every token is a separate sequence. A bigram feature o of
 an MEMM is the *unigram* feature "o, and the previous label is y'". With number U + o P + y', its
-weights have the same coordinates as in the chain loss (see `chain`): `ChainLoss` of this corpus is
-the loss of the per-position model, and coordinates have the same names.
+weights have the same coordinates as in the chain loss (see `chain`): `ChainLoss` on this corpus is
+the loss of the per-position model, and coordinates keep their meaning.
 """
 
 import warnings
@@ -30,7 +30,7 @@ def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCo
 
 
 def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:
-    """Warn if a corpus has bigram features, and the kind of model does not support them."""
+    """Warn if a corpus has bigram features that the kind of model does not support."""
     if kind == "maxent" and len(corpus.bigram_keys):
         message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
         warnings.warn(message, SparseCRFWarning, stacklevel=3)
@@ -40,8 +40,8 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     """Cut a corpus into its tokens, each with the weight of its sequence.
 
     n_labels: Y; pairs: whether p depends on the previous label (MEMM); otherwise bigram features
-    are dropped (maxent). Tokens without a gold label are left out; with `pairs`, also those that
-    follow such a token, or one with several possible labels.
+    are dropped (maxent). Tokens without a gold label are left out; with `pairs`, also tokens whose
+    previous token has no gold label or several possible labels.
     RETURNS: a corpus without bigram features. Its unigram features are those of the corpus, then,
         with `pairs`, the bigram features with each previous label, not sorted by frequency.
     RAISES: SparseCRFError if there are too many features to number.
@@ -66,7 +66,7 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     made = tokens_as_corpus(corpus, corpus.labels[tokens], weights, features, keys)
     if not len(corpus.value_features):
         return made
-    # Not copied where no token is left out: a matrix of vectors is large.
+    # Avoid a copy if no token is left out: a matrix of vectors is large.
     values = corpus.values if len(tokens) == corpus.n_tokens else corpus.values[tokens]
     return replace(made, values=values, value_features=corpus.value_features)
 
@@ -106,7 +106,7 @@ def _pair_features(
 ) -> Csr:
     """Return bigram features of tokens, conjoined with previous gold labels, as unigram features.
 
-    previous: [n]; a token after the start label has none if start pairs do not exist.
+    previous: [n]; without start pairs, a first token has no such features.
     """
     features = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(
         corpus.context[tokens].astype(np.int64)

@@ -6,10 +6,10 @@ entity label, including sequences without any gold label. The loss has an additi
 
     strength / 2 * N * max(0, |rho_hat - rho| - margin)^2
 
-(Effland & Collins 2021, without the square: minima then lie at a kink, where the gradient proves
-nothing). Its gradient is strength * excess times the covariance of features with the number of
-entity labels: the change of expectations as all scores of these labels grow. That is a Hessian
-product along scores of tokens instead of weights (see `kernels.tangents`).
+(Effland & Collins 2021, without the square: minima then lie at a kink, where the gradient does not
+certify optimality). Its gradient is strength * excess times the covariance of features with the
+number of entity labels: the derivative of expectations as all scores of these labels grow. This is
+a Hessian product along scores of tokens instead of weights (see `kernels.tangents`).
 """
 
 import math
@@ -28,7 +28,7 @@ from .workspace import Contents, Workspace
 
 @dataclass(frozen=True, eq=False)
 class EntityRatio:
-    """The additional term of the loss, see above.
+    """The additional term of the loss; see the module.
 
     labels: [Y] bool, entity labels; rho: target share, from 0 to 1; margin: tolerated deviation,
     >= 0; strength: > 0, in nats: an entity token costs strength * excess.
@@ -45,7 +45,7 @@ class EntityRatio:
         return repr((self.labels.tolist(), self.rho, self.margin, self.strength))
 
     def evaluate(self, expected: float, n_tokens: float) -> tuple[float, float]:
-        """Return the term, and its derivative by the expected number of entity tokens."""
+        """Return the term, and its derivative in the expected number of entity tokens."""
         difference = expected / n_tokens - self.rho
         excess = max(0.0, abs(difference) - self.margin)
         slope = math.copysign(self.strength * excess, difference)
@@ -79,7 +79,7 @@ class RatioLoss(WorkingLoss):
         self._slope = 0.0
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
+        """Return the loss and its gradient; see `WorkingLoss.value_and_grad`."""
         self._slope, self.is_bounded = 0.0, True
         value, gradient = super().value_and_grad(theta)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
@@ -94,7 +94,7 @@ class RatioLoss(WorkingLoss):
         return value + term, gradient
 
     def _covariance(self, theta: Floats) -> Floats:
-        """Return the covariance [K] of features and entity labels; add its residuals."""
+        """Return the covariance [K] of features and entity labels; update the residuals."""
         space, product = self.space, self.derived(HessianProduct)
         residual = space.residual.copy()
         product.prepare(theta, evaluated=True)
@@ -105,11 +105,11 @@ class RatioLoss(WorkingLoss):
         return covariance
 
     def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
-        """See `WorkingLoss.pair_terms`; adds the changes of the products, times the slope."""
+        """Extend `WorkingLoss.pair_terms` by the changes of the products, times the slope."""
         yield from super().pair_terms(i, tokens)
         if self._slope != 0.0:
             vectors, product = self.vectors(i), self.derived(HessianProduct)
             forward, backward = (self._slope * change for change in product.changes)
-            # Before the first token nothing changes.
+            # Nothing changes before the first token.
             yield without_starts(tokens), vectors._replace(alpha=forward), False
             yield tokens, vectors._replace(backward=backward), False

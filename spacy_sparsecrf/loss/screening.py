@@ -46,13 +46,13 @@ def from_sums(
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Sum over the sections of the corpus for all features of chunks, and collect from the sums.
+    """Sum over the sections of the corpus for each chunk of features, and collect results.
 
-    working, theta: their residuals are in the workspace, or are computed by shard if the corpus is
-    in files; chunks: of features, so small that the sums of a chunk fit in memory; n_sections: of a
-    corpus in memory; otherwise its shards are the sections; add(i, first, last, sums): adds section
-    i to the sums [last - first, *shape] of features; collect(first, last, sums): returns the
-    results of a chunk. RETURNS: the results of each chunk.
+    working, theta: point of the residuals, which are in the workspace, or computed by shard if the
+    corpus is in files; chunks: of features, small enough that the sums of a chunk fit in memory;
+    n_sections: sections of a corpus in memory; in files, the sections are the shards; add(i, first,
+    last, sums): adds section i to the sums [last - first, *shape] of features; collect(first, last,
+    sums): returns the results of a chunk. RETURNS: the results of each chunk.
     """
     space = working.space
 
@@ -79,7 +79,7 @@ def _from_shards(
     add: Callable[[int, int, int, Floats], None],
     collect: Callable[[int, int, Floats], FoundT],
 ) -> list[FoundT]:
-    """Do what `from_sums` does for consecutive chunks at once: each shard is evaluated once."""
+    """Apply `from_sums` to consecutive chunks together: each shard is evaluated once."""
     origin, workers = chunks[0][0], working.space.workers
     sums = np.zeros((chunks[-1][1] - origin, *shape))
 
@@ -109,7 +109,7 @@ def _runs(chunks: Chunks, sums_before: Callable[[int], int], held: int) -> list[
 
 
 def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
-    """Find the weights whose loss gradient exceeds a threshold in magnitude.
+    """Find the unigram weights whose loss gradient exceeds a threshold in magnitude.
 
     working, theta: point of the gradient, after `WorkingLoss.marginals`. RETURNS: lists of
     coordinates [n] int64, ascending, and gradients [n] float64.
@@ -133,7 +133,7 @@ def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> li
 
 
 def _chunks(space: Workspace) -> Chunks:
-    """Cut the features into chunks of about equal work whose potential weights fit a buffer."""
+    """Cut features into chunks of about equal cost whose potential weights fit into a buffer."""
     sizes = space.feature_counts
     # The mean in the cost of each feature keeps chunks of rare features below twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
@@ -209,7 +209,7 @@ class PairScreening:
         add_counts(*features, self._of_shard[i], self._gold(i), residual, counts)
 
     def _gold(self, i: int) -> GoldTokens:
-        """The gold labels of shard i."""
+        """Return the gold labels of shard i."""
         lattice, shard = self._space.lattice, self._space.shards[i]
         tokens = slice(shard.begin, shard.end)
         return GoldTokens(lattice.labels[tokens], lattice.token_weight[tokens])
@@ -226,7 +226,7 @@ class PairScreening:
         """Screen the chosen pairs of chunks of features, given their contexts."""
         space, ptr = self._space, chosen.area_ptr
         totals = np.zeros(ptr[chunks[-1][1]] - ptr[chunks[0][0]])
-        # Areas count from the first of these totals.
+        # Positions of areas are relative to the first of these totals.
         chosen = chosen._replace(area_ptr=ptr - ptr[chunks[0][0]])
         features = ContextsOf(contexts.indptr, contexts.indices)
         args = chosen, features, working.pairs.contexts.active, working.pairs.arrays

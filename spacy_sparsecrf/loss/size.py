@@ -10,14 +10,14 @@ from .pairs import bytes_of_pairs
 from .weights import FeatureBlocks
 from .workspace import Workspace
 
-# Bytes for each feature of a token: features by token, which are made for a while, tokens by
-# feature, and blocks by token.
+# Bytes for each feature of a token: features by token (temporary), tokens by feature, and blocks
+# by token.
 _PER_OCCURRENCE = 12
 _PER_TOKEN = 80
-# Bytes for each sequence, and each feature, also if the rest is in files.
+# Bytes for each sequence, and each feature, even if the rest is in files.
 _PER_SEQUENCE = 64
 _PER_FEATURE = 64
-# Size of the largest working set of a sparse solver with all pairs, per observed weight.
+# Largest working set of a sparse solver with all pairs, as a share of the observed weights.
 _WORKING_SHARE = 0.3
 # Vectors of float64 of a batch solver and its loss, without its history, which is float32.
 _N_VECTORS = 16
@@ -27,9 +27,9 @@ _N_VECTORS = 16
 class Size:
     """The size of a problem.
 
-    n_features, n_potential, n_observed: features, weights, and weights of features with gold labels
-    or pairs that occur; n_bytes: estimate of the peak memory of training, without the corpus; None
-    for both if workers have the corpus.
+    n_features: features; n_potential: potential weights; n_observed: weights of features with the
+    gold labels or pairs of their tokens; n_bytes: estimated peak memory of training, without the
+    corpus. n_observed and n_bytes are None if workers have the corpus.
     """
 
     n_features: int
@@ -52,7 +52,7 @@ def total(sizes: Sequence[Size]) -> Size:
 
 
 def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> None:
-    """Check that a problem fits in memory; the message says what to change.
+    """Check that a problem fits in memory; the error message suggests changes.
 
     available: bytes, or None if unknown.
     RAISES: SparseCRFError.
@@ -70,10 +70,10 @@ def as_text(n_bytes: int) -> str:
 
 
 def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
-    """Measure a problem, before large arrays are written.
+    """Estimate the size of a problem, before its large arrays take memory.
 
-    loss: with unused arrays; l1: if 0, the working set is complete; history: pairs of vectors of
-    the solver.
+    loss: not yet evaluated; l1: if 0, the working set is complete; history: pairs of vectors that
+    the solver stores.
     """
     space, lattice = loss.space, loss.space.lattice
     observed = loss.observed_coordinates()
@@ -83,7 +83,7 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
         + 2 * space.alpha.nbytes
         + _PER_OCCURRENCE * len(lattice.ctx_features.indices)
         + _bytes_of_tokens(space)
-        # The warm start has a few vectors of all observed weights, which it frees before.
+        # The warm start has a few vectors of all observed weights, but frees them first.
         + 8.0 * max((_N_VECTORS + history) * n_working, 8 * len(observed))
     )
     if l1 > 0.0:
@@ -146,7 +146,7 @@ def _number(path: Path) -> int | None:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """The lines "name number" of a file."""
+    """Return the lines "name number" of a file as a dict."""
     rows = (line.split() for line in _lines(path))
     return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
 

@@ -6,16 +6,16 @@ With labels in clusters (Goodman 2002, section 3; Goodman 2001), at each token
     p(c | x) ~ exp sum_o mu[o, Y + c],  p(y | x, c) ~ exp sum_o mu[o, y] over the labels y of c,
 
 so that, with about sqrt(Y) clusters, no sum has more than about sqrt(Y) outcomes. The loss is a sum
-of parts without common weights: one for clusters, and one for labels given their cluster, which is
-split by the size of clusters, so that each part has a fixed number of outcomes. There, a feature of
-the whole problem in tokens of one cluster is a separate feature.
+of parts without common weights: one part for clusters, and one part for labels given their cluster
+for each cluster size, so that each part has a fixed number of outcomes. In the latter, a feature of
+the whole problem is a separate feature in each cluster.
 
-Or several chains label all tokens, each with some of the labels, without common weights.
+In a problem with several chains, each chain labels all tokens with some of the labels. The chains
+have no common weights.
 
-Or a sub-problem has some of the features, for example without those whose weights are zero at every
-minimum: the gradient of a weight is expected minus observed counts, both between zero and the total
-weight W(o) of the tokens with its feature, so that |dL/dw| <= W(o). If W(o) <= l1, the weight is
-zero.
+A sub-problem can also drop features, for example features whose weights are zero at every minimum.
+The gradient of a weight is expected minus observed counts. Both counts are between zero and the
+total weight W(o) of the tokens with its feature: |dL/dw| <= W(o). If W(o) <= l1, the weight is 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ from .per_token import tokens_as_corpus
 
 
 def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
-    """Return the feature, bigram after unigram features, and the position in its block: [n] each.
+    """Return the feature (bigram after unigram features) and the position in its block: [n] each.
 
     coordinates: [n] int64, see `loss.chain`; n_unigram: number of unigram features; widths: weights
     of a unigram and of a bigram feature.
@@ -54,7 +54,7 @@ def coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[i
 
 
 def without_tokens(corpus: EncodedCorpus) -> EncodedCorpus:
-    """Return the corpus without the features of tokens, most of its memory."""
+    """Return the corpus without the features of tokens, which take most of its memory."""
     nothing = np.empty(0, np.int32)
     return replace(corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
 
@@ -70,7 +70,7 @@ class Part:
     n_labels: int
 
     def without_tokens(self) -> "Part":
-        """Return the part without the features of tokens, which coordinates do not depend on."""
+        """Return the part without the features of tokens; coordinates do not depend on them."""
         own: dict[str, Any] = {"corpus": without_tokens(self.corpus)}
         if "whole" in vars(self):
             own["whole"] = vars(self)["whole"].without_tokens()
@@ -152,8 +152,8 @@ def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
 
     corpus: of tokens, see `local_corpus`; bounds: of clusters, see `cluster_bounds`. Clusters of
     one label have no part, and a feature has no weights in a cluster in which it does not occur.
-    RAISES: SparseCRFError if a token has several possible gold labels: their probability does not
-    factor into those of a cluster and of a label.
+    RAISES: SparseCRFError if a token has several possible gold labels: the probability of a set is
+    not a product of the probabilities of a cluster and of a label.
     """
     n_ambiguous = int((corpus.labels < 0).sum())
     if n_ambiguous:
@@ -208,7 +208,7 @@ def _part(
 
 @dataclass(frozen=True)
 class ChainPart(Part):
-    """A chain with some of the labels of a part, and the same features.
+    """A chain with a subset of the labels of a part, and the same features.
 
     whole: the part; labels: [n_labels] int64, of the part.
     """
@@ -218,7 +218,7 @@ class ChainPart(Part):
 
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
-        # The start label is behind the others.
+        # The start label comes last.
         labels = np.append(self.labels, self.whole.n_labels)
         return self.whole.to_global(self._renamed(coordinates, self, self.whole, labels))
 
@@ -231,9 +231,9 @@ class ChainPart(Part):
         return np.where(found >= 0, known, -1)
 
     def _renamed(self, coordinates: Longs, one: Part, other: Part, labels: Longs) -> Longs:
-        """Return coordinates [n] of one part in the other; -1 for labels that it does not have.
+        """Map coordinates [n] of one part to the other; -1 for labels that the other does not have.
 
-        labels: [Y + 1], labels of the other part by label of the first.
+        labels: [Y + 1], label of the other part for each label of the first.
         """
         n_unigram = len(self.corpus.unigram_keys)
         feature, place = places_of(coordinates, n_unigram, one.widths)
@@ -247,8 +247,8 @@ class ChainPart(Part):
 def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
     """Return the parts of a problem in which each of several chains labels all tokens.
 
-    A gold label belongs to one chain, or is a set of labels of chains. The gold label of every
-    other chain is its last label, or any of its labels in the set if there are several.
+    A gold label is a single label, which belongs to one chain, or a set of labels. For each chain,
+    it is restricted to the chain's labels: its last label if none remains, a set if several remain.
     chains: [n] int64 each, labels of the part, the last one "outside".
     """
     parts: list[Part] = []
@@ -259,7 +259,7 @@ def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
         n, several = own.sum(axis=1), -2 - np.arange(len(own))
         single = np.where(n, own.argmax(axis=1), len(labels) - 1)
         of_set = np.where(n <= 1, single, np.where(n < len(labels), several, MISSING))
-        # From below, MISSING is the last one, and the first set is before it.
+        # Negative labels index from the end: MISSING (-1) is last, and sets (-2, ...) precede it.
         table = np.concatenate((place, of_set[::-1], [MISSING])).astype(np.int32)
         gold = part.corpus.store.looked_up(table, part.corpus.labels)
         kept = own if (gold < MISSING).any() else own[:0]
@@ -271,11 +271,11 @@ def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
 
 @dataclass(frozen=True)
 class ReducedPart(Part):
-    """A problem with some of the features of a part.
+    """A problem with a subset of the features of a part.
 
-    whole: the part; features: [n] int64, its features, ascending, bigram after unigram features;
+    whole: the part; features: [n] int64, the subset, ascending, bigram after unigram features;
     with_labels: [n] int64, ascending, feature of the part * Y + y: features listed there have
-    weights with these labels y only, and any previous label.
+    weights for these labels y only, with any previous label.
     """
 
     whole: Part
@@ -297,7 +297,7 @@ class ReducedPart(Part):
         own, place = places_of(coordinates, self._n_unigram[1], self.whole.widths)
         feature = self.features[own]
         bounds = np.searchsorted(self.with_labels, feature * self.n_labels)
-        # There is none after the last.
+        # A sentinel after the last one.
         known = np.append(self.with_labels, -1)
         whole: Mask = known[bounds] // self.n_labels != feature
         pair = feature * self.n_labels + place % self.n_labels
@@ -311,7 +311,7 @@ class ReducedPart(Part):
         return self.whole.to_global(coordinates_of(self.features[feature], place, n_all, widths))
 
     def to_local(self, coordinates: Longs) -> Longs:
-        """Return the local coordinates, [n] int64, of global ones; -1: of others, or dropped."""
+        """Return the local coordinates, [n] int64, of global ones; -1 if of others, or dropped."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
         found = self.whole.to_local(coordinates)
         feature, place = places_of(found, n_all, widths)
@@ -323,7 +323,7 @@ class ReducedPart(Part):
 def without_idle_features(part: Part, l1: float, known: Longs | None = None) -> Part:
     """Remove the features whose weights must be zero at the minimum.
 
-    known: [n] int64, global coordinates whose features are kept: those of initial weights.
+    known: [n] int64, global coordinates of initial weights, whose features are kept.
     RETURNS: the part itself if all features are kept.
     """
     corpus, n_unigram = part.corpus, len(part.corpus.unigram_keys)
@@ -396,7 +396,7 @@ def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[
 
 
 def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
-    """Return the corpus with contexts of the same features merged."""
+    """Merge the contexts of a corpus that have the same features."""
     contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
     representatives, context = distinct_rows(contexts.padded())
     kept = contexts.take(representatives)

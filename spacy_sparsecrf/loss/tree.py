@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-# Tokens of a leaf are at most about so many, and leaves at least so many.
+# Maximum number of tokens of an average leaf, and minimum number of leaves.
 LEAF_TOKENS = 1 << 14
 LEAST_LEAVES = 8
 
 
 def count_leaves(n_tokens: int, leaf_tokens: int = LEAF_TOKENS) -> int:
-    """Return the number of leaves, a power of two; leaf_tokens: average maximum of a leaf."""
+    """Return the number of leaves, a power of two; leaf_tokens: maximum of an average leaf."""
     return max(LEAST_LEAVES, 1 << max(0, -(-n_tokens // leaf_tokens) - 1).bit_length())
 
 
@@ -33,7 +33,7 @@ def cut_leaves(lengths: Longs, n: int) -> Longs:
     # A sequence without tokens has a cost too.
     ends = np.cumsum(lengths + 1, dtype=np.int64)
     goals = np.arange(1, n, dtype=np.int64) * (int(ends[-1]) if len(ends) else 0)
-    # A sequence belongs to the leaf in which its middle is, and numbers stay integers.
+    # A sequence belongs to the leaf that contains its middle; doubled, so that it is an integer.
     middles = 2 * ends - (lengths + 1)
     bounds = np.searchsorted(middles, -(-2 * goals // n))
     return np.concatenate(([0], bounds, [len(lengths)])).astype(np.int64)
@@ -56,7 +56,7 @@ def sum_over_tree(partials: Iterable[tuple[int, Floats]]) -> Floats | None:
     Writable arrays are added in place; arrays of another process are not writable.
 
     partials: the first leaf of a node and its sum, by ascending leaf.
-    RETURNS: the sum; None where there is nothing to sum.
+    RETURNS: the sum; None if there are no arrays.
     """
     leaves: list[int] = []
     sums: list[Floats] = []

@@ -29,8 +29,8 @@ class FeatureBlocks:
     """Unigram or bigram weights of the working set, by feature.
 
     features: [R] int32, features with weights; ptr: [R + 1] int64, weights of a block; places: [K]
-    uint32 (numba tests the sign of other indices), y, or y' * Yp + y for pairs: position of a
-    weight in a row or matrix of scores.
+    uint32 (numba tests the sign of signed indices), position of a weight in a row or matrix of
+    scores: y, or y' * Yp + y for pairs.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class FeatureBlocks:
         return table.selected(number.astype(np.int32), store)
 
     def chunks(self, sizes: Longs, n_chunks: int, first: int = 0) -> Chunks:
-        """Cut the blocks from `first` on by cost; sizes: [R], items that each block sums."""
+        """Cut the blocks from `first` on by cost; sizes: [R], number of items summed per block."""
         cost = (sizes * np.diff(self.ptr))[first:]
         return [(begin + first, end + first) for begin, end in cut(cost, n_chunks)]
 
@@ -63,7 +63,7 @@ class FeatureBlocks:
 class FrequentFeatures:
     """Frequent features: the first blocks, stored as dense vectors over labels, mostly zeros.
 
-    Features are numbered by descending frequency: few features have most occurrences.
+    Features are numbered by descending frequency: a few features have most of the occurrences.
 
     space: for its lattice and dtype; rows: unigram feature blocks; n_tokens: [R], tokens of each
     block.
@@ -83,9 +83,9 @@ class FrequentFeatures:
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
 
     def add_costs(self, lattice: Lattice, costs: Floats) -> None:
-        """Append rows of costs to the table: features by gold label, with weights that are fixed.
+        """Append rows of costs to the table: one feature for each gold label, with fixed weights.
 
-        lattice: whose tokens with one gold label get them; costs: [Y, Y], see `ChainLoss`.
+        lattice: tokens with a single gold label get its feature; costs: [Y, Y], see `ChainLoss`.
         """
         costly = np.flatnonzero(costs.any(axis=1))
         number = positions(costly, len(costs))[np.maximum(lattice.gold, 0)]
@@ -110,7 +110,7 @@ class FrequentFeatures:
 
 
 class OriginFeatures(FrequentFeatures):
-    """Frequent features with the origin of the weights, which solvers do not change.
+    """Frequent features with the origin of the weights; solvers do not change them.
 
     space, rows: see `FrequentFeatures`; origin: [K] float64, of the unigram weights.
     """
@@ -172,13 +172,13 @@ class ValueWeights:
         return True
 
     def gradient(self, gradient: Floats) -> None:
-        """Write the gradient of the weights into that of all [K], from the residuals."""
+        """Write the gradient of these weights into the gradient [K], from the residuals."""
         if len(self):
             sums = sum_residuals(self._space, self.columns)
             gradient[self._weights] = sums.reshape(-1)[self._places]
 
     def count(self, counts: Floats) -> None:
-        """Write the observed counts of the weights into the counts of all [K]."""
+        """Write the observed counts of these weights into the counts [K]."""
         if len(self):
             lattice, sums = self._space.lattice, np.zeros(self.table.shape)
             features = Values(lattice.values, lattice.value_rows, self.columns)
@@ -186,7 +186,7 @@ class ValueWeights:
             counts[self._weights] = sums.reshape(-1)[self._places]
 
     def curvature(self, curvature: Floats) -> None:
-        """Write the curvatures of the weights into those of all [K]; see `WorkingLoss`."""
+        """Write the curvature of these weights into [K] curvatures; see `WorkingLoss.curvature`."""
         if len(self):
             args = self._space.lattice.token_weight, self._space.residual
             total = _sum_over_tokens(self._space, self.columns, value_curvatures, *args)
@@ -194,7 +194,7 @@ class ValueWeights:
 
 
 def sum_residuals(space: Workspace, columns: Longs) -> Floats:
-    """Return the gradient of values for all labels, [R, Yp], from the residuals in the workspace.
+    """Return the gradient of real values for all labels, [R, Yp], from the workspace's residuals.
 
     columns: [R] int64, of the values.
     """
@@ -204,7 +204,7 @@ def sum_residuals(space: Workspace, columns: Longs) -> Floats:
 def _sum_over_tokens(
     space: Workspace, columns: Longs, kernel: Callable[..., None], *args: Any
 ) -> Floats:
-    """Return sums [R, Yp] that a kernel adds to over chunks of tokens; columns: [R]."""
+    """Return the sums [R, Yp] of a kernel over all tokens, by chunks; columns: [R]."""
     limits, shape = space.limits, (len(columns), space.padded)
     features = Values(space.lattice.values, space.lattice.value_rows, columns)
 
@@ -220,7 +220,7 @@ def _sum_over_tokens(
 
 
 def screen_values(space: Workspace, threshold: float) -> tuple[Longs, Floats]:
-    """Return the potential weights of values whose gradient exceeds a threshold in magnitude.
+    """Find the weights of real-valued features whose gradient exceeds a threshold in magnitude.
 
     RETURNS: coordinates [n] int64, and gradients [n] float64.
     """

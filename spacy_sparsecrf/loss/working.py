@@ -32,12 +32,12 @@ from .workspace import BufferPool, Contents, Workspace, sequential_order
 
 DerivedT = TypeVar("DerivedT")
 
-# Up to so many weights, the point at which marginals were evaluated is copied.
+# Up to this number of weights, the point of the marginals is copied.
 _MAX_KEPT = 1 << 22
 
 
 class OffsetLoss:
-    """A loss whose solvers optimise an offset from an origin, [K] float64, or [0] for zero.
+    """A loss in the offset of the weights from an origin, [K] float64, or [0] for zero.
 
     is_divided: whether the sequences are partitioned among workers.
     """
@@ -106,7 +106,7 @@ class WorkingLoss(OffsetLoss):
         return self.space.lattice.n_examples
 
     def derived(self, make: "Callable[[WorkingLoss], DerivedT]") -> DerivedT:
-        """Return make(loss), made once: solvers themselves have only settings and states."""
+        """Return make(self), cached here because solvers store only settings and states."""
         if make not in self._derived:
             self._derived[make] = make(self)
         found: DerivedT = self._derived[make]
@@ -183,12 +183,12 @@ class WorkingLoss(OffsetLoss):
 
     @cached_property
     def _gold(self) -> tuple[Longs, Floats]:
-        """Weights with observed counts, few if the working set is complete, and the counts."""
+        """Weights with non-zero observed counts (few in a complete working set), and the counts."""
         places = np.flatnonzero(self.observed)
         return places, self.observed[places]
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """The loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
+        """Return the loss and its gradient E - O (Lavergne 2010, equations 3 and 4).
 
         theta: [K] float64, weights of `coordinates`.
         RETURNS: the value, infinite if all paths underflow in the precision of the workspace, and
@@ -202,7 +202,7 @@ class WorkingLoss(OffsetLoss):
         self.pairs.fill(theta[self.split :])
         gradient = self._infer_all(theta)
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
-        # So many weights are never screened; a copy would add a tenth to the time.
+        # Larger working sets are never screened; a copy would add a tenth to the time.
         kept = len(theta) <= _MAX_KEPT or space.by_shard
         space.contents = Contents(self, theta.copy() if kept else None)
         if not np.isfinite(value):
@@ -210,13 +210,13 @@ class WorkingLoss(OffsetLoss):
         return value, gradient
 
     def give_back(self, gradient: Floats) -> None:
-        """Reuse a gradient [K] of `value_and_grad`, which its user no longer needs."""
+        """Return a gradient [K] of `value_and_grad` for reuse, when it is no longer needed."""
         self._gradients.give(gradient)
 
     def gradient_there(self, contents: Contents) -> Floats:
         """Return the gradient [K] at the point of another loss on a subset of these coordinates.
 
-        contents: of the other loss, in the workspace: inference is not repeated.
+        contents: of the other loss, in the workspace, so that inference is not repeated.
         """
         other, space = contents.owner, self.space
         theta, gradient = np.zeros(len(self.coordinates)), np.empty(len(self.coordinates))
@@ -241,8 +241,8 @@ class WorkingLoss(OffsetLoss):
     def curvature(self, gradient: Floats) -> Floats:
         """Approximate the diagonal of the Hessian from the marginals in the workspace.
 
-        For a unigram weight sum_t p (1 - p), for a bigram weight its expected count, an upper
-        bound: as if tokens were independent.
+        As if tokens were independent: sum_t p (1 - p) for a unigram weight; for a bigram weight its
+        expected count, an upper bound.
 
         gradient: [K] float64, at the point where marginals were evaluated last, by this loss or
         another. RETURNS: [K] float64, >= 0.
@@ -279,8 +279,8 @@ class WorkingLoss(OffsetLoss):
     def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
         """Iterate over the shards, with the residuals of the last point in the workspace.
 
-        theta: [K], that point; vectors: whether forward and backward vectors of the shard, of which
-        the workspace contains one shard at a time, are needed too.
+        theta: [K], that point; vectors: whether forward and backward vectors are needed too; the
+        workspace contains them for one shard at a time.
         """
         space = self.space
         again = len(space.shards) > 1 and (vectors or space.by_shard)
@@ -300,7 +300,7 @@ class WorkingLoss(OffsetLoss):
         return self._infer(theta, i, self.pairs.batch_orders[i], self.space.chunks[i], True)
 
     def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
-        """Infer these chunks of the sequences of shard i, and compute marginals."""
+        """Infer the given chunks of sequences of shard i, and compute marginals."""
         whole = chunks == self.space.chunks[i]
         batch = self.pairs.batch_orders[i] if whole else sequential_order(self.space.shards[i])
         self._infer(theta, i, batch, chunks, False)
@@ -366,12 +366,12 @@ class WorkingLoss(OffsetLoss):
     def gather(self, i: int, gradient: Floats) -> None:
         """Add the residuals of section i of the corpus to the gradient [K] of unigram weights.
 
-        Except of frequent features and real values. The first section overwrites the gradient.
+        Frequent features and real values are left out. The first section overwrites the gradient.
         """
         self._gather_rows(i, gradient, self._tail_chunks)
 
     def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
-        """Do what `gather` does for chunks of feature blocks, frequent or not."""
+        """Apply `gather` to chunks of feature blocks, frequent or not."""
         space = self.space
         args = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
         space.workers.map(

@@ -21,20 +21,20 @@ from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
 class Limits(NamedTuple):
     """Sizes of work items and buffers, and parameters of the cost model of pair potentials.
 
-    shard_bytes: of forward and of backward vectors each; more are computed in shards. n_chunks:
-    parts into which work is cut, whatever the number of threads, so that sums do not depend on it.
-    chunk_tokens: of a part of inference, at least: each part has its own sums of frequent features.
+    shard_bytes: maximum size of the forward, and of the backward, vectors of a shard. n_chunks:
+    chunks into which work is cut for any number of threads, so that sums do not depend on it.
+    chunk_tokens: minimum of a chunk of inference: each chunk sums frequent features separately.
     span: tokens of one matrix whose pair products one thread sums. together: sequences of an
-    interleaved batch. table_bytes: of the weights of frequent features, which stay in a cache, as
-    do the sums of their gradient. sums_bytes: of the sums of real values of all chunks. held_sums,
-    held_pairs: numbers that screening holds at once, if the corpus is in files, and always: 512 MB
-    each. merged: keys that are merged at once, at least. least_tokens: of a thread of stochastic
-    descent. shares: shares of the tokens from which a feature can belong to matrices. correction,
-    correction_exp: cost of a sparse correction, and of its exponential, in units of the three
-    products with one matrix element (forward, backward, expectation), 0.35 ns. With one context,
-    corrections win if about 97 % of the pairs are zero (49 labels), or 95 % (443). matrix_bytes:
-    limit for matrices, beyond which features become corrections at any cost; correction_bytes:
-    limit for corrections.
+    interleaved batch. table_bytes: maximum size of the table of frequent features, which stays in a
+    cache, as do the sums of its gradient. sums_bytes: maximum size of the sums of real values of
+    all chunks. held_sums (only if the corpus is in files), held_pairs: numbers that screening holds
+    at once, 512 MB each. merged: minimum number of keys to merge at once. least_tokens: minimum of
+    a thread of stochastic descent. shares: candidate shares of the tokens from which features are
+    in matrices. correction, correction_exp: cost of a sparse correction, and of its exponential, in
+    units of the three products with one matrix element (forward, backward, expectation), 0.35 ns.
+    With one context, corrections win if about 97 % of the pairs are zero (49 labels), or 95 %
+    (443). matrix_bytes: limit for matrices, beyond which features become corrections at any cost;
+    correction_bytes: limit for corrections.
     """
 
     shard_bytes: int = 1 << 24
@@ -64,8 +64,8 @@ LARGE_BYTES = 1 << 16
 class FeatureColumns:
     """The tokens of features in a section: the whole corpus, or a shard if it is in files.
 
-    features: [C] int32, ascending, features with tokens; None for all; tokens: of each of these,
-    counted from the first token of the section.
+    features: [C] int32, ascending, features with tokens; None for all; tokens: tokens of each
+    feature, counted from the first token of the section.
     """
 
     def __init__(self, features: Ints | None, tokens: Csr) -> None:
@@ -79,7 +79,7 @@ class FeatureColumns:
         return find_ascending(self._features, wanted).astype(np.int32)
 
     def between(self, first: int, last: int) -> tuple[int, Ints]:
-        """Return the first row of features first:last, and the features that have one."""
+        """Return the first row of features first:last, and the features that have a row."""
         if self._features is None:
             return first, np.arange(first, last, dtype=np.int32)
         begin, end = np.searchsorted(self._features, (first, last))
@@ -97,14 +97,14 @@ class Contents:
     theta: Floats | None
 
     def are_of(self, owner: Any, theta: Floats) -> bool:
-        """Return whether they belong to an owner at weights [K]."""
+        """Return whether the contents belong to an owner at weights theta [K]."""
         return self.owner is owner and self.theta is not None and np.array_equal(theta, self.theta)
 
 
 class BufferPool:
-    """Arrays [n] float64 that their users give back.
+    """A pool of reusable arrays [n] float64.
 
-    To allocate and clear new memory takes a tenth of an evaluation if the working set is large.
+    Allocating and clearing memory takes a tenth of an evaluation if the working set is large.
     """
 
     def __init__(self, n: int) -> None:
@@ -112,11 +112,11 @@ class BufferPool:
         self._free: list[Floats] = []
 
     def take(self) -> Floats:
-        """Return an array with arbitrary values. Its user may keep it."""
+        """Return an array with arbitrary values; the caller may keep it."""
         return self._free.pop() if self._free else np.empty(self._n)
 
     def give(self, array: Floats) -> None:
-        """Give back an array that nobody uses any more; one array is kept."""
+        """Return an unused array to the pool, which keeps one array."""
         self._free = [array]
 
 
@@ -125,9 +125,9 @@ class Workspace:
 
     alpha, backward: [tokens of the largest shard, Yp]; residual: [N, Yp], Yp = Y padded to a
     multiple of 8, all of dtype `precision`; if the corpus is in files, residual is of one shard;
-    log_z: [S], scales, norms: [tokens of the largest shard] float64; contents: owner of these, or
-    None; columns: the tokens of features, of the whole corpus, or of each shard if it is in files;
-    feature_counts: [O] int64, tokens of a feature; costs: see `ChainLoss`.
+    log_z: [S], scales, norms: [tokens of the largest shard] float64; contents: owner of these
+    arrays, or None; columns: tokens of features, of the whole corpus, or of each shard if it is in
+    files; feature_counts: [O] int64, tokens of a feature; costs: see `ChainLoss`.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Workspace:
 
     @cached_property
     def alpha(self) -> NDArray[np.floating]:
-        """Forward vectors; neither these nor the others take memory before they are written."""
+        """Forward vectors; like `backward` and `residual`, allocated at first use."""
         return np.zeros((self._longest, self.padded), self.dtype)
 
     @cached_property
@@ -179,7 +179,7 @@ class Workspace:
         return np.zeros((n_kept, self.padded), self.dtype)
 
     def free(self, *names: str) -> None:
-        """Free the vectors and residuals, or some, which the next evaluation makes again."""
+        """Free the named arrays, by default vectors and residuals; next use reallocates them."""
         self.contents = None
         for name in names or ("alpha", "backward", "residual"):
             vars(self).pop(name, None)
@@ -214,9 +214,9 @@ class Workspace:
 class MatrixTokens:
     """The tokens of a shard by the matrix and by the context of their potentials.
 
-    by_matrix, by_context: tokens that continue, and that begin, a sequence; spans [P, 2]: parts of
-    the former for matrices with many tokens, which threads process in parallel; those of matrix m
-    are mat_spans[m]:mat_spans[m + 1].
+    by_matrix, by_context: tokens that continue, and that begin, a sequence; spans [P, 2]: for
+    matrices with many tokens, parts of the continuing tokens, which threads process in parallel;
+    matrix m has the spans mat_spans[m]:mat_spans[m + 1].
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class MatrixTokens:
 def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
     """Return the tokens of a shard that continue, and that begin, a sequence by a key [n].
 
-    Tokens count from the first of the shard; n_keys: keys are below; store: keeps the arrays.
+    Tokens count from the first of the shard; n_keys: upper bound of keys; store: of the arrays.
     """
     arrays: list[NDArray[Any]] = []
     for members in (np.flatnonzero(~shard.begins), np.flatnonzero(shard.begins)):
@@ -258,7 +258,7 @@ def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:
 
 
 def sequential_order(shard: Shard) -> BatchOrder:
-    """Return the order of one sequence after another."""
+    """Return the order that processes one sequence after another."""
     lengths = np.diff(shard.offsets)
     order = np.arange(len(shard.begins)) - np.repeat(shard.offsets[:-1], lengths)
     return BatchOrder(_marked(order, shard.begins), 1, False)
@@ -292,5 +292,5 @@ def interleaved_order(
 
 
 def _marked(order: Longs, begins: Mask) -> Ints:
-    """Mark the tokens [n] of an order that begin sequences."""
+    """Mark the tokens t of an order [n] that begin sequences as ~t."""
     return np.where(begins, ~order, order).astype(np.int32)
