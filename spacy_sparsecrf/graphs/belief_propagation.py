@@ -1,9 +1,8 @@
-"""Beliefs of nodes of any graph: belief propagation, mean field, pseudo-likelihood.
+"""Inference in general graphs: belief propagation, mean field and pseudo-likelihood.
 
-Messages of all edges are the rows of one array: row 2e goes from the first end of edge e to its
-second, row 2e + 1 back. Kernels take complex potentials as well: the imaginary part of all that
-they compute is then its derivative along a direction (Vishwanathan 2006, equation 12). What is
-compared is the real part.
+Messages are the rows of one array: row 2e goes from the first node of edge e to its second node,
+row 2e + 1 back. Kernels also accept complex potentials. The imaginary part of every result is then
+its derivative along a direction (Vishwanathan 2006, equation 12). Comparisons use the real part.
 """
 
 from typing import Any, NamedTuple
@@ -15,22 +14,22 @@ from ..kernels.layout import Floats, Ints
 from ..kernels.numba_support import inlined, kernel
 from ..kernels.small import normalise, reciprocal
 
-# Messages are not below, so that what is divided by them stays a number.
+# Lower bound of messages, so that quotients by messages are finite.
 _LEAST = 1e-300
-# Products of so many messages are scaled before the next.
+# Number of messages that are multiplied before the product is normalised.
 _TOGETHER = 8
 
 PROPAGATION, MEAN_FIELD, PSEUDO = 0, 1, 2
 
 
 class Graphs(NamedTuple):
-    """Graphs side by side. N nodes, E edges, Y labels, R distinct rows of features of edges.
+    """A batch of graphs: N nodes, E edges, Y labels, R distinct rows of edge features.
 
     offsets, edge_offsets: [S + 1] int64, nodes and edges of each graph; ends: [E, 2] int32, nodes
-    of an edge; half_ptr [N + 1] int64, halves [2 E] int32: CSR, the messages that leave a node;
-    order: [N] int32, nodes of each graph as sweeps visit them; rank: [N] int32, places in it;
-    row: [E] int32, row of the edge's potential; gold: [N] int32, labels that are observed, -1 for
-    none; weights: [E] float64, of the graph.
+    of an edge; half_ptr [N + 1] int64, halves [2 E] int32: CSR, outgoing messages of a node; order:
+    [N] int32, nodes of each graph in the order of sweeps; rank: [N] int32, position of a node in
+    `order`; row: [E] int32, row of an edge's potential; gold: [N] int32, observed labels, -1 for
+    none; weights: [E] float64, weight of an edge's graph.
     """
 
     offsets: Ints
@@ -48,7 +47,7 @@ class Graphs(NamedTuple):
 class GraphPotentials(NamedTuple):
     """Potentials of nodes [N, Y] and of edges [R, Y, Y], and their logarithms.
 
-    phi, psi: exponentiated, divided by exp of node_shift [N] and edge_shift [R].
+    phi, psi: exp of log_phi - node_shift [N], and of log_psi - edge_shift [R].
     """
 
     log_phi: Floats
@@ -62,8 +61,9 @@ class GraphPotentials(NamedTuple):
 class Beliefs(NamedTuple):
     """Results of inference.
 
-    nodes: [N, Y], probabilities; messages: [2 E, Y]; log_z: [S], log Z, or what stands for it;
-    changes: [S], the last change of a message, or belief; iterations: [S] int64.
+    nodes: [N, Y], probabilities; messages: [2 E, Y]; log_z: [S], log Z, or the method's substitute;
+    changes: [S], largest change of a message or belief in the last iteration; iterations: [S]
+    int64.
     """
 
     nodes: Floats
@@ -76,9 +76,10 @@ class Beliefs(NamedTuple):
 class Schedule(NamedTuple):
     """The order and damping of messages.
 
-    parallel: whether all at once, else in sweeps there and back; best: maximise instead of sum;
-    damping: share of the old message that stays; tolerance: stop once no message has changed by
-    more; limit: iterations at most; magnified: what derivatives are multiplied by to be compared.
+    parallel: whether all messages are updated at once, else in a backward and a forward sweep;
+    best: max-product instead of sum-product; damping: share of the old message that is kept;
+    tolerance: largest change of a message at convergence; limit: maximum number of iterations;
+    magnified: factor of derivatives in comparisons.
     """
 
     parallel: bool
@@ -93,7 +94,7 @@ class Schedule(NamedTuple):
 def score_rows(
     rows: Ints, indptr: Ints, features: Ints, values: Floats, table: Floats, scores: Floats
 ) -> None:
-    """Score rows [n]: scores[r] = sum of value * table[feature], [R, W] and [O, W]."""
+    """Score rows [n]: scores[r] = sum of value * table[feature]; scores: [R, W], table: [O, W]."""
     for r in rows:
         for y in range(scores.shape[1]):
             scores[r, y] = 0.0
@@ -117,10 +118,10 @@ def scatter_rows(
 def order_trees(
     first: int, last: int, graphs: Graphs, parent: Ints, is_tree: Ints, queue: Ints
 ) -> None:
-    """Order the nodes of graphs first:last: of trees breadth first, so that one sweep is exact.
+    """Order the nodes of graphs first:last: trees first, breadth first, so that one sweep is exact.
 
-    Others keep the order that they have. graphs: `order`, out; parent: [N] int32, -1, is_tree: [N]
-    bool, and queue: [N] int32, workspaces.
+    The other nodes follow in their original order. graphs: `order`, out; parent: [N] int32, -1,
+    is_tree: [N] bool, and queue: [N] int32, workspaces.
     """
     for s in range(first, last):
         begin, end = graphs.offsets[s], graphs.offsets[s + 1]
@@ -165,9 +166,9 @@ def _believe(
     belief: Floats,
     measured: bool = False,
 ) -> Any:
-    """Multiply a node's potential [Y] by all messages to it, and normalise.
+    """Multiply a node's potential [Y] by all incoming messages, and normalise.
 
-    RETURNS: the log of the sum, where it is measured, else 0.
+    RETURNS: the log of the normaliser if `measured`, else 0.
     """
     for y in range(n_labels):
         belief[y] = phi[i, y]
@@ -196,10 +197,10 @@ def _send(
     cavity: Floats,
     new: Floats,
 ) -> None:
-    """Update message h by its node's belief; psi: [Y, Y], old: all messages [2 E, Y]."""
+    """Compute message h from its node's belief; psi: [Y, Y]; old: all messages [2 E, Y]."""
     back = old[h ^ 1]
     if n_labels == 2:
-        # Messages are normalised, so both may have a factor; divisions are slow, complex ones most.
+        # Multiply instead of dividing, which is slow: the common factor is normalised away.
         cavity[0], cavity[1] = belief[0] * back[1], belief[1] * back[0]
     else:
         for y in range(n_labels):
@@ -225,13 +226,13 @@ def _send(
 
 @inlined
 def _larger(a: float, b: float) -> float:
-    """The larger of two numbers; NaN if either is one."""
+    """Return the larger of two numbers; NaN if either is NaN."""
     return a if b <= a or a != a else b
 
 
 @inlined(forceinline=True)
 def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
-    """Write n numbers over others, and return how much that changes; NaN if it is one."""
+    """Overwrite n old numbers by new ones; return the largest change, NaN if a change is NaN."""
     largest = 0.0
     for y in range(n):
         change = new[y] - old[y]
@@ -252,7 +253,7 @@ def _pass_on(
     schedule: Schedule,
     scratch: Floats,
 ) -> float:
-    """Send messages from node i to all nodes that come later, or earlier, than it does.
+    """Send messages from node i to all its neighbours later in the order, or to all earlier ones.
 
     scratch: [3, Y]. RETURNS: the largest change.
     """
@@ -279,7 +280,7 @@ def _pass_all(
     schedule: Schedule,
     scratch: Floats,
 ) -> float:
-    """Send all messages of graph s at once, from what nodes believed before."""
+    """Update all messages of graph s at once, from the beliefs before the update."""
     messages, nodes, largest = beliefs.messages, beliefs.nodes, 0.0
     for i in range(graphs.offsets[s], graphs.offsets[s + 1]):
         _believe(i, n_labels, graphs, potentials.phi, messages, nodes[i])
@@ -304,7 +305,7 @@ def _iterate(
     schedule: Schedule,
     scratch: Floats,
 ) -> float:
-    """Pass messages once: all at once, or to earlier nodes from the last and then back."""
+    """Run one iteration: all messages at once, or a backward sweep and then a forward sweep."""
     args = n_labels, graphs, potentials, beliefs, schedule, scratch
     if schedule.parallel:
         return _pass_all(s, *args)
@@ -339,13 +340,13 @@ def propagate(
     schedule: Schedule,
     scratch: Floats,
 ) -> None:
-    """Propagate beliefs through graphs first:last until messages stay (Yedidia et al. 2003).
+    """Run belief propagation on graphs first:last until convergence (Yedidia et al. 2003).
 
         m_ij(y') ~ sum_y psi_ij(y, y') b_i(y) / m_ji(y),  b_i ~ phi_i prod_j m_ji
         log Z = sum_i log Z_i + sum_ij log (Z_ij / (Z_i Z_j))
 
-    the latter of Bethe, which does not change with messages at a fixed point, and is that of the
-    graph where it is a forest. scratch: [3 + Y, Y].
+    log Z is the Bethe approximation. It is stationary in the messages at a fixed point, and exact
+    in forests. scratch: [3 + Y, Y].
     """
     n_labels, phi = scratch.shape[1], potentials.phi
     for s in range(first, last):
@@ -356,7 +357,7 @@ def propagate(
         change, n = np.inf, 0
         while n < schedule.limit and not change <= schedule.tolerance:
             if n_labels == 2:
-                # A constant unrolls all loops over labels, as far down as functions are inlined.
+                # The constant unrolls the loops over labels in all inlined functions.
                 change = _iterate(s, 2, graphs, potentials, beliefs, schedule, scratch)
             else:
                 change = _iterate(s, n_labels, graphs, potentials, beliefs, schedule, scratch)
@@ -374,7 +375,7 @@ def propagate(
 
 @kernel
 def exponentiate(scores: Floats, shift: Floats, powers: Floats) -> None:
-    """Exponentiate scores less those of their rows: powers[i] = exp(scores[i] - shift[i]).
+    """Exponentiate scores minus the shifts of their rows: powers[i] = exp(scores[i] - shift[i]).
 
     scores: [n, m] float64 or complex128; shift: [n] float64; powers: [n, m], out, or `scores`.
     """
@@ -385,7 +386,7 @@ def exponentiate(scores: Floats, shift: Floats, powers: Floats) -> None:
 
 @inlined
 def _exponentiate(scores: Floats, belief: Floats) -> Any:
-    """Exponentiate scores [Y] to a distribution, and return the log of what they are divided by."""
+    """Write the softmax of scores [Y] to `belief`, and return the log normaliser."""
     shift = scores[0].real
     for y in range(1, len(scores)):
         shift = max(shift, scores[y].real)
@@ -398,7 +399,7 @@ def _exponentiate(scores: Floats, belief: Floats) -> Any:
 def _add_neighbours(
     i: int, graphs: Graphs, potentials: GraphPotentials, beliefs: Beliefs, scores: Floats
 ) -> None:
-    """Add to scores [Y] of node i the log potentials of its edges, expected by its neighbours."""
+    """Add to scores [Y] of node i its edges' log potentials, expected over neighbours' beliefs."""
     for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
         h = graphs.halves[k]
         psi, back = potentials.log_psi[graphs.row[h >> 1]], h & 1
@@ -418,11 +419,11 @@ def fit_mean_field(
     schedule: Schedule,
     scratch: Floats,
 ) -> None:
-    """Fit independent nodes to graphs first:last, one after the other: the naive mean field.
+    """Run the naive mean field on graphs first:last, updating one node after the other.
 
         b_i ~ phi_i exp(sum_j E_{b_j} log psi_ij),  log Z >= E_b log(phi psi) + sum_i H(b_i)
 
-    Beliefs begin as those of nodes without edges. scratch: [2, Y].
+    Initial beliefs are those without edges. scratch: [2, Y].
     """
     nodes, log_phi = beliefs.nodes, potentials.log_phi
     for s in range(first, last):
@@ -447,7 +448,7 @@ def fit_mean_field(
             _add_neighbours(i, graphs, potentials, beliefs, scratch[0])
             for y in range(len(log_phi[i])):
                 if nodes[i, y].real > _LEAST:
-                    # Each edge is met at both of its ends.
+                    # Each edge is counted at both of its nodes.
                     score = log_phi[i, y] + 0.5 * scratch[0, y]
                     log_z += nodes[i, y] * (score - log_of(nodes[i, y]))
         beliefs.log_z[s], beliefs.changes[s], beliefs.iterations[s] = log_z, change, n
@@ -465,9 +466,8 @@ def condition_nodes(
 ) -> None:
     """Find each node's distribution given gold labels of its neighbours, in graphs first:last.
 
-    In place of log Z is sum_i log z_i - sum_ij log psi_ij(gold) (Vishwanathan 2006, equations 13
-    to 15), so that less the score of gold labels it is minus the pseudo-likelihood. scratch: [1,
-    Y].
+    log_z is sum_i log z_i - sum_ij log psi_ij(gold) (Vishwanathan 2006, equations 13 to 15): minus
+    the score of gold labels, it is the negative log pseudo-likelihood. scratch: [1, Y].
     """
     gold, log_psi, scores = graphs.gold, potentials.log_psi, scratch[0]
     for s in range(first, last):
@@ -498,7 +498,7 @@ def add_pairs(
     pair: Floats,
     residual: Floats,
 ) -> None:
-    """Add expected less gold pairs of labels of edges [n] to the residuals [R, Y, Y] of their rows.
+    """Add expected minus gold label pairs of edges [n] to the residuals [R, Y, Y] of their rows.
 
     method: PROPAGATION, MEAN_FIELD or PSEUDO; pair: [Y, Y], a workspace.
     """

@@ -1,4 +1,4 @@
-"""The interface of graphs to a component, see `pipeline.add_ons.GraphAddOn`."""
+"""Interface of the graph add-on to a component; see `pipeline.add_ons.GraphAddOn`."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,9 +24,9 @@ Features = Callable[[Sequence[Doc], str], Observations]
 
 
 def with_links(parts: Sequence[Any], docs: Sequence[Doc], edges: Sequence[Edge]) -> list[Linked]:
-    """Add the links of Docs to what was read of them.
+    """Attach the links of Docs to their observations or readings.
 
-    parts: observations or readings, which have all tokens of the Docs in order.
+    parts: observations or readings that contain all tokens of the Docs, in order.
     RAISES: SparseCRFError, see `read_links`.
     """
     starts = np.append(0, np.cumsum([part.n_tokens for part in parts]))
@@ -47,7 +47,7 @@ def make_decoder(
 
 
 class LinkRecord:
-    """Remembers links of Docs whose features are read. Called like the features, it reads them."""
+    """A reader of features, called like `read`, that also records the links of the Docs."""
 
     def __init__(self, read: Features, edges: Sequence[Edge]) -> None:
         self._read, self._edges = read, edges
@@ -65,13 +65,13 @@ class LinkRecord:
 
     @property
     def names(self) -> dict[int, str]:
-        """The names of the features of links, by hash."""
+        """Names of the features of links, by hash."""
         names = names_of(self._edges)
         return dict(zip(hash_names(names).tolist(), names, strict=True))
 
     @property
     def links(self) -> Links:
-        """The links of all Docs so far."""
+        """Links of all Docs so far."""
         last = self._found[-1]
         ends, kinds = (
             np.concatenate([getattr(links, name) for links in self._found])
@@ -80,11 +80,11 @@ class LinkRecord:
         return Links(ends, kinds, last.keys, last.chain)
 
     def training(self, inference: Inference) -> "Callable[..., GraphTraining]":
-        """Return what makes a training run with these links. Imports numba."""
+        """Return a factory of training runs with these links. Imports numba."""
         from .training import GraphTraining
 
         return partial(GraphTraining, links=self.links, inference=inference)
 
 
-# The name by which the core asks for it, see `pipeline.add_ons`.
+# The core looks up this name; see `pipeline.add_ons`.
 record_links = LinkRecord

@@ -1,4 +1,4 @@
-"""Labels and probabilities of tokens by a model with more edges than those of a chain."""
+"""Decoding with graph models: labels and probabilities of tokens."""
 
 from typing import Any, NoReturn
 
@@ -20,10 +20,10 @@ from .graph_inference import NEVER, Network
 class GraphDecoder(Decoder):
     """Applies a model of kind "graph" to observations and links, by approximate inference.
 
-    Invalid transitions have probability zero. Without cycles, the labels found therefore are the
+    Invalid transitions have probability zero. In graphs without cycles, the result is therefore the
     valid sequence with the largest sum of beliefs.
 
-    inference: belief propagation replaces pseudo-likelihood, which needs labels.
+    inference: settings; belief propagation replaces pseudo-likelihood, which needs gold labels.
     """
 
     def __init__(self, model: CRFModel, valid: Mask | None, inference: Inference) -> None:
@@ -44,7 +44,7 @@ class GraphDecoder(Decoder):
     def decode(
         self, source: Any, method: str, permitted: Mask | None = None
     ) -> tuple[Ints, Floats]:
-        """Find labels, and about how probable each is; see `Decoder.decode`."""
+        """Find labels, and approximate their probabilities; see `Decoder.decode`."""
         chains, found = self._infer(source, permitted, best=False)
         if method == "posterior":
             labels = self._label(chains, found)
@@ -58,7 +58,7 @@ class GraphDecoder(Decoder):
         return labels
 
     def _infer(self, source: Linked, permitted: Mask | None, best: bool) -> tuple[Chains, Floats]:
-        """The beliefs of all tokens, [N, Y]."""
+        """Return the chains, and the beliefs of all tokens, [N, Y]."""
         n, links = self.n_labels, source.links
         chains = self.chains(source.source, permitted)
         offsets, context = chains.offsets, chains.context
@@ -88,7 +88,7 @@ class GraphDecoder(Decoder):
         return chains, space.beliefs.nodes
 
     def nbest(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse. RAISES: SparseCRFError."""
+        """Raise an error: graph models do not support this. RAISES: SparseCRFError."""
         raise SparseCRFError(Errors.SC410)
 
     log_probability = span_probability = nbest

@@ -69,14 +69,14 @@ def _reader(attribute: str) -> Callable[[Token], Any]:
 
 
 def names_of(edges: Sequence[Edge]) -> list[str]:
-    """The names of the features that edges other than neighbours have."""
+    """Return the feature names of all edge types except "chain"."""
     return [write_name([("edge", edge.text)]) for edge in edges if edge.form != CHAIN]
 
 
 def read_links(edges: Sequence[Edge], docs: Sequence[Doc], offsets: np.ndarray) -> Links:
-    """The links of Docs, one after the other, whose sequences begin at offsets [S + 1].
+    """Read the links within sequences of Docs; offsets: [S + 1], sequences of all Docs' tokens.
 
-    RAISES: SparseCRFError for an extension that is not registered, or has a value that it cannot.
+    RAISES: SparseCRFError for an extension that is not registered, or has an invalid value.
     """
     own = [edge for edge in edges if edge.form != CHAIN]
     pairs, kinds, first = [], [], 0

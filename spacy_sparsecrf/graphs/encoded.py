@@ -1,4 +1,4 @@
-"""Graphs as arrays: nodes with labels, edges of any kind between them, and features of both."""
+"""Graphs as arrays: nodes with labels, edges between nodes, features of nodes and of edges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from ..errors import Errors, SparseCRFError
 class Observed(NamedTuple):
     """Features of n nodes, or of n edges.
 
-    hashes: [n, P] uint64, of features, or of names of numbers; 0 for none. Features of edges of
-    different kinds have different hashes: their weights are tied over edges of a kind only. values:
-    [n, P] float64, finite, or None where all are 1.
+    hashes: [n, P] uint64, of features, or of names of real values; 0 for none. Edges of different
+    types have features with different hashes: only edges of one type share weights. values: [n, P]
+    float64, finite, or None if all are 1.
     """
 
     hashes: Hashes
@@ -24,7 +24,7 @@ class Observed(NamedTuple):
 
 
 class FeatureRows(NamedTuple):
-    """Features of nodes or edges, a row for each: CSR.
+    """Features of nodes or edges by row: CSR.
 
     indptr: [R + 1] int64; features: [nnz] int32; values: [nnz] float64.
     """
@@ -36,7 +36,7 @@ class FeatureRows(NamedTuple):
 
 @dataclass(frozen=True)
 class EncodedGraph:
-    """Graphs side by side: S graphs, N nodes, E edges.
+    """A batch of S graphs with N nodes and E edges.
 
     The score of labels y is sum_i sum_o x_i[o] mu[o, y_i] + sum_ij sum_o x_ij[o] lam[o, y_i, y_j].
 
@@ -44,11 +44,11 @@ class EncodedGraph:
     labels: [N] int32, sets: [Q, Y] bool, as in `EncodedCorpus`.
     weights: [S] float64, >= 0, of a graph's log-likelihood.
     ends: [E, 2] int32, the nodes of an edge.
-    nodes: features of nodes; pairs: of edges, distinct rows; row: [E] int32, that of an edge.
-    node_keys, edge_keys: [O] uint64, hashes of features.
-    node_ties: [Y, W], mu[o, y] = sum_w node_ties[y, w] theta[o, w], or None, where each label has a
-        weight of its own; pair_ties: [Y * Y, W], the same of pairs.
-    RAISES: SparseCRFError for an edge from a node to itself, or out of its graph.
+    nodes: features of nodes; pairs: features of edges, distinct rows; row: [E] int32, row of an
+        edge; node_keys, edge_keys: [O] uint64, hashes of features.
+    node_ties: [Y, W], mu[o, y] = sum_w node_ties[y, w] theta[o, w], or None if each label has a
+        separate weight; pair_ties: [Y * Y, W], the same for label pairs.
+    RAISES: SparseCRFError for an edge from a node to itself, or to another graph.
     """
 
     offsets: Longs
@@ -92,10 +92,10 @@ class EncodedGraph:
 
 @dataclass(frozen=True)
 class Links:
-    """Edges between tokens of one sequence, without those of neighbours.
+    """Edges between tokens of one sequence, without chain edges.
 
-    ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64; keys: [L] uint64, hashes of the
-    feature that edges of each kind have; chain: whether neighbours are joined too.
+    ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64, edge types; keys: [L] uint64, hash
+    of the feature of each edge type; chain: whether neighbouring tokens have edges too.
     """
 
     ends: Longs
@@ -104,15 +104,15 @@ class Links:
     chain: bool = True
 
     def within(self, first: int, last: int) -> "Links":
-        """Return the links of tokens first:last, counted from there."""
+        """Return the links of tokens first:last, counted from `first`."""
         own = (self.ends[:, 0] >= first) & (self.ends[:, 0] < last)
         return Links(self.ends[own] - first, self.kinds[own], self.keys, self.chain)
 
     def edges(self, offsets: Longs, context: Ints, n_contexts: int) -> tuple[Longs, Longs, Ints]:
-        """All edges of sequences offsets [S + 1], whose tokens have contexts [N].
+        """Return all edges by sequence; offsets: [S + 1], of sequences; context: [N], of tokens.
 
-        RETURNS: ends [E, 2]; edges of each sequence [S + 1]; rows of potentials [E], of neighbours
-        the context of the second, of others n_contexts and their kind.
+        RETURNS: ends [E, 2]; edges of each sequence [S + 1]; rows of potentials [E]: the context of
+        the second token for neighbours, n_contexts + type for links.
         """
         lengths = np.diff(offsets)
         later = np.ones(int(offsets[-1]), np.bool_)
@@ -127,7 +127,7 @@ class Links:
 
 
 class Linked(NamedTuple):
-    """Observations or readings of tokens, and the links of these."""
+    """Observations or readings of tokens, and links between the tokens."""
 
     source: Any
     links: Links
@@ -159,8 +159,8 @@ class GraphBuilder:
         """Append a graph of n nodes and m edges.
 
         nodes: of n nodes; ends: [m, 2] integers, nodes from 0; edges: of m edges; labels: [n], gold
-        label ids, -1 for a missing one, default: all are; weight: of its log-likelihood.
-        RAISES: SparseCRFError for arrays that do not fit together, or numbers that are not finite.
+        label ids, -1 if missing, default: all missing; weight: of the graph's log-likelihood.
+        RAISES: SparseCRFError for arrays of inconsistent lengths, or values that are not finite.
         """
         n, ends = len(nodes.hashes), np.asarray(ends, np.int32).reshape(-1, 2)
         labels = np.full(n, MISSING) if labels is None else np.asarray(labels)
@@ -177,9 +177,9 @@ class GraphBuilder:
     def build(
         self, node_ties: Floats | None = None, pair_ties: Floats | None = None
     ) -> EncodedGraph:
-        """Number the features of all graphs that were added; ties: see `EncodedGraph`.
+        """Return the graphs added so far, with numbered features; ties: see `EncodedGraph`.
 
-        RAISES: SparseCRFError where there is no graph, and for edges that there cannot be.
+        RAISES: SparseCRFError if no graph was added, and for invalid edges.
         """
         if not self._nodes:
             raise SparseCRFError(Errors.SC302)
@@ -209,7 +209,7 @@ class GraphBuilder:
 
 
 def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
-    """Hashes and values of all parts, as wide as the widest."""
+    """Concatenate the hashes and values of all parts, padded to the widest part."""
     width = max(part.hashes.shape[1] for part in parts)
     shape = sum(len(part.hashes) for part in parts), width
     hashes, values = np.zeros(shape, np.uint64), np.zeros(shape)
@@ -224,6 +224,6 @@ def _joined(parts: Sequence[Observed]) -> tuple[Hashes, Floats]:
 
 
 def _rows(hashes: Hashes, values: Floats) -> tuple[Hashes, FeatureRows]:
-    """Keys of the features, and the rows."""
+    """Return the keys of the features, and the rows."""
     keys, indptr, features = number_features(hashes)
     return keys, FeatureRows(indptr, features, values[hashes != 0])

@@ -1,4 +1,4 @@
-"""Beliefs of the nodes of graphs at given weights: how they are found, and where they live."""
+"""Inference of the beliefs of graphs at given weights, and its arrays."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -15,17 +15,17 @@ from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
 from .encoded import EncodedGraph, FeatureRows
 
-# By method, which is its number in kernels: what infers beliefs by it.
+# Inference kernel of each method; kernels number methods in this order.
 _INFER = dict(
     zip(METHODS, (beliefs.propagate, beliefs.fit_mean_field, beliefs.condition_nodes), strict=True)
 )
-# The log potential of what cannot be; finite, as 0 times infinity is no number.
+# Log potential of impossible labels and pairs; finite, as 0 times infinity is NaN.
 NEVER = -1e30
 _N_CHUNKS = 64
 
 # Arrays of nodes, and of rows of edges.
 Sides = tuple[NDArray[Any], NDArray[Any]]
-# An imaginary part this small leaves the real part alone, to all digits.
+# Complex step, so small that the real part is exact to all digits.
 STEP = 1e-60
 
 
@@ -39,7 +39,7 @@ class WeightTables(NamedTuple):
 class InferenceSpace(NamedTuple):
     """Potentials and beliefs, all real or all complex, and residuals.
 
-    left: [N, Y], of nodes; residual: [R, Y, Y], of rows of edges: expected less gold labels.
+    left: [N, Y], residuals of nodes; residual: [R, Y, Y], of rows of edges: expected minus gold.
     """
 
     potentials: GraphPotentials
@@ -49,11 +49,11 @@ class InferenceSpace(NamedTuple):
 
 
 class Network:
-    """Graphs laid out for inference, and room for their potentials and beliefs.
+    """Graphs laid out for inference, and workspaces for their potentials and beliefs.
 
     offsets, edge_offsets, ends, row: see `EncodedGraph`; n_rows: R, rows of edges; n_labels: Y;
     gold: [N] int32, labels that count as observed, -1 for none; weights: [S] float64, of graphs;
-    inference: how.
+    inference: settings.
     chunks: runs of graphs.
     """
 
@@ -88,12 +88,12 @@ class Network:
 
     @cached_property
     def real(self) -> InferenceSpace:
-        """Room for real numbers."""
+        """Workspace of real numbers."""
         return self._space(np.float64)
 
     @cached_property
     def complex(self) -> InferenceSpace:
-        """Room for complex numbers, whose imaginary parts are derivatives."""
+        """Workspace of complex numbers, whose imaginary parts are derivatives."""
         return self._space(np.complex128)
 
     def _space(self, dtype: Any) -> InferenceSpace:
@@ -117,9 +117,9 @@ class Network:
         space.potentials.psi[rows] = psi
 
     def propagate(self, first: int, last: int, space: InferenceSpace, best: bool) -> None:
-        """Infer beliefs of graphs first:last, whose log potentials are in the space.
+        """Infer beliefs of graphs first:last, whose log potentials are in the workspace.
 
-        best: whether beliefs are of the best labels, by max-product, instead of marginals.
+        best: whether beliefs are max-marginals (max-product) instead of marginals.
         """
         begin, end = (int(self.arrays.offsets[s]) for s in (first, last))
         potentials = space.potentials
@@ -134,7 +134,7 @@ class Network:
         _INFER[own.method](first, last, *args)
 
     def warn(self, space: InferenceSpace, graphs: slice = slice(None)) -> None:
-        """Warn, once, where beliefs of some graphs have not converged."""
+        """Warn, once, if beliefs of some graphs have not converged."""
         changes, n = space.beliefs.changes[graphs], self.inference.limit
         open_ = ~(changes <= self.inference.tolerance)
         if not self._has_warned and open_.any():
@@ -144,13 +144,12 @@ class Network:
 
 
 class GraphInference(Network):
-    """Encoded graphs, whose potentials are sums of weights.
+    """Inference in encoded graphs, whose potentials are sums of weights.
 
-    graphs; n_labels, gold, inference: see `Network`; allowed: [n, Y] bool, the labels that the last
-    n nodes may have.
-    n_weights: K, of each feature of nodes its weights, then of each feature of edges
-    (`EncodedGraph`);
-    by_row: [E] int64, edges sorted by row; row_chunks: runs of these.
+    graphs: encoded graphs; n_labels, gold, inference: see `Network`; allowed: [n, Y] bool, labels
+    that the last n nodes may have.
+    n_weights: K: weights of node features, then of edge features (see `EncodedGraph`); by_row: [E]
+    int64, edges sorted by row; row_chunks: chunks of `by_row`.
     """
 
     def __init__(
@@ -176,7 +175,7 @@ class GraphInference(Network):
         self._score_chunks = cut(np.zeros(n_rows, np.int64), _N_CHUNKS)
 
     def tables(self, theta: NDArray[Any]) -> WeightTables:
-        """Weights theta [K] by label and by pair of labels."""
+        """Return the weights theta [K] by label and by label pair."""
         parts = theta[: self.split], theta[self.split :]
         tables = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
         return WeightTables(
@@ -187,7 +186,7 @@ class GraphInference(Network):
         )
 
     def score_pairs(self, rows: Longs, tables: WeightTables, space: InferenceSpace) -> None:
-        """Fill in the potentials of rows [n] of edges."""
+        """Compute the potentials of rows [n] of edges."""
         flat = space.potentials.log_psi.reshape(self.n_rows, self.n_labels**2)
         beliefs.score_rows(rows, *self.graphs.pairs, tables.pairs, flat)
         self.exponentiate_pairs(rows, space)
@@ -195,7 +194,7 @@ class GraphInference(Network):
     def infer(
         self, first: int, last: int, tables: WeightTables, space: InferenceSpace, best: bool = False
     ) -> None:
-        """Score nodes of graphs first:last, whose rows of edges have been scored, and infer."""
+        """Score the nodes of graphs first:last, and infer; rows of edges must be scored before."""
         begin, end = (int(self.graphs.offsets[s]) for s in (first, last))
         log_phi, nodes = space.potentials.log_phi, np.arange(begin, end)
         beliefs.score_rows(nodes, *self.graphs.nodes, tables.nodes, log_phi)
@@ -208,7 +207,7 @@ class GraphInference(Network):
     def infer_all(
         self, theta: NDArray[Any], workers: Workers, best: bool = False
     ) -> InferenceSpace:
-        """Infer beliefs of all graphs at weights theta [K], and return where they are."""
+        """Infer beliefs of all graphs at weights theta [K], and return their workspace."""
         tables, space = self.tables(theta), self.real
         workers.map(
             lambda first, last: self.score_pairs(np.arange(first, last), tables, space),
@@ -219,14 +218,14 @@ class GraphInference(Network):
         return space
 
     def add_pairs(self, edges: Longs, space: InferenceSpace) -> None:
-        """Add residuals of edges [n] to those of their rows, where beliefs are in the space."""
+        """Add the residuals of edges [n] to their rows, from the beliefs in the workspace."""
         method = METHODS.index(self.inference.method)
         pair = np.zeros((self.n_labels, self.n_labels), space.residual.dtype)
         args = self.arrays, space.potentials.psi, space.beliefs, pair, space.residual
         beliefs.add_pairs(edges, method, *args)
 
     def settle(self, nodes: slice, edges: slice, space: InferenceSpace) -> float:
-        """Leave residuals of nodes; RETURNS: the weighted score of gold labels, also of edges."""
+        """Write residuals of nodes. RETURNS: the weighted score of gold labels, including edges."""
         gold, potentials = self.arrays.gold, space.potentials
         weights, left = self._node_weights[nodes], space.left[nodes]
         left[:] = weights[:, None] * space.beliefs.nodes[nodes]
@@ -243,9 +242,9 @@ class GraphInference(Network):
     def scatter(
         self, nodes: Longs, rows: Longs, residuals: Sides, total: NDArray[Any], power: int = 1
     ) -> None:
-        """Add residuals of nodes [n] and of rows [m] of edges to numbers of weights [K].
+        """Add residuals of nodes [n] and of rows [m] of edges to the totals [K] of their weights.
 
-        residuals: of all nodes and rows; power: of the values that they are multiplied by.
+        residuals: of all nodes and rows, multiplied by feature values to this power.
         """
         parts, features = (total[: self.split], total[self.split :]), self.graphs
         sides: Any = (nodes, rows), (features.nodes, features.pairs), residuals, parts, self._shapes
@@ -259,7 +258,7 @@ class GraphInference(Network):
                 table += untied @ tie**power
 
     def observed(self) -> Longs:
-        """The weights of features that occur with gold labels, [n] int64, ascending."""
+        """Return the weights of observed features, with gold labels, [n] int64, ascending."""
         space, gold = self._space(np.float64), self.arrays.gold
         known = np.flatnonzero(gold >= 0)
         space.left[known, gold[known]] = 1.0
@@ -271,7 +270,7 @@ class GraphInference(Network):
         return np.flatnonzero(found)
 
     def curvature(self) -> Floats:
-        """See `graphs.loss.GraphLoss.curvature`."""
+        """Return the curvature of all weights; see `graphs.loss.GraphLoss.curvature`."""
         graphs, p = self.graphs, self.real.beliefs.nodes
         nodes = np.maximum(self._node_weights, 0.0)[:, None] * p * (1.0 - p)
         n_pairs = self.n_labels**2
@@ -283,7 +282,7 @@ class GraphInference(Network):
 
 
 def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
-    """Some graphs [n], in the given order; a graph may be chosen twice."""
+    """Return the chosen graphs [n], in the given order; a graph may be chosen twice."""
     if np.array_equal(chosen, np.arange(graphs.n_graphs)):
         return graphs
     n_nodes, n_edges = (np.diff(each)[chosen] for each in (graphs.offsets, graphs.edge_offsets))

@@ -1,10 +1,10 @@
-"""The negative log-likelihood of labels of graphs, log Z being found by approximate inference.
+"""Negative log-likelihood of the labels of graphs, with approximate inference of log Z.
 
     l(theta) = sum_s w_s (log Z(x_s) - score(x_s, y_s))        (Vishwanathan 2006, equation 7)
 
-with log Z of Bethe, exact in forests, or that of the naive mean field, a lower bound; or minus the
-pseudo-likelihood (equations 13 to 15). Gold labels that are missing are summed over: a *copy* of
-their graph, in which nodes have the labels only that they may have, counts with -w_s.
+log Z is the Bethe approximation, exact in forests, or the lower bound of the naive mean field.
+Alternatively, the loss is the negative log pseudo-likelihood (equations 13 to 15). Missing gold
+labels are summed over: a *clamped* copy of their graph, with allowed labels only, has weight -w_s.
 """
 
 from copy import copy
@@ -28,14 +28,14 @@ LBP = Inference()
 
 
 class GraphLoss(OffsetLoss, ExampleLoss):
-    """Value and gradient of the loss of graphs, at all of their weights, or at some.
+    """Value and gradient of the loss of graphs, as a function of all weights or of a working set.
 
-    graphs; n_labels: Y; workers: threads to use; inference: how log Z and marginals are found.
-    theta is [K], weights of coordinates, [K] int64, ascending, of those of `GraphInference`; the
-    others are zero. It is an `ExampleLoss`, whose examples are the graphs with gold labels. All
-    weights change at each step.
-    RAISES: SparseCRFError for labels that there are not, where none is known, and for
-        pseudo-likelihood where some are missing.
+    graphs: training graphs; n_labels: Y; workers: threads; inference: settings for log Z and
+    marginals. theta [K] are the weights of `coordinates` [K] int64, ascending, as numbered by
+    `GraphInference`; all others are zero. As an `ExampleLoss`, its examples are the graphs with
+    gold labels, and all weights change at each step.
+    RAISES: SparseCRFError for invalid label ids, if no gold label is known, and for
+        pseudo-likelihood if some gold labels are missing.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         self._clamped = np.full(len(chosen), -1)
         self._clamped[incomplete] = len(chosen) + np.arange(len(incomplete))
         self.field = self._with_clamped(graphs, incomplete, n_labels, inference)
-        # The distinct rows of the edges of graphs that were visited.
+        # Distinct rows of the edges of each visited graph.
         self._rows: dict[int, Longs] = {}
         self.work_on(self.all_coordinates())
 
@@ -76,7 +76,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         return GraphInference(everything, n_labels, gold, allowed, inference)
 
     def work_on(self, coordinates: Longs) -> None:
-        """Take these weights [K] int64, ascending, for those of theta."""
+        """Set the working set: theta has the weights of these coordinates [K] int64, ascending."""
         self.coordinates, self.n_weights = coordinates, len(coordinates)
         self.block_ptr = np.array([0, self.n_weights])
         # The point that was evaluated last, and the gradient at all weights there.
@@ -86,12 +86,12 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         """Do nothing: losses share no marginals."""
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
-        """The loss as a function of some weights [K] int64, ascending, all others being zero."""
+        """Return the loss restricted to weights [K] int64, ascending; all others are zero."""
         found = copy(self)
         found.work_on(coordinates)
         return found
 
-    # Beliefs of loopy graphs are not those of a convex problem.
+    # The approximations for graphs with cycles are not convex.
     is_convex = False
 
     @property
@@ -100,11 +100,11 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         return self.field.n_weights
 
     def all_coordinates(self) -> Longs:
-        """All weights, [n_potential] int64."""
+        """Return all weights, [n_potential] int64."""
         return np.arange(self.n_potential)
 
     def descent_coordinates(self) -> Longs:
-        """The weights that gold labels speak for, ascending."""
+        """Return the weights of observed features, ascending."""
         return self.field.observed()
 
     def screen(
@@ -116,19 +116,19 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         return largest([(found, gradient[found])], threshold, limit)
 
     def everywhere(self, theta: Floats) -> Floats:
-        """The gradient of all weights, [n_potential], at theta [K]."""
+        """Return the gradient of all weights, [n_potential], at theta [K]."""
         if self._evaluated is None or not np.array_equal(self._evaluated[0], theta):
             self.value_and_grad(theta)
         assert self._evaluated is not None
         return self._evaluated[1]
 
     def largest_gradient(self) -> float:
-        """Largest gradient in magnitude where all weights are zero."""
+        """Return the largest absolute gradient if all weights are zero."""
         nothing = self.restrict(self.coordinates[:0])
         return float(np.abs(nothing.everywhere(np.empty(0))).max(initial=0.0))
 
     def _whole(self, theta: NDArray[Any]) -> NDArray[Any]:
-        """All weights, [n_potential], of some [K]."""
+        """Expand weights [K] of the working set to all weights, [n_potential]."""
         if len(theta) == self.n_potential:
             return theta
         found = np.zeros(self.n_potential, theta.dtype)
@@ -141,11 +141,11 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         return len(self.sequences)
 
     def with_prior(self, coordinates: Longs) -> Longs:
-        """The same coordinates [n]: the penalty is around no other model's weights."""
+        """Return coordinates [n] unchanged: graphs do not support a prior model."""
         return coordinates
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """The loss and its gradient [K] at theta [K]; infinite where no labels are possible."""
+        """Return the loss and its gradient [K] at theta [K]; infinite if no labels are possible."""
         field = self.field
         space = field.infer_all(self._whole(theta), self._workers)
         space.residual[:] = 0.0
@@ -162,9 +162,9 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         return value, gradient[self.coordinates]
 
     def curvature(self, gradient: Floats) -> Floats:
-        """About the diagonal of the Hessian, [K], at the point that was evaluated last.
+        """Approximate the diagonal of the Hessian, [K], at the last evaluated point.
 
-        sum x^2 p (1 - p), as if nodes were independent, and pairs of labels equally likely.
+        sum x^2 p (1 - p), as if nodes were independent and all label pairs equally likely.
         """
         return self.field.curvature()[self.coordinates]
 
@@ -177,8 +177,8 @@ class GraphLoss(OffsetLoss, ExampleLoss):
     ) -> float:
         """Add the gradient of examples [b], and their Hessian times a direction, [K] each.
 
-        Both are parts of the gradient at theta + i epsilon direction (Vishwanathan 2006, equation
-        12). RETURNS: the sum of the examples' losses.
+        The real and imaginary parts of the gradient at theta + i epsilon direction give them
+        (Vishwanathan 2006, equation 12). RETURNS: the sum of the examples' losses.
         """
         both = np.zeros(len(theta), np.complex128)
         space = self.field.complex
@@ -215,7 +215,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
 
 
 def _counts(graphs: EncodedGraph) -> tuple[Longs, Longs]:
-    """Count the nodes of each graph [S] that have gold labels, and those with just one each."""
+    """Count the nodes with gold labels, and with a single gold label, of each graph [S]."""
     graph = np.repeat(np.arange(graphs.n_graphs), np.diff(graphs.offsets))
     n = graphs.n_graphs
     known, sure = graph[graphs.labels != MISSING], graph[graphs.labels >= 0]

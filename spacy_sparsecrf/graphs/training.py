@@ -1,4 +1,4 @@
-"""Training of chains with further edges: tokens of a sequence that are linked (skip chains)."""
+"""Training of chains with additional edges between tokens of a sequence (skip chains)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from ..training.working_set import Run
 from .encoded import EncodedGraph, FeatureRows, Links
 from .loss import GraphLoss
 
-# What a solver needs that works on chains only.
+# Requirements of solvers that support only chains.
 _OF_CHAINS: frozenset[Need] = frozenset(("single tokens", "memory", "all sequences"))
 # Vectors of weights that a solver holds, without its history.
 _N_VECTORS = 16
@@ -28,22 +28,22 @@ _N_VECTORS = 16
 
 @dataclass(frozen=True)
 class GraphPart(Part):
-    """A problem of graphs, whose weights have other places than in a chain. places: [K] int64."""
+    """A problem of graphs; places: [K] int64, coordinate in the chain of each weight."""
 
     places: Longs
 
     def to_global(self, coordinates: Longs) -> Longs:
-        """Coordinates in the chain, [n] int64, of those in the loss of graphs."""
+        """Return chain coordinates, [n] int64, of graph coordinates."""
         found: Longs = self.places[coordinates]
         return found
 
     def to_local(self, coordinates: Longs) -> Longs:
-        """Coordinates in the loss of graphs, [n] int64, of those in the chain; -1: of no weight."""
+        """Return graph coordinates, [n] int64, of chain coordinates; -1 if there is none."""
         return find_keys(self.places, coordinates)
 
 
 class GraphRun(Run):
-    """Minimises the loss of graphs; the working set begins with what gold labels speak for."""
+    """Minimises the loss of graphs; the initial working set contains the observed features."""
 
     def _warm_up(self) -> int:
         first = self.loss.descent_coordinates()
@@ -52,10 +52,10 @@ class GraphRun(Run):
 
 
 class GraphTraining(Training):
-    """Trains a model with edges between tokens, an outer iteration a step.
+    """Trains a model with edges between tokens; each step is an outer iteration.
 
-    links: of tokens that are no neighbours; inference: how log Z is found; others: see `Training`.
-    RAISES: SparseCRFError as `Training`, and for a solver or settings that work on chains only.
+    links: edges beyond the chain; inference: settings for log Z; others: see `Training`.
+    RAISES: SparseCRFError as `Training`, and for a solver or settings that support only chains.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class GraphTraining(Training):
 
 
 def linked(corpus: EncodedCorpus, links: Links, n_labels: int) -> tuple[EncodedGraph, Longs]:
-    """The graph of a corpus, and the coordinate [K] int64 in a chain of each of its weights.
+    """Return the graphs of a corpus, and the chain coordinate [K] int64 of each of their weights.
 
-    corpus: whose last bigram features are those of the links. A bigram feature at the beginning of
-    a sequence is a feature of a node there, as the label before is known.
+    corpus: its last bigram features are the features of links. At the first token of a sequence, a
+    bigram feature becomes a node feature, as the previous label is the start label.
     """
     y, n_kinds = n_labels, len(links.keys)
     n_unigram, n_bigram = len(corpus.unigram_keys), len(corpus.bigram_keys)

@@ -192,7 +192,7 @@ class _CostModel:
         return cost + float(self._correction_cost(mask).sum())
 
     def _matrix_cost(self, weighted: Mask, matrix_of: Longs) -> float:
-        """Return the cost of building matrices and of products with them; ones cost nothing."""
+        """Return the cost of building matrices and of their products; matrices of ones are free."""
         uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
         n_products = float(self._tokens[weighted[matrix_of]].sum())
         products = self._area * (_UNCACHED if uncached else 1.0) * n_products
