@@ -1,1 +1,1 @@
-"""CRFs with edges beyond those of a chain, by approximate inference."""
+"""CRFs with edges beyond the chain, by approximate inference."""

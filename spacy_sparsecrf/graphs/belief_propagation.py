@@ -423,7 +423,7 @@ def fit_mean_field(
 
         b_i ~ phi_i exp(sum_j E_{b_j} log psi_ij),  log Z >= E_b log(phi psi) + sum_i H(b_i)
 
-    Initial beliefs are those without edges. scratch: [2, Y].
+    Initial beliefs ignore edges. scratch: [2, Y].
     """
     nodes, log_phi = beliefs.nodes, potentials.log_phi
     for s in range(first, last):

@@ -18,7 +18,7 @@ from .graph_inference import NEVER, Network
 
 
 class GraphDecoder(Decoder):
-    """Applies a model of kind "graph" to observations and links, by approximate inference.
+    """Decoder of graph models: labels observations with links, by approximate inference.
 
     Invalid transitions have probability zero. In graphs without cycles, the result is therefore the
     valid sequence with the largest sum of beliefs.

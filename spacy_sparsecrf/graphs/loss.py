@@ -177,8 +177,8 @@ class GraphLoss(OffsetLoss, ExampleLoss):
     ) -> float:
         """Add the gradient of examples [b], and their Hessian times a direction, [K] each.
 
-        The real and imaginary parts of the gradient at theta + i epsilon direction give them
-        (Vishwanathan 2006, equation 12). RETURNS: the sum of the examples' losses.
+        The gradient at theta + i epsilon direction has the gradient as real, and the product as
+        imaginary part (Vishwanathan 2006, equation 12). RETURNS: the sum of the examples' losses.
         """
         both = np.zeros(len(theta), np.complex128)
         space = self.field.complex

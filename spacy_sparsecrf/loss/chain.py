@@ -101,7 +101,7 @@ class ChainLoss:
         self._lattice = build_lattice(corpus, n_labels, valid, ratio is not None)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
-        # Its arrays take no memory before they are written.
+        # The arrays of the workspace take no memory before they are written.
         self.space = Workspace(self._lattice, n_labels, workers, precision, limits, costs)
         self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None

@@ -264,7 +264,7 @@ class SequenceDescent:
         )
 
     def loss_after(self, sample: Longs, eta: float) -> float:
-        """The loss of a sample [n] int64 after a pass over it, which is then undone."""
+        """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
         before = self.theta, self.received, float(self.due[0])
         self.resume(*before)
         self.run(sample, eta, 1.0)
@@ -330,7 +330,7 @@ class MinibatchDescent:
         return self._examples.descend_in_batches(*batches, rule, self._theta, self._extra)
 
     def loss_after(self, sample: Longs, eta: float) -> float:
-        """The loss of a sample [n] int64 after a pass over it, which is then undone."""
+        """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
         before = self._theta, self._extra
         self._theta, self._extra = self._theta.copy(), self._extra.copy()
         etas = np.full(len(self.visited_before(sample)), eta)

@@ -43,7 +43,7 @@ class _PairSlopes:
         self._correction_changes[:] = 0.0
 
     def count(self, i: int, vectors: Vectors) -> None:
-        """Add the outer products of the vectors of shard i to the sums for slopes.
+        """Add the outer products of the vectors of shard i to the sums that slopes multiply.
 
         The first shard clears the sums of the previous point.
         """

@@ -214,7 +214,7 @@ class Lattice:
 
     @property
     def n_examples(self) -> int:
-        """Number of sequences that are not clamped lattices; they come first."""
+        """Number of sequences that are not clamped lattices; these sequences come first."""
         return len(self.clamped) - int(np.count_nonzero(self.clamped >= 0))
 
     @property

@@ -147,7 +147,7 @@ class _CostModel:
         """Return which features belong to the matrix of their context: [C, R] bool."""
         masks: list[Mask] = []
         for mask in (mask for share in self._limits.shares for mask in self._masks(share)):
-            # Several shares may give the same mask, and evaluating the cost takes time.
+            # Several shares may give the same mask, and the cost is slow to evaluate.
             if not any(np.array_equal(mask, other) for other in masks):
                 masks.append(mask)
         costs = [self._cost(mask) for mask in masks]
@@ -202,7 +202,7 @@ class _CostModel:
         return products + _BUILD * self._area * n_built
 
     def _n_changes(self, matrix_of: Longs, weighted: Mask) -> int:
-        """Count the tokens whose matrix has weights and differs from that of the previous token."""
+        """Count the tokens whose matrix has weights and differs from the previous matrix."""
         n, before = 0, -1
         for begin, end in self._store.ranges(len(self.context)):
             matrix = matrix_of[self.context[begin:end]]

@@ -42,8 +42,8 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     n_labels: Y; pairs: whether p depends on the previous label (MEMM); otherwise bigram features
     are dropped (maxent). Tokens without a gold label are left out; with `pairs`, also tokens whose
     previous token has no gold label or several possible labels.
-    RETURNS: a corpus without bigram features. Its unigram features are those of the corpus, then,
-        with `pairs`, the bigram features with each previous label, not sorted by frequency.
+    RETURNS: a corpus without bigram features. Its unigram features are the unigram features of the
+        corpus, then, with `pairs`, its bigram features with each previous label, not by frequency.
     RAISES: SparseCRFError if there are too many features to number.
     """
     lengths = np.diff(corpus.offsets)
@@ -117,7 +117,7 @@ def _pair_features(
 
 
 def _joined(first: Csr, second: Csr) -> Csr:
-    """Append the rows of one table to those of another of the same length."""
+    """Concatenate two tables of the same length row by row."""
     rows = np.arange(len(first))
     row = np.concatenate([np.repeat(rows, np.diff(table.indptr)) for table in (first, second)])
     indices = np.concatenate((first.indices, second.indices))

@@ -56,7 +56,7 @@ class RatioLoss(WorkingLoss):
     """The chain loss with the expected entity ratio, on a working set of weights.
 
     workspace: of one shard, with all sequences; coordinates, n_unigram, origin: see `WorkingLoss`.
-    The residuals in the workspace are those of the whole loss.
+    The residuals in the workspace are residuals of the whole loss.
     """
 
     def __init__(

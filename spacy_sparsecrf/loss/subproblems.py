@@ -247,8 +247,8 @@ class ChainPart(Part):
 def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
     """Return the parts of a problem in which each of several chains labels all tokens.
 
-    A gold label is a single label, which belongs to one chain, or a set of labels. For each chain,
-    it is restricted to the chain's labels: its last label if none remains, a set if several remain.
+    A gold label is a single label, which belongs to one chain, or a set of labels. Each chain keeps
+    the part with its labels: "outside" if the part is empty, a set if it has several labels.
     chains: [n] int64 each, labels of the part, the last one "outside".
     """
     parts: list[Part] = []
@@ -311,7 +311,7 @@ class ReducedPart(Part):
         return self.whole.to_global(coordinates_of(self.features[feature], place, n_all, widths))
 
     def to_local(self, coordinates: Longs) -> Longs:
-        """Return the local coordinates, [n] int64, of global ones; -1 if of others, or dropped."""
+        """Return local coordinates, [n] int64, of global ones; -1: of another part, or dropped."""
         (n_all, n_own), widths = self._n_unigram, self.whole.widths
         found = self.whole.to_local(coordinates)
         feature, place = places_of(found, n_all, widths)

@@ -1,7 +1,7 @@
 """Sums over a corpus by a fixed binary tree, so that they can be distributed among machines.
 
-The sequences are cut into a power of two of *leaves* of about equal cost, whatever the number of
-threads or machines. A leaf is summed in the order of its tokens, and leaves over the binary tree
+The sequences are cut into a power of two of *leaves* of about equal cost, for any number of threads
+or machines. A leaf is summed in the order of its tokens, and leaves are summed over the binary tree
 whose nodes are aligned ranges of 2^k leaves. An empty node contributes nothing, not even a zero. A
 machine with some of the leaves returns one sum for each maximal node that it owns completely.
 """
@@ -25,7 +25,7 @@ def count_leaves(n_tokens: int, leaf_tokens: int = LEAF_TOKENS) -> int:
 
 
 def cut_leaves(lengths: Longs, n: int) -> Longs:
-    """Cut sequences into n leaves of about equal cost, some of which may be empty.
+    """Cut sequences into n leaves of about equal cost; some leaves may be empty.
 
     lengths: [S] int64, tokens of each sequence of the whole corpus.
     RETURNS: [n + 1] int64: leaf i is the sequences ptr[i]:ptr[i + 1].

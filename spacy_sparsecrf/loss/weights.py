@@ -155,7 +155,7 @@ class ValueWeights:
         return other
 
     def fill(self, theta: Floats) -> None:
-        """Write the weights, those of theta [K], into the table."""
+        """Write the weights of real-valued features in theta [K] into the table."""
         self.table.reshape(-1)[self._places] = theta[self._weights]
 
     def score(self, begin: int, first: int, last: int, scores: NDArray[np.floating]) -> bool:

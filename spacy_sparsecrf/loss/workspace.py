@@ -23,18 +23,18 @@ class Limits(NamedTuple):
 
     shard_bytes: maximum size of the forward, and of the backward, vectors of a shard. n_chunks:
     chunks into which work is cut for any number of threads, so that sums do not depend on it.
-    chunk_tokens: minimum of a chunk of inference: each chunk sums frequent features separately.
+    chunk_tokens: minimum tokens of an inference chunk: each sums frequent features separately.
     span: tokens of one matrix whose pair products one thread sums. together: sequences of an
     interleaved batch. table_bytes: maximum size of the table of frequent features, which stays in a
     cache, as do the sums of its gradient. sums_bytes: maximum size of the sums of real values of
     all chunks. held_sums (only if the corpus is in files), held_pairs: numbers that screening holds
-    at once, 512 MB each. merged: minimum number of keys to merge at once. least_tokens: minimum of
-    a thread of stochastic descent. shares: candidate shares of the tokens from which features are
-    in matrices. correction, correction_exp: cost of a sparse correction, and of its exponential, in
-    units of the three products with one matrix element (forward, backward, expectation), 0.35 ns.
-    With one context, corrections win if about 97 % of the pairs are zero (49 labels), or 95 %
-    (443). matrix_bytes: limit for matrices, beyond which features become corrections at any cost;
-    correction_bytes: limit for corrections.
+    at once, 512 MB each. merged: minimum number of keys to merge at once. least_tokens: minimum
+    tokens of a thread of stochastic descent. shares: candidate shares of the tokens from which
+    features are in matrices. correction, correction_exp: cost of a sparse correction, and of its
+    exponential, in units of the three products with one matrix element (forward, backward,
+    expectation), 0.35 ns. With one context, corrections win if about 97 % of the pairs are zero (49
+    labels), or 95 % (443). matrix_bytes: limit for matrices, beyond which features become
+    corrections at any cost; correction_bytes: limit for corrections.
     """
 
     shard_bytes: int = 1 << 24
