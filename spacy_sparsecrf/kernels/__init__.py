@@ -1,1 +1,1 @@
-"""numba kernels; they import numba and numpy and nothing else."""
+"""numba kernels; this package imports only numba and numpy."""

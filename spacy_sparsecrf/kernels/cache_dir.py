@@ -2,7 +2,7 @@
 
     <user's caches>/spacy-sparsecrf/<version>-numba-<version>/<directory of sources>/*.nbi, *.nbc
 
-An upgrade of the package or of numba begins a new directory, and its first write removes the
+An upgrade of the package or of numba starts a new directory; the first write to it removes the
 directories of lower versions. Code is never written next to the package while this path is
 writable, so that uninstalling the package leaves nothing in site-packages.
 """
@@ -21,7 +21,7 @@ from typing import NamedTuple
 MOST_BYTES = 256 * 2**20
 _PACKAGE = Path(__file__).parents[1]
 _NAME = re.compile(r"(\d.*)-numba-(\d.*)")
-# By platform, an environment variable and the directory where it is not set.
+# For each platform, an environment variable and the default directory.
 _DEFAULT = "XDG_CACHE_HOME", "~/.cache"
 _BASES = {"win32": ("LOCALAPPDATA", "~/AppData/Local"), "darwin": ("", "~/Library/Caches")}
 
@@ -35,7 +35,7 @@ class Removed(NamedTuple):
 
 
 def user_cache() -> Path | None:
-    """Return the directory for code of all versions; None where the user has no home."""
+    """Return the directory for code of all versions; None if the user has no home directory."""
     variable, default = _BASES.get(sys.platform, _DEFAULT)
     for base in (os.environ.get(variable, ""), os.path.expanduser(default)):
         if os.path.isabs(base):
@@ -52,9 +52,9 @@ def version_directory(numba: str) -> str | None:
 
 @cache  # once in a process, at its first write
 def make_room(directory: str) -> None:
-    """Remove code of lower versions, and the code longest unchanged of a cache that is too large.
+    """Remove code of lower versions and, if the cache is too large, the code longest unchanged.
 
-    directory: that of a version, which gets new code; any other directory is left alone.
+    directory: version directory that gets new code; for any other directory, do nothing.
     """
     root, current = user_cache(), _versions(Path(directory))
     if root is None or Path(directory).parent != root or not current:
@@ -72,9 +72,9 @@ def make_room(directory: str) -> None:
 
 
 def clear() -> dict[str, Removed]:
-    """Remove all code in the user's cache and next to the package; return what was removed.
+    """Remove all code in the user's cache and next to the package; return the counts by directory.
 
-    The directory that `NUMBA_CACHE_DIR` names is left alone: other packages may have code there.
+    The directory `NUMBA_CACHE_DIR` is not changed: other packages may have code there.
     """
     root, removed = user_cache(), {}
     for directory in [*filter(_versions, root.glob("*") if root else ()), _PACKAGE]:
@@ -91,7 +91,7 @@ def clear() -> dict[str, Removed]:
 
 
 def _versions(path: Path) -> tuple[list[int], list[int]] | None:
-    """Return the versions of the package and of numba in a directory's name; None without them."""
+    """Return the versions of the package and of numba in a directory's name, or None."""
     if found := _NAME.fullmatch(path.name):
         ours, numba = ([int(n) for n in re.findall(r"\d+", version)] for version in found.groups())
         return ours, numba
@@ -109,9 +109,9 @@ def _stat(path: Path) -> tuple[int, float]:
 
 @cache
 def is_shared(directory: str, source: str) -> bool:
-    """Return whether somebody may write to a directory who may not write to a source file.
+    """Return whether other users may write to a directory, but not to a source file.
 
-    Its owner may be the user, root or the owner of the source. RETURNS: False if there is none.
+    Accepted owners: the user, root, the owner of the source. RETURNS: False if a path is missing.
     """
     if os.name != "posix":
         return False

@@ -24,7 +24,7 @@ from .products import advance, advance_two, retreat, retreat_two
 from .small import fill, row_sum
 from .vectors import WIDTH, add_multiple, read, sum_of, wide_zeros, write, zeros
 
-# Between these bounds factors are multiplied, not yet added as logarithms.
+# A product of factors is added as a logarithm once it leaves these bounds.
 _SMALL = 1e-8
 _LARGE = 1e8
 
@@ -107,15 +107,15 @@ def start_vector(c: int, pairs: Pairs, out: Floats) -> None:
 
 @inlined
 def settle(alpha: Floats, evidence: Floats) -> float:
-    """Multiply a forward vector by the evidence, divide both by the sum, and return the sum."""
+    """Multiply alpha by the evidence, divide both by the sum of the product, and return the sum."""
     sums = wide_zeros()
     for y in range(0, len(alpha), WIDTH):
         product = add_multiple(zeros(alpha), read(alpha, y), read(evidence, y))
         write(product, alpha, y)
         sums = add_multiple(sums, 1.0, product)
-    total: float = sum_of(sums)  # of float64, also in Python, and so is what it multiplies
+    total: float = sum_of(sums)  # float64, in Python too
     inverse = alpha.dtype.type(1.0 / total)
-    # In vectors again: reading others than were just written waits until these are in the cache.
+    # The vectors just written: reading across them would wait until the writes are in the cache.
     for y in range(0, len(alpha), WIDTH):
         write(add_multiple(zeros(alpha), inverse, read(alpha, y)), alpha, y)
         write(add_multiple(zeros(alpha), inverse, read(evidence, y)), evidence, y)
@@ -211,7 +211,7 @@ def _share(t: int, u: int, context: Ints, contexts: Contexts, rewritten: Flags) 
 
 @inlined
 def forward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
-    """Do for an interleaved batch what `go_forward` does for one sequence.
+    """Apply `go_forward` to an interleaved batch.
 
     order: [T] int32, ~t for tokens that begin a sequence, t for others; every token comes after its
     predecessor; context: [T].
@@ -241,9 +241,9 @@ def forward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) ->
 
 @inlined
 def backward_batch(order: Ints, context: Ints, pairs: Pairs, vectors: Vectors) -> None:
-    """Do for an interleaved batch what `go_back` does; arguments as `forward_batch`.
+    """Apply `go_back` to an interleaved batch; arguments as `forward_batch`.
 
-    The rows of `marginals` of last tokens are 1 at the beginning.
+    On entry, the rows of `marginals` of last tokens must be 1.
     """
     alpha, backward, beta = vectors.alpha, vectors.backward, vectors.marginals
     n_labels, contexts, potentials = pairs

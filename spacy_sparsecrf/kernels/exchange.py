@@ -45,7 +45,7 @@ class WordExchange(NamedTuple):
     """Data and workspaces of the algorithm.
 
     left, right: of words; counts: [V] int64, of words; own: [V] int64, number of times that a word
-    follows itself; table: [T] float64, f of the first numbers. Workspaces: gains: [C] float64;
+    follows itself; table: [T] float64, f(0) to f(T - 1). Workspaces: gains: [C] float64;
     sides: [2, C] int64, zeros, neighbours of a word by class; found: [C] int32.
     """
 
@@ -74,7 +74,7 @@ def fill_table(table: Floats) -> None:
 
 @inlined
 def _sum_side(word: int, side: Neighbours, of_word: Ints, sums: Ints, found: Ints) -> int:
-    """Sum counts of neighbours by class; list these in `found`. RETURNS: number of classes."""
+    """Sum counts of neighbours by class; list the classes in `found`. RETURNS: their number."""
     n = 0
     for i in range(side.ptr[word], side.ptr[word + 1]):
         g = of_word[side.words[i]]
@@ -104,10 +104,10 @@ def _add(word: int, k: int, sign: int, e: WordExchange, classes: Classes) -> Non
 
 @inlined
 def _gain_of_side(first: int, sums: Ints, n: int, e: WordExchange, towards: Ints) -> None:
-    """Add the gains of all classes by the neighbours on one side of a word.
+    """Add to the gain of each class the contribution of a word's neighbours on one side.
 
-    first: first class that words may join; sums: [C], of neighbours; `found` lists the n classes
-    with any; towards: [C, C] counts, a row for each class of neighbours.
+    first: first class that words may join; sums: [C], neighbours by class; n: number of classes in
+    `found`, which have neighbours; towards: [C, C] counts, a row for each class of neighbours.
     """
     gains, table = e.gains, e.table
     for i in range(n):
@@ -119,7 +119,7 @@ def _gain_of_side(first: int, sums: Ints, n: int, e: WordExchange, towards: Ints
 
 @inlined
 def _best(word: int, first: int, e: WordExchange, classes: Classes) -> int:
-    """Find the class that maximises F, the first of several. The word has no class."""
+    """Return the class that maximises F (ties: the first). The word must be in no class."""
     gains, table = e.gains, e.table
     left, right = e.sides[0], e.sides[1]
     for k in range(first, len(gains)):
@@ -131,7 +131,7 @@ def _best(word: int, first: int, e: WordExchange, classes: Classes) -> int:
     _gain_of_side(first, right, n, e, classes.before)
     best = first
     for k in range(first, len(gains)):
-        # The pair of the class with itself changes by both sides.
+        # Both sides change the pair of the class with itself.
         own = classes.after[k, k]
         apart = _f(own + left[k], table) + _f(own + right[k], table) - _f(own, table)
         gains[k] += _f(own + left[k] + right[k] + e.own[word], table) - apart
@@ -146,7 +146,7 @@ def _best(word: int, first: int, e: WordExchange, classes: Classes) -> int:
 def exchange(words: Ints, first: int, e: WordExchange, classes: Classes) -> int:
     """Move each word to its best class, in order. RETURNS: number of words that moved.
 
-    words: in this order; first: lower classes have one fixed word each.
+    words: in this order; first: first class that words may join; each lower class has a fixed word.
     """
     n_moved = 0
     for i in range(len(words)):

@@ -1,7 +1,7 @@
-"""exp and log from sums and products alone, with the same results on all processors.
+"""exp and log from sums and products only, with the same results on all processors.
 
 The functions of the C library and of NumPy differ between systems and processors in the last
-place. LLVM vectorises this exp; math.exp is a scalar call there.
+place. LLVM vectorises this exp, but compiles math.exp to a scalar call.
 """
 
 from typing import Any
@@ -22,19 +22,19 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0
 _LOWEST = -708.0
 _LARGEST = 700.0
-# Half of ln 2: exp(x) - 1 needs no power of two below it.
+# About half of ln 2: below it, exp(x) - 1 needs no power of two.
 _HALF_LN2 = 0.34
 _LEAST_NORMAL = 2.2250738585072014e-308
-# The bits of sqrt(1/2), rounded up: subtracted from those of a number, they leave its exponent such
-# that its mantissa is in [sqrt(1/2), sqrt(2)).
+# The bits of sqrt(1/2), rounded up. Subtracting them from the bits of a number leaves the exponent
+# for which its mantissa is in [sqrt(1/2), sqrt(2)).
 _ROOT_BITS = 0x3FE6A09E667F3BCD
 
 
 @inlined(forceinline=True)
 def _increase(r: float) -> float:
     """Return exp(r) - 1 for |r| <= ln(2)/2: Taylor to degree 12, truncated by 2e-16 relative."""
-    # In pairs of powers and pairs of these (Estrin): term by term, each product would wait for the
-    # one before.
+    # Estrin's scheme, by pairs of powers and pairs of pairs: term by term (Horner), each product
+    # would wait for the previous one.
     square = r * r
     fourth = square * square
     second = multiply_add(r, 1.0 / 6.0, 0.5)
@@ -65,8 +65,8 @@ def exp_shifted(row: Floats, n: int, shift: float) -> None:
 
     row: [>= n] float64, or float32, then computed in float64; n: a multiple of 8 lets the loop
         vectorise without remainder.
-    shift: so that no argument is above 700; those below -708 are taken as -708 (3e-308: no smaller
-        normal number exists).
+    shift: so that no argument exceeds 700; arguments below -708 are clamped to -708 (3e-308, about
+        the smallest normal number).
     """
     for i in range(n):
         row[i] = _power(max(np.float64(row[i]) - shift, _LOWEST))
@@ -122,7 +122,7 @@ def log1p(x: float) -> float:
 
 @inlined
 def exp_of(x: Any) -> Any:
-    """Return exp(x), 0 below -708, of a real number, or of a complex one as below."""
+    """Return exp(x), 0 below -708, of a real number, or of a complex one as in `log_of`."""
     real = x.real
     return (_power(max(real, _LOWEST)) if real >= _LOWEST else 0.0) * (1.0 + (x - real))
 
@@ -150,7 +150,7 @@ def exponentiate(row: Floats) -> None:
 @inlined
 def largest(row: Floats) -> float:
     """Return the largest element of a row whose length is a multiple of 8, in float64."""
-    # Four maxima: each comparison waits for the one before.
+    # Four independent maxima: each comparison waits for the previous one of its maximum.
     a, b, c, d = row[0], row[1], row[2], row[3]
     for i in range(4, len(row), 4):
         a, b = max(a, row[i]), max(b, row[i + 1])
@@ -160,7 +160,7 @@ def largest(row: Floats) -> float:
 
 @inlined
 def exp_relative(row: Floats, n: int) -> float:
-    """Exponentiate row[:n] relative to its maximum, which is returned; the padding becomes 0.
+    """Exponentiate row[:n] relative to its maximum, and return the maximum; the padding becomes 0.
 
     row: [Yp], Yp a multiple of 8.
     """

@@ -1,8 +1,8 @@
 """Expected minus observed counts of unigram weights, over a corpus (Lavergne 2010, equation 4).
 
 The *residual* of a token is its marginals minus its gold label, times its weight. The gradient of a
-feature is the sum of the residuals of its tokens. It is scattered to the frequent features while a
-chunk is processed, and gathered for all other features.
+feature is the sum of the residuals of its tokens. Residuals are scattered to the frequent features
+while a chunk is processed, and gathered for all other features.
 """
 
 from .chain import backward_batch, forward_batch, log_partition, vectors_of
@@ -12,9 +12,9 @@ from .scores import evidence_of, score_token
 from .small import add_at, fill, prefetch_row
 from .vectors import prefetch
 
-# Residuals are prefetched so many tokens ahead.
+# Residuals are prefetched this number of tokens ahead.
 _AHEAD = 8
-# Most features have few tokens: up to so many are added to the gradient in place, without a copy.
+# Up to this number of tokens, as most features have, residuals are added to the gradient in place.
 _FEW = 3
 
 
@@ -26,7 +26,7 @@ def _observe(
     sequences, unigrams = tables.sequences, tables.unigrams
     for t in range(begin, end):
         evidence = vectors.backward[t]
-        # The recursions write them later: they are fetched while scores are summed.
+        # Fetch these rows while scores are summed: the recursions write them later.
         prefetch_row(vectors.alpha, t)
         prefetch_row(vectors.marginals, t)
         if not scored:
@@ -93,7 +93,7 @@ def leave_residuals(
     """Turn weighted marginals into residuals, and add them to the sums of frequent features.
 
     residual: [N, Yp], in and out: residual[t, y_t] -= weight for gold y_t; frequent_sums: [H, Yp]
-    float64, added to, which is faster than a gather as long as it fits into a cache.
+    float64, added to; this is faster than a gather while the sums fit into a cache.
     """
     labels = sequences.labels
     for s in range(first, last):
@@ -152,8 +152,8 @@ def gather_unigrams(
     """Gather the gradient of the unigram weights of blocks first:last: sum_t residual[t, y].
 
     residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; is_begun: whether the gradient
-    contains the sum over earlier sections of the corpus, to which tokens are added one by one;
-    otherwise it is overwritten; gradient: [K] float64.
+    contains the sum over earlier sections of the corpus, to which the tokens are added; otherwise
+    it is overwritten; gradient: [K] float64.
     """
     block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
     col_ptr, col_tokens, padded = columns.col_ptr, columns.col_tokens, residual.shape[1]
@@ -192,7 +192,7 @@ def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total:
     residual: [N, Yp]; total: [Y] float64, added to.
     """
     for j in range(first, last):
-        # This may be a token of the next feature.
+        # The prefetched token may be of the next feature.
         if j + _AHEAD < len(tokens):
             prefetch_row(residual, tokens[j + _AHEAD])
         row = residual[tokens[j]]
@@ -225,7 +225,7 @@ def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Float
 def variance(residual: float, weight: float) -> float:
     """Return w p (1 - p) for a residual w p, or w p - w of the gold label; weight: w > 0."""
     mass = abs(residual)
-    # By rounding, the mass of a certain label may exceed its weight.
+    # Rounding may raise the mass of a label with p = 1 above its weight.
     return max(mass * (1.0 - mass / weight), 0.0)
 
 
@@ -260,8 +260,8 @@ def unigram_curvature(
 ) -> None:
     """Add the variance of the unigram weights of blocks first:last: sum_t w p (1 - p).
 
-    With p = p(y_t = y). Covariances of two tokens of a feature in one sequence are left out, and
-    so are clamped lattices, whose weight is negative.
+    p is p(y_t = y). Left out are covariances between tokens of one sequence, and clamped lattices,
+    whose weight is negative.
 
     residual: [N, Yp]; curvature: [K] float64, added to.
     """

@@ -1,4 +1,4 @@
-"""Gradients from factors that are stored for each sequence."""
+"""Gradients from stored factors of each sequence."""
 
 from .layout import Factors, Floats, Grouped, Ints, Tables
 from .numba_support import kernel
@@ -19,10 +19,10 @@ def scatter_all(grouped: Grouped, residuals: Factors, sums: Floats) -> None:
 def blocks_of_sequences(
     tables: Tables, members: Ints, marks: Ints, touched: Ints, ptr: Ints, rows: Ints
 ) -> None:
-    """List the rows that each sequence has, see `SequenceBlocks`.
+    """List the feature blocks of each sequence; see `SequenceBlocks`.
 
     members: [S] int64, 0, 1, 2, ...; marks, touched: [rows] int64 workspaces; ptr: [S + 1] int64,
-    out; rows: [all] int32, out, or empty only to count.
+    out; rows: [all] int32, out, or empty to count only.
     """
     for row in range(len(marks)):
         marks[row] = -1

@@ -1,4 +1,4 @@
-"""Hash the features of tokens to 64 bits, and a hash table from keys to their positions."""
+"""64-bit hashes of the features of tokens, and a hash table from keys to their positions."""
 
 from typing import TypeVar
 
@@ -26,16 +26,16 @@ def mix(x: Bits) -> Bits:
     return mixed
 
 
-# With the GIL: if it were released for so short a time, another thread that reads Docs would get
-# it, and this one would wait before the kernel that scores its Docs.
+# Keep the GIL: the kernel is short, and if it released the GIL, another thread that reads Docs
+# would take it and delay the kernel that scores this thread's Docs.
 @kernel(nogil=False)
 def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) -> int:
     """Cut the concatenated tokens of Docs into sequences; find tokens without following space.
 
     ends: [D] int64, end of each Doc; an empty Doc gives no sequence.
-    values: [N, A] uint64, SENT_START of tokens in column 1; trailing whitespace in column `glued`,
-    if that is not 0, which is replaced by whether the next token of the Doc follows without space.
-    sentences: whether sentences of a Doc, if it has them, or Docs become sequences.
+    values: [N, A] uint64, in and out, SENT_START of tokens in column 1; column `glued`, if not 0,
+    has trailing whitespace, and gets 1 where the next token of the Doc follows without space.
+    sentences: whether a sequence is a sentence (if the Doc has sentences) or a whole Doc.
     offsets: [N + 1] int64, out: sequence s is the tokens offsets[s]:offsets[s + 1].
     RETURNS: the number of sequences.
     """
@@ -48,7 +48,7 @@ def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) ->
                 offsets[n] = t
                 n += 1
             if glued > 0:
-                # No token follows the last one of a Doc, whatever its whitespace.
+                # No token follows the last token of a Doc, with or without whitespace.
                 values[t, glued] = np.uint64(t + 1 < ends[d] and values[t, glued] == _ZERO)
         first = ends[d]
     offsets[n] = first
@@ -76,8 +76,8 @@ def hash_feature(
 
     h = mix(... mix(mix(seed ^ v1) ^ v2) ...) over the values v of the attributes, and
     h = mix(seed) without attributes; 0 if a value is missing. Outside the sequence, the value
-    depends on the distance; only the first column of an attribute with several values has one, as
-    a feature must not occur twice at a token.
+    depends on the distance. If an attribute has several columns, only the first has such a value,
+    as a feature must not occur twice at a token.
     """
     n_lexical, farthest = tokens.lexical.shape[1], plan.part_edges.shape[2]
     h = plan.seeds[p]
@@ -119,7 +119,7 @@ def build_table(keys: Ints, capacity: int = 0) -> np.ndarray:
     """Build an open-addressing table from keys to their positions, for `lookup`.
 
     keys: [K] uint64, distinct; any order, any values.
-    capacity: number of keys to reserve space for (see `insert`), if more than K.
+    capacity: number of keys to reserve space for (see `insert`), if it exceeds K.
     RETURNS: slots [C] int32, C a power of two and at least twice as many as keys; a slot holds
         the position of a key, or -1.
     """
@@ -163,8 +163,8 @@ def lookup(slots: Ints, keys: Ints, queries: Ints, positions: Ints) -> int:
     slots: [C] int32, of `build_table`; at least one slot is free.
     keys: [>= K] uint64, keys of the table.
     queries: [N] uint64; pass `.reshape(-1)` of a contiguous matrix.
-    positions: [N] int32, out: position of the query among the keys, -1 where it is absent.
-    RETURNS: number of queries that are absent.
+    positions: [N] int32, out: position of the query among the keys, -1 if it is absent.
+    RETURNS: number of absent queries.
     """
     absent = 0
     for i in range(len(queries)):

@@ -38,7 +38,7 @@ from .tangents import differentiate, recover_betas
 class TangentWorkspace(NamedTuple):
     """Workspaces of products along a direction, one example at a time; see `SequenceWorkspace`.
 
-    slopes: of the contexts that were evaluated last; tangents, clamped: of the example and of its
+    slopes: of the contexts evaluated last; tangents, clamped: of the example and of its
     clamped lattice; table: [H, Yp], zeros, the direction's weights of frequent features; counts:
     [Y + 1, Yp], correction_counts: [largest number of corrections of a context] float64, sums of
     products of vectors.
@@ -67,7 +67,7 @@ def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
 def recover_chunk(
     first: int, last: int, sequences: Sequences, pairs: Pairs, vectors: Vectors, beta: Floats
 ) -> None:
-    """Recover weight * beta_t of sequences first:last from what `infer_chunk` has left.
+    """Recover weight * beta_t of sequences first:last from the output of `infer_chunk`.
 
     pairs: of the weights; vectors: [N, Yp], in, with a scratch that no other chunk uses; beta:
     [N, Yp], out.
@@ -139,7 +139,7 @@ def _differentiate_part(
     work: SequenceWorkspace,
     changes: TangentWorkspace,
 ) -> None:
-    """Run the tangent on example s, or on its clamped lattice, whose weight is -1."""
+    """Compute the tangents of example s, or of its clamped lattice, whose weight is -1."""
     sequences, weight = tables.sequences, -1.0 if is_clamped else 1.0
     begin, end = sequences.offsets[s], sequences.offsets[s + 1]
     own = vectors_of(0, end - begin, work.clamped if is_clamped else work.vectors)
@@ -171,7 +171,7 @@ def _change_matrix(
     for part in range(n_parts):
         alpha, backward, forward_change, backward_change = _vectors_of_part(part, work, changes)
         add_products(tokens, starts, n_labels, alpha, backward, counts)
-        # Before the first token nothing changes.
+        # Nothing changes before the first token.
         add_products(tokens, starts[:0], n_labels, forward_change, backward, total)
         add_products(tokens, starts, n_labels, alpha, backward_change, total)
     settle_matrix_change(psi[m], slope[m], counts, total)
@@ -235,7 +235,7 @@ def _scatter_corrections(
 def _add_pairs(
     s: int, tables: Tables, work: SequenceWorkspace, changes: TangentWorkspace, product: Floats
 ) -> None:
-    """Add derivatives of the pairs of example s, a run of tokens that share a matrix at a time.
+    """Add the derivatives of the pairs of example s, by runs of tokens that share a matrix.
 
     product: of bigram weights.
     """
@@ -270,10 +270,10 @@ def add_product(
     work: SequenceWorkspace,
     changes: TangentWorkspace,
 ) -> None:
-    """Add the weight of example s times the Hessian of its loss times a direction to a product.
+    """Add the Hessian of example s's weighted loss, times a direction, to a product.
 
-    The example was inferred last, in the step of this number (see `infer_example`). direction,
-    product: [K] float64.
+    The example must have been inferred last, with this step number (see `infer_example`).
+    direction, product: [K] float64.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
     begin, end, split = sequences.offsets[s], sequences.offsets[s + 1], unigrams.split

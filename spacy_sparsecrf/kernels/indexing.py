@@ -1,7 +1,7 @@
 """Indexes: distinct rows, transposes and selections of CSR tables, sparse corrections.
 
-A growing index numbers distinct rows by first occurrence. Linked lists of numbers, one for each
-row, grow in arrays that are only extended at their ends.
+A growing index numbers distinct rows by first occurrence. Each row has a linked list of numbers;
+the lists grow in arrays that are only appended to.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ def enter_all(slots: Ints, rows: Ints, n_rows: int) -> None:
 def number_rows(
     slots: Ints, rows: Ints, counts: Ints, n_rows: int, queries: Ints, numbers: Ints
 ) -> int:
-    """Number rows; new ones get the next numbers.
+    """Number rows by an index; new rows get the next numbers.
 
     slots: [C] int32, see `enter_all`, C >= 2 * (n_rows + Q), changed; rows: [>= n_rows + Q, W]
     uint64, by number, appended to; counts: [>= n_rows + Q] int64, count of a row, added to;
@@ -79,7 +79,7 @@ def number_rows(
 def transpose(indptr: Ints, indices: Ints, number: Ints, col_ptr: Ints, col_rows: Ints) -> None:
     """Transpose a CSR pattern by counting; rows stay in their order inside each column.
 
-    number [R] int32: rows become these, or are dropped if -1; col_ptr, col_rows: CSR, out.
+    number [R] int32: new number of each row, -1 to drop it; col_ptr, col_rows: CSR, out.
     """
     n = len(col_ptr) - 1
     col_ptr[:] = 0
@@ -101,7 +101,7 @@ def transpose(indptr: Ints, indices: Ints, number: Ints, col_ptr: Ints, col_rows
 
 @kernel
 def sort_rows(indptr: Ints, indices: Ints) -> None:
-    """Sort the rows of a CSR pattern in place, by insertion: they are short."""
+    """Sort the rows of a CSR pattern in place, by insertion, as they are short."""
     for row in range(len(indptr) - 1):
         for j in range(indptr[row] + 1, indptr[row + 1]):
             index, place = indices[j], j
@@ -113,10 +113,10 @@ def sort_rows(indptr: Ints, indices: Ints) -> None:
 
 @kernel
 def select(indptr: Ints, indices: Ints, number: Ints, new_indptr: Ints, new_indices: Ints) -> int:
-    """Renumber a CSR pattern's columns and drop those numbered -1.
+    """Renumber the columns of a CSR pattern; drop columns with number -1.
 
     number [O] int32; new_indptr [R + 1] int64 and new_indices [>= kept] int32, out.
-    RETURNS: number of entries that were kept.
+    RETURNS: number of entries kept.
     """
     kept = 0
     new_indptr[0] = 0

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Arrays of float64 or float32, of integers of any width, and of bools. Compiled, float(x) is as
-# wide as x, and in Python a float gets the width of what it meets: np.float64(x) is wide in both.
+# Arrays of float64 or float32, of integers of any width, and of bools. np.float64(x) is float64
+# everywhere; compiled float(x) is as wide as x, and a Python float as wide as the other operand.
 Floats = np.ndarray
 Ints = np.ndarray
 Flags = np.ndarray
@@ -56,8 +56,8 @@ class Unigrams(NamedTuple):
     frequent_ptr [N + 1] int64, frequent int32: CSR, frequent features of a token; table: [H, Yp],
     their weights for all labels, mostly zeros; tok_ptr [N + 1] int64, tok_blocks int32: CSR, the
     other feature blocks of a token; block_ptr: [R + 1] int64, weights of a block; block_labels:
-    [split] uint32, their labels (numba tests the sign of other indices). A block with all Y weights
-    is *full* and is added as a vector.
+    [split] uint32, labels of weights (numba tests the sign of signed indices). A block with all Y
+    weights is *full* and is added as a vector.
     """
 
     split: int
@@ -111,11 +111,11 @@ class Potentials(NamedTuple):
     """Exponentiated pair potentials, by matrix and by sparse correction; see `pairs`.
 
     psi: [M, Y + 1, Yp], the start row last, padding 0; with a mask of valid transitions one matrix
-    more, the last; shift: [M] float64, log scale of a matrix; value: [E] float64, the potential
-    that replaces that of the matrix; change: [E] float64, by which products with the matrix are
-    corrected; rewritten: [C] bool, contexts whose changes are values, to be written into a copy of
-    the matrix; stamp: [M + C] int64, step at which a matrix, or the corrections of a context, were
-    evaluated last, for kernels that evaluate only what an example needs.
+    more, the last; shift: [M] float64, log scale of a matrix; value: [E] float64, potential of a
+    sparse correction; change: [E] float64, correction of products with the matrix; rewritten: [C]
+    bool, contexts whose changes are values, to be written into a copy of the matrix; stamp: [M + C]
+    int64, step at which a matrix, or the corrections of a context, were last evaluated, for kernels
+    that evaluate only the contexts of an example.
     """
 
     psi: Floats
@@ -154,8 +154,8 @@ class Slopes(NamedTuple):
     """Derivatives of pair potentials along a direction; see `pairs.slope_corrections`.
 
     psi: [M, Y + 1, Yp], of the log-potentials of a matrix; score: [E] float64, of the log-potential
-    of a sparse correction; change: [E] float64, of its potential, less the part that products with
-    the matrix contain; stamp: [M + C] int64, as in `Potentials`.
+    of a sparse correction; change: [E] float64, of its potential, minus the part that products
+    with the matrix contain; stamp: [M + C] int64, as in `Potentials`.
     """
 
     psi: Floats
@@ -224,10 +224,10 @@ class ContextsOf(NamedTuple):
 
 
 class MatrixSums(NamedTuple):
-    """The tokens of each matrix; where they are many, spans of them were summed before.
+    """The tokens of each matrix, and the precomputed sums of matrices with many tokens.
 
-    tokens: of each matrix; mat_spans: [M + 1] int64, spans of a matrix, none where its tokens were
-    not split; sums: [P, Y + 1, Yp] float64, sum of outer products of each span, see `pair_sums`.
+    tokens: of each matrix; mat_spans: [M + 1] int64, spans of a matrix, none if its tokens were not
+    split; sums: [P, Y + 1, Yp] float64, sum of outer products of each span, see `pair_sums`.
     """
 
     tokens: TokensBy
@@ -238,8 +238,8 @@ class MatrixSums(NamedTuple):
 class ContextBlocks(NamedTuple):
     """Bigram feature blocks of tokens.
 
-    context: [N] int32, contexts of the corpus; `Sequences` merges those that agree in all features
-    with weights; ptr [.. + 1] int64, blocks int32: CSR, feature blocks of a context.
+    context: [N] int32, contexts of the corpus; `Sequences` merges contexts that have the same
+    features with weights; ptr [.. + 1] int64, blocks int32: CSR, feature blocks of a context.
     """
 
     context: Ints
@@ -248,7 +248,7 @@ class ContextBlocks(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """A working loss as kernels take it: sequences, and the index of their weights."""
+    """A working loss as arguments of kernels: sequences, and the index of their weights."""
 
     sequences: Sequences
     unigrams: Unigrams
@@ -260,7 +260,7 @@ class Tables(NamedTuple):
 class SequenceWorkspace(NamedTuple):
     """Workspaces of kernels that process one sequence at a time; not part of any state.
 
-    pairs: potentials of the contexts that were evaluated last; vectors, clamped: of the sequence
+    pairs: potentials of the contexts evaluated last; vectors, clamped: of the sequence
     and of its clamped lattice; tokens: [T] int32, 0, 1, 2, ...; correction_sums: [largest number of
     corrections of a context] float64; pair_sums: [Y + 1, Yp] float64.
     """
@@ -276,7 +276,7 @@ class SequenceWorkspace(NamedTuple):
 class Tokens(NamedTuple):
     """Attribute values of tokens that templates read; see `corpus.readings`.
 
-    offsets: [S + 1] int64, tokens of a sequence; words: [N] int32, row of a token in `lexical`;
+    offsets: [S + 1] int64, tokens of each sequence; words: [N] int32, row of a token in `lexical`;
     lexical: [words, L] uint64, values of word attributes, 0 = missing; annotations: [N, A] uint64,
     values of token annotations, 0 = missing.
     """
@@ -364,8 +364,8 @@ class Factors(NamedTuple):
     """A number for each label of each token, and for each label pair of each group.
 
     A *group* is the tokens of a sequence, except its first, that have the same context of the
-    corpus. Pairs are summed over a group: the gradient follows from the sum at any weights. The
-    pairs of a first token with the start label are its labels. nodes: [tokens, Yp]; pairs: [groups,
+    corpus. Pairs are summed over a group: the sum determines the gradient at any weights. The nodes
+    of a first token are also its pairs with the start label. nodes: [tokens, Yp]; pairs: [groups,
     Y, Yp]; of one sequence or of all.
     """
 
@@ -399,7 +399,7 @@ class SequenceBlocks(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """A working loss for kernels that store factors of each sequence."""
+    """A working loss as arguments of kernels that store factors of each sequence."""
 
     tables: Tables
     groups: Groups

@@ -1,7 +1,7 @@
-"""Lazy updates: weights that an example does not have are brought up to date when needed next.
+"""Lazy updates: weights of features absent from an example are updated when they are next used.
 
-A step moves all weights, by the penalty or by a stored direction, but only those of the example by
-a new gradient. What the other weights miss has a closed form for each method:
+A step changes all weights by the penalty or by a stored direction, but only the weights of the
+example by a new gradient. The missed updates of all other weights have a closed form:
 
     SGD-L1       `sgd.apply_due`: cumulative l1 penalty and l2 decay
     SGD          `minibatch.shrink_sgd`: powers of 1 / (1 + eta l2)
@@ -19,11 +19,11 @@ from .numba_support import inlined
 def advance(
     rows: Any, now: Any, reached: Floats, block_ptr: Ints, update: Any, values: Any
 ) -> None:
-    """Bring the weights of feature blocks up to date, and note how far they are.
+    """Bring the weights of feature blocks up to date, and record that in `reached`.
 
-    rows: [n], or a range; now, reached: [blocks] number of the step, or cumulated rate, that is to
-    be reached and that each block has reached, in and out; block_ptr: [blocks + 1], weights of a
-    block; update(begin, end, past, now, values): does it for the weights begin:end.
+    rows: [n], or a range; now: step number, or cumulated rate, to reach; reached: [blocks], in and
+    out, number or rate that each block has reached; block_ptr: [blocks + 1], weights of a block;
+    update(begin, end, past, now, values): updates the weights begin:end.
     """
     for row in rows:
         update(block_ptr[row], block_ptr[row + 1], reached[row], now, values)

@@ -1,9 +1,9 @@
 """Forward-backward in log space, for probabilities of any event in a chain.
 
 Vectors are logarithms relative to their largest element. Their products with matrices are sums of
-exponentials; a sum that is so small that a term may have underflowed is computed again in log
-space. Each element is therefore accurate, however improbable its event. An MEMM becomes a chain by
-its normaliser, the sum over one step.
+exponentials; a sum so small that a term may have underflowed is recomputed in log space. Each
+element is therefore accurate, however improbable its event. `normalise_steps` turns an MEMM into a
+chain by its normaliser, the sum over one step.
 """
 
 from typing import NamedTuple
@@ -117,7 +117,7 @@ def _exponentials(row: Floats, n: int, out: Floats) -> None:
 def _sum_of_products(
     products: Floats, shift: float, vector: Floats, matrix: Floats, forward: bool, terms: Floats
 ) -> None:
-    """Take logarithms of products [Y] of exponentials; compute tiny ones again in log space.
+    """Replace products [Y] of exponentials by logarithms; recompute tiny products in log space.
 
     shift: of the matrix; vector, matrix: logarithms of the factors, [Yp] and [Y + 1, Yp]; forward:
     whether the sums are over rows of the matrix, or over columns; terms: [Yp], workspace.

@@ -1,6 +1,6 @@
-"""Stochastic solvers, a minibatch at a time: SGD, AdaGrad, and stochastic meta-descent.
+"""Stochastic solvers with minibatches: SGD, AdaGrad, and stochastic meta-descent (SMD).
 
-Steps that weights have missed are done lazily (see `lazy`).
+Missed steps of weights are applied lazily (see `lazy`).
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from .lazy import advance
 from .numba_support import inlined, kernel
 from .sgd import Summed, add_gradient, collect_blocks, forget
 
-# Below this, sums of powers are taken by a series, which is exact to rounding there.
+# Below this, sums of powers are computed by a series, which is exact up to rounding.
 _SMALL = 1e-5
 
 # Rules of `minibatch_pass`.
@@ -24,11 +24,11 @@ NO_SUMS = np.zeros(0)
 
 
 class StepRule(NamedTuple):
-    """A rule by which weights move.
+    """An update rule of weights.
 
-    kind: SGD or ADAGRAD; delta: of AdaGrad; l1, l2: penalties of one step. Of SGD: shrinkage: [n +
-    1], d_k = sum_{j < k} log(1 + eta_j l2); averaged: [n + 1], sum_{0 < j <= k} exp(-d_j), or zeros
-    without averaging; averaging: whether it sums its iterates.
+    kind: SGD or ADAGRAD; delta: constant of AdaGrad; l1, l2: penalties of one step. For SGD only:
+    shrinkage: [n + 1], d_k = sum_{j < k} log(1 + eta_j l2); averaged: [n + 1], sum_{0 < j <= k}
+    exp(-d_j), or zeros without averaging; averaging: whether iterates are summed.
     """
 
     kind: int
@@ -41,10 +41,10 @@ class StepRule(NamedTuple):
 
 
 class BlockMarks(NamedTuple):
-    """Which feature blocks a minibatch has: weights_of [blocks + 1] int64, weights of each.
+    """The feature blocks of a minibatch; weights_of: [blocks + 1] int64, weights of a block.
 
-    Workspaces: marks [blocks] int64, all -1 first; touched, done [blocks] int64, done all zero
-    first.
+    Workspaces: marks [blocks] int64, initially -1; touched, done [blocks] int64, `done` initially
+    zero.
     """
 
     weights_of: Ints
@@ -54,7 +54,7 @@ class BlockMarks(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """Move weights by a step eta, or by steps that they have missed.
+    """Arguments of a step eta, or of missed steps.
 
     gradient, theta: [K]; extra: [K], the sum of SGD's iterates or AdaGrad's sum of squares.
     """
@@ -70,10 +70,10 @@ class Moving(NamedTuple):
 def sum_shrinkage(
     etas: Floats, l2: float, averaging: bool, shrinkage: Floats, averaged: Floats
 ) -> None:
-    """Cumulate what weights shrink by; see `StepRule`, whose sums these are.
+    """Compute the sums `shrinkage` and `averaged` of `StepRule`.
 
-    etas: [n]; shrinkage, averaged: [n + 1], out, but for the first number of each; without
-    `averaging`, all numbers of `averaged` are the first.
+    etas: [n]; shrinkage, averaged: [n + 1], out, except the first element of each, which is given;
+    without `averaging`, all elements of `averaged` equal the first.
     """
     for k in range(len(etas)):
         shrinkage[k + 1] = shrinkage[k] + log1p(etas[k] * l2)
@@ -109,10 +109,10 @@ def step_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
 
 @inlined
 def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
-    """The proximal map of rate (l1 |w| + l2 w^2 / 2), n times.
+    """Apply the proximal map of rate (l1 |w| + l2 w^2 / 2) n times.
 
-    Each time |w| := max(|w| - a, 0) / c, a = rate l1, c = 1 + rate l2; so in all |w| := max(|w|
-    c^-n - a sum_{j=1..n} c^-j, 0), of which c^-n = 1 - (c - 1) sum_j c^-j.
+    Once: |w| := max(|w| - a, 0) / c with a = rate l1, c = 1 + rate l2. n times: |w| := max(|w| c^-n
+    - a sum_{j=1..n} c^-j, 0), where c^-n = 1 - (c - 1) sum_j c^-j.
     """
     if weight == 0.0:
         return 0.0
@@ -138,7 +138,7 @@ def shrink_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) ->
 
 @inlined
 def step_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
-    """Proximal step at the rate of each weight, its square of g included, and clear g."""
+    """Take a proximal step at the rate of each weight, after adding g^2 to its sum; clear g."""
     rule, eta, gradient, theta, squares = moving
     for k in range(begin, end):
         g = gradient[k]
@@ -150,13 +150,13 @@ def step_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> N
 
 @kernel
 def shrink_each(now: int, reached: Ints, block_ptr: Ints, moving: Moving) -> None:
-    """Do the steps of AdaGrad that weights have missed; see `lazy.advance`."""
+    """Apply the missed AdaGrad steps of all weights; see `lazy.advance`."""
     advance(range(len(reached)), now, reached, block_ptr, shrink_adagrad, moving)
 
 
 @kernel
 def step_all(moving: Moving) -> None:
-    """Step along the gradient [K] on all weights, and clear it."""
+    """Take a step on all weights along the gradient [K], and clear it."""
     if moving.rule.kind == SGD:
         step_sgd(0, len(moving.theta), 0, 1, moving)
     else:
@@ -192,11 +192,11 @@ def minibatch_pass(
     summed: Summed,
     work: SequenceWorkspace,
 ) -> float:
-    """One pass over examples, a minibatch at a time, with a step along each one's gradient.
+    """Pass over examples once, with a step along the gradient of each minibatch.
 
-    order: [n] int64 examples; batch: how many make up a minibatch; etas: [minibatches], the steps,
-    of which a 0 only measures; theta: [K], in and out; extra: [K], in and out, see `Moving`;
-    summed: zeros.
+    order: [n] int64 examples; batch: examples per minibatch; etas: [minibatches], step sizes, 0
+    only measures; theta: [K], in and out; extra: [K], in and out, see `Moving`; summed: zeros on
+    entry.
     RETURNS: the weighted sum of the losses of the examples, each before its step.
     """
     loss, n_blocks = 0.0, len(marks.done)
@@ -231,8 +231,8 @@ def add_gradient_and_product(
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].
 
-    number: of this minibatch, > 0; summed, product: added to; the rest: see `add_gradient` and
-    `add_product`.
+    number: number of the minibatch, > 0; summed, product: added to; other arguments: see
+    `add_gradient` and `add_product`.
     RETURNS: the weighted sum of the examples' losses.
     """
     loss = 0.0
@@ -251,7 +251,7 @@ class Meta(NamedTuple):
 
 
 class Gained(NamedTuple):
-    """The weights theta [K], their gains, and v, how they depend on the logarithm of past gains."""
+    """Weights theta [K], their gains, and v, their derivatives in the logarithms of past gains."""
 
     theta: Floats
     gains: Floats
@@ -260,7 +260,7 @@ class Gained(NamedTuple):
 
 @inlined
 def _step_meta(k: int, meta: Meta, gradient: float, product: float, weights: Gained) -> None:
-    """Step with one weight, given its parts of g and H v without the penalty."""
+    """Update one weight, given its elements of g and H v without the penalty."""
     mu, decay, l2 = meta
     theta, gains, v = weights
     g = gradient + l2 * theta[k]
@@ -285,9 +285,9 @@ def step_smd(meta: Meta, gradient: Floats, product: Floats, weights: Gained) -> 
 
 @kernel
 def catch_up_smd(missed: Ints, meta: Meta, weights: Gained) -> None:
-    """Do the steps that weights have missed, [K] int64, with g = H v = 0."""
+    """Apply the missed steps [K] int64 of weights, with g = H v = 0."""
     for k in range(len(missed)):
-        # Where both are zero they stay so, and the gain as it is.
+        # If theta and v are zero, they stay zero, and the gain stays unchanged.
         if weights.theta[k] != 0.0 or weights.v[k] != 0.0:
             for _ in range(missed[k]):
                 _step_meta(k, meta, 0.0, 0.0, weights)

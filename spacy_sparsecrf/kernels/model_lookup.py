@@ -25,7 +25,7 @@ _THREE = np.uint64(3)
 _SEVEN = np.uint64(7)
 _START = np.uint64(32)
 _COUNT = np.uint64(0xFFFFFFFF)
-# 2**64 / golden ratio: the first bits of a product with it distinguish keys, even small ones.
+# 2**64 / golden ratio: the first bits of a product with it distinguish keys, including small keys.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -178,7 +178,7 @@ def find_features(
     table: RowTable,
     space: LookupSpace,
 ) -> None:
-    """Append the features of templates own[0]:own[1] that a model may have, of tokens begin:end.
+    """Append the features of tokens begin:end, by templates own[0]:own[1], that a model may have.
 
     first, last: sequence of the tokens; origin: token of the first row of the space.
     """
@@ -290,10 +290,10 @@ def score_words(
 ) -> bool:
     """Score tokens as `add_rows` does, from cached sums and single features; find the best labels.
 
-    Single are features of words outside the sequence, and those without a group. scores: [N, Yp]
-    float64, out, or with labels [L, Yp], a workspace for the longest sequence; labels: [N] int32,
-    out, as of `viterbi`, or [0].
-    RETURNS: whether the sums of all words are cached; otherwise nothing is done.
+    Single features are features of words outside the sequence, and features without a group.
+    scores: [N, Yp] float64, out, or with labels [L, Yp], a workspace for the longest sequence;
+    labels: [N] int32, out, as of `viterbi`, or [0].
+    RETURNS: whether the sums of all words are cached; if not, nothing is computed.
     """
     for t in range(len(tokens.words)):
         for g in range(len(groups.offsets)):

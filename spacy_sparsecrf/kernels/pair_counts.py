@@ -1,4 +1,4 @@
-"""Expected minus observed counts of label pairs, and of the bigram weights that they belong to.
+"""Expected minus observed counts of label pairs, and of their bigram weights.
 
     sum_t p(y', y) = Psi[y', y] sum_t alpha_{t-1}[y'] backward_t[y],    over tokens that share Psi
 
@@ -10,9 +10,9 @@ or over a run of tokens of one example:
 3. `settle_context`: replace the counts of the matrix where a context has sparse corrections;
 4. `subtract_gold`: subtract the observed pairs.
 
-Derivatives of counts along a direction (see `tangents`) are made of the same sums, of products of
-the vectors and of products with their changes: `settle_matrix_change` and `settle_context_changes`
-put them together.
+Derivatives of counts along a direction (see `tangents`) use the same sums, of products of the
+vectors and of products with their changes. `settle_matrix_change` and `settle_context_changes`
+combine them.
 """
 
 from .layout import (
@@ -40,8 +40,8 @@ def add_products(
 ) -> None:
     """total[y', y] += alpha[t - 1, y'] backward[t, y], and total[start, y] += backward[t, y].
 
-    tokens: [n], those that continue a sequence; starts: [m], those that begin one; total:
-    [Y + 1, Yp] float64, or [Y, Yp] without starts.
+    tokens: [n], each continues a sequence; starts: [m], each begins a sequence; total: [Y + 1, Yp]
+    float64, or [Y, Yp] without starts.
     """
     add_outer_products(tokens, n_labels, alpha, backward, total)
     for t in starts:
@@ -63,7 +63,7 @@ def add_correction_products(
 ) -> None:
     """sums[e - first] += alpha[t - 1, y'] backward[t, y] for the pairs of corrections first:last.
 
-    tokens: [n]; all of them begin a sequence, then only backward[t, y] is summed, or none does.
+    tokens: [n]; begins: whether all (then only backward[t, y] is summed) or none begin a sequence.
     """
     previous, label = contexts.corr_previous, contexts.corr_label
     for t in tokens:
@@ -76,7 +76,7 @@ def add_correction_products(
 
 @inlined
 def corrections_of(t: int, c: int, contexts: Contexts) -> tuple[int, int]:
-    """Return the corrections of context c at token t of a sequence: of the start row, or others."""
+    """Return the corrections of context c at token t of a sequence: at t = 0, of the start row."""
     if t == 0:
         return contexts.corr_start[c], contexts.corr_ptr[c + 1]
     return contexts.corr_ptr[c], contexts.corr_start[c]
@@ -110,7 +110,7 @@ def subtract_gold(t: int, begins: bool, labels: Ints, weight: float, total: Floa
     """Subtract a weight from a total at the gold pair of token t, if its label is known.
 
     begins: whether t begins a sequence; its pair is then in the last row; total: [Y + 1, Yp], or
-    [Y, Yp] for others.
+    [Y, Yp] if t does not begin a sequence.
     """
     if labels[t] >= 0:
         before = len(total) - 1 if begins else labels[t - 1]
@@ -123,8 +123,8 @@ def pair_sums(
 ) -> None:
     """Sum outer products over token spans first:last, each into its own matrix.
 
-    spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], none of which begins a sequence;
-    sums: [P, Y + 1, Yp] float64, out (start row 0).
+    spans: [P, 2] int64: span p is tokens[spans[p, 0]:spans[p, 1]], without tokens that begin a
+    sequence; sums: [P, Y + 1, Yp] float64, out (start row 0).
     """
     for p in range(first, last):
         fill(sums[p].reshape(-1), 0, sums[p].size, 0.0)
@@ -179,7 +179,7 @@ def matrix_residuals(
     residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, for matrices
     first:last, except constant ones. is_first: whether this is the first shard; total: [Y + 1, Yp]
     float64, a workspace; residual: [M, Y + 1, Yp] float64, overwritten by the first shard, added to
-    by others.
+    by later shards.
     """
     n_labels, psi, tokens = pairs.n_labels, pairs.potentials.psi, of_matrix.tokens
     labels, token_weight = sequences.labels, sequences.token_weight
@@ -211,8 +211,8 @@ def correction_sums(
 ) -> None:
     """Add alpha_{t-1}[y'] backward_t[y] to sums[e], over the tokens of the context of e.
 
-    Of corrections first:last, which may be a part of those of a context; corr_context: [E] int32;
-    tokens: of each context; sums: [E] float64, added to.
+    e is in first:last, which may cut the corrections of a context; corr_context: [E] int32; tokens:
+    of each context; sums: [E] float64, added to.
     """
     e, of_products = first, (contexts, vectors.alpha, vectors.backward)
     while e < last:
@@ -236,7 +236,7 @@ def settle_corrections(
     residual: Floats,
     sums: Floats,
 ) -> None:
-    """Turn sums of corrections into expected minus observed counts; correct those of matrices.
+    """Turn sums of corrections into expected minus observed counts; correct counts of matrices.
 
     For the contexts of matrices first:last: residual[m, y', y] += (value[e] - psi[m, y', y])
     sums[e], then sums[e] := value[e] sums[e] - gold[e]. gold: [E] float64, weighted gold counts of
@@ -270,7 +270,7 @@ def settle_context_changes(
     total: Floats,
     sums: Floats,
 ) -> None:
-    """Do for corrections first:last what `settle_matrix_change` does, and correct the total.
+    """Apply `settle_matrix_change` to corrections first:last, and correct the total.
 
     counts, sums: [last - first]; total: [Y + 1, Yp], of matrix m.
     """
@@ -303,8 +303,8 @@ def settle_changes(
 ) -> None:
     """Turn sums of products into derivatives of expected pair counts along a direction, in place.
 
-    total[m] := psi[m] (total[m] + slope[m] counts[m]) for matrices first:last, and the same for
-    sums[e] of the corrections of their contexts, by which the totals are corrected. counts, total:
+    total[m] := psi[m] (total[m] + slope[m] counts[m]) for matrices first:last. The same holds for
+    sums[e] of the corrections of their contexts, which also correct the totals. counts, total:
     [M, Y + 1, Yp], sums of products of the vectors, and of their changes (see `tangents`);
     corr_counts, sums: [E], the same for corrections.
     """
@@ -322,7 +322,7 @@ def settle_changes(
 def count_corrections(
     sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: Floats
 ) -> None:
-    """Add to gold[e] the weights of the tokens of a context whose gold pair is that of e.
+    """Add to gold[e] the weights of tokens that have the context and the gold pair of e.
 
     tokens: of each context; padded: Yp; gold: [E] float64.
     """

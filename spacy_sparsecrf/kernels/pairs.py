@@ -3,7 +3,7 @@
     psi_c(y', y) = exp(sum_{o in c} lam[o, y', y])                      (Lavergne 2010, section 4.1)
 
 The *slopes* are the derivatives of log psi along a direction: the same sums over its weights.
-Section 4.1 has a matrix of ones, and corrections where weights are; here matrices can contain
+In section 4.1 the matrix has only ones, and all weights are corrections; here matrices can contain
 weights too. If some transitions are invalid, a *mask* follows the last matrix: 1 for valid
 transitions, 0 for others; its start row is 1.
 """
@@ -114,7 +114,7 @@ def build_corrections(first: int, last: int, pairs: Pairs, bigrams: Bigrams, the
 
 @inlined
 def _prefetch_corrections(c: int, pairs: Pairs, bigrams: Bigrams) -> None:
-    """Prefetch the corrections of a context that is evaluated next."""
+    """Prefetch the corrections of the context that is evaluated next."""
     contexts, potentials = pairs.contexts, pairs.potentials
     first, last = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
     for e in range(first, last, 8):
@@ -132,15 +132,15 @@ def build_for_tokens(
 ) -> None:
     """Evaluate the matrices and corrections of the contexts of some tokens, once each.
 
-    step: number of this step, or of several steps at the same weights; context: [T], of the
-    tokens; theta: [K] float64, bigram weights.
+    step: number of the step; steps at the same weights may share it; context: [T], of the tokens;
+    theta: [K] float64, bigram weights.
     """
     contexts, stamp = pairs.contexts, pairs.potentials.stamp
     n_matrices = len(contexts.constant)
     for i in range(len(context)):
         if i + 1 < len(context):
             _prefetch_corrections(context[i + 1], pairs, bigrams)
-        # The type of the other calls, so that one specialisation is compiled.
+        # The same type as in other calls, so that only one specialisation is compiled.
         c: Any = np.int64(context[i])
         m: Any = np.int64(contexts.matrix_of[c])
         # Matrices of ones do not change.
@@ -182,11 +182,11 @@ def slope_matrices(
 def slope_corrections(
     first: int, last: int, pairs: Pairs, bigrams: Bigrams, direction: Floats, slopes: Slopes
 ) -> None:
-    """Evaluate the slopes of the corrections of contexts first:last, after those of matrices.
+    """Evaluate the slopes of the corrections of contexts first:last, after slopes of matrices.
 
     score[e]: score of the pair along the direction, including the part of the matrix; change[e]:
-    derivative of the potential, minus the part that products with the matrix contain: that of the
-    matrix, or of the rewritten matrix with its slope; nothing in the start row.
+    derivative of the potential, minus the part that products with the matrix contain: the
+    derivative of the matrix, or of the rewritten matrix with its slope; none in the start row.
     """
     weight_ptr, weights = bigrams.corr_weight_ptr, bigrams.corr_weights
     contexts, potentials = pairs.contexts, pairs.potentials

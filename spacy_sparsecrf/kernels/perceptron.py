@@ -11,10 +11,10 @@ from .viterbi import best_path
 
 
 class Guess(NamedTuple):
-    """Workspaces of decoding a sequence of T tokens, whose contexts change R times at most.
+    """Workspaces for decoding a sequence of T tokens, whose contexts change R times at most.
 
     scored: of the sequence, scores [T, Yp], context [T], pairs [R, Y + 1, Yp]; slack: [R, Yp],
-    infinite; search: of everything; best: [Yp] float64; labels: [T] int32, what was guessed.
+    infinite; search: exhaustive; best: [Yp] float64; labels: [T] int32, decoded labels.
     """
 
     scored: Scored
@@ -42,7 +42,7 @@ def _decode(begin: int, end: int, tables: Tables, theta: Floats, guess: Guess) -
         fill(scores, 0, len(scores), 0.0)
         score_token(t, n_labels, unigrams, theta, scores)
         c = context_blocks.context[t]
-        # Successive tokens most often have one context.
+        # Successive tokens mostly have the same context.
         if c != loaded:
             loaded = c
             pairs = scored.pairs[n]
@@ -65,7 +65,7 @@ def _move(
     place: int,
     weights: Averaged,
 ) -> None:
-    """Add a step to the weights of rows that are at a place, and count * step to their moves."""
+    """Add a step to the weights of blocks `rows` at a position, and count * step to their moves."""
     for row in rows:
         begin, end = block_ptr[row], block_ptr[row + 1]
         k = begin + position(places[begin:end], place)
@@ -76,9 +76,9 @@ def _move(
 
 @inlined
 def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess) -> int:
-    """Move the weights of sequence s from a guess to the gold labels.
+    """Move the weights of sequence s from the decoded labels to the gold labels.
 
-    count: of visits before. RETURNS: tokens whose label was guessed wrong.
+    count: number of visits before. RETURNS: number of tokens with a wrong label.
     """
     sequences, unigrams, bigrams = tables.sequences, tables.unigrams, tables.bigrams
     context_blocks, n_wrong = tables.context_blocks, 0
@@ -110,9 +110,9 @@ def perceptron_pass(
 ) -> int:
     """Pass over complete sequences once: theta += w (F(x, gold) - F(x, best labels)).
 
-    order: [n] int64; weights: in and out; count: of visits before this pass: the mean of the
+    order: [n] int64; weights: in and out; count: number of visits before this pass. The mean of the
     weights after each of m visits is theta - moves / m.
-    RETURNS: tokens whose best label was not gold.
+    RETURNS: number of tokens with a wrong label.
     """
     n_wrong, offsets = 0, tables.sequences.offsets
     for visit in range(len(order)):

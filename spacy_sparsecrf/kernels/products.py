@@ -5,15 +5,15 @@
     outer     total[y', y] += sum_t alpha_{t-1}[y'] backward_t[y]
     weights   scores[y] += theta[begin + y]
 
-Rows are padded to a multiple of 8, the numbers of a vector. The number of vectors that a loop sums
-is a constant where it is called, and its loop is inlined there.
+Rows are padded to a multiple of 8, the length of a vector. The number of vectors that a loop sums
+is a constant in each call, where the loop is inlined.
 """
 
 from .layout import Floats, Ints
 from .numba_support import inlined
 from .vectors import WIDTH, add_multiple, prefetch, read, write, write_sums, zeros
 
-# Rows of a backward product, and of a sum of outer products, at a time.
+# Rows that a backward product, or a sum of outer products, processes at a time.
 _ROWS = 4
 # Tokens whose outer products are added at a time: their vectors stay in the nearest cache.
 _TOKENS = 16
@@ -31,7 +31,7 @@ def add_weights(theta: Floats, begin: int, n_labels: int, scores: Floats) -> Non
 def _advance(
     n: int, column: int, alpha: Floats, matrix: Floats, n_labels: int, out: Floats
 ) -> None:
-    """Do `advance` for n vectors of columns, n in 1, 2, 3."""
+    """Apply `advance` to n vectors of columns, n in 1, 2, 3."""
     a = b = c = zeros(matrix)
     place = column
     for row in range(n_labels):
@@ -60,7 +60,7 @@ def _advance_two(
     out: Floats,
     other_out: Floats,
 ) -> None:
-    """Do `advance_two` for n vectors of columns, n in 1, 2, 3."""
+    """Apply `advance_two` to n vectors of columns, n in 1, 2, 3."""
     a = b = c = d = e = f = zeros(matrix)
     place = column
     for row in range(n_labels):
@@ -122,7 +122,7 @@ def advance_two(
 
 @inlined
 def _retreat_few(matrix: Floats, v: Floats, n_labels: int, out: Floats) -> None:
-    """Do `retreat` for fewer labels than are done at a time."""
+    """Apply `retreat` to fewer than _ROWS labels."""
     for i in range(n_labels):
         total = matrix.dtype.type(0)
         for y in range(len(v)):
@@ -132,13 +132,13 @@ def _retreat_few(matrix: Floats, v: Floats, n_labels: int, out: Floats) -> None:
 
 @inlined
 def retreat(matrix: Floats, v: Floats, n_labels: int, out: Floats) -> None:
-    """Backward product: out[y'] = sum_y matrix[y', y] v[y]. The padding of `out` is left alone."""
+    """Backward product: out[y'] = sum_y matrix[y', y] v[y]. The padding of `out` is not written."""
     if n_labels < _ROWS:
         _retreat_few(matrix, v, n_labels, out)
         return
     width = len(v)
     for start in range(0, n_labels, _ROWS):
-        # Some of the last rows for the second time, with the same result.
+        # The last step may repeat some rows, with the same results.
         row = min(start, n_labels - _ROWS)
         place = row * width
         a = b = c = d = zeros(matrix)

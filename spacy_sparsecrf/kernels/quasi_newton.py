@@ -1,4 +1,4 @@
-"""The model of the inverse Hessian of L-BFGS, among weights that are free to move."""
+"""The L-BFGS model of the inverse Hessian, restricted to free weights."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from .layout import Flags, Floats
 from .numba_support import inlined, kernel
 from .small import dot
 
-# Pairs with less curvature than this share of a change's square would spoil the model.
+# Pairs whose curvature s . y is below this share of y . y are skipped: they would spoil the model.
 _LEAST_CURVATURE = 1e-10
 # Weights that are summed at a time: their products stay in the nearest cache.
 _AT_A_TIME = 512
@@ -16,9 +16,9 @@ _AT_A_TIME = 512
 def _measure(
     step: Floats, change: Floats, metric: Floats, free: Flags, q: Floats, space: Floats
 ) -> tuple[float, float, float, float]:
-    """Sums over free weights: s . y, y . y, y . metric y, s . q, of a pair s, y.
+    """Return the sums over free weights s . y, y . y, y . metric y and s . q of a pair s, y.
 
-    space: [2, n], a workspace, of weights that are summed at a time.
+    space: [2, n], a workspace; n: number of weights summed at a time.
     """
     sy, yy, scaled, sq = 0.0, 0.0, 0.0, 0.0
     for first in range(0, len(q), space.shape[1]):
@@ -37,7 +37,7 @@ def _measure(
 
 @inlined
 def _add(factor: float, row: Floats, free: Flags, q: Floats) -> None:
-    """Add factor times a row to q, where weights are free."""
+    """Add factor times a row to q, for free weights only."""
     for k in range(len(q)):
         q[k] += factor * row[k] if free[k] else 0.0
 
@@ -56,10 +56,10 @@ def two_loops(
     """Multiply a vector by the model (Nocedal & Wright 2006, algorithm 7.4), newest pair first.
 
     H0 = metric * (s . y) / (y . metric y) of the newest pair (equation 7.20 where metric = 1).
-    Pairs are cut to the free weights, and left out where no positive curvature remains: the
+    Pairs are restricted to the free weights, and skipped if no positive curvature remains: the
     model would no longer be positive definite.
 
-    n_pairs: how many there have been; steps, changes: [m, K], pair i in row i mod m; metric: [K];
+    n_pairs: number of pairs so far; steps, changes: [m, K], pair i in row i mod m; metric: [K];
     free: [K]; rho, factors: [m], workspaces; q: [K], in and out, zero where a weight is not free.
     """
     m, scale, space = len(steps), 0.0, np.empty((2, _AT_A_TIME))

@@ -1,7 +1,7 @@
 """Evidence of tokens, from the weights of their features.
 
 The labels that a token may have are a set of W words of bits: label y is bit y % 64 of word
-y // 64. An empty set cannot occur, so that zero bits stand for all labels.
+y // 64. An empty set cannot occur; if all bits are zero, the set has all labels.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from .products import add_weights
 from .small import fill
 from .vectors import prefetch
 
-# So many feature blocks ahead, the position of their weights, and the weights, are prefetched.
+# Number of feature blocks ahead at which positions of weights, and weights, are prefetched.
 _FAR = 24
 _NEAR = 12
 
@@ -36,7 +36,7 @@ def has_label(words: Ints, label: int) -> bool:
 
 @inlined
 def _level(scores: Floats, n_labels: int, words: Ints) -> None:
-    """Replace the scores of labels outside a set, so that none of them is the maximum."""
+    """Replace the scores of labels outside a set, so that the maximum is in the set."""
     inside = 0
     while not has_label(words, inside):
         inside += 1
@@ -69,7 +69,7 @@ def _add_frequent(scores: Floats, frequent: Ints, table: Floats) -> None:
 def score_token(t: int, n_labels: int, unigrams: Unigrams, theta: Floats, scores: Floats) -> None:
     """Add the weights of the features of token t: scores[y] += sum_o mu[o, y].
 
-    theta: [K] float64, of which the first `split` are used; scores: [Yp], the padding becomes 0.
+    theta: [K] float64, the first `split` are used; scores: [Yp], the padding becomes 0.
     """
     _add_frequent(
         scores,

@@ -1,4 +1,4 @@
-"""Screening: gradients of all inactive weights; those beyond a threshold are returned.
+"""Screening: compute gradients of inactive weights, and return gradients beyond a threshold.
 
 For bigram weights, only label pairs that can have a large gradient are computed.
 """
@@ -21,7 +21,7 @@ class GoldTokens(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The pairs of each feature that are computed: a label of `rows` with one of `columns`.
+    """The label pairs computed for each feature: each label of `rows` with each of `columns`.
 
     row_ptr [features + 1] int64, rows uint16, column_ptr, columns: CSR, previous labels and labels
     of a feature, ascending; area_ptr: [features + 1] int64, position of the pairs of a feature.
@@ -79,8 +79,8 @@ def _add_mass(
 ) -> None:
     """Add the expected and observed label counts of a token to bounds of either sign.
 
-    A residual is the weighted marginal minus the weight of the gold label. That of a clamped
-    lattice is negative, without a gold label.
+    A residual is the weighted marginal minus the weight of the gold label. In a clamped lattice, it
+    is the negative marginal, without a gold label.
     """
     if weight > 0.0:
         for y in range(residual.shape[1]):
@@ -117,7 +117,7 @@ def add_counts(
 ) -> None:
     """Add expected and observed counts of labels before and at the tokens of features first:last.
 
-    Of one shard. tokens: of contexts; residual: [n, Yp]; counts: [last - first, 4, Yp + 1] float64,
+    tokens: of contexts, in one shard; residual: [n, Yp]; counts: [last - first, 4, Yp + 1] float64,
     added to: expected and observed before tokens (start label last), expected and observed at
     tokens. Expectations of clamped lattices count as observed.
     """
@@ -138,7 +138,7 @@ def add_counts(
                 _add_mass(t, residual, labels, weight, sums[2], sums[3])
                 if weight > 0.0:
                     sums[0, n_labels] += weight
-                    # Also for sequences without a gold label: their clamped lattice agrees.
+                    # Sequences without gold labels too: their clamped lattice has the same count.
                     sums[1, n_labels] += weight
 
 
@@ -155,9 +155,9 @@ def choose_labels(
 ) -> None:
     """Choose the labels of some features whose pairs can have |gradient| > threshold.
 
-    The gradient of (o, y', y) is E - O, expected minus observed counts. Neither count is negative,
-    nor larger than that of y' before tokens with o, or of y at them: |gradient| <=
-    max(min(E[y'], E[y]), min(O[y'], O[y])).
+    The gradient of (o, y', y) is E - O, expected minus observed counts. Each count is at least 0,
+    and at most the count of y' before tokens with o and the count of y at these tokens: |gradient|
+    <= max(min(E[y'], E[y]), min(O[y'], O[y])).
 
     counts: [n, 4, Yp + 1], see `add_counts`; slack: relative tolerance for rounding; n_rows,
     n_columns: [n] int64, out, number of labels before and at tokens; rows, columns: [n * (Y + 1)]

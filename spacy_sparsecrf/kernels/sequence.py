@@ -1,7 +1,7 @@
-"""One sequence: inference, loss, residuals, and the gradient to which they are scattered.
+"""One sequence: inference, loss, residuals, and scattering of residuals to the gradient.
 
-An *example* is a sequence with gold labels, or one with missing labels and its clamped lattice. The
-loss of the latter is log Z minus log Z of the clamped lattice.
+An *example* is a sequence with gold labels, or a sequence with missing labels and its clamped
+lattice. With missing labels, the loss is log Z minus log Z of the clamped lattice.
 """
 
 from .chain import go_forward, infer, log_partition
@@ -33,7 +33,7 @@ from .small import add_at, fill
 
 # Arguments of logarithms are at least this.
 _LEAST = 1e-300
-# Outside of these bounds a product is added as a logarithm.
+# A product is added as a logarithm once it leaves these bounds.
 _SMALL = 1e-8
 _LARGE = 1e8
 
@@ -57,8 +57,8 @@ def infer_part(
 ) -> float:
     """Run forward-backward on sequence s with the labels that sequence `part` may have.
 
-    part: s, or its clamped lattice, which has the same features; theta: unigram weights; workspace:
-    with the potentials of the bigram weights; vectors: out. RETURNS: log Z.
+    part: s, or its clamped lattice, which has the same features; theta: unigram weights; work: with
+    the potentials of the bigram weights; vectors: out. RETURNS: log Z.
     """
     sequences = tables.sequences
     context = sequences.context[sequences.offsets[s] : sequences.offsets[s + 1]]
@@ -210,7 +210,7 @@ def settle_example_corrections(
 
 @inlined
 def _weigh_pairs(weight: float, matrix: Floats, products: Floats, residual: Floats) -> None:
-    """Write weight * matrix * products to `residual` [Y, Yp]; the others have one row more."""
+    """Write weight * matrix * products to `residual` [Y, Yp]; matrix, products: [Y + 1, Yp]."""
     for i in range(residual.shape[0]):
         for y in range(residual.shape[1]):
             residual[i, y] = weight * matrix[i, y] * products[i, y]
@@ -223,7 +223,7 @@ def leave_factors(
     """Write the weighted residuals of example s, which was inferred last, by token and by group.
 
     context: [T], contexts of `work.pairs`; work: after `infer_example`; residuals: of the
-    sequence, out; its nodes may be those of `work`.
+    sequence, out; its nodes may be the marginals of `work`.
     """
     sequences, groups = grouped.tables.sequences, grouped.groups
     vectors, clamped, products = work.vectors, work.clamped, work.pair_sums

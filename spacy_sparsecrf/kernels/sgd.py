@@ -15,9 +15,9 @@ from .pair_counts import corrections_of, subtract_gold
 from .sequence import expect_example_pairs, infer_example, settle_example_corrections
 from .vectors import prefetch
 
-# Below this the third term of a series of exp is the last that counts.
+# Below this, three terms of the series of exp are exact up to rounding.
 _LITTLE = 1e-5
-# How many feature blocks ahead the state of a weight is prefetched.
+# Number of feature blocks ahead at which the state of weights is prefetched.
 _AHEAD = 12
 
 
@@ -37,22 +37,22 @@ class Paid(NamedTuple):
 
 @inlined
 def _decay(x: float) -> float:
-    """exp(-x); where x is tiny, as it mostly is, without calling exp."""
+    """Return exp(-x); for tiny x, the usual case, without calling exp."""
     return _decay_little(x) if x < _LITTLE else exp(-x)
 
 
 @inlined
 def _decay_little(x: float) -> float:
-    """exp(-x) for x below _LITTLE."""
+    """Return exp(-x) for x below _LITTLE."""
     return 1.0 - x + 0.5 * x * x
 
 
 @inlined
 def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float) -> None:
-    """Apply to theta[k] := weight the l1 penalty that is due, and enter it at received[k].
+    """Set theta[k] to a weight after the l1 penalty due, and add the penalty to received[k].
 
-    Both signs at once, without a branch, so that loops over weights vectorise: the penalty is the
-    weight itself, cut to what is left of `due` in the direction of either sign.
+    Both signs without a branch, so that loops over weights vectorise: the penalty is the weight
+    itself, clamped to the rest of `due` for either sign.
     """
     positive = max(due + received[k], 0.0)
     negative = min(received[k] - due, 0.0)
@@ -71,7 +71,7 @@ def apply_due(begin: int, end: int, past: float, now: float, paid: Paid) -> None
 
 @kernel
 def penalise(block_ptr: Ints, paid: Paid) -> None:
-    """Apply to all weights the penalties that have been due since they were last up to date.
+    """Apply all penalties due to all weights.
 
     With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
     w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
@@ -114,8 +114,8 @@ def update_blocks(
 def _update_pair(k: int, weight: float, paid: Paid) -> None:
     """Set a bigram weight, then apply the penalties due.
 
-    A bigram feature may act through a matrix here and through entries there: its weights shrink
-    one by one.
+    A bigram feature may be in the matrix of one context and in corrections of another: its weights
+    shrink separately.
     """
     factor = _decay(paid.due[1] - paid.shrunk[k])
     paid.shrunk[k] = paid.due[1]
@@ -126,7 +126,7 @@ def _update_pair(k: int, weight: float, paid: Paid) -> None:
 def _update_full(
     begin: int, n_previous: int, n_labels: int, residual: Floats, step: float, paid: Paid
 ) -> None:
-    """Do `_update_pair` for all label pairs from weight `begin` on, which are nearly up to date."""
+    """Apply `_update_pair` to all label pairs from weight `begin` on, which are nearly current."""
     for i in range(n_previous):
         first, last = begin + i * n_labels, begin + (i + 1) * n_labels
         weights, received = paid.theta[first:last], paid.received[first:last]
@@ -158,7 +158,7 @@ def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: 
 def _update_corrections(
     begin: int, end: int, tables: Tables, residual: Floats, step: float, paid: Paid
 ) -> None:
-    """Descend on the weights of entries begin:end; residual: [end - begin] gradient."""
+    """Descend on the weights of corrections begin:end; residual: [end - begin] gradient."""
     ptr, weights = tables.bigrams.corr_weight_ptr, tables.bigrams.corr_weights
     for e in range(begin, end):
         for j in range(ptr[e], ptr[e + 1]):
@@ -168,7 +168,7 @@ def _update_corrections(
 
 @inlined
 def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, paid: Paid) -> None:
-    """Descend on the bigram weights of example s, a run of tokens at a time.
+    """Descend on the bigram weights of example s, by runs of tokens.
 
     The tokens of a run share a context, or a matrix. paid: of bigram weights only.
     """
@@ -187,7 +187,7 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
                 end_of_matrix += 1
             if not contexts.constant[m]:
                 expect_example_pairs(i, end_of_matrix, m, has_clamped, work)
-        # The first token has its own entries, those of the start row.
+        # The corrections of the first token differ: they are in the start row.
         if i == 0 or i + 1 == n or context[i + 1] != c:
             first, last = corrections_of(same_context, c, contexts)
             if first < last:
@@ -204,9 +204,9 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
 def update_example(
     s: int, tables: Tables, work: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
 ) -> None:
-    """Descend from the gradient of example s, which was inferred last, then apply penalties.
+    """Descend along the gradient of example s, which was inferred last, then apply penalties.
 
-    unigram, bigram: the weights of each kind; `shrunk` is of feature blocks of unigram weights,
+    unigram, bigram: the weights of each type; `shrunk` is of feature blocks of unigram weights,
     and of single bigram weights.
     """
     sequences = tables.sequences
@@ -237,11 +237,11 @@ def sgd_pass(
     decay: float,
     work: SequenceWorkspace,
 ) -> float:
-    """One pass of stochastic gradient descent over examples, in the given order.
+    """Run one pass of stochastic gradient descent over examples, in the given order.
 
     order: [n] int64 examples; unigram, bigram: see `update_example`, in and out, with one `due`;
-    l1_rate, l2_rate: penalties per example (rho / N); eta: step of the first example, multiplied by
-    `decay` after each; 0 only measures.
+    l1_rate, l2_rate: penalties per example (rho / N); eta: first step size, multiplied by `decay`
+    after each example; 0 only measures.
     RETURNS: the weighted sum of the losses of the examples, each before its update.
     """
     due, loss = unigram.due, 0.0
@@ -261,7 +261,7 @@ def sgd_pass(
 
 
 class Summed(NamedTuple):
-    """A sum of gradients [K], and its parts as weights on which nothing is due."""
+    """A sum of gradients [K], and its unigram and bigram parts as weights without penalties due."""
 
     gradient: Floats
     unigram: Paid
@@ -272,10 +272,10 @@ class Summed(NamedTuple):
 def add_gradient(
     s: int, number: int, tables: Tables, theta: Floats, summed: Summed, work: SequenceWorkspace
 ) -> float:
-    """Add the weighted gradient of example s at theta [K] to that of others.
+    """Add the weighted gradient of example s at theta [K] to a sum.
 
-    That is to descend from it, with a step of minus the example's weight and no penalty. number:
-    see `infer_example`. RETURNS: the weighted loss.
+    This is a descent with a step of minus the example's weight and no penalty. number: see
+    `infer_example`. RETURNS: the weighted loss.
     """
     weight, split = tables.sequences.weights[s], tables.unigrams.split
     loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
@@ -292,9 +292,9 @@ def add_gradients(
     summed: Summed,
     work: SequenceWorkspace,
 ) -> float:
-    """Add the weighted gradients of examples `members`, at the same weights, to gradients.
+    """Add the weighted gradients of examples `members`, at the same weights, to a sum.
 
-    number: distinct for each theta; the rest: see `add_gradient`.
+    number: distinct for each theta; other arguments: see `add_gradient`.
     RETURNS: the weighted sum of the losses.
     """
     loss = 0.0
@@ -319,7 +319,7 @@ def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n:
 
 @inlined
 def collect_blocks(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
-    """List the feature blocks of sequences: those of unigram weights, then of bigram weights.
+    """List the feature blocks of sequences, bigram blocks numbered after unigram blocks.
 
     members: [n] sequences; marks: [blocks] int64, in and out, the number at which a block was
     listed last; touched: [blocks] int64, out. RETURNS: their number.

@@ -1,4 +1,4 @@
-"""Loops over one row of numbers that several kernels share, and look-up of places."""
+"""Operations on a row of numbers that several kernels share, and lookup of positions."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def inner_product(a: Floats, b: Floats) -> float:
 
 @inlined
 def reciprocal(number: Any) -> Any:
-    """Return 1 / number, NaN for 0: numba raises an error there for complex numbers."""
+    """Return 1 / number, NaN for 0: numba would raise an error for a complex 0."""
     return number * np.nan if number == 0.0 else 1.0 / number
 
 
@@ -69,7 +69,7 @@ def normalise(n: int, row: Floats) -> Any:
 
 @inlined
 def prefetch_row(matrix: Floats, row: int) -> None:
-    """Ask for a row of a contiguous matrix [n, Yp], Yp a multiple of 8."""
+    """Prefetch a row of a contiguous matrix [n, Yp], Yp a multiple of 8."""
     begin, width = row * matrix.shape[1], matrix.shape[1]
     for place in range(begin, begin + width, 8):
         prefetch(matrix, place)
@@ -102,7 +102,7 @@ def position(places: Ints, place: int) -> int:
 
 @inlined
 def add_at(places: Ints, place: int, amount: float, totals: Floats) -> None:
-    """Add an amount to the total of a place, if that is among ascending places."""
+    """Add an amount to the total at a place, if the ascending places contain it."""
     found = position(places, place)
     if found < len(places) and places[found] == place:
         totals[found] += amount

@@ -1,13 +1,13 @@
-"""The tangent of the scaled chain: how vectors and marginals change along a direction.
+"""The tangent of the scaled chain: changes of vectors and marginals along a direction.
 
-The dynamic programme of Tsuboi, Unno, Kashima & Okazaki 2011, section 3. With u_t(j) the
-direction's score of label j at a token and V_t(i, j) that of a pair,
+The dynamic programme of Tsuboi, Unno, Kashima & Okazaki 2011, section 3. With the direction's score
+u_t(j) of label j at a token and V_t(i, j) of a label pair,
 
     A_t(j) = u_t(j) + sum_i P(i | j) (V_t(i, j) + A_{t-1}(i)),            A_0 = 0,
     B_{t-1}(i) = sum_j P(j | i) (V_t(i, j) + u_t(j) + B_t(j)),            B_T = 0,
 
-each minus its mean over the marginals, so that A + B is that of the paper minus E(Phi).v, and its
-size does not grow with the sequence. The conditional probabilities are products of vectors,
+each minus its mean over the marginals, so that A + B is the paper's minus E(Phi).v and does not
+grow with the length of the sequence. The conditional probabilities are products of vectors,
 P(i | j) = alpha_{t-1}(i) Psi_t(i, j) q_t(j) / alpha_t(j) and P(j | i) = Psi_t(i, j) q_t(j)
 beta_t(j) / beta_{t-1}(i), with q_t the evidence over n_t. The recursions compute alpha A and beta B
 and never divide by a probability, which may be 0. They do not depend on features and weights.
@@ -83,7 +83,7 @@ def _forward_change(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """Write the derivative of alpha Psi, Psi of context c, where alpha changes by `change`."""
+    """Write the derivative of alpha Psi, Psi of context c; change: derivative of alpha."""
     n_labels, contexts, potentials = pairs
     m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
     previous, label = contexts.corr_previous, contexts.corr_label
@@ -107,7 +107,7 @@ def _forward_change(
 def _backward_change(
     c: int, v: Floats, change: Floats, pairs: Pairs, slopes: Slopes, scratch: Floats, out: Floats
 ) -> None:
-    """Write the derivative of Psi v, Psi of context c, where v changes by `change`; padding 0."""
+    """Write the derivative of Psi v, Psi of context c, padding 0; change: derivative of v."""
     n_labels, contexts, potentials = pairs
     m, first, last = contexts.matrix_of[c], contexts.corr_ptr[c], contexts.corr_start[c]
     previous, label = contexts.corr_previous, contexts.corr_label
@@ -206,7 +206,7 @@ def differentiate(
     start_mean = _change_forward(inverse, context, pairs, slopes, vectors, tangents)
     alpha, backward, beta = vectors.alpha, vectors.backward, tangents.beta
     rows, scratch, last = tangents.backward_change, vectors.scratch, len(context) - 1
-    # The start row of a matrix that is rewritten there is not read.
+    # A workspace: the start row of a matrix rewritten into scratch is not read.
     whole = scratch[pairs.n_labels]
     fill(rows[last], 0, rows.shape[1], 0.0)
     for t in range(last, -1, -1):

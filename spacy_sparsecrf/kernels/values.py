@@ -2,7 +2,7 @@
 
 For N tokens with values x [M, V] (`rows` contains the row of each token), columns `columns` [R] and
 weights W [R, Yp]: scores += x W, and the gradient of W is the sum over tokens of x times residuals.
-Sums are float64 whatever the dtype of the arrays, and the scores of a token do not depend on other
+Sums are float64 for any dtype of the arrays, and the scores of a token do not depend on other
 tokens.
 """
 
@@ -15,7 +15,7 @@ from .small import fill
 from .vectors import multiply_add
 
 # Tokens that are scored together; elements of W, in whole rows, that stay in the nearest cache
-# meanwhile; tokens whose residuals stay there.
+# meanwhile; tokens whose residuals stay in this cache.
 _SCORED = 16
 _HELD = 3072
 _SUMMED = 64
@@ -47,13 +47,13 @@ def _add_multiples(x: Floats, n: int, first: int, table: Floats, out: Floats) ->
 def value_scores(
     first: int, last: int, features: Values, table: Floats, add: bool, scores: Floats
 ) -> None:
-    """Score tokens first:last: scores[t] = x_t W, or, with `add`, that much more than they are.
+    """Score tokens first:last: scores[t] = x_t W, or, with `add`, scores[t] += x_t W.
 
     table: [R, Yp] float64; scores: [N, Yp], out, or in and out.
     """
     values, rows, columns = features
     totals = np.empty((_SCORED, table.shape[1]))
-    # Eight rows are added at a time, wherever W is cut.
+    # A multiple of eight rows, which are added at a time: sums do not depend on the cut of W.
     n_rows = max(8, _HELD // table.shape[1] // 8 * 8)
     x = np.empty(n_rows)
     for begin in range(first, last, _SCORED):
@@ -130,7 +130,7 @@ def value_curvatures(
 
 @kernel
 def value_supports(values: Floats, rows: Ints, numbers: Ints, found: Flags) -> None:
-    """Find which values are not zero at any token of a set of labels.
+    """Find the values that are not zero at some token, for each set of gold labels.
 
     values: [M, V] float32; rows, numbers: [N] int64, row of a token and its set of gold labels;
     found: [sets, V] bool, out.

@@ -1,8 +1,8 @@
-"""Vectors of 8 numbers: what kernels do with them, in Python.
+"""Operations of kernels on vectors of 8 numbers; the Python implementation.
 
 In kernels each function is LLVM IR (see `numba_support.intrinsics`). Sums are added in a fixed
-order, and a product and a sum are rounded once: results are equal in Python and on all processors
-that have such an instruction (x86-64-v3, 64-bit ARM).
+order, and a product plus a number is rounded once (fused multiply-add): results are equal in Python
+and on all processors with such an instruction (x86-64-v3, 64-bit ARM).
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ WIDTH = 8
 
 
 def prefetch(array: np.ndarray, place: Any) -> None:
-    """Ask for the cache line of an element of a contiguous array; read nothing."""
+    """Prefetch the cache line of an element of a contiguous array; in Python, do nothing."""
 
 
 def zeros(like: np.ndarray) -> np.ndarray:
@@ -27,12 +27,12 @@ def wide_zeros() -> np.ndarray:
 
 
 def read(array: np.ndarray, place: int) -> np.ndarray:
-    """Return the vector of 8 elements of a contiguous array, read as one row, from a place on."""
+    """Return the 8 elements of a contiguous array, flattened, from a place on."""
     return np.array(array.reshape(-1)[place : place + WIDTH])
 
 
 def write(vector: np.ndarray, array: np.ndarray, place: int) -> None:
-    """Write a vector to 8 elements of a contiguous array, read as one row, from a place on."""
+    """Write a vector to 8 elements of a contiguous array, flattened, from a place on."""
     array.reshape(-1)[place : place + WIDTH] = vector
 
 
@@ -48,7 +48,7 @@ def multiply_add(x: Any, y: Any, z: Any) -> Any:
     if not exact:
         return kind(x) * kind(y) + kind(z)  # the sign of zero
     if kind is np.float32 and np.float64(found).view(np.int64) & 1 == 0:
-        # Rounded to odd if it is not exact, so that rounding again rounds the exact number.
+        # Round an inexact result to odd, so that rounding to float32 equals rounding once.
         n, m = found.as_integer_ratio()
         if n * whole != exact * m:
             found = np.nextafter(found, np.inf if n * whole < exact * m else -np.inf)

@@ -40,7 +40,7 @@ def _advance_all(
 def _advance_groups(
     previous: Floats, matrix: Floats, slack: Floats, search: Search, best: Floats
 ) -> None:
-    """Do what `_advance_all` does for groups of rows, each with its own bound."""
+    """Apply `_advance_all` to groups of rows, each with a separate bound."""
     group_ptr, group_rows = search.group_ptr, search.group_rows
     fill(best, 0, len(best), -np.inf)
     for g in range(len(group_ptr) - 1):
@@ -96,7 +96,7 @@ def best_path(
 ) -> None:
     """Find the best labels of the sequence begin:end, at least one token; see `viterbi`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
-    # A loop over all rows is faster than one over a list of them.
+    # A loop over all rows is faster than a loop over a list of rows.
     one_group = len(search.group_ptr) == 2 and len(search.group_rows) == n_labels
     start = pairs[context[begin], n_labels]
     for y in range(len(best)):
@@ -123,10 +123,10 @@ def best_path(
 def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels: Ints) -> None:
     """Find each sequence's best labels: argmax_y sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
-    scored: its scores are overwritten by those of the best partial paths; slack: [C, Yp], of
+    scored: scores of the best partial paths overwrite its scores; slack: [C, Yp], of
     `decoding.transitions.Transitions.finish`; best: [Yp] float64, a workspace; labels: [N] int32,
-    out. The lowest label wins a tie. There are no back pointers: computing the previous labels of
-    one path again is cheaper than storing them for every label.
+    out. The lowest label wins a tie. There are no back pointers: recomputing the previous labels of
+    one path is cheaper than storing them for every label.
     """
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
@@ -278,7 +278,7 @@ def _extend(
     row = nodes.candidates[place[v]]
     taken = paths.before[tail[v]]
     row[paths.node[taken] - first] = paths.following[taken]
-    # The end has no pairs.
+    # The end node has no pair scores.
     c = scored.context[t] if t < end else 0
     steps = scored.pairs[c, : n_labels if t < end else 0]
     chosen, best = _choose(row, paths.value, steps, y)

@@ -1,7 +1,7 @@
-"""Compile kernels: the decorators, and the guard around what they use of numba's internals.
+"""Decorators that compile kernels, with a fallback if internals of numba are missing.
 
 A *kernel* is a function that Python calls. Its machine code is cached on disk, and numba generates
-code that unpacks its arguments. An *inlined* function is part of each kernel that calls it.
+code that unpacks its arguments. An *inlined* function is compiled into each kernel that calls it.
 """
 
 import gc
@@ -28,7 +28,7 @@ try:
     from .caching import refused as refused
     from .linking import KernelCompiler
 except (AttributeError, ImportError):
-    # This numba lacks a name. Its standard pipeline and cache compute the same, in twice the time.
+    # This numba lacks a name: its standard pipeline and cache give equal results in twice the time.
     IS_STANDARD, refused = True, set()
 else:
     IS_STANDARD = False
@@ -46,8 +46,8 @@ def kernel(**options: Any) -> Callable[[Function], Function]: ...
 def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> Any:
     """Compile a function that Python calls, and cache its machine code on disk.
 
-    allocates: whether it creates arrays; if not, its code counts no references, which its caller
-    holds. options: of `numba.njit`.
+    allocates: whether it creates arrays; if not, its code counts no references: the caller holds
+    them. options: of `numba.njit`.
     """
     if function is None:
         return partial(kernel, allocates=allocates, **options)
@@ -74,9 +74,9 @@ def inlined(**options: Any) -> Callable[[Function], Function]: ...
 
 
 def inlined(function: Any = None, **options: Any) -> Any:
-    """Compile a function that creates no arrays with each kernel that calls it, and only there.
+    """Compile a function, which must not create arrays, into each kernel that calls it.
 
-    Called from Python, it runs as Python. options: of `numba.njit`.
+    Called from Python, it runs as plain Python. options: of `numba.njit`.
     """
     if function is None:
         return partial(inlined, **options)
@@ -84,9 +84,9 @@ def inlined(function: Any = None, **options: Any) -> Any:
 
 
 def bind(kernel: Function, *arguments: Any) -> Function:
-    """Return a kernel's code for arguments of the types of those given.
+    """Return a kernel's compiled code for the types of the given arguments.
 
-    The code does not check types again: the caller vouches for dtypes, dimensions and contiguity.
+    The code does not check types: the caller must ensure dtypes, dimensions and contiguity.
     """
     if _is_python(kernel):
         return kernel
@@ -101,7 +101,7 @@ def is_compiled(kernel: Any) -> bool:
 
 
 def is_kept(kernel: Any) -> bool:
-    """Return whether a kernel that is compiled now will be in the cache of the next process."""
+    """Return whether code of a kernel compiled now is cached for later processes."""
     return _is_python(kernel) or kernel.stats.cache_path is not None
 
 

@@ -1,8 +1,8 @@
-"""Cache the machine code of kernels on disk, and go on where that is not possible.
+"""Disk cache of the machine code of kernels; kernels also run if nothing can be cached.
 
-Directories are read in this order, down to the first that is writable, which gets new code:
-`NUMBA_CACHE_DIR`, `kernels.cache_dir`, `__pycache__` next to the source, numba's other ones. A
-directory that other users may write to is not used: numba runs the code that it finds there.
+Directories are read in this order, up to the first writable directory, which gets new code:
+`NUMBA_CACHE_DIR`, `kernels.cache_dir`, `__pycache__` next to the source, numba's other choices. A
+directory that other users may write to is not used, because numba executes the code in it.
 """
 
 # mypy: allow-untyped-calls
@@ -20,19 +20,19 @@ from numba.core.runtime.nrt import rtsys
 
 from ..cache_dir import is_shared, make_room, version_directory
 
-# What is used below: where numba lacks one of these, the import fails, which the guard expects.
+# Internals of numba used below: if one is missing, the import fails, which the fallback expects.
 _FROM_VARIABLE, _IN_TREE, *_OTHERS = CompileResultCacheImpl._locator_classes
 _load = FunctionCache._load_overload
 _NEEDED = IndexDataCacheFile._load_index, rtsys.initialize
 _KERNELS = next(path for path in Path(__file__).resolve().parents if path.name == "kernels")
 _VERSION = version_directory(numba.__version__)
-# The directories that are not used because other users may write to them.
+# Directories that are not used because other users may write to them.
 refused: set[str] = set()
 
 
 @cache
 def _stamp(directory: str) -> str:
-    """Return a digest of the sources in a directory and in `kernels/`, by which code is valid."""
+    """Return a digest of the sources in a directory and in `kernels/`, which validates code."""
     digest = sha256()
     for path in sorted({*_KERNELS.rglob("*.py"), *Path(directory).resolve().glob("*.py")}):
         digest.update(path.read_bytes())
@@ -48,17 +48,17 @@ class UserDirectory(_IN_TREE):  # type: ignore[misc, valid-type]
 
 
 class _Index(IndexDataCacheFile):
-    """The index of a function's code on disk, empty where another version has written it."""
+    """The index of a function's code on disk; empty if another version has written it."""
 
     def _load_index(self) -> dict[Any, Any]:
-        # numba reads classes of arguments before it compares stamps: some may not exist any more.
+        # numba loads classes of arguments before it compares stamps: some may no longer exist.
         with suppress(AttributeError, ImportError):
             return dict(super()._load_index())
         return {}
 
 
 def _open(locator: Any, function: Callable[..., Any]) -> FunctionCache | None:
-    """Return numba's cache of a function in one of its directories; None where it is not used."""
+    """Return numba's cache of a function in one of its directories; None if it is not used."""
     source = function.__code__.co_filename
     files = type("Files", (CompileResultCacheImpl,), {"_locator_classes": [locator]})
     try:
@@ -68,16 +68,16 @@ def _open(locator: Any, function: Callable[..., Any]) -> FunctionCache | None:
     if is_shared(found.cache_path, source):
         refused.add(found.cache_path)
         return None
-    # numba looks at the function's own file, but its code has that of functions in others.
+    # numba's stamp covers the function's file, but its code includes functions of other files.
     names = found.cache_path, found._impl.filename_base
     found._cache_file = _Index(*names, _stamp(os.path.dirname(source)))
     return found  # type: ignore[no-any-return]
 
 
 class KernelCache(NullCache):
-    """numba's cache on disk, which also reads where it cannot write.
+    """numba's cache on disk, which also reads directories that are not writable.
 
-    is_kept: whether code that is compiled in this process will be there in the next one.
+    is_kept: whether code compiled in this process is cached for later processes.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -85,7 +85,7 @@ class KernelCache(NullCache):
         self._directories: list[Any] = []
         own = [UserDirectory] if _VERSION else []
         for locator in [_FROM_VARIABLE, *own, _IN_TREE, *_OTHERS]:
-            # numba uses a directory that cannot be written to, if nothing checks that.
+            # Without its check, numba also uses a directory that is not writable.
             unchecked = type(locator.__name__, (locator,), {"ensure_cache_path": lambda _: None})
             found = _open(locator, function)
             self.is_kept = found is not None
@@ -95,22 +95,22 @@ class KernelCache(NullCache):
 
     @property
     def cache_path(self) -> str | None:
-        """The directory that gets new code, or None."""
+        """Directory that gets new code, or None."""
         return self._directories[-1].cache_path if self.is_kept else None
 
     @property
     def has_code(self) -> bool:
-        """Whether there is code of this source and this numba, for arguments of any types."""
+        """True if there is code of this source and this numba, for arguments of any types."""
         return bool(self._find(lambda directory: directory._cache_file._load_index()))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load the code for arguments of some types; None where no directory has it."""
-        # numba would import all of its implementations, but code needs only reference counting.
+        """Load the code for arguments of some types; None if no directory has it."""
+        # numba would import all of its implementations; cached code needs only reference counting.
         rtsys.initialize(target_context)
         return self._find(lambda directory: _load(directory, sig, target_context))
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save code where that is possible; a full disk or a lost right must not stop a kernel."""
+        """Save code if possible; a full disk or missing permission must not stop a kernel."""
         if self.is_kept:
             try:
                 make_room(os.path.dirname(self._directories[-1].cache_path))
@@ -119,9 +119,9 @@ class KernelCache(NullCache):
                 self.is_kept = False
 
     def _find(self, read: Callable[[Any], Any]) -> Any:
-        """Return what the first directory has that has anything."""
+        """Return the first result of reading the directories that is not empty, or None."""
         for directory in self._directories:
-            with suppress(OSError):  # no right to read it
+            with suppress(OSError):  # no permission to read it
                 if found := read(directory):
                     return found
         return None

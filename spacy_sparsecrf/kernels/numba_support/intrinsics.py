@@ -32,7 +32,7 @@ def _model(manager: Any, kind: Any) -> Any:
 
 
 def _emits(function: Any, typer: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Decorate what emits the code of a function. typer: returns a call's signature."""
+    """Return a decorator for the function that emits code. typer: returns a call's signature."""
     type_callable(function)(lambda context: typer)
     return lower_builtin(function, types.VarArg(types.Any))  # type: ignore[no-any-return]
 
@@ -72,7 +72,7 @@ def _write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _fused(builder: Any, x: Any, y: Any, z: Any, name: str) -> Any:
-    """Emit x * y + z, as one instruction where there is one, otherwise as two."""
+    """Emit x * y + z, as one instruction if the processor has it, otherwise as two."""
     function = builder.module.declare_intrinsic(
         f"llvm.fmuladd.{name}", (), ir.FunctionType(z.type, [z.type] * 3)
     )

@@ -1,7 +1,7 @@
 """Optimise each kernel once, as a whole.
 
 numba optimises a function, generates its machine code, and optimises it again in each caller. Here,
-functions that only kernels call stay as numba emits them, and LLVM optimises each kernel once.
+functions that only kernels call are not optimised separately: LLVM optimises each kernel once.
 """
 
 # mypy: allow-untyped-calls
@@ -13,7 +13,7 @@ from numba.core.compiler import Compiler
 from numba.core.options import DefaultOptions
 from numba.core.registry import cpu_target
 
-# What is used below: where numba lacks one of these, the import fails, which the guard expects.
+# Internals of numba used below: if one is missing, the import fails, which the fallback expects.
 _library: Any = JITCodeLibrary(cpu_target.target_context.codegen(), "unused")
 _library.enable_object_caching()
 _NEEDED = _library._finalized, _library._final_module, _library._codegen._tm
@@ -24,10 +24,10 @@ class KernelLibrary(JITCodeLibrary):
     """The code of a kernel and of all functions that it calls, at any depth."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Skip the passes over single functions: those over the whole begin with them."""
+        """Skip the passes over single functions: the passes over the module begin with them."""
 
     def _optimize_final_module(self) -> None:
-        """Optimise the whole once; numba does so twice, and unrolls loops, which gains nothing."""
+        """Optimise the module once; numba does so twice, and unrolls loops, which gains nothing."""
         module, machine = self._final_module, self._codegen._tm
         if not hasattr(binding, "create_pass_builder"):  # llvmlite before 0.44
             builder, passes = binding.PassManagerBuilder(), binding.create_module_pass_manager()
@@ -44,10 +44,10 @@ class KernelLibrary(JITCodeLibrary):
 
 
 class InlinedLibrary(KernelLibrary):
-    """The code of a function that only kernels call: as numba emits it, and not run."""
+    """The code of a function that only kernels call: as numba emits it, without machine code."""
 
     def _optimize_final_module(self) -> None:
-        """Leave it to kernels."""
+        """Do nothing: the kernel's library optimises the code."""
 
     def _finalize_final_module(self) -> None:
         """Generate no machine code."""
@@ -55,7 +55,7 @@ class InlinedLibrary(KernelLibrary):
 
     @property
     def codegen(self) -> "InlinedLibrary":
-        """The object whose `set_env` numba calls once there is machine code."""
+        """Object whose `set_env` numba calls after code generation."""
         return self
 
     def set_env(self, env_name: str, env: Any) -> None:
@@ -63,7 +63,7 @@ class InlinedLibrary(KernelLibrary):
 
 
 class KernelCompiler(Compiler):
-    """numba's compiler, with these libraries."""
+    """numba's compiler, with the libraries of this module."""
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a Python function."""
