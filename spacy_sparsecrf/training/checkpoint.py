@@ -1,6 +1,6 @@
 """Checkpoints, from which an interrupted training run resumes with bit-identical results.
 
-A checkpoint has the solver's state, never the corpus: it only fits the run that wrote it.
+A checkpoint contains the solver's state, but not the corpus: it fits only the run that wrote it.
 """
 
 import hashlib
@@ -30,9 +30,9 @@ _SCALARS = {"bool": bool, "int": int, "float": float}
 # Prefix of the values of the evaluation log.
 ROWS = "rows."
 _SETTING = "[initialize.components.NAME] checkpoint"
-# Begins the names of models in a row, and bytes of the length in front of it.
+# Prefix of the names of models in a record, and bytes of the length before a record.
 _MODEL, _LENGTH = "model.", 8
-# Bytes that are hashed at once.
+# Bytes hashed at a time.
 _PIECE = 1 << 24
 
 
@@ -48,9 +48,9 @@ def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) ->
 
 
 def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
-    """The settings of solver and penalty that a resumed run must share, as JSON."""
-    # What a solver requires follows from its settings. The warm start is over, and earlier versions
-    # did not store its settings.
+    """Return the settings of solver and penalty that a resumed run must share, as JSON."""
+    # `requires` follows from other settings. A resumed run is past the warm start, whose settings
+    # earlier versions did not store.
     left_out = "requires", "online", "average_warm_start", "warm_start_row", "steep_start"
     settings = {key: value for key, value in vars(solver).items() if key not in left_out}
     if not settings["tolerance_gap"]:
@@ -63,12 +63,12 @@ def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
 
 
 def prefixed(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The values, by names that begin with a prefix."""
+    """Return the values with a prefix added to their names."""
     return {prefix + name: value for name, value in values.items()}
 
 
 def without_prefix(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Those values whose names begin with a prefix, by the rest of their names."""
+    """Return the values whose names have a prefix, with the prefix removed."""
     return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
 
 
@@ -78,11 +78,11 @@ def save(
     values: dict[str, Any],
     rows: "EvaluationLog | None" = None,
 ) -> None:
-    """Write arrays and scalars to a file, at once or not at all.
+    """Write arrays and scalars to a file atomically.
 
-    identity: JSON-able, of the run, without floats, which JSON may round; values: arrays of
-    numbers, float, int and bool, by name; rows: the evaluation log, whose new part is written
-    first, to a file next to it. RAISES: SparseCRFError where it cannot be written.
+    identity: JSON values that identify the run, without floats, which JSON may round; values:
+    arrays of numbers, float, int and bool, by name; rows: the evaluation log, whose new part is
+    written first, to a file next to this one. RAISES: SparseCRFError if writing fails.
     """
     if rows is not None:
         values = values | prefixed(ROWS, rows.write(path))
@@ -98,7 +98,7 @@ def save(
 
 
 def numbered_as_then(path: Path, corpus: EncodedCorpus) -> EncodedCorpus:
-    """Number the features of a corpus in memory as when the checkpoint was written."""
+    """Return a corpus in memory with its features numbered as when the checkpoint was written."""
     if not path.is_file() or corpus.store.on_disk:
         return corpus
     # `resume` reports what is wrong with the file.
@@ -112,9 +112,9 @@ def numbered_as_then(path: Path, corpus: EncodedCorpus) -> EncodedCorpus:
 
 @contextmanager
 def loaded(path: Path, identity: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Read what `save` wrote, for a body that resumes from it and raises ValueError if it cannot.
+    """Load a checkpoint in a `with` statement; its body raises ValueError if it cannot resume.
 
-    RAISES: SparseCRFError for a damaged file, another kind of file, or another run's.
+    RAISES: SparseCRFError for a damaged file, or a file of another type or another run.
     """
     with reported_as(Errors.SC318, path=path):
         try:
@@ -136,7 +136,7 @@ def loaded(path: Path, identity: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _value(name: str, stored: NDArray[Any], kind: Any) -> Any:
-    """Return the value that an array stores. kind: its dtype, shape, and type if it is a scalar."""
+    """Return the value of a stored array; kind: its dtype, shape, and type if it is a scalar."""
     if type(kind) is not list or len(kind) != 3:
         raise ValueError(f"{name} is {kind!r:.50}, not a dtype, a shape and a type")
     dtype, shape, scalar = kind
@@ -161,11 +161,11 @@ def _value(name: str, stored: NDArray[Any], kind: Any) -> Any:
 def expect(
     values: Mapping[str, Any], forms: Mapping[str, SchemaField | type], sizes: Mapping[str, int]
 ) -> None:
-    """Check values that were loaded.
+    """Check loaded values.
 
-    forms: by name, fields of arrays and types of scalars; whole numbers are at least 0; sizes: of
+    forms: by name, fields of arrays and types of scalars; integers must be >= 0; sizes: values of
     the letters in the fields, see `schema.check`.
-    RAISES: ValueError that names what is wrong.
+    RAISES: ValueError that names the problem.
     """
     if values.keys() != forms.keys():
         raise ValueError(f"it has {', '.join(values)}, not {', '.join(forms)}"[:500])
@@ -181,12 +181,11 @@ def expect(
 
 
 def expect_state(values: Mapping[str, Any], first: Any) -> dict[str, Any]:
-    """Check the fields of a solver's state that were loaded, by those of its first state.
+    """Check the loaded fields of a solver's state against its initial state.
 
-    Arrays have the same dtypes and shapes, except for rows, of which there were none at first. A
+    Arrays must have the same dtypes and shapes, but matrices without rows at first may have rows. A
     field with a default may be absent, and float32 may be float64, as in files of earlier versions.
-    RETURNS: the fields, in the dtypes of the first state. RAISES: ValueError that names what is
-    wrong.
+    RETURNS: fields in the dtypes of the initial state. RAISES: ValueError that names the problem.
     """
     found = dict(values)
     forms: dict[str, SchemaField | type] = {}
@@ -213,16 +212,16 @@ def expect_state(values: Mapping[str, Any], first: Any) -> dict[str, Any]:
 
 @dataclass
 class EvaluationLog:
-    """The losses and models that spaCy's loop got from a run, replayed when the run resumes.
+    """Losses and models that spaCy's loop got from a run, replayed when the run resumes.
 
-    The loop restarts at step 0 without scores, so it gets the same losses and models again. A file
-    next to the checkpoint only grows, by a record of what is new, after eight bytes with its
-    length. The checkpoint has the number of bytes that count.
+    The loop restarts at step 0 without scores, so it gets the same losses and models again. The log
+    is an append-only file next to the checkpoint. Each record has its length in eight bytes, then
+    its data. The checkpoint stores the number of valid bytes.
 
-    losses: after each step, or of each batch; models: serialised, those that were taken and are not
-    written, by the number of steps before; done: steps that the loop has seen; places: where in
-    the file the records are that have the models of steps; size: bytes of the file that count;
-    hashed: a hash of these; n_written: losses that are written; path: of the file.
+    losses: of each step or batch; models: serialised models that are not yet written, by number of
+    steps; done: number of steps that the loop has seen; places: offset of the record with the
+    model, by number of steps; size: number of valid bytes in the file; hashed: hash of these bytes;
+    n_written: number of written losses; path: of the file.
     """
 
     losses: list[float] = field(default_factory=list)
@@ -236,7 +235,7 @@ class EvaluationLog:
 
     @property
     def is_replayed(self) -> bool:
-        """Whether the loop is behind the resumed run."""
+        """True while the loop is behind the resumed run."""
         return self.done < len(self.losses)
 
     @property
@@ -257,7 +256,7 @@ class EvaluationLog:
     def model(self) -> CRFModel:
         """Return the model of a replayed step.
 
-        RAISES: SparseCRFError where it was not taken then, and where it can no longer be read.
+        RAISES: SparseCRFError if no model was kept at this step, or if the file cannot be read.
         """
         data = self.models.get(self.done)
         if data is None:
@@ -272,8 +271,8 @@ class EvaluationLog:
     def keep(self, model: CRFModel) -> bool:
         """Keep the model of the last step, to be written. RETURNS: whether it is new.
 
-        It is not before the first step, nor where the loop has just caught up with a stream: a
-        file that has a model of a step twice is refused.
+        It is not new before the first step, nor when the loop has just caught up with a stream: a
+        file with two models of one step is rejected.
         """
         if not self.done or self.done in self.places:
             return False
@@ -281,9 +280,9 @@ class EvaluationLog:
         return True
 
     def write(self, checkpoint: Path) -> dict[str, Any]:
-        """Append what is new to the file next to a checkpoint. RETURNS: what `of` reads it by.
+        """Append new losses and models to the log of a checkpoint. RETURNS: `values` for `of`.
 
-        RAISES: SparseCRFError where it cannot be written.
+        RAISES: SparseCRFError if writing fails.
         """
         self.path = _rows_of(checkpoint)
         arrays = {f"{_MODEL}{n}": np.frombuffer(data, "<u8") for n, data in self.models.items()}
@@ -296,7 +295,7 @@ class EvaluationLog:
         return {"size": self.size, "digest": np.frombuffer(self.hashed.digest(), "<u8")}
 
     def _count(self, record: bytes, n_losses: int, steps: Iterable[int]) -> None:
-        """Count a record, which is in the file, as written."""
+        """Count a record that is in the file as written."""
         self.places.update(dict.fromkeys(steps, self.size))
         self.size += len(record)
         self.hashed.update(record)
@@ -306,10 +305,10 @@ class EvaluationLog:
     def of(
         cls, values: Mapping[str, Any], labels: tuple[str, ...], checkpoint: Path
     ) -> "EvaluationLog":
-        """Read the file by what `write` returned, of a run with these labels.
+        """Read the file of a run with these labels; values: the result of `write`.
 
-        Checkpoints of earlier versions have none.
-        RAISES: ValueError for a file that does not fit.
+        Checkpoints of earlier versions have no log.
+        RAISES: ValueError for a file that does not match.
         """
         found = cls(path=_rows_of(checkpoint))
         if not values:
@@ -324,7 +323,7 @@ class EvaluationLog:
         return found
 
     def take(self, data: bytes, labels: tuple[str, ...]) -> None:
-        """Add a record of the file. RAISES: ValueError that says what is wrong with it."""
+        """Add a record of the file. RAISES: ValueError that names the problem."""
         meta, arrays = read(data)
         check_json(meta, {"step": int}, "a row")
         names = [*without_prefix(_MODEL, arrays)]
@@ -347,12 +346,12 @@ class EvaluationLog:
 
 
 def _rows_of(checkpoint: Path) -> Path:
-    """The file of the evaluation log of a checkpoint."""
+    """Return the path of the evaluation log of a checkpoint."""
     return checkpoint.with_name(checkpoint.name + ".rows")
 
 
 def _of_step(arrays: Arrays, n: int) -> bytes:
-    """The model of a step in a record. RAISES: ValueError where it is not there."""
+    """Return the model of a step in a record. RAISES: ValueError if it is missing."""
     if f"{_MODEL}{n}" not in arrays:
         raise ValueError(f"there is no model of step {n}")
     return arrays[f"{_MODEL}{n}"].tobytes()
@@ -360,7 +359,7 @@ def _of_step(arrays: Arrays, n: int) -> bytes:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Read from a file of rows. RAISES: ValueError where that fails."""
+    """Open the file of an evaluation log. RAISES: ValueError if it cannot be read."""
     try:
         with path.open("rb") as file:
             yield file
@@ -369,7 +368,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _record(file: BinaryIO, most: int) -> bytes:
-    """Read the record that begins here, of at most so many bytes. RAISES: ValueError."""
+    """Read the next record, of at most so many bytes. RAISES: ValueError if it is cut off."""
     size = int.from_bytes(file.read(_LENGTH), "little")
     data = file.read(size) if size <= most - _LENGTH else b""
     if not size or len(data) < size:

@@ -1,4 +1,4 @@
-"""A training run whose features enter in stages, by a schedule."""
+"""A training run that admits features in stages, by a schedule."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,12 +27,11 @@ _SAVED: dict[str, SchemaField | type] = {
 
 @dataclass(frozen=True)
 class StageReport:
-    """Report the beginning or the end of a stage.
+    """Sizes of the model at the beginning or the end of a stage.
 
-    number: of the stage, from 1; of: number of stages; ended: whether it ends; potential: features
-    of the templates of this stage and of those before, and their weights; admitted: those of them
-    that may have weights that are not zero, and their weights; active: features and weights that
-    are not zero.
+    number: number of the stage, from 1; of: number of stages; ended: whether the stage ends; then
+    numbers of features and of their weights: potential: of templates of this and earlier stages;
+    admitted: that may be non-zero; active: that are non-zero.
     """
 
     number: int
@@ -55,17 +54,17 @@ class StageReport:
 
 
 class StagedTraining(Training):
-    """Trains in stages, each on the features that are admitted so far (see `schedule`).
+    """Training run in stages, each on the features admitted so far (see `corpus.schedule`).
 
-    corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters; features of
-    `init` and `prior` that have weights are admitted from the start. tree: of the corpus; stages:
-    of the schedule; report: called at each beginning and end of a stage.
+    corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters. Features with
+    weights in `init` or `prior` are admitted from the start. tree: of the corpus; stages: of the
+    schedule; report: called at the beginning and the end of each stage.
 
-    The problem of a stage has no trace of the features that are not admitted. A stage begins with
-    the step after the last one of the stage before, at its weights.
+    The problem of a stage contains only the admitted features. A stage begins with the step after
+    the last step of the previous stage, from its weights.
     """
 
-    # Features that are not admitted are absent in any case.
+    # The problem contains only admitted features anyway.
     _leaves_out = False
 
     def __init__(
@@ -85,7 +84,7 @@ class StagedTraining(Training):
         self._number = self._n_steps = 0
         self._last = np.empty(0, np.int64), np.empty(0)
         self._admitted: Mask = tree.stage == 0
-        # Features that are admitted with some labels, see `TemplateTree.admitted_labels`.
+        # Features admitted with some labels only, see `TemplateTree.admitted_labels`.
         self._with_labels = np.empty(0, np.int64)
         for known in (each for each in (init, prior) if each is not None):
             unigram = np.isin(corpus.unigram_keys, known.unigram.keys)
@@ -96,37 +95,37 @@ class StagedTraining(Training):
         self.n_potential = self._count(everything)[1]
 
     def _divide(self, corpus: EncodedCorpus) -> list[Part]:
-        """The problem of the features that are admitted."""
+        """Return the problem restricted to the admitted features."""
         features = np.flatnonzero(self._admitted)
         (part,) = super()._divide(with_distinct_contexts(reduced(corpus, features)))
         return [ReducedPart(part.corpus, part.n_labels, self._whole, features, self._with_labels)]
 
     @property
     def converged(self) -> bool:
-        """Whether further steps change nothing, or the schedule has no more of them."""
+        """True if the last stage has converged or has no steps left."""
         return self._number == len(self._stages) - 1 and self._is_over
 
     def largest_gradient(self) -> NoReturn:
-        """RAISES: SparseCRFError, as there is no path of l1 (see `Training`) in stages."""
+        """RAISES: SparseCRFError: stages do not support paths of l1."""
         raise SparseCRFError(Errors.SC339)
 
     def change_l1(self, l1: float) -> NoReturn:
-        """RAISES: SparseCRFError, as `largest_gradient`."""
+        """RAISES: SparseCRFError: see `largest_gradient`."""
         raise SparseCRFError(Errors.SC339)
 
     @property
     def _is_over(self) -> bool:
-        """Whether the stage ends here."""
+        """True if the stage has converged or has no steps left."""
         steps = self._stages[self._number].steps
         return super().converged or 0 < steps <= self._n_steps
 
     @property
     def progress(self) -> str:
-        """The state of the run, in words."""
+        """Short description of the state of the run."""
         return f"stage {self._number + 1} of {len(self._stages)}, {super().progress}"
 
     def step(self) -> StepReport:
-        """Do one outer iteration, the first of the next stage where a stage has ended."""
+        """Do one outer iteration; if the stage is over, begin the next stage first."""
         if self._is_over and not self.converged:
             self._advance()
         if not self._n_steps:
@@ -145,29 +144,29 @@ class StagedTraining(Training):
         if not more.any():
             return
         before, self._admitted = self._admitted, self._admitted | more
-        # Free their arrays before the next ones are made.
+        # Free the arrays of the runs before creating the next runs.
         self._last, self._runs = weights, []
         try:
             self._runs = self._make_runs()
         except SparseCRFError:
-            # A further step tries again; until then these weights are the model.
+            # The next step tries again; until then the model has these weights.
             self._number, self._admitted = self._number - 1, before
             raise
         self.begin(*weights)
 
     def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
-        """The weights of the run, or the last ones where the next stage could not begin."""
+        """Return the weights of the run, or the last ones if the next stage could not begin."""
         return super()._joined(of_runs) if of_runs else self._last
 
     def _admit(self, coordinates: Longs) -> Mask:
-        """The features [U + B] that the stage admits; coordinates: of weights that are not zero."""
+        """Return the features [U + B] that the stage admits; coordinates: of non-zero weights."""
         stage, n_labels = self._stages[self._number], len(self._labels)
         features = self._features_of(coordinates)
         if stage.admit == "tests":
             active = np.zeros(len(self._tree.stage), np.bool_)
             active[features] = True
             return self._tree.admitted(self._number, stage.require, active)
-        # Of all coordinates the label is what is left.
+        # A coordinate modulo the number of labels is the label.
         pairs = np.unique(features * n_labels + coordinates % n_labels)
         found = self._tree.admitted_labels(self._number, stage.require, pairs, n_labels)
         admitted, with_labels = found
@@ -177,12 +176,12 @@ class StagedTraining(Training):
         return admitted
 
     def _features_of(self, coordinates: Longs) -> Longs:
-        """The features, from 0 to U + B, of weights [n]."""
+        """Return the features, from 0 to U + B, of weights [n]."""
         n_unigram = len(self._corpus.unigram_keys)
         return places_of(coordinates, n_unigram, self._whole.widths)[0]
 
     def _count(self, features: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
-        """Count the features of some [U + B] that may have weights, and these weights.
+        """Count the features in a mask [U + B] that may have weights, and these weights.
 
         with_labels: as in `TemplateTree.admitted_labels`; default: none.
         """

@@ -1,4 +1,4 @@
-"""Training on batches as they come, of a corpus that is never seen as a whole."""
+"""Online training on batches of a corpus that is never loaded as a whole."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -34,26 +34,25 @@ from .weight_store import WeightStore
 
 Stores = tuple[WeightStore, WeightStore]
 
-# Examples of a pass of a streamed corpus without a setting.
+# Default number of examples that count as a pass over a streamed corpus.
 DEFAULT_HORIZON = 10_000
-# A seed of its own for the order in which calibration visits its sample.
+# A separate seed for the order in which calibration visits its sample.
 _CALIBRATION = 2**32
 
 
 class Stream:
-    """Trains a linear-chain CRF, or a per-position model, on batches of sequences.
+    """Online training run of a linear-chain CRF or per-position model, on batches of sequences.
 
-    The objective is l1 |w|_1 + l2 / 2 |w|_2^2 + the loss of as many examples as the horizon says.
-    Weights exist from when they are needed, as if they had been there, zero, from the beginning:
-    with l1, those of pairs of a feature and a label (or pair of labels) that a batch has had
-    together, and all of a feature that has a quarter of its weights; without l1, all of the
-    features that batches have had. The labels are fixed. Every visit of an example is one thread's.
+    The objective is l1 |w|_1 + l2 / 2 |w|_2^2 + the loss of N examples, N being the horizon.
+    Weights are created when needed, as if they had been zero from the beginning. With l1, a feature
+    gets weights for labels (or label pairs) that occur with it in a batch, and all its weights once
+    it has a quarter of them. Without l1, it gets all its weights when it first occurs. The set of
+    labels is fixed. Examples are visited in a single thread.
 
-    sample: some first sequences, to find a step on; labels: strings of the label ids; solver: one
-    that can learn from batches; whole: whether the sample is all there is, whose size is then the
-    horizon unless the solver has one; init: weights to start from; prior, and the rest: see
-    `Training`.
-    RAISES: SparseCRFError for settings that cannot be minimised, or not from batches.
+    sample: some first sequences, to calibrate the step size; labels: label strings by id; solver: a
+    streaming solver; whole: whether the sample is the whole corpus, whose size is then the horizon
+    unless the solver sets one; init: model with initial weights; other arguments: see `Training`.
+    RAISES: SparseCRFError for settings that the solver, or online training, does not support.
     """
 
     def __init__(
@@ -96,14 +95,14 @@ class Stream:
         horizon = solver.horizon or (loss.n_examples if whole else DEFAULT_HORIZON)
         self._terms = Terms(penalty, horizon)
         if self._totals.get("eta") == 0.0:
-            # Weights that only the sample has are forgotten.
+            # A temporary view: weights that only the sample needs are discarded.
             view = self._view(self._new_stores(init), sample, loss)
             batch = Batch(view.working, self._rng(_CALIBRATION))
             columns = self._caught_up(*view.read())
             solver.calibrate_stream(batch, columns, self._totals, self._terms)
 
     def _new_stores(self, init: CRFModel | None) -> Stores:
-        """Stores of the weights of unigram and bigram features, with those of a model."""
+        """Create stores of unigram and bigram weights; init: model with first weights, or None."""
         n, solver = len(self._labels), self._solver
         widths = n, n * (n + int(self._start_label))
         kinds = solver.stream_columns, solver.stream_marks
@@ -131,26 +130,26 @@ class Stream:
 
     @property
     def n_features(self) -> int:
-        """Number of features that there have been."""
+        """Number of features seen so far."""
         return sum(store.n_features for store in self._stores)
 
     @property
     def n_weights(self) -> int:
-        """Number of weights that are held, zero or not."""
+        """Number of stored weights, zero or not."""
         return sum(store.n_weights for store in self._stores)
 
     @property
     def progress(self) -> str:
-        """The state of the run, in words."""
+        """Short description of the state of the run."""
         counts = f"{self.n_features} features, {self.n_weights} weights held"
         return f"{self._n_updates} batches, {counts}"
 
     def learn(self, corpus: EncodedCorpus) -> float:
         """Visit the examples of a batch once, in a random order.
 
-        corpus: the batch. Sequences without gold labels are left out.
-        RETURNS: what the solver's `learn` returns: a sum of losses, or of errors.
-        RAISES: SparseCRFError where weights grow without bounds; no weight has changed then.
+        corpus: the batch; sequences without gold labels are ignored.
+        RETURNS: the result of the solver's `learn`: a sum of losses, or of errors.
+        RAISES: SparseCRFError if training diverges; the weights are then unchanged.
         """
         seen = corpus_of_kind(corpus, len(self._labels), self._kind)
         if not (seen.labels >= 0).any():
@@ -182,7 +181,7 @@ class Stream:
         return StreamView(stores, keys, loss, self._terms.penalty.l1 == 0.0, self._marks)
 
     def _caught_up(self, columns: Columns, since: Columns) -> Columns:
-        """Columns of weights as they are stored, with their marks, brought up to date."""
+        """Bring stored columns of weights up to date; since: the marks of their features."""
         self._solver.catch_up(columns, since, self._totals, self._terms)
         return columns
 
@@ -190,11 +189,11 @@ class Stream:
         return np.random.default_rng([self._solver.seed, number])
 
     def _settled(self, store: WeightStore) -> Columns:
-        """Copies of the columns of all weights, up to date."""
+        """Return copies of the columns of all weights, brought up to date."""
         return self._caught_up(*store.read(np.arange(store.n_weights)))
 
     def _settle(self) -> None:
-        """Bring all weights up to date, so that running numbers can restart."""
+        """Bring all weights up to date, so that the running totals can be reset."""
         columns = [self._settled(store) for store in self._stores]
         self._solver.settled(self._totals)
         for store, values in zip(self._stores, columns, strict=True):
@@ -205,7 +204,7 @@ class Stream:
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
 
-        Coordinates are those of a corpus that has the features in the order of their arrival.
+        Coordinates assume a corpus with the features in order of arrival.
         """
         coordinates, values, base = [], [], 0
         for store in self._stores:
@@ -221,7 +220,7 @@ class Stream:
     def _with_prior(
         self, weights: tuple[Longs, Floats], stores: Stores, factor: float
     ) -> tuple[Longs, Floats]:
-        """Weights with those of the prior, times a factor, of the features that there have been."""
+        """Add the prior's weights of the features seen so far, times a factor, to weights."""
         if self._prior is None:
             return weights
         names = self._names(stores[0].keys, stores[1].keys)
@@ -229,12 +228,12 @@ class Stream:
         return summed(weights, (coordinates, factor * theta))
 
     def model(self) -> CRFModel:
-        """The model with the current weights, which stay as they are."""
+        """Return the model with the current weights; the run is not changed."""
         names = self._names(self._stores[0].keys, self._stores[1].keys)
         return names.model(*self.weights, self._dtype, rest=self._prior)
 
     def save(self, path: Path, rows: EvaluationLog | None = None) -> None:
-        """Write the state of the run to a file, once it has begun; see `Training.save`."""
+        """Write a checkpoint, if the run has begun; see `Training.save`."""
         if not self._n_updates:
             return
         values = prefixed("totals.", self._totals) | {"n_updates": self._n_updates}
@@ -245,9 +244,9 @@ class Stream:
     def resume(self, path: Path) -> EvaluationLog:
         """Resume a saved run: the same batches then give bit-identical weights.
 
-        path: of `save`, by a run with the same labels, settings and horizon.
+        path: file written by `save` with the same labels, settings and horizon.
         RETURNS: the evaluation log of that run.
-        RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
+        RAISES: SparseCRFError for a damaged file, or a file of another type or another run.
         """
         with loaded(path, self._identity()) as values:
             totals = without_prefix("totals.", values)
@@ -266,7 +265,7 @@ class Stream:
         return rows
 
     def _identity(self) -> dict[str, Any]:
-        """The values that a resumed run must share."""
+        """Return the values that a resumed run must share."""
         prior = self._prior
         return {
             "stream": True,
@@ -281,12 +280,12 @@ class Stream:
 
 
 class StreamView:
-    """The weights of the features of a batch, as the loss numbers them and where they are stored.
+    """The weights of a batch's features: their numbers in the loss, and their slots in the stores.
 
-    stores: of unigram and of bigram features; keys: [O] uint64, the features of either kind,
-    position = the batch's number; loss: of the batch; dense: whether all potential weights are
-    needed; marks: of features that are new.
-    working: the loss on the weights.
+    stores: of unigram and of bigram features; keys: [O] uint64 each, the unigram and the bigram
+    features by their number in the batch; loss: of the batch; dense: whether all potential weights
+    are needed; marks: of new features.
+    working: the loss on these weights.
     """
 
     def __init__(
@@ -311,7 +310,7 @@ class StreamView:
             coordinates = loss.descent_coordinates(known)
         self.working: WorkingLoss = loss.restrict(coordinates, stochastic=True)
         split = int(np.searchsorted(coordinates, found[1][2]))
-        # Of each kind of features: where its weights are stored, and which of all [K] they are.
+        # For each type of feature: the store, rows and slots, and the range of its weights in [K].
         self._kinds = [
             (store, rows, _placed(store, rows, coordinates[span] - base, known, slots), span)
             for (store, rows, base, known, slots), span in zip(
@@ -320,7 +319,7 @@ class StreamView:
         ]
 
     def read(self) -> tuple[Columns, Columns]:
-        """Columns of the weights, and marks of their features, [K] each, as they are stored."""
+        """Return stored columns of the weights, and marks of their features, [K] each."""
         both = [store.read(slots) for store, _, slots, _ in self._kinds]
         columns, since = (
             {name: np.concatenate((a[name], b[name])) for name in a}
@@ -338,7 +337,7 @@ class StreamView:
 def _placed(
     store: WeightStore, rows: Longs, coordinates: Longs, known: Longs, slots: Longs
 ) -> Longs:
-    """The slots of coordinates [n] of a batch's features, of which some are known to have these."""
+    """Return the slots of coordinates [n]; add weights that are not among `known`."""
     placed: Longs = np.full(len(coordinates), -1)
     placed[np.searchsorted(coordinates, known)] = slots
     new = placed < 0

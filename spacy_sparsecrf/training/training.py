@@ -1,4 +1,4 @@
-"""One training run of a batch solver: an encoded corpus, a solver's state, the model so far."""
+"""One training run of a batch solver: encoded corpus, solver state and current model."""
 
 import math
 from collections.abc import Sequence
@@ -31,16 +31,16 @@ from .working_set import Run
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingProblem:
-    """The problem of a training run without its penalty, and how it is computed.
+    """The loss of a training run and how it is computed; the penalty is separate.
 
-    n_threads: 0 = one a core; dtype: how the model stores weights; precision, observed_only, valid,
-    also, limits, ratio, costs: see `ChainLoss`; label_weights: [Y] float64, of sequences by their
-    gold labels (see `weighted`), None = 1; kind: "chain", or "maxent" or "memm" for the loss of a
-    per-position model (see `loss.per_token`); clusters: of labels, with "maxent" (see
-    `loss.subproblems`), 0 for none; chains: of labels, each of which labels all tokens (see
-    `chain_parts`), none where one has all.
-    RAISES: SparseCRFError for another kind, for clusters, valid sequences or a ratio where the
-        kind has none, and for costs with clusters, graphs or a ratio.
+    n_threads: number of threads, 0 = one per core; dtype: type of the stored weights; precision,
+    observed_only, valid, also, limits, ratio, costs: see `ChainLoss`; label_weights: [Y] float64,
+    weights of sequences by gold label (see `weighted`), None = 1; kind: "chain", or "maxent" or
+    "memm" for a per-position model (see `loss.per_token`); clusters: number of label clusters with
+    "maxent" (see `loss.subproblems`), 0 = none; chains: label ids of each chain if several chains
+    label all tokens (see `chain_parts`), empty for a single chain.
+    RAISES: SparseCRFError for an unknown kind; for clusters, valid transitions or a ratio that the
+        kind does not support; for costs combined with clusters, graphs or a ratio.
     """
 
     n_threads: int = 0
@@ -72,7 +72,7 @@ class TrainingProblem:
                 raise SparseCRFError(Errors.SC369.format(key=key))
 
     def identity(self) -> dict[str, Any]:
-        """The values that distinguish the problem from others, as JSON."""
+        """Return the values that identify the problem, as JSON."""
         label_weights, valid, also = self.label_weights, self.valid, self.also
         return {
             "precision": self.precision,
@@ -89,22 +89,22 @@ class TrainingProblem:
 
 
 class Training:
-    """Trains a linear-chain CRF, or a per-position model, on a corpus, an outer iteration a step.
+    """Training run of a linear-chain CRF or per-position model; a step is an outer iteration.
 
-    corpus: what to learn from; labels: strings of the label ids; solver: a batch solver; l1, l2:
-    the penalty; init: weights to continue from (those of features and labels that this corpus does
-    not have, or the model cannot have, are dropped); first: of two stages the first model, see
-    `CRFModel`; prior: a model around whose weights w0 the penalty is, l1 |w - w0|_1 + (l2 / 2) |w -
-    w0|_2^2, w0 = 0 for features and labels that it does not have; features of it that this corpus
-    does not have keep their weights; options: the fields of `TrainingProblem`.
-    RAISES: SparseCRFError for bad penalties, threads or clusters, a penalty, kind of model,
-    real-valued features or a prior that the solver cannot minimise, gold labels that are not valid,
-    a corpus without gold labels or weight, or a prior that has no feature in common with it.
+    corpus: training corpus; labels: label strings by id; solver: a batch solver; l1, l2: the
+    penalty; init: model with initial weights (weights of features and labels that this corpus or
+    this kind of model does not have are dropped); first: first-stage model, see `CRFModel`; prior:
+    model with the weights w0 that the penalty is centred on, l1 |w - w0|_1 + (l2 / 2) |w - w0|_2^2,
+    w0 = 0 for features and labels that it does not have. Features of the prior that are not in the
+    corpus keep their weights. options: fields of `TrainingProblem`.
+    RAISES: SparseCRFError for an invalid penalty or number of threads or clusters; for a penalty,
+    kind of model, real-valued features or prior that the solver does not support; for invalid gold
+    labels; for a corpus without gold labels or weight; for a prior without common features.
     """
 
-    # Begins another run; its arguments replace those of this one. Only components set it.
+    # Starts a new run with the arguments of this one, unless overridden. Only components set it.
     restart: "partial[Training]"
-    # Whether features that cannot have weights are left out from the start.
+    # Whether features whose weights must be zero are removed before training.
     _leaves_out = True
 
     def __init__(
@@ -121,7 +121,7 @@ class Training:
         **options: Any,
     ) -> None:
         problem = TrainingProblem(**options)
-        # A copy: labels that are added to the model later are none of this run.
+        # Copies: labels that are added to the model later do not affect this run.
         self._corpus, self._first, self._prior = corpus, first, copy(prior)
         self._labels = tuple(labels)
         self._problem = problem
@@ -161,8 +161,8 @@ class Training:
     def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
         """Begin, or restart, with given weights instead of the solver's warm start.
 
-        coordinates: [n] int64, distinct; theta: [n] float64; l1: another one, not below the
-        first, or None.
+        coordinates: [n] int64, distinct; theta: [n] float64; l1: new l1, not below the initial one,
+        or None to keep the current one.
         """
         if l1 is not None:
             self._penalty = self._with_l1(l1)
@@ -170,10 +170,10 @@ class Training:
             run.begin(coordinates, theta, self._penalty)
 
     def change_l1(self, l1: float) -> None:
-        """Go on from the weights so far with another l1 > 0; before the first step only take it.
+        """Continue from the current weights with another l1 > 0; only set it before the first step.
 
-        l1: not below the first, at which features may have been left out.
-        RAISES: SparseCRFError for a penalty that the solver cannot minimise.
+        l1: not below the initial l1, for which features may have been removed.
+        RAISES: SparseCRFError for a penalty that the solver does not support.
         """
         self._penalty = self._with_l1(l1)
         check_supported(self._solver, unsupported(self._penalty, self._problem.kind))
@@ -187,17 +187,17 @@ class Training:
         return penalty
 
     def largest_gradient(self) -> float:
-        """The smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`.
+        """Return the smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`.
 
-        Where it is not above the first l1, of the features that are not left out.
+        Removed features are ignored, which matters only if the result is not above the initial l1.
         """
         return max(run.loss.largest_gradient() for run in self._runs)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
-        """The runs that solve the problems, none of which has begun.
+        """Create a run for each sub-problem, without starting it.
 
-        known: coordinates [n] int64 of weights that they will begin with.
-        RAISES: SparseCRFError where memory does not suffice.
+        known: coordinates [n] int64 of initial weights, whose features are kept.
+        RAISES: SparseCRFError if memory does not suffice.
         """
         l1, problem, runs = self._penalty.l1, self._problem, []
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
@@ -235,7 +235,7 @@ class Training:
         return runs
 
     def _divide(self, corpus: EncodedCorpus) -> list[subproblems.Part]:
-        """The problems that are to be solved, each with its corpus."""
+        """Return the sub-problems to solve, each with its corpus."""
         whole = corpus_of_kind(corpus, len(self._labels), self._problem.kind)
         if self._problem.label_weights is not None:
             whole = weighted(whole, self._problem.label_weights)
@@ -248,7 +248,7 @@ class Training:
 
     @property
     def converged(self) -> bool:
-        """Whether further steps change nothing."""
+        """True if all sub-problems have converged."""
         return all(run.converged for run in self._runs)
 
     @property
@@ -258,18 +258,18 @@ class Training:
 
     @property
     def n_sequences(self) -> int:
-        """Sequences of the corpus."""
+        """Number of sequences in the corpus."""
         return self._corpus.n_sequences
 
     @property
     def progress(self) -> str:
-        """The state of the run, in words."""
+        """Short description of the state of the run."""
         return f"objective {self.objective:.6g}"
 
     def step(self) -> StepReport:
-        """Do one outer iteration; the first has the warm start in it.
+        """Do one outer iteration; the first one includes the warm start.
 
-        Parts that have converged rest until all have.
+        Converged sub-problems are skipped until all have converged.
         """
         rest = not self.converged
         n_sequences = sum(run.n_sequences for run in self._runs)
@@ -290,7 +290,7 @@ class Training:
         return self.report
 
     def save(self, path: Path, rows: checkpoint.EvaluationLog | None = None) -> None:
-        """Write the state of the run to a file, once it has begun; see `resume`.
+        """Write a checkpoint, if the run has begun; see `resume`.
 
         rows: the evaluation log so far.
         """
@@ -301,9 +301,9 @@ class Training:
     def resume(self, path: Path) -> checkpoint.EvaluationLog:
         """Resume a saved run, with bit-identical results.
 
-        path: of `save`, by a run with the same corpus, labels and settings, save n_threads.
+        path: file from `save` with the same corpus, labels and settings; n_threads may differ.
         RETURNS: the evaluation log of that run.
-        RAISES: SparseCRFError for another file, or one of another run, or that is damaged.
+        RAISES: SparseCRFError for a damaged file, or a file of another type or another run.
         """
         with checkpoint.loaded(path, self._identity()) as values:
             rows = checkpoint.EvaluationLog.of(
@@ -313,14 +313,14 @@ class Training:
         return rows
 
     def _values(self) -> dict[str, Any]:
-        """Arrays and scalars by name, for `_restore`; none before the first step."""
+        """Return arrays and scalars by name, for `_restore`; empty if the run has not begun."""
         found: dict[str, Any] = {}
         for i, run in enumerate(self._runs):
             found |= checkpoint.prefixed(f"{i}.", run.values())
         return found
 
     def _restore(self, values: dict[str, Any]) -> None:
-        """Resume from another run's `_values`. RAISES: ValueError for other values."""
+        """Resume from another run's `_values`. RAISES: ValueError for invalid values."""
         of_runs = [checkpoint.without_prefix(f"{i}.", values) for i in range(len(self._runs))]
         if sum(map(len, of_runs)) != len(values):
             raise ValueError(f"it is not of {len(of_runs)} parts")
@@ -328,7 +328,7 @@ class Training:
             run.restore(own)
 
     def _identity(self) -> dict[str, Any]:
-        """The values that a resumed run must share."""
+        """Return the values that a resumed run must share."""
         return {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
@@ -344,14 +344,14 @@ class Training:
         return checkpoint.digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
 
     def free_corpus(self) -> None:
-        """Free the features of tokens, of which losses have copies: no restart is possible then."""
+        """Free the features of tokens, which losses have copied; then no restart is possible."""
         if type(self) is Training and not self._corpus.store.on_disk:
             _ = self._corpus_digest  # for checkpoints
             self._corpus = subproblems.without_tokens(self._corpus)
             vars(self).pop("restart", None)
 
     def rest(self) -> None:
-        """Free the vectors and residuals of tokens, which the next step computes."""
+        """Free the vectors and residuals of tokens; the next step recomputes them."""
         for run in self._runs:
             if isinstance(run.loss, ChainLoss):
                 run.loss.space.free()
@@ -362,7 +362,7 @@ class Training:
         return self._joined([run.weights for run in self._runs])
 
     def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
-        """The weights of all runs, ascending."""
+        """Join the weights of all runs, by ascending coordinate."""
         if len(of_runs) == 1 and not self._bounds:
             return of_runs[0]
         coordinates, theta = map(np.concatenate, zip(*of_runs, strict=True))
@@ -370,20 +370,20 @@ class Training:
         return coordinates[order], theta[order]
 
     def model(self) -> CRFModel:
-        """The model with the weights that are active now, polished where the solver says so.
+        """Return the model with the current weights, polished if the solver has such settings.
 
-        Polished each time that it is taken: spaCy's loop keeps the model that it has evaluated
-        best, not the last. Training continues from the unpolished weights.
+        Each returned model is polished, because spaCy's loop keeps the model with the best
+        evaluation, not the last one. Training continues from the unpolished weights.
         """
         weights = self._joined([run.polished() for run in self._runs])
         return self._names.model(*weights, self._problem.dtype, self._first, self._prior)
 
 
 def origin_of(prior: CRFModel, names: WeightNames, solver: BatchSolver) -> tuple[Longs, Floats]:
-    """Coordinates [n] int64, ascending, and values [n] of a prior's weights.
+    """Return coordinates [n] int64, ascending, and values [n] of a prior's weights.
 
-    RAISES: SparseCRFError where there are none, for a model with clusters, and for a solver that
-        polishes: it would not keep to the prior.
+    RAISES: SparseCRFError if the prior has no weights in this problem, for a model with clusters,
+        and for a solver that polishes, because polishing ignores the prior.
     """
     if names.bounds:
         raise SparseCRFError(Errors.SC367.format(key="clusters", value=n_clusters(names.bounds)))

@@ -1,4 +1,4 @@
-"""Weights whose features are not known ahead: found by hash, and more of them all the time."""
+"""Growing store of weights by feature hash, for features that are not known in advance."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ _FIRST_CAPACITY = 1 << 10
 
 
 class WeightStore:
-    """The weights of unigram or of bigram features, with the solver's values for each.
+    """The weights of unigram or of bigram features, with the solver's numbers for each weight.
 
-    A feature has a *row*, a number in the order of arrival, and a weight a *slot*. Only weights
-    that were added take memory; all others of a feature are zero.
+    A feature has a *row* and a weight has a *slot*, both numbered in order of arrival. Only added
+    weights use memory; all other weights of a feature are zero.
 
-    width: potential weights of a feature (Y, or P Y pairs); columns: of each weight, a number and
-    its first value, by name; marks: of each feature, a number, by name.
+    width: potential weights of a feature (Y, or P * Y pairs); columns: initial values of the
+    numbers stored for each weight, by name; marks: names of the numbers stored for each feature.
     """
 
     def __init__(self, width: int, columns: dict[str, float], marks: tuple[str, ...]) -> None:
@@ -47,13 +47,13 @@ class WeightStore:
 
     @property
     def coordinates(self) -> Longs:
-        """[K] int64, row * width + place of each slot."""
+        """[K] int64, row * width + position in the row, of each slot."""
         return self._coordinates[: self.n_weights]
 
     def rows(self, keys: Hashes, marks: dict[str, float]) -> Longs:
-        """The rows of features, [n] int64; new features get one.
+        """Return the rows of features, [n] int64; new features are added.
 
-        keys: [n] uint64, distinct; marks: of the new.
+        keys: [n] uint64, distinct; marks: of new features.
         """
         first, found = self.n_features, self._index.add(keys[:, None])
         last = self.n_features
@@ -65,10 +65,10 @@ class WeightStore:
         return found.astype(np.int64)
 
     def slots(self, rows: Longs) -> tuple[Longs, Longs]:
-        """The weights of some features.
+        """Find the weights of some features.
 
-        rows: [n] int64, distinct. RETURNS: of each weight, [m], the position of its feature in
-        rows, and its slot.
+        rows: [n] int64, distinct. RETURNS: for each weight, [m], the index of its feature in rows,
+        and its slot.
         """
         sizes = self._sizes[rows]
         found = np.empty(int(sizes.sum()), dtype=np.int64)
@@ -76,9 +76,9 @@ class WeightStore:
         return np.repeat(np.arange(len(rows)), sizes), found
 
     def add(self, rows: Longs, places: Longs) -> Longs:
-        """Add weights that are not there yet, and return their slots [n].
+        """Add weights that are not in the store, and return their slots [n].
 
-        rows, places: [n] int64.
+        rows, places: [n] int64, rows and positions in the rows.
         """
         first, last = self.n_weights, self.n_weights + len(rows)
         self._coordinates = grown(self._coordinates, last)
@@ -92,7 +92,7 @@ class WeightStore:
         return np.arange(first, last)
 
     def read(self, slots: Longs) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Copies of the columns of weights, and of the marks of their features, [n] each."""
+        """Return copies of the columns of weights, and of the marks of their features, [n] each."""
         rows = self._coordinates[slots] // self.width
         columns = {name: column[slots] for name, column in self._columns.items()}
         return columns, {name: mark[rows] for name, mark in self._marks.items()}
@@ -108,14 +108,14 @@ class WeightStore:
             self._marks[name][rows] = value
 
     def values(self) -> dict[str, Any]:
-        """Arrays by name, from which `restore` makes the same weights."""
+        """Return arrays by name, for `restore`."""
         own = {"keys": self.keys, "coordinates": self.coordinates}
         marks = {name: mark[: self.n_features] for name, mark in self._marks.items()}
         columns = {name: column[: self.n_weights] for name, column in self._columns.items()}
         return own | prefixed("mark.", marks) | prefixed("column.", columns)
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Fill an empty store with what `values` returned. RAISES: ValueError for others."""
+        """Fill an empty store with the result of `values`. RAISES: ValueError if it is invalid."""
         forms: dict[str, SchemaField | type] = {
             "keys": SchemaField("<u8", "O"),
             "coordinates": SchemaField("<i8", "K", below="potential"),

@@ -1,13 +1,13 @@
-"""A part of a training run: one problem, from the warm start to the certificate and polishing.
+"""Minimisation of one sub-problem on a working set, from the warm start to polishing.
 
-At the minimum of an l1 problem nearly all weights are zero, and a batch solver sees only those that
-are, or are about to be, non-zero: the *working set*. A zero weight stays zero while its loss
-gradient is at most l1 in magnitude; *screening* computes that gradient for all potential weights,
-and the worst violators enter. When none violates, the minimiser on the working set is the minimiser
-of the full problem, with the certificate that StepReport.optimality reports.
+At the minimum of an l1 problem nearly all weights are zero. A batch solver sees only the weights
+that are, or are about to be, non-zero: the *working set*. A zero weight stays zero while its loss
+gradient is at most l1 in magnitude. *Screening* computes this gradient for all potential weights,
+and the worst violators enter. Without violators, the minimiser on the working set is the minimiser
+of the full problem, as StepReport.optimality certifies.
 
-With a prior, all of this applies to the difference from its weights, which solvers move; weights
-that are handed in and out are those of the model.
+With a prior, all of this applies to the difference from the prior's weights, which solvers
+optimise. Weights in arguments and results are those of the model.
 """
 
 from dataclasses import replace
@@ -29,18 +29,18 @@ from ..solvers.owlqn import OWLQN
 from ..solvers.streaming import calibrate
 from .checkpoint import expect, expect_state, prefixed, without_prefix
 
-# Decay of the step over one epoch: the value that Wapiti has.
+# Decay of the step size over one epoch, as in Wapiti.
 EPOCH_DECAY = 0.85
-# How many violators may enter at once, at the least, and for each weight there already.
+# Violators that may enter at once: the larger of a number and a share of the working set.
 _MIN_GROWTH = 20_000
 _GROWTH = 0.5
-# A zero weight leaves when its gradient is this far below l1: nearer ones would soon return.
+# A zero weight leaves if its gradient is below this share of l1; others would soon return.
 _SHRINK = 0.9
-# Larger working sets than this share of themselves are worth the cost of moving.
+# Without violators, the working set shrinks only if less than this share of it would stay.
 _WORTH_SHRINKING = 0.7
-# Outer iterations within the objective window that end a run: new weights need one to act.
+# Outer iterations in a row within `window` that end a run: new weights need one to act.
 _MAX_IDLE = 2
-# How often in an epoch weights are taken that a mean is of.
+# Number of times per epoch that weights are added to the mean.
 _TAKEN = 4
 # Saved values of a run, in addition to the solver's state.
 _SAVED: dict[str, SchemaField | type] = {
@@ -55,10 +55,10 @@ _SAVED: dict[str, SchemaField | type] = {
 
 
 class Run:
-    """Minimises the loss of one part on a working set, an outer iteration a step.
+    """Minimises the loss of one sub-problem on a working set; a step is an outer iteration.
 
-    part: tells how its weights are named in the whole model; loss: of the part's corpus; penalty;
-    solver.
+    part: maps the coordinates of its weights to the whole model; loss: of the part's corpus;
+    penalty; solver.
     """
 
     def __init__(
@@ -70,21 +70,21 @@ class Run:
         self._solver = solver
         self.n_sequences = part.corpus.n_sequences
         self._optimality = np.inf
-        # The solver's, on the working weights; none before the first step.
+        # State of the solver on the working set; None before the first step.
         self._state: Any = None
         self._working: WorkingLoss
         self._forget()
 
     def _forget(self) -> None:
-        """Count as never having screened or stepped."""
+        """Reset the results of screenings and steps."""
         self._violation = self._previous = self._gap = np.inf
         self._n_idle = 0
         self.converged = False
 
     def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
-        """Begin, or restart, at weights [n] of these coordinates [n], ascending.
+        """Begin, or restart, from weights theta [n] at coordinates [n], ascending.
 
-        moved: whether these are what is added to the prior, not the model's.
+        moved: whether theta is the difference from the prior, not weights of the model.
         """
         self._forget()
         self._restrict(self.loss.with_prior(coordinates))
@@ -96,7 +96,7 @@ class Run:
         self._regrow()
 
     def _restrict(self, coordinates: Longs) -> None:
-        """Let these weights [K], ascending, work: take their loss, and free the last one before."""
+        """Set the working set to coordinates [K], ascending; free the previous loss first."""
         self.loss.forget()
         self.__dict__.pop("_working", None)
         self._working = self.loss.restrict(coordinates, "examples" in self._solver.requires)
@@ -122,20 +122,20 @@ class Run:
         return self._part.to_global(coordinates), theta
 
     def polished(self) -> tuple[Longs, Floats]:
-        """`weights`, polished if the solver says so; the run continues from the unpolished ones."""
+        """Return `weights`, polished if the solver says so; the run keeps the unpolished ones."""
         settings = self._solver.polish_iterations, ElasticNet(0.0, self._solver.polish_l2)
         coordinates, theta = polish(self.loss, self._weights, *settings)
         return self._part.to_global(coordinates), theta
 
     @property
     def reached(self) -> StepReport:
-        """The report of the last step, at no cost."""
+        """Report of the last step, with no passes."""
         n_active = len(self._weights[0])
         values = self.objective, self._optimality, n_active, 0.0, self.converged, self._gap
         return StepReport(*values)
 
     def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
-        """Take first weights, and the penalty; weights of other parts are left out.
+        """Begin with given weights and a penalty; weights of other parts are ignored.
 
         coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
         """
@@ -145,7 +145,7 @@ class Run:
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
 
-        The first has the warm start in it, or is the warm start.
+        The first one includes the warm start, or consists of it.
         """
         passes = 0.0
         if self._state is None:
@@ -174,11 +174,11 @@ class Run:
         return replace(self.reached, objective=report.objective, passes=passes)
 
     def _first_weights(self, *args: Any) -> tuple[Longs, Floats]:
-        """The weights of the warm start; args: see `warm_start`."""
+        """Return the weights of the warm start; args: see `warm_start`."""
         return warm_start(self.loss, *args)
 
     def _warm_up(self) -> int:
-        """Start at the weights of a warm start; how many passes that took."""
+        """Begin with the weights of a warm start; return its number of passes."""
         sparse = self._penalty.l1 > 0.0
         n_epochs = self._solver.warm_start_epochs if sparse else 0
         settings = n_epochs, self._solver.seed, self._solver.average_warm_start
@@ -190,7 +190,7 @@ class Run:
         return n_epochs
 
     def values(self) -> dict[str, Any]:
-        """Arrays and scalars by name, for `restore`; none if the run has not begun."""
+        """Return arrays and scalars by name, for `restore`; empty if the run has not begun."""
         if self._state is None:
             return {}
         own = {
@@ -205,10 +205,10 @@ class Run:
         return own | prefixed("state.", fields_of(self._state))
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Go on where another run's `values` were taken. RAISES: ValueError for other values."""
+        """Resume from the `values` of another run. RAISES: ValueError for invalid values."""
         state = without_prefix("state.", values)
         own = {name: value for name, value in values.items() if not name.startswith("state.")}
-        # Earlier versions did not save it.
+        # Earlier versions did not save the gap.
         own.setdefault("gap", np.inf)
         expect(own, _SAVED, {"potential": self._part.corpus.n_potential(self._part.n_labels)})
         self._restrict(values["coordinates"])
@@ -224,12 +224,12 @@ class Run:
         self._state = self._solver.state_type(**state)
 
     def change(self, penalty: ElasticNet) -> None:
-        """Go on from the weights so far with another l1 > 0, of which all else is forgotten.
+        """Continue from the current weights with another l1 > 0; convergence is tested afresh.
 
-        Before the first step only take it. A weight enters where the sequential strong rule does
-        not discard it (Tibshirani et al. 2012), |gradient| >= 2 l1 - the last l1, unless its
-        gradient is so far below l1 that it would leave again. The next screenings find out where
-        the rule erred. penalty: with the same l2.
+        Before the first step, only set the penalty. A weight enters if the sequential strong rule
+        does not discard it (Tibshirani et al. 2012), |gradient| >= 2 l1 - the last l1, unless its
+        gradient is so far below l1 that it would leave again. The next screenings correct errors of
+        the rule. penalty: with the same l2.
         """
         state, last, self._penalty = self._state, self._penalty, penalty
         if state is None:
@@ -240,10 +240,10 @@ class Run:
         self._regrow(min(kept, penalty.l1), restart=True)
 
     def _regrow(self, threshold: float | None = None, restart: bool = False) -> None:
-        """Let violators enter and idle weights leave.
+        """Add violators to the working set, and remove idle weights.
 
-        threshold: of the gradients that let a weight enter, at most l1, which is the default;
-        restart: whether the solver restarts from its weights in any case.
+        threshold: gradient above which a weight enters, at most l1 (the default); restart: whether
+        to remap the solver's state even if the working set is unchanged.
         """
         if self._penalty.l1 == 0.0:
             self._take_all()
@@ -255,21 +255,21 @@ class Run:
             )
 
     def _chosen(self, threshold: float | None, restart: bool) -> tuple[Longs, Longs, Floats] | None:
-        """Screen for `_regrow`, and choose the weights that work next.
+        """Screen for `_regrow`, and choose the next working set.
 
-        RETURNS: their coordinates [K], the place of each among those so far, -1 for a new one, and
-            the gradient [K]; None to go on with those.
+        RETURNS: its coordinates [K], the index of each in the current working set, -1 for a new
+            one, and the gradient [K]; None to keep the current working set.
         """
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
-        # Of vectors that the solver has needed.
+        # Return the memory of the solver's vectors to the system.
         release_memory()
         with progress("Screening"):
             found, gradients, squared_excess = self.loss.screen(
                 self._working, self._state.theta, threshold, limit
             )
-        # With a lower threshold, more than the excess over l1 is known.
+        # With a lower threshold, squared_excess is not the excess over l1.
         known = self.loss.is_convex and threshold == self._penalty.l1
         self._gap = self._bound(squared_excess) if known else np.inf
         new = find_ascending(old, found) < 0
@@ -289,7 +289,7 @@ class Run:
         return coordinates[order], source, gradient
 
     def _bound(self, squared_excess: float | None = None) -> float:
-        """Return the bound `ElasticNet.gap`; squared_excess: default: of the working weights."""
+        """Return the bound `ElasticNet.gap`; squared_excess: default: of the working set."""
         state = self._state
         gradient = state.gradient - self._penalty.slope(state.theta)
         if squared_excess is None:
@@ -297,7 +297,7 @@ class Run:
         return self._penalty.gap(state.theta, gradient, squared_excess)
 
     def _take_all(self) -> None:
-        """Without l1 every weight is non-zero at the minimum: all of them work."""
+        """Put all weights in the working set: without l1, each is non-zero at the minimum."""
         self._violation, self._gap = 0.0, np.inf
         old: Longs = self._working.coordinates
         if len(old) == self.loss.n_potential:
@@ -312,7 +312,7 @@ class Run:
 
 
 class _Unevaluated:
-    """A loss that is not evaluated, for who needs no more than the form of a state."""
+    """A loss that is never evaluated, for creating a state of the right form."""
 
     def __init__(self, loss: WorkingLoss) -> None:
         self._loss = loss
@@ -321,22 +321,22 @@ class _Unevaluated:
         return getattr(self._loss, name)
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """Return numbers of the same form."""
+        """Return placeholders of the same form."""
         return 0.0, np.zeros_like(theta)
 
     def curvature(self, gradient: Floats) -> Floats:
-        """Return numbers of the same form."""
+        """Return placeholders of the same form."""
         return np.ones_like(gradient)
 
 
 def warm_start(
     loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int, averaged: bool = False
 ) -> tuple[Longs, Floats]:
-    """Learn first weights by SGD-L1 (Tsuruoka 2009), mostly of observed features.
+    """Compute initial weights by SGD-L1 (Tsuruoka 2009), mostly of observed features.
 
-    Sequences with missing gold labels are left out. n_epochs: passes over the corpus, none for 0;
-    seed: of the order of sequences; averaged: whether weights that end up non-zero are given as
-    their means over the second half of the passes.
+    Sequences with missing gold labels are skipped. n_epochs: passes over the corpus; with 0, there
+    are no weights; seed: of the order of sequences; averaged: whether the weights that are non-zero
+    at the end are replaced by their means over the second half of the passes.
     RETURNS: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
     """
     if n_epochs == 0:
@@ -366,12 +366,12 @@ def warm_start(
 def polish(
     loss: ChainLoss, weights: tuple[Longs, Floats], n_iterations: int, penalty: ElasticNet
 ) -> tuple[Longs, Floats]:
-    """Fine-tune weights by L-BFGS, all others staying zero (Lavergne 2010, section 5.3.1).
+    """Fine-tune non-zero weights by L-BFGS; all others stay zero (Lavergne 2010, section 5.3.1).
 
-    l1 has chosen the weights but also shrunk them; here they only have a small l2 penalty.
+    The l1 penalty selects weights but also shrinks them; polishing only has a small l2 penalty.
 
     weights: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights;
-    n_iterations: a handful: without l1, more would fit the corpus too closely; penalty: without l1.
+    n_iterations: a few, as more would overfit without l1; penalty: without l1.
     RETURNS: the same coordinates, and the new values. The workspace's marginals are overwritten.
     """
     coordinates, theta = weights
