@@ -1,1 +1,1 @@
-"""Optimisers; a file a solver."""
+"""Optimisers, one file for each solver."""

@@ -1,4 +1,4 @@
-"""AdaGrad: stochastic gradient descent with a step for each weight, and proximal penalties.
+"""AdaGrad: stochastic gradient descent with a step size for each weight, and proximal penalties.
 
 Minimises F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples, by
 
@@ -6,7 +6,7 @@ Minimises F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N e
     eta_k = eta0 / (delta + sqrt(sum of g_k^2))                     (Schmidt 2015, section 6)
 
 with g the sum of the gradients of a minibatch of b examples (Duchi et al. 2011). A weight without a
-gradient moves by its penalty alone, done lazily. Stops as all solvers do (see `base`).
+gradient moves by its penalty alone, which is applied lazily. Stops as all solvers do (see `base`).
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 class AdaGradState(SolverState):
     """The state of AdaGrad.
 
-    squares: [K], sum of the squared gradients of minibatches; eta: step, 0 before the first pass;
-    epoch: passes done.
+    squares: [K], sum of the squared gradients of minibatches; eta: step size, 0 before the first
+    pass; epoch: passes done.
     """
 
     squares: Floats
@@ -38,11 +38,11 @@ class AdaGradState(SolverState):
 @crf_solvers("spacy_sparsecrf.AdaGrad.v1")
 @dataclass(kw_only=True, eq=False)
 class AdaGrad(StreamSolver):
-    """AdaGrad on minibatches, by proximal steps; its update: see the module.
+    """AdaGrad on minibatches, by proximal steps; see the module for the update.
 
-    Examples with missing gold labels take part.
+    Examples with missing gold labels are used.
 
-    eta0: step; 0 to find one on a sample of the corpus.
+    eta0: step size; 0 to calibrate it on a sample of the corpus.
     delta: > 0, added to the root.
     batch: b.
     """
@@ -62,7 +62,7 @@ class AdaGrad(StreamSolver):
 
     @property
     def columns(self) -> dict[str, float]:
-        """Weights and sums of squared gradients: new weights have the full step."""
+        """Weights and sums of squared gradients; new weights have the full step size."""
         return {"theta": 0.0, "squares": 0.0}
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: AdaGradState) -> StepReport:
@@ -80,18 +80,18 @@ class AdaGrad(StreamSolver):
         return descent.run(order, np.full(len(descent.visited_before(order)), eta))
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the step and the number of minibatches."""
+        """Return the step size and the number of minibatches."""
         return {"eta": self.eta0, "steps": 0}
 
     def descent(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> MinibatchDescent:
-        """Return passes over the examples of a batch; see `StreamSolver.descent`."""
+        """Return the descent over the examples of a batch; see `StreamSolver.descent`."""
         weights = self.batch, ADAGRAD, columns["theta"], columns["squares"]
         return MinibatchDescent(batch.loss, terms.penalty, *weights, terms.horizon, self.delta)
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Apply the penalties of the minibatches since."""
+        """Apply the penalties of the minibatches since the marks."""
         share, theta = terms.share(self.batch), columns["theta"]
         rule = StepRule(ADAGRAD, self.delta, share.l1, share.l2)
         moving = Moving(rule, totals["eta"], np.zeros(0), theta, columns["squares"])

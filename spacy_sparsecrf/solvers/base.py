@@ -1,7 +1,7 @@
-"""The interface of solvers: settings, state, what they require of a problem, and what they report.
+"""Interface of solvers: settings, state, requirements of a problem, and step reports.
 
 A solver minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2, l being the loss of a
-corpus (Lavergne 2010, equation 6); `requires` names penalties that it does not support. Unless its
+corpus (Lavergne 2010, equation 6); `requires` lists its requirements, such as l1 = 0. Unless its
 file gives another rule, it stops when no coordinate of -gradient is farther than `tolerance` from
 the subdifferential of the penalty, or when an outer iteration lowers F by less than the fraction
 `window`.
@@ -27,7 +27,7 @@ class Function(Protocol):
     """A smooth function of K weights, [K]."""
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """The value, and the gradient [K] float64, at theta [K] float64."""
+        """Return the value, and the gradient [K] float64, at theta [K] float64."""
         ...
 
 
@@ -36,26 +36,26 @@ class RecyclingFunction(Function, Protocol):
     """A function that reuses the memory of its gradients."""
 
     def give_back(self, gradient: Floats) -> None:
-        """Accept a gradient [K] that its user no longer needs."""
+        """Reuse the memory of a gradient [K] that its user no longer needs."""
         ...
 
 
 class Loss(Function, Protocol):
-    """The loss of a corpus on K weights, as a gradient solver sees it."""
+    """The loss of a corpus on K weights, as gradient solvers use it."""
 
     def curvature(self, gradient: Floats) -> Floats:
-        """Return about the diagonal of the Hessian, [K], at the point that was evaluated last.
+        """Approximate the diagonal of the Hessian, [K], at the point that was evaluated last.
 
         gradient: [K], of the loss at that point.
         """
         ...
 
 
-# What a solver may require of a problem: a penalty without l1; one with l2; sequences of one token,
-# as in per-position models; log Z over all sequences, valid or not (see `ChainLoss`); features that
-# are 0 or 1; a corpus in memory and not in files; a loss whose examples can be visited one by one,
-# and which is laid out for that; products with its Hessian; a penalty around zero, not around other
-# weights; a likelihood without costs of errors.
+# Requirements of a solver on a problem: no l1 penalty; an l2 penalty; sequences of one token, as in
+# per-position models; log Z over all sequences, valid or not (see `ChainLoss`); features that are 0
+# or 1; a corpus in memory, not in files; a loss laid out to visit examples one by one;
+# Hessian-vector products; a penalty centred on zero, not on a prior; a likelihood without error
+# costs.
 Need = Literal[
     "no l1",
     "l2",
@@ -69,7 +69,7 @@ Need = Literal[
     "no costs",
 ]
 
-# The error raised if a problem lacks what a solver requires.
+# Error messages for requirements that a problem does not meet.
 _REFUSALS: dict[Need, str] = {
     "no l1": Errors.SC308,
     "l2": Errors.SC309,
@@ -122,7 +122,7 @@ class EvaluatedPoint:
 
 @dataclass
 class SolverState:
-    """The state of a solver: arrays and scalars only, so that it resumes with identical bits.
+    """The state of a solver: arrays and scalars only, so that a resumed run is bit-identical.
 
     theta, gradient: [K], weights and gradient of loss + l2; value: the objective.
     """
@@ -134,30 +134,30 @@ class SolverState:
 
 @dataclass(kw_only=True, eq=False)
 class BatchSolver:
-    """A solver that uses the gradient over the whole corpus, and the settings that all have.
+    """Base class of solvers that use the whole corpus, with the settings that all solvers share.
 
-    Subclasses describe their own settings only, and also raise where one is out of range.
+    Subclasses describe only their additional settings, and also raise if one is out of range.
 
-    tolerance: stop when no coordinate of -gradient is farther than this from the
-        subdifferential (unit: expected counts; compare l1).
-    tolerance_gap: stop when the objective is at most this fraction above its minimum, by the bound
-        of duality (see `StepReport`); 0 for never.
+    tolerance: stop when no coordinate of -gradient is farther than this from the subdifferential
+        (unit: expected counts; compare l1).
+    tolerance_gap: stop when the objective is at most this fraction above its minimum, by the
+        duality bound (see `StepReport`); 0 for never.
     window: stop when an outer iteration lowers the objective by less than this fraction.
     inner_iterations: iterations of the solver in one outer iteration (one `update`).
     warm_start_epochs: passes of SGD-L1 before the first iteration, as part of the first outer
-        one; 0 for none. Without l1, or with init_weights, there are none.
+        iteration; 0 for none. There is no warm start without l1, or with init_weights.
     seed: of the order in which the warm start visits sequences, >= 0.
-    polish_iterations: L-BFGS iterations on the non-zero weights alone, without l1, of each model
-        that is taken from the run (see `training.working_set.polish`); 0 for none.
-    polish_l2: the l2 penalty of these.
+    polish_iterations: L-BFGS iterations on the non-zero weights alone, without l1, for each model
+        that the run returns (see `training.working_set.polish`); 0 for none.
+    polish_l2: the l2 penalty of polishing.
     RAISES: SparseCRFError if a setting is out of range.
 
-    Class attributes: `requires`: what it requires of a problem, else it is refused; `exact`:
-    whether it converges to the minimiser; `streaming`: whether it can learn from the batches of
-    spaCy's loop; `divisible`: whether it learns from a divided corpus though it requires examples;
-    `removed`: whether only its name is left, for pipelines that it trained; `average_warm_start`:
-    whether the warm start ends with means of its weights; `warm_start_row`: whether a warm start
-    with means is an outer iteration of its own; `state_type`: the class of its state.
+    Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
+    converges to the minimiser; `streaming`: whether it supports online training on the batches of
+    spaCy's loop; `divisible`: whether it supports a partitioned corpus although it requires
+    examples; `removed`: whether only the name is left, for pipelines trained with it;
+    `average_warm_start`: whether the warm start ends with means of its weights; `warm_start_row`:
+    whether a warm start with means is a separate outer iteration; `state_type`: class of the state.
     """
 
     tolerance: float = 1e-3
@@ -184,7 +184,7 @@ class BatchSolver:
         self.require(0, "polish_iterations", "polish_l2")
 
     def require(self, low: float, *keys: str) -> None:
-        """Check that settings are numbers, and not below `low`.
+        """Check that settings are numbers, and at least `low`.
 
         RAISES: SparseCRFError.
         """
@@ -201,7 +201,7 @@ class BatchSolver:
 
     @property
     def columns(self) -> dict[str, float]:
-        """Names of the state's arrays [K], and their values for a new weight."""
+        """Names of the state's arrays [K], and the values of a new weight in them."""
         return {"theta": 0.0}
 
     def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> Any:
@@ -224,11 +224,10 @@ class BatchSolver:
     def remap(
         self, loss: Any, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> Any:
-        """Carry a state over to another working set at the same point, evaluated last.
+        """Move a state to another working set, at the same point, which was evaluated last.
 
-        loss: on the new working set; source: [K'] int64, for each new coordinate its place in the
-        old state, or -1 if it was not there (its weight is then zero); gradient: [K'] of loss +
-        l2 at the point.
+        loss: on the new working set; source: [K'] int64, for each new coordinate its index in the
+        old state, or -1 for a new weight, which is zero; gradient: [K'] of loss + l2 at the point.
         """
         columns = {
             name: take(getattr(state, name), source, first) for name, first in self.columns.items()
@@ -267,8 +266,8 @@ def unsupported(
 
     kind: of model, see `CRFModel`; values: whether there are real-valued features; on_disk: whether
     the corpus is in files; constrained: whether invalid sequences are excluded; summed: whether the
-    loss is a sum over sequences; shifted: whether the penalty is around other weights than zero;
-    costs: whether errors have costs (see `ChainLoss`).
+    loss is a sum over sequences; shifted: whether the penalty is centred on a prior; costs: whether
+    errors have costs (see `ChainLoss`).
     """
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
@@ -286,9 +285,9 @@ def unsupported(
 
 
 def check_supported(solver: BatchSolver, lacking: Collection[Need]) -> None:
-    """Check that a solver was not removed, and requires nothing of what is lacking.
+    """Check that a solver was not removed, and that a problem meets its requirements.
 
-    lacking: see `unsupported`.
+    lacking: unmet requirements, see `unsupported`.
 
     RAISES: SparseCRFError.
     """
@@ -325,12 +324,12 @@ def optimality(penalty: ElasticNet, theta: Floats, gradient: Floats) -> float:
 
 
 def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:
-    """`evaluate` at the first point.
+    """Return `evaluate` at the first point.
 
     RAISES: SparseCRFError if the objective or its gradient is not finite there.
     """
     value, gradient = evaluate(loss, penalty, theta)
-    # With huge weights the objective may be finite and its gradient not.
+    # With huge weights the objective may be finite although its gradient is not.
     if not (np.isfinite(value) and np.isfinite(gradient).all()):
         raise SparseCRFError(Errors.SC307)
     return value, gradient

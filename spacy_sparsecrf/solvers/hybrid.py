@@ -1,10 +1,10 @@
-"""The hybrid method: OWL-QN on a sample of the corpus that grows until it is the whole.
+"""The hybrid method: OWL-QN on a growing sample of the corpus.
 
 Minimises F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples (Friedlander
 & Schmidt 2012, section 5). Each iteration is one of `owlqn`, on a sample of b examples whose loss
-is scaled by N / b; before it, b := growth b + 1. A sample includes the one before it: only the new
-examples are evaluated before the line search, and each pair of differences is of one sample. When
-all examples are in the sample, it is OWL-QN, and stops as that does.
+is scaled by N / b; before it, b := growth b + 1. Each sample includes the previous one: only the
+new examples are evaluated before the line search, and each pair of differences is of one sample.
+When all examples are in the sample, the method is OWL-QN, and stops as OWL-QN does.
 """
 
 import math
@@ -22,10 +22,10 @@ from .owlqn import OWLQN, OwlqnState
 
 @dataclass(kw_only=True)
 class HybridState(OwlqnState):
-    """The state of the hybrid method: that of OWL-QN, and its sample.
+    """The state of the hybrid method: the state of OWL-QN, and the sample.
 
-    size: examples in the sample; known: how many of them are in the sums; partial: [K], sum of
-    their gradients at theta; partial_value: sum of their losses.
+    size: examples in the sample; known: number of examples in the sums; partial: [K], sum of their
+    gradients at theta; partial_value: sum of their losses.
     """
 
     size: int
@@ -37,16 +37,16 @@ class HybridState(OwlqnState):
 @crf_solvers("spacy_sparsecrf.Hybrid.v1")
 @dataclass(kw_only=True, eq=False)
 class Hybrid(OWLQN):
-    """The hybrid deterministic-stochastic method; its iterations: see the module.
+    """The hybrid deterministic-stochastic method; see the module for its iterations.
 
-    Examples with missing gold labels take part. If a corpus is divided there are no samples: all
-    iterations are on the whole.
+    Examples with missing gold labels are used. On a partitioned corpus, there are no samples, and
+    all iterations are on the whole.
 
-    growth: >= 1; the paper's is 1.1, which takes more passes on chunks.
+    growth: >= 1; the paper uses 1.1, which takes more passes on chunks.
     first_share: share of the examples in the first sample.
     history, classic, max_line_search: see `OWLQN`.
-    The other settings: see `BatchSolver`. One of the `inner_iterations` is iterations that
-    visit as many examples as the corpus has, or one iteration on all of them.
+    Other settings: see `BatchSolver`. One of the `inner_iterations` is iterations on samples that
+    visit as many examples as the corpus has, or one iteration on all examples.
     """
 
     state_type = HybridState
@@ -75,11 +75,11 @@ class Hybrid(OWLQN):
     def remap(
         self, loss: Loss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> HybridState:
-        """Carry weights and pairs over to another working set; the sample is evaluated again."""
+        """Move weights and pairs to another working set; the sample is evaluated again."""
         return _with_sample(super().remap(loss, penalty, state, source, gradient), state.size)
 
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
-        """Do iterations on samples for about a pass and evaluate, or one on all examples."""
+        """Iterate on samples for about one pass, then evaluate, or iterate once on all examples."""
         n = loss.n_examples
         if loss.is_divided or state.size == n:
             return super().step(loss, penalty, state)
@@ -94,16 +94,16 @@ class Hybrid(OWLQN):
     def _iterate(
         self, examples: ExampleLoss, order: Longs, penalty: ElasticNet, state: HybridState
     ) -> int:
-        """Grow the sample, and do one iteration on it unless it is the whole.
+        """Grow the sample, and do one iteration on it unless it is the whole corpus.
 
-        RETURNS: how many visits of an example this took.
+        RETURNS: the number of visits of an example.
         """
         n = len(order)
         least = self.first_share * n
         state.size = min(n, math.ceil(max(self.growth * state.size + 1, least)))
         visits = state.size - state.known
         if state.size == n:
-            # The evaluation at the end of the pass is of all examples.
+            # The evaluation at the end of the pass covers all examples.
             return visits
         # States share arrays, so the sum is a copy.
         state.partial = state.partial.copy()

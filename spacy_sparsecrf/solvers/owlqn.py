@@ -9,11 +9,11 @@ with v the pseudo-gradient of F, H the L-BFGS model of the inverse Hessian of l 
 Wright 2006, algorithm 7.4), and the step a from backtracking (l1 > 0) or a search for the strong
 Wolfe conditions (l1 = 0). Stops as all solvers do (see `base`), or if no step lowers F any more.
 
-Two changes, which `classic` undoes, make it several times faster:
+Two changes, which `classic` disables, make it several times faster:
 
-- OWL-QN sets the components of -H v to zero whose sign differs from that of -v, which spoils the
-  direction. Here the direction is that of L-BFGS among the weights that are free to move, and only
-  the orthant is kept: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
+- OWL-QN zeroes the components of -H v whose sign differs from that of -v, which degrades the
+  direction. Here the L-BFGS direction among the weights that are free to move is only projected
+  onto the orthant: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
 - The initial H is a power of the Hessian's diagonal h (see `Loss.curvature`), not a multiple of the
   identity: features differ in frequency by orders of magnitude. The power is a compromise, since
   h^(-1) would be right only if features occurred independently: with l1, h^(-3/4) takes fewer
@@ -63,10 +63,10 @@ _HIDDEN, _SMALLER = 16.0 * np.finfo(np.float64).eps, 0.9
 class OwlqnState(SolverState):
     """The state of OWL-QN.
 
-    metric: [K], h^(-1/2), from which the initial inverse Hessian is made; steps, changes: [m, K]
-    float32 (they only shape directions), the last differences of theta and of gradient, a pair in
-    each row; stalled: no step lowers the objective any more; n_pairs: how many pairs there have
-    been, of which pair i is in row i mod m; -1 for as many as rows, as in earlier checkpoints.
+    metric: [K], h^(-1/2), for the initial inverse Hessian; steps, changes: [m, K] float32 (precise
+    enough for directions), the last differences of theta and of the gradient, a pair in each row;
+    stalled: whether no step lowers the objective any more; n_pairs: number of pairs so far; pair i
+    is in row i mod m; -1 for the number of rows, as in earlier checkpoints.
     """
 
     metric: Floats
@@ -87,12 +87,12 @@ class OWLQN(BatchSolver):
 
     history: pairs of differences to keep (Lavergne 2010, section 5.1, keeps 5; on a working set
         more cost little).
-    classic: whether to run the method of Andrew & Gao (2007) without the changes above.
-    max_line_search: evaluations that one line search may take.
+    classic: whether to run the method of Andrew & Gao (2007) without the changes in the module.
+    max_line_search: maximum number of evaluations in one line search.
     average_warm_start: whether the warm start ends with means of its weights (see
         `training.working_set.warm_start`): means label well, and the first quasi-Newton iterations
-        often lead to worse labels before they lead to better.
-    warm_start_row: whether such a warm start is an outer iteration of its own.
+        often make labels worse before they improve.
+    warm_start_row: whether such a warm start is a separate outer iteration.
     steep_start: whether, with l1, the initial inverse Hessian is h^(-3/4), not h^(-1/2), while
         there are fewer pairs than `history`.
     """
@@ -122,9 +122,9 @@ class OWLQN(BatchSolver):
     def remap(
         self, loss: Loss, penalty: ElasticNet, state: OwlqnState, source: Longs, gradient: Floats
     ) -> OwlqnState:
-        """Carry weights and curvature pairs over; see `BatchSolver.remap`.
+        """Move weights and curvature pairs; see `BatchSolver.remap`.
 
-        Pairs are zero at new coordinates. They move in place: the old state loses them.
+        Pairs are zero at new coordinates. They move in place: the old state can no longer be used.
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
@@ -152,7 +152,7 @@ class OWLQN(BatchSolver):
         direction = self._direction(state, penalty, pseudo)
         point, n_evaluations = self._search(loss, penalty, state, pseudo, direction)
         if point is None and state.n_pairs:
-            # The model of the Hessian misleads: reset it, and step along the gradient.
+            # The model of the Hessian is misleading: reset it, and step along the gradient.
             state.n_pairs = 0
             direction = -self._first_model(penalty, state) * pseudo
             point, more = self._search(loss, penalty, state, pseudo, direction)
@@ -188,7 +188,7 @@ class OWLQN(BatchSolver):
         pseudo: Floats,
         direction: Floats,
     ) -> tuple[EvaluatedPoint | None, int]:
-        """Search along a direction; the first one has no scale yet."""
+        """Search along a direction, whose scale is unknown until there are pairs."""
         length = float(np.sqrt(dot(direction, direction)))
         if length == 0.0:
             return None, 0
@@ -214,7 +214,7 @@ class OWLQN(BatchSolver):
                 state.steps = _longer(state.steps, self.history)
                 state.changes = _longer(state.changes, self.history)
             row = state.n_pairs % self.history
-            # A pair that is too large is left out of the model, see `two_loops`.
+            # A pair that overflows float32 is left out of the model, see `two_loops`.
             with np.errstate(over="ignore"):
                 state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
@@ -236,7 +236,7 @@ def _resized(rows: Rows, shape: tuple[int, int]) -> Rows:
 
 
 def _taken(rows: Rows, n: int, source: Longs) -> Rows:
-    """Return `take` of the first n rows [m, K], in their memory."""
+    """Return `take` of the first n rows [m, K], in place."""
     (m, old), new = rows[:n].shape, len(source)
     longer = _resized(rows, (m, max(old, new)))
     flat = longer.reshape(-1)
@@ -259,13 +259,13 @@ def projected_backtracking(
 ) -> tuple[EvaluatedPoint | None, int]:
     """Backtrack along the projection of a direction onto an orthant (Andrew & Gao 2007, 3.2).
 
-    Accepts the first theta' = pi(theta + a d; orthant) with
-    F(theta') <= F(theta) + DECREASE * pseudo_gradient . (theta' - theta), or, if rounding hides
-    the change of F, with a smaller gradient.
+    Accepts the first theta' = pi(theta + a d; orthant) with F(theta') <= F(theta) + DECREASE *
+    pseudo_gradient . (theta' - theta), or, if rounding hides the change of F, with a smaller
+    gradient.
 
     evaluate: objective and gradient of its smooth part; direction, orthant (signs): [K];
     first_step, shrink: the step sizes a are first_step * shrink^i; penalty: in the objective.
-    RETURNS: the accepted point, or None where max_trials steps failed; number of evaluations.
+    RETURNS: the accepted point, or None if max_trials steps failed; number of evaluations.
     """
     step = first_step
     for trial in range(1, max_trials + 1):
@@ -299,14 +299,14 @@ def wolfe(
     first_step: float,
     max_trials: int,
 ) -> tuple[EvaluatedPoint | None, int]:
-    """Find a step with the strong Wolfe conditions by bracketing and cubic interpolation.
+    """Find a step that meets the strong Wolfe conditions, by bracketing and cubic interpolation.
 
     (Nocedal & Wright 2006, algorithms 3.5 and 3.6, in one loop over a bracket.) If rounding hides
     the change of the objective, the step must lower the gradient.
 
     evaluate: smooth objective and gradient; direction: [K], of descent.
-    RETURNS: the accepted point (the best with sufficient decrease where max_trials ended the
-        search before the curvature condition held), or None; number of evaluations.
+    RETURNS: the accepted point, or None; number of evaluations. If max_trials ends the search
+        before the curvature condition holds, the point is the best with sufficient decrease.
     """
     slope0 = dot(origin.gradient, direction)
     low = (0.0, origin.value, slope0)

@@ -1,11 +1,11 @@
-"""Iterative parameter mixing (McDonald, Hall & Mann 2010, figure 3), for a divided corpus.
+"""Iterative parameter mixing (McDonald, Hall & Mann 2010, figure 3), for a partitioned corpus.
 
-In a pass each of n shards is visited from the same weights, and the resulting weights are averaged:
+Each pass visits every one of n shards from the same weights, and averages the resulting weights:
 
     w(e + 1) = 1/n sum_i pass_i(w(e))
 
-It moves about an n-th as far as a pass over the whole, and comes near the minimiser, not to it. A
-weight whose feature does not occur in a shard is moved there by the penalty alone.
+A mixed pass moves about an n-th as far as a pass over the whole corpus. Mixing approaches the
+minimiser, but does not reach it. In shards without its feature, only the penalty moves a weight.
 """
 
 from typing import Any, NamedTuple
@@ -24,8 +24,8 @@ MEAN = "mean"
 class Pass(NamedTuple):
     """A pass from weights [K], the same for all shards.
 
-    columns, totals: its start, see `StreamSolver`; epoch: its number; penalty, horizon:
-    see `Terms`.
+    columns, totals: initial values, see `StreamSolver`; epoch: number of the pass; penalty,
+    horizon: see `Terms`.
     """
 
     solver: StreamSolver
@@ -38,8 +38,8 @@ class Pass(NamedTuple):
     def over(self, number: int, loss: WorkingLoss, places: Longs) -> Floats:
         """Visit the examples of a shard.
 
-        number: of the shard; loss: on the weights [k] that it has; places: [k] of these.
-        RETURNS: all columns, the weights to report, running numbers and the loss, concatenated.
+        number: of the shard; loss: on its weights [k]; places: [k], their indices.
+        RETURNS: all columns, the weights to report, the totals and the loss, concatenated.
         """
         solver, terms = self.solver, Terms(self.penalty, self.horizon)
         batch = Batch(loss, np.random.default_rng((solver.seed, self.epoch, number)))
@@ -67,7 +67,7 @@ class Pass(NamedTuple):
 def mix(solver: StreamSolver, loss: Any, penalty: ElasticNet, state: Any) -> tuple[Any, ...]:
     """Make a pass over all shards. RETURNS: see `Pass.averaged`.
 
-    loss: of a divided corpus; state: of the solver.
+    loss: of a partitioned corpus; state: of the solver.
     """
     horizon = loss.n_examples
     begun = Pass(solver, *solver.parted(state, horizon), state.epoch, penalty, horizon)

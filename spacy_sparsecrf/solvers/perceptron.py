@@ -3,9 +3,9 @@
     theta := theta + w_i (F(x_i, y_i) - F(x_i, argmax_y theta . F(x_i, y)))
 
 with F the counts of features and w_i the weight of sequence i. The result is the mean of theta
-after each visit. It learns to decode the training sequences, not to minimise an objective: the one
-that it reports is the loss of the CRF with these weights, whose scale is arbitrary. Stops after a
-pass without an error, or by `window` (see `base`), which is 0 by default.
+after each visit. The perceptron learns to decode the training sequences and minimises no objective.
+It reports the loss of the CRF with these weights, whose scale is arbitrary. Stops after a pass
+without an error, or by `window` (see `base`), which is 0 by default.
 """
 
 from dataclasses import dataclass, replace
@@ -27,10 +27,10 @@ from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 class PerceptronState(SolverState):
     """The state of the perceptron.
 
-    theta, gradient: [K], the mean of the weights after each visit, and the gradient of the CRF's
-    loss there; value: that loss; iterate: [K], the last weights; moves: [K], sum of the changes of
-    a weight, each times the number of visits before it; count: visits so far; epoch: passes done;
-    n_wrong: wrong labels in the last pass.
+    theta: [K], the mean of the weights after each visit; gradient: [K], of the CRF's loss at theta;
+    value: this loss; iterate: [K], the last weights; moves: [K], sum of the changes of a weight,
+    each times the number of visits before it; count: visits so far; epoch: passes done; n_wrong:
+    wrong labels in the last pass.
     """
 
     iterate: Floats
@@ -43,11 +43,11 @@ class PerceptronState(SolverState):
 @crf_solvers("spacy_sparsecrf.Perceptron.v1")
 @dataclass(kw_only=True, eq=False)
 class AveragedPerceptron(StreamSolver):
-    """The averaged structured perceptron (Collins 2002); its update: see the module.
+    """The averaged structured perceptron (Collins 2002); see the module for the update.
 
-    It has no penalty: l1 and l2 must be 0. Sequences with missing gold labels are skipped. If a
-    corpus is divided, passes over its shards are mixed (see `parameter_mixing`). `window`, of the
-    loss, is 0 by default: it does not end the run before the loss rises.
+    Penalties are not supported: l1 and l2 must be 0. Sequences with missing gold labels are
+    skipped. On a partitioned corpus, passes over its shards are mixed (see `parameter_mixing`).
+    `window` is 0 by default: it ends the run only if the loss no longer falls.
     """
 
     state_type = PerceptronState
@@ -67,7 +67,7 @@ class AveragedPerceptron(StreamSolver):
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> PerceptronState:
         """Evaluate the first point; see `BatchSolver.start`.
 
-        RAISES: SparseCRFError also where there is an l2 penalty, or no sequence has all gold
+        RAISES: SparseCRFError also if there is an l2 penalty, or if no sequence has all gold
             labels.
         """
         self._check_penalty(penalty)
@@ -126,7 +126,7 @@ class AveragedPerceptron(StreamSolver):
         return {"count": 0}
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Leave the weights: only visits move them."""
+        """Do nothing: only visits change weights."""
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
         """Visit the complete sequences of a batch once.
@@ -150,7 +150,7 @@ def _complete(loss: WorkingLoss) -> Longs:
 
 
 def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: int) -> int:
-    """Call the kernel; theta and moves, [K], are changed."""
+    """Call the kernel; theta and moves, [K], are updated in place."""
     weights = Averaged(theta, moves)
     return int(perceptron_pass(order, loss.tables, weights, count, _new_guess(loss)))
 

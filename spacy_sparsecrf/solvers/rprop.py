@@ -1,7 +1,7 @@
 """RPROP: a step width for each weight, from the signs of successive gradients.
 
 Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 by resilient backpropagation
-(Riedmiller & Braun 1993), with the pseudo-gradient v of F for the gradient:
+(Riedmiller & Braun 1993), with the pseudo-gradient v of F as the gradient:
 
     width_k := clamp(width_k * (grow if v_k keeps its sign, shrink if it changes))
     theta_k := theta_k - sign(v_k) width_k
@@ -23,8 +23,8 @@ from .base import BatchSolver, Floats, SolverState, StepReport
 class RpropState(SolverState):
     """The state of RPROP.
 
-    widths: [K] > 0; last: [K], the pseudo-gradient that the last moves followed, 0 where there was
-    none; moves: [K], the last change of each weight.
+    widths: [K] > 0; last: [K], the pseudo-gradient of the last moves, 0 if there was none or the
+    move was reverted; moves: [K], the last change of each weight.
     """
 
     widths: Floats
@@ -37,9 +37,9 @@ class RpropState(SolverState):
 class RPROP(BatchSolver):
     """Resilient backpropagation (Riedmiller & Braun 1993), with l1 by the pseudo-gradient.
 
-    backtracking: whether a weight whose sign has changed goes back first (RPROP+), instead of
-        moving on with the smaller width (RPROP-).
-    first_width, least_width, largest_width: of the moves, in units of weights.
+    backtracking: whether a weight first reverts its last move if its pseudo-gradient changes sign
+        (RPROP+), instead of moving on with the smaller width (RPROP-).
+    first_width, least_width, largest_width: first, least and largest width, in units of weights.
     grow, shrink: factors of the widths.
     """
 
@@ -75,7 +75,7 @@ class RPROP(BatchSolver):
         followed = pseudo
         if self.backtracking:
             moves = np.where(same < 0, -state.moves, moves)
-            # The next move of a weight that went back is free: no sign is remembered.
+            # After a reverted move, the next one keeps its width: no sign is remembered.
             followed = np.where(same < 0, 0.0, pseudo)
         theta = state.theta + moves
         if penalty.l1 > 0.0:

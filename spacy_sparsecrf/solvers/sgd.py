@@ -5,7 +5,7 @@ Minimises F(theta) = sum_i l_i(theta) + l2 / 2 |theta|^2 over N examples, by
     theta := (theta - eta_k sum_{i in minibatch} g_i) / (1 + eta_k l2 b / N)
 
 after k examples, with minibatches of b; l2 acts by its proximal map, which is stable for any step.
-Steps eta_k, by `schedule`:
+Step sizes eta_k, by `schedule`:
 
     constant     eta0
     annealed     eta0 / (1 + k / N)        SGD(1/k) of Tsuboi 2011, "Experimental Settings"
@@ -13,8 +13,8 @@ Steps eta_k, by `schedule`:
     pegasos      eta0 N / (l2 (b + k))     eta / (lambda t) on the mean loss, lambda = l2 / N,
                                            t = 1 + k / b (Schmidt 2015, section 6)
 
-Constant steps with a mean of the iterates are ASG (ibid.). Stops as all solvers do (see `base`); by
-constant steps without a mean it comes near the minimiser, not to it. Where l2 = 0, weights may
+Constant steps with a mean of the iterates are ASG (ibid.). Stops as all solvers do (see `base`).
+Constant steps without a mean approach the minimiser, but do not reach it. With l2 = 0, weights may
 diverge.
 """
 
@@ -33,7 +33,7 @@ from ..registry import crf_solvers
 from .base import Floats, SolverState, StepReport, evaluate_start, requirements
 from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 
-# exp of so much costs one digit.
+# Shrinkage above this is reset: its exponential would cost more than a digit.
 _MAX_SHRINKAGE = 3.0
 
 SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
@@ -43,10 +43,10 @@ SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
 class SgdState(SolverState):
     """The state of SGD.
 
-    theta, gradient: [K], the weights that it reports, iterates or their mean, and the gradient of
-    loss + l2 there; value: the objective there; iterate: [K], the last iterate; n_averaged: how
-    many iterates theta is the mean of, 0 = it is the last; eta: first step, 0 before the first
-    pass; epoch: passes done.
+    theta: [K], the reported weights: the last iterate, or a mean of iterates; gradient: [K], of
+    loss + l2 at theta; value: the objective at theta; iterate: [K], the last iterate; n_averaged:
+    number of iterates in the mean, 0 = theta is the last iterate; eta: first step size, 0 before
+    the first pass; epoch: passes done.
     """
 
     iterate: Floats
@@ -60,14 +60,14 @@ class SgdState(SolverState):
 class SGD(StreamSolver):
     """Stochastic gradient descent on minibatches of b examples of N, l1 = 0.
 
-    Examples with missing gold labels take part. Update and schedules: see the module.
+    Examples with missing gold labels are used. See the module for update and schedules.
 
     schedule: "constant", "annealed", "exponential" or "pegasos".
-    eta0: 0 to find one on a sample of the corpus; for "pegasos", 1.
-    decay: of the exponential schedule over one pass.
+    eta0: 0 to calibrate it on a sample of the corpus; for "pegasos", 1.
+    decay: factor of the exponential schedule over one pass.
     batch: b.
-    average_from: report the mean of the iterates of passes average_from, average_from + 1, ... (1
-        is Schmidt's ASG), which are counted from 1; 0 for none.
+    average_from: the reported weights are the mean of the iterates from this pass on, counted from
+        1 (1 is Schmidt's ASG); 0 for no mean.
     """
 
     state_type = SgdState
@@ -95,7 +95,7 @@ class SGD(StreamSolver):
 
     @property
     def first_eta(self) -> float:
-        """The first step, 0 to find it on a sample."""
+        """The first step size; 0 to calibrate it on a sample."""
         return 1.0 if self.schedule == "pegasos" and self.eta0 == 0.0 else self.eta0
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SgdState:
@@ -123,7 +123,7 @@ class SGD(StreamSolver):
         return self.end_pass(loss, penalty, state, passes)
 
     def _etas(self, eta: float, visited: NDArray[Any], n: int, penalty: ElasticNet) -> Floats:
-        """Return the steps [m] after these numbers of examples [m]; n: examples of a pass."""
+        """Return the step sizes [m] after `visited` examples [m]; n: examples of a pass."""
         if self.schedule == "constant":
             factors = np.ones(len(visited))
         elif self.schedule == "annealed":
@@ -138,11 +138,11 @@ class SGD(StreamSolver):
 
     @property
     def stream_columns(self) -> dict[str, float]:
-        """The last iterate, and the sum of those that are averaged."""
+        """The last iterate, and the sum of the averaged iterates."""
         return {"theta": 0.0, "total": 0.0} if self.average_from else {"theta": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the number of examples seen, the step, and sums that weights catch up by.
+        """Return the number of examples seen, the step size, and sums for catching up.
 
         n_averaged: number of summed iterates; shrinkage: sum of log(1 + eta_k l2 / n); averaged:
         sum of exp(-shrinkage) over the averaged iterates (see `kernels.minibatch.shrink_sgd`).
@@ -153,13 +153,13 @@ class SGD(StreamSolver):
     def descent(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> MinibatchDescent:
-        """Return passes over the examples of a batch; see `StreamSolver.descent`."""
+        """Return the descent over the examples of a batch; see `StreamSolver.descent`."""
         weights = columns["theta"], columns.get("total", np.zeros_like(columns["theta"]))
         settings = terms.penalty, self.batch, minibatch.SGD
         return MinibatchDescent(batch.loss, *settings, *weights, terms.horizon)
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Shrink, and sum the iterates on the way."""
+        """Apply the missed shrinkage, and add the missed iterates to their sum."""
         theta, powers = columns["theta"], since["shrinkage"].copy()
         if self.average_from:
             exp_shifted(powers, len(powers), 0.0)
@@ -190,10 +190,10 @@ class SGD(StreamSolver):
         return totals["averaged"] > 0.0 and totals["shrinkage"] > _MAX_SHRINKAGE
 
     def settled(self, totals: Totals) -> None:
-        """Count shrinkage from here."""
+        """Reset the shrinkage, and the sum of its exponentials."""
         totals["shrinkage"] = totals["averaged"] = 0.0
 
     def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """Return the last iterate, or the mean of those that are averaged, [K]."""
+        """Return the last iterate, or the mean of the averaged iterates, [K]."""
         n = totals["n_averaged"]
         return columns["total"] / n if n else columns["theta"]

@@ -6,9 +6,9 @@ After example i, for its weights only,
     w := exp(-eta l2 / N) (w - eta g_i)                                  (Lavergne 2010, equation 7)
     w := max(0, w - (u + q)) if w > 0,  min(0, w + (u - q)) if w < 0                    (equation 8)
 
-with u the sum of eta l1 / N so far, and q the l1 penalty that w has received of it (Tsuruoka et al.
-2009, section 3.2). Equation 7 is printed with the sign of an ascent, and 8 with a wrong sign. Stops
-as all solvers do (see `base`); it comes near the minimiser fast, but not to it.
+with u the sum of eta l1 / N so far, and q the part of it that w has received (Tsuruoka et al. 2009,
+section 3.2). Equation 7 is printed with the sign of an ascent, and 8 with a wrong sign. Stops as
+all solvers do (see `base`); it approaches the minimiser fast, but does not reach it.
 """
 
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ from .streaming import Batch, Columns, StreamSolver, Terms, Totals
 class SgdL1State(SolverState):
     """The state of SGD-L1, with all penalties that are due applied.
 
-    received: [K], the l1 penalty that each weight has received; due: the l1 rate cumulated so far,
-    the most that a weight may have received; eta: first step, 0 before the first pass; epoch:
+    received: [K], the l1 penalty that each weight has received; due: the cumulated l1 rate, the
+    maximum that a weight may have received; eta: first step size, 0 before the first pass; epoch:
     passes done.
     """
 
@@ -46,11 +46,11 @@ class SgdL1State(SolverState):
 class SGDL1(StreamSolver):
     """Stochastic gradient descent with the cumulative l1 penalty (Tsuruoka et al. 2009).
 
-    Its update: see the module. Examples with missing gold labels take part. Where a corpus is
-    divided, passes over its shards are mixed (see `parameter_mixing`).
+    See the module for the update. Examples with missing gold labels are used. On a partitioned
+    corpus, passes over its shards are mixed (see `parameter_mixing`).
 
-    eta0: step of the first example; 0 to find one on a sample of the corpus.
-    decay: of the step over one pass, 0 < decay <= 1 (Wapiti's .85).
+    eta0: step size of the first example; 0 to calibrate it on a sample of the corpus.
+    decay: factor of the step size over one pass, 0 < decay <= 1 (Wapiti's .85).
     """
 
     state_type = SgdL1State
@@ -72,10 +72,10 @@ class SGDL1(StreamSolver):
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> SgdL1State:
-        """Carry a state over to another working set.
+        """Move a state to another working set.
 
-        A new weight counts as having received all that was due in the direction of its gradient:
-        it would have been pushed there and back at each example that has it.
+        A new weight counts as having received the whole penalty due, in the direction of its
+        gradient: each of its examples would have moved it away from zero and back.
         """
         carried: SgdL1State = super().remap(loss, penalty, state, source, gradient)
         new = source < 0
@@ -107,13 +107,13 @@ class SGDL1(StreamSolver):
         return columns, {"seen": seen, "eta": eta, "due": state.due, "decayed": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the examples seen, the step, and the cumulated l1 and l2 rates."""
+        """Return the examples seen, the step size, and the cumulated l1 and l2 rates."""
         return {"seen": 0, "eta": self.eta0, "due": 0.0, "decayed": 0.0}
 
     def descent(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> SequenceDescent:
-        """Return passes over the examples of a batch; see `StreamSolver.descent`."""
+        """Return the descent over the examples of a batch; see `StreamSolver.descent`."""
         descent = SequenceDescent(batch.loss, terms.penalty, True, terms.horizon)
         descent.resume(columns["theta"], columns["received"], totals["due"])
         return descent

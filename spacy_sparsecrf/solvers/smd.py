@@ -8,8 +8,8 @@ for each minibatch of b examples (equations 16 to 18) by
     v     := lambda v - eta (g + lambda H v)                       (equation 21)
 
 componentwise, with gains eta, and g and H v of the minibatch and its share b / N of l2. Gains are
-adapted by the current g and v, before the step. Stops as all solvers do (see `base`); by gains that
-do not vanish it comes near the minimiser, not to it.
+adapted by the current g and v, before the step. Stops as all solvers do (see `base`). Because the
+gains do not vanish, SMD approaches the minimiser but does not reach it.
 """
 
 from dataclasses import dataclass
@@ -40,13 +40,13 @@ class SmdState(SolverState):
 @crf_solvers("spacy_sparsecrf.SMD.v1")
 @dataclass(kw_only=True, eq=False)
 class SMD(StreamSolver):
-    """Stochastic meta-descent (Vishwanathan et al. 2006), l1 = 0; its update: see the module.
+    """Stochastic meta-descent (Vishwanathan et al. 2006), l1 = 0; see the module for the update.
 
-    All K weights change at each minibatch: best if K is not large, as with observed pairs only.
-    Examples with missing gold labels take part.
+    Each minibatch changes all K weights: best if K is not large, as with observed pairs only.
+    Examples with missing gold labels are used.
 
     eta0: first gain of each weight; mu: meta-gain, 0 for constant gains; decay: lambda, at most 1;
-    batch: b (all as the paper has them for chunking).
+    batch: b (defaults: the paper's, for chunking).
     """
 
     state_type = SmdState
@@ -96,7 +96,7 @@ class SMD(StreamSolver):
         return {"steps": 0}
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Do the steps of the minibatches since, one by one if they change weights."""
+        """Apply the steps of the minibatches since the marks, one by one if they change weights."""
         l2 = terms.share(self.batch).l2
         if l2 > 0.0 or self.decay < 1.0:
             missed = (totals["steps"] - since["steps"]).astype(np.int64)

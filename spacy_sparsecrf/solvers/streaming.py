@@ -1,8 +1,8 @@
-"""Stochastic solvers, which also learn from batches of examples as they come.
+"""Stochastic solvers, which also support online training on batches.
 
 They minimise F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples, by
-steps on one or a few l_i with their share of the penalty. Their first step is found on a sample.
-After a pass they stop as all solvers do (see `base`).
+steps on one or a few l_i with their share of the penalty. The first step size is calibrated on a
+sample. After each pass, stopping is tested as in all solvers (see `base`).
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
 
-# A solver's arrays, [K] float64 each, and its running numbers, int or float, by name.
+# A solver's arrays, [K] float64 each, and its running totals, int or float, by name.
 Columns = dict[str, Floats]
 Totals = dict[str, float]
 Descent: TypeAlias = SequenceDescent | MinibatchDescent
 
-# Steps are tried on so many examples, growing or shrinking by a factor.
+# Calibration: examples in the sample, first step size, its factor, and maximum of trials.
 _SAMPLE = 500
 _FIRST_STEP = 0.1
 _FACTOR = 2.0
@@ -33,23 +33,23 @@ _MAX_TRIALS = 10
 class Terms:
     """The objective of a stream: l1 |w|_1 + l2 / 2 |w|_2^2 + the loss of N examples.
 
-    penalty; horizon: N, so that each example has one N-th of the penalty.
+    penalty; horizon: N; each example has 1 / N of the penalty.
     """
 
     penalty: ElasticNet
     horizon: int
 
     def share(self, batch: int) -> ElasticNet:
-        """The penalty of a minibatch of `batch` examples."""
+        """Return the penalty of a minibatch of `batch` examples."""
         share = 1.0 / -(-self.horizon // batch)
         return ElasticNet(share * self.penalty.l1, share * self.penalty.l2)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples that have just arrived.
+    """A batch of examples.
 
-    loss: theirs, on the weights [K] that they have; rng: for their order.
+    loss: their loss, on their weights [K]; rng: for their order.
     """
 
     loss: WorkingLoss
@@ -63,21 +63,21 @@ class Batch:
 
 @dataclass(kw_only=True, eq=False)
 class StreamSolver(BatchSolver):
-    """A solver that also learns from batches, by steps that need the weights of few examples only.
+    """Base class of stochastic solvers, whose steps need only the weights of a few examples.
 
     online: whether to learn from the batches of the training loop, as with [training]
-        max_epochs = -1, instead of from the corpus that was read before training: that is slower,
-        because each epoch reads and hashes the corpus again.
+        max_epochs = -1, instead of from the corpus that was read before training: slower, because
+        each epoch reads and hashes the corpus again.
     on_batches: the former name of `online`.
-    horizon: how many examples (sequences, or tokens with model = "maxent" or "memm") count as a
-        pass then, for the shares of the penalty and for steps that shrink; 0: those that were read
-        before training, where these are all, and 10,000 with max_epochs = -1.
+    horizon: number of examples (sequences, or tokens with model = "maxent" or "memm") that count as
+        a pass in online training, for the shares of the penalty and for decaying steps; 0: the
+        number of examples read before training, or 10,000 with max_epochs = -1.
     inner_iterations: passes.
 
-    It keeps `stream_columns` for each weight, numbers whose names and first values these are. They
-    are up to date for the weights of an example's features when the example is visited. It also
-    keeps running numbers for all weights; `stream_marks` names those whose value is remembered
-    from when a weight was last up to date.
+    `stream_columns` has the names and initial values of the numbers stored for each weight. They
+    are up to date for the weights of an example's features when it is visited. All weights share
+    running totals. `stream_marks` names the totals whose values are stored for a feature when its
+    weights are brought up to date.
     """
 
     window: float = 1e-4
@@ -102,19 +102,19 @@ class StreamSolver(BatchSolver):
 
     @property
     def stream_columns(self) -> dict[str, float]:
-        """Names and first values of the numbers of a weight; the first is "theta", the weight."""
+        """Names and initial values of the numbers of a weight, "theta", the weight, first."""
         return self.columns
 
     @property
     def first_eta(self) -> float:
-        """The first step, 0 to find it on a sample."""
+        """The first step size; 0 to calibrate it on a sample."""
         return float(getattr(self, "eta0", 0.0))
 
     def begin_pass(self, descent: Descent, state: Any) -> tuple[Longs, float]:
-        """Draw the order of a pass, and find the first step if there is none.
+        """Draw the order of a pass, and calibrate the first step size if there is none.
 
-        state: with eta and epoch. RETURNS: the order [n] int64; how many passes this takes, those
-        of the trials included.
+        state: with eta and epoch. RETURNS: the order [n] int64; number of passes, including the
+        trials of the calibration.
         """
         order = self.shuffled(descent.sequences, state.epoch)
         visits, state.eta = len(order), state.eta or self.first_eta
@@ -126,9 +126,9 @@ class StreamSolver(BatchSolver):
     def end_pass(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, passes: float = 1.0
     ) -> StepReport:
-        """Evaluate after a pass, and report what it has reached.
+        """Evaluate the objective after a pass, and return the report.
 
-        RAISES: SparseCRFError where weights or objective are not finite.
+        RAISES: SparseCRFError if weights or objective are not finite.
         """
         if np.isfinite(state.theta).all():
             value, gradient = evaluate(loss, penalty, state.theta)
@@ -138,11 +138,11 @@ class StreamSolver(BatchSolver):
         raise SparseCRFError(Errors.SC338.format(solver=type(self).__name__))
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the running numbers before the first example."""
+        """Return the running totals before the first example."""
         raise NotImplementedError
 
     def check_streamable(self) -> None:
-        """Check that no setting asks for passes over a whole corpus. RAISES: SparseCRFError."""
+        """Check that no setting needs passes over a whole corpus. RAISES: SparseCRFError."""
         wanted = {"inner_iterations": 1, "warm_start_epochs": 0, "polish_iterations": 0}
         for key, value in wanted.items():
             if getattr(self, key) != value:
@@ -154,25 +154,25 @@ class StreamSolver(BatchSolver):
     def calibrate_stream(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
     ) -> None:
-        """Find the first step on a sample, if settings leave it open; in and out: totals."""
+        """Calibrate the first step size on a sample if it is not set; in and out: totals."""
         if totals.get("eta") == 0.0:
             descent = self.descent(batch, columns, totals, terms)
             order = batch.in_order(descent.sequences)
             totals["eta"], _ = calibrate(order, descent.loss_after)
 
     def descent(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> Any:
-        """Return passes over the examples of a batch, from these weights."""
+        """Return an object that descends over the examples of a batch, from these weights."""
         raise NotImplementedError
 
     def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Bring weights up to date in place, which no example has had since their marks.
+        """Apply, in place, the updates that weights have missed since their marks.
 
-        since: the marks of these weights, [K] each, which are used up.
+        since: the marks of these weights, [K] each, which may be overwritten.
         """
         raise NotImplementedError
 
     def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
-        """Visit the examples of a batch once, and bring columns and running numbers up to date.
+        """Visit the examples of a batch once, and update columns and running totals.
 
         RETURNS: the sum of the examples' losses, each at the weights before its own step.
         """
@@ -187,7 +187,7 @@ class StreamSolver(BatchSolver):
         return False
 
     def settled(self, totals: Totals) -> None:
-        """Reset the running numbers, after all weights were brought up to date."""
+        """Reset the running totals, after all weights were brought up to date."""
 
     def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
         """Return the weights [K] to report, from columns that are up to date."""
@@ -195,11 +195,11 @@ class StreamSolver(BatchSolver):
 
 
 def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tuple[float, int]:
-    """Find the step with the lowest loss after a pass over a sample, among powers of a factor.
+    """Find the step size with the lowest loss after a pass over a sample, among powers of a factor.
 
-    order: [n] int64 examples in random order; loss_after: of a sample and a step, the loss on the
-    sample after a pass over it with that step, from the same weights each time.
-    RETURNS: the step, and how many visits of an example the trials took.
+    order: [n] int64 examples in random order; loss_after: function of a sample and a step size,
+    which returns the loss on the sample after a pass over it, from the same weights each time.
+    RETURNS: the step size, and the number of visits of an example in the trials.
     """
     sample = order[:_SAMPLE]
     trials = 0
@@ -220,7 +220,7 @@ def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tupl
             best, lowest = eta, loss
             eta *= factor
         if best > _FIRST_STEP:
-            # The next smaller step was tried on the way up, and was worse.
+            # The next smaller step size has been tried already, and was worse.
             break
     # Each trial learns from the sample, then measures.
     return best, 2 * trials * len(sample)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class BcdState(SolverState):
     """The state of block coordinate descent.
 
-    kappa: [K], factor of the curvature, the same for all unigram weights and for all bigram weights
-    of a feature.
+    kappa: [K], factor of the curvature; the unigram weights of a feature share one value, and so do
+    its bigram weights.
     """
 
     kappa: Floats
@@ -40,9 +40,9 @@ class BcdState(SolverState):
 class BCD(BatchSolver):
     """Block coordinate descent (Lavergne 2010, section 3.4); a step is a sweep over all features.
 
-    kappa: least factor of the Hessian; a step moves a weight by 1 / kappa at most.
-    common: whether all weights of a feature are damped like the one that moves farthest (as in
-        Wapiti), instead of each by itself.
+    kappa: minimum factor of the Hessian; a step moves a weight by 1 / kappa at most.
+    common: whether all weights of a feature have the damping of the weight that moves farthest (as
+        in Wapiti), instead of separate ones.
     """
 
     state_type = BcdState
@@ -58,7 +58,7 @@ class BCD(BatchSolver):
 
     @property
     def columns(self) -> dict[str, float]:
-        """Weights and kappa; new weights have the least kappa."""
+        """Weights and kappa; new weights have the minimum kappa."""
         return {"theta": 0.0, "kappa": self.kappa}
 
     def step(self, loss: "WorkingLoss", penalty: ElasticNet, state: BcdState) -> StepReport:
@@ -72,7 +72,7 @@ class BCD(BatchSolver):
         descent.run()
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         if not np.isfinite(state.value):
-            # Sums over blocks may be in range while those over the whole corpus are not.
+            # Sums over blocks may be finite although sums over the whole corpus are not.
             state.theta, state.kappa = before, 2.0 * state.kappa
             state.value, state.gradient = evaluate(loss, penalty, before)
         return self.report(penalty, state, descent.counts[0] / len(loss.space.lattice.weights))

@@ -1,4 +1,4 @@
-"""The chain loss a block at a time, a block being all working weights of one feature."""
+"""The chain loss a block at a time; a block has all working weights of one feature."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,10 @@ _NOISE = 8.0
 
 
 class BlockLayout:
-    """The layout of the blocks of working weights.
+    """The layout of the blocks of a working set.
 
     A block has the weights of a unigram feature, of a bigram feature, or of both if the two occur
-    at the same tokens, as those of one template do: its weights need the same marginals. Blocks are
+    at the same tokens, like those of one template: its weights need the same marginals. Blocks are
     in descending order of their number of tokens.
 
     unigram, bigram: [B] int32, feature blocks, -1 = none; tokens: of each block, ascending;
@@ -57,7 +57,7 @@ class BlockLayout:
         return len(self.tokens)
 
     def _dependent_potentials(self, working: WorkingLoss) -> tuple[Csr, Csr]:
-        """Return the matrices of each bigram block, and the contexts whose entries depend on it."""
+        """Return the matrices and the contexts with sparse corrections of each bigram block."""
         contexts, rows = working.pairs.contexts, working.bigram
         columns = working.space.lattice.feature_contexts.take(rows.features.astype(np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
@@ -69,7 +69,7 @@ class BlockLayout:
         return contexts.matrix_blocks.transposed(len(rows)), own
 
     def _order_levels(self, n_sequences: int) -> None:
-        """Divide the blocks into levels, whose blocks have no sequence in common."""
+        """Divide the blocks into levels; blocks of one level have no sequence in common."""
         level = np.zeros(len(self), np.int64)
         tokens = self.tokens.indptr, self.tokens.indices, self.sequence_of
         order_levels(*tokens, np.zeros(n_sequences, np.int64), level)
@@ -78,7 +78,7 @@ class BlockLayout:
         self.levels = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
 
     def chunks(self, level: tuple[int, int]) -> Chunks:
-        """Runs of the blocks of a level, in `by_level`, for threads."""
+        """Cut the blocks of a level, in `by_level`, into chunks for threads."""
         first, last = level
         cost = np.diff(self.tokens.indptr)[self.by_level[first:last]]
         # Starting a thread costs time.
@@ -91,8 +91,8 @@ class BlockDescent:
 
     working: laid out for a stochastic solver, so that token_blocks has all blocks; penalty: l1 and
     l2; least_kappa, common: see `BCD`; theta, kappa: [K] float64, changed in place.
-    gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, when
-    the block of a weight was last evaluated. counts: [3] int64, evaluations of a sequence so far,
+    gradient, curvature: [K], of the loss, and an approximation of the diagonal of its Hessian, at
+    the last evaluation of the weight's block. counts: [3] int64, evaluations of a sequence so far,
     tokens of forward steps, tokens of backward steps.
     """
 
@@ -165,7 +165,7 @@ class BlockDescent:
         self.counts += self._descend(order)
 
     def _descend(self, order: Longs) -> Longs:
-        """Do `descend`, and return what to add to `counts`."""
+        """Do `descend`, and return the numbers to add to `counts`."""
         working, space, counts = self._working, self._working.space, np.zeros(3, np.int64)
         product, pairs = np.zeros(space.padded, space.dtype), working.pairs.arrays
         # Each thread writes to its own matrix.

@@ -1,10 +1,10 @@
-"""The weights of one feature, a block: their gradient, and the change of log Z.
+"""Blocks, the weights of one feature each: their gradient, and the change of log Z.
 
-The tokens of a block are those of its feature, ascending; a *run* is those in one sequence. Forward
-and backward vectors are stored from block to block (Lavergne 2010, section 4.1): alpha_t depends on
-the potentials up to t, beta_t on those after t, so a change at the tokens first..last of a sequence
-does not change alpha before `first`, nor beta from `last` on. Only the vectors that are missing up
-to the block's last token, or down to its first, are computed.
+The tokens of a block are those of its feature, ascending; a *run* is its tokens in one sequence.
+Forward and backward vectors are stored from block to block (Lavergne 2010, section 4.1): alpha_t
+depends on the potentials up to t, beta_t on those after t, so a change at the tokens first..last of
+a sequence does not change alpha before `first`, nor beta from `last` on. Only the missing vectors
+up to the block's last token, or down to its first, are computed.
 """
 
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ class Blocks(NamedTuple):
 
     unigram, bigram: [B] int32, feature blocks, -1 = none; ptr [B + 1], tokens: CSR, tokens of a
     block; sequence_of: [N] int32; mat_ptr, matrices: CSR, matrices of a bigram block; ctx_ptr,
-    contexts: CSR, contexts with entries that depend on it.
+    contexts: CSR, contexts whose sparse corrections depend on it.
     """
 
     unigram: Ints
@@ -48,9 +48,10 @@ class Blocks(NamedTuple):
 class Kept(NamedTuple):
     """The vectors of all tokens, stored from block to block.
 
-    evidence: [N, Yp], whose logarithmic scales are in `vectors`; vectors: of all tokens,
-    `marginals` being beta, each row of sum 1; of sequence s, alpha, backward and norms are valid
-    before alpha_end[s], beta from beta_begin[s] on; partial: [S] float64, see `_partial_log_z`.
+    evidence: [N, Yp], with logarithmic scales in `vectors`; vectors: of all tokens; `marginals`
+    contains beta, with rows of sum 1. In sequence s, alpha, backward and norms are valid before
+    token alpha_end[s], beta from token beta_begin[s] on. partial: [S] float64, see
+    `_partial_log_z`.
     """
 
     evidence: Floats
@@ -63,10 +64,9 @@ class Kept(NamedTuple):
 class BlockSpace(NamedTuple):
     """Workspaces.
 
-    old, gradient, curvature: [K], of the weights of the current block; product: [Yp];
-    parts: [2, 2] int64, first and last of its unigram and of its bigram weights; kappas: [2];
-    counts: [3] int64, added to: evaluations of a sequence, tokens that forward steps and that
-    backward steps went over.
+    old, gradient, curvature: [K], of the weights of the current block; product: [Yp]; parts: [2, 2]
+    int64, first and end of its unigram and of its bigram weights; kappas: [2]; counts: [3] int64,
+    added to: evaluations of a sequence, tokens of forward steps, tokens of backward steps.
     """
 
     old: Floats
@@ -94,9 +94,9 @@ class Sweep(NamedTuple):
 class Block(NamedTuple):
     """One block: its tokens, ascending, and the indices of its weights.
 
-    tokens: [n] int32; unigram: number of its first unigram weight, labels: of these weights;
-    bigram: number of its first bigram weight, places: of these, starts: of those, which come last,
-    after the start label; all uint32.
+    tokens: [n] int32; unigram: index of its first unigram weight; labels: of its unigram weights;
+    bigram: index of its first bigram weight; places: of its bigram weights; starts: of its weights
+    of pairs with the start label, which come last; labels, places and starts are uint32.
     """
 
     tokens: Ints
@@ -126,7 +126,7 @@ def weigh_tokens(
 
 @inlined
 def refresh_block(b: int, theta: Floats, sweep: Sweep) -> None:
-    """Evaluate again the evidence and the potentials that depend on the weights of block b.
+    """Recompute the evidence and the potentials that depend on the weights of block b.
 
     theta: [K]; pairs, and stored evidence and scales: in and out.
     """
@@ -188,7 +188,7 @@ def _extend_backward(s: int, first: int, sweep: Sweep) -> None:
 
 @inlined
 def _overlap(alpha: Floats, beta: Floats) -> float:
-    """Sum alpha_t(y) beta_t(y), in order: Z, up to the factors taken out, from any token t.
+    """Sum alpha_t(y) beta_t(y), in order: Z, up to scaling factors, from any token t.
 
     Differences of log Z decide whether a step lowers the objective, so its rounding must not depend
     on how the sum is vectorised.
@@ -201,12 +201,12 @@ def _overlap(alpha: Floats, beta: Floats) -> float:
 
 @inlined
 def _partial_log_z(first: int, last: int, sweep: Sweep) -> float:
-    """The part of log Z that depends on the potentials of the tokens first..last, both included.
+    """Return the part of log Z that depends on the potentials of the tokens first..last, inclusive.
 
-    It is log Z but for a summand that alpha before `first` and beta from `last` on determine.
+    The rest of log Z is a summand that alpha before `first` and beta from `last` on determine.
     """
     context, vectors = sweep.tables.sequences.context, sweep.kept.vectors
-    # The sum of alpha_t(y) beta_t(y) is Z, up to the factors taken out, at any token t.
+    # The sum of alpha_t(y) beta_t(y) is Z, up to scaling factors, at any token t.
     rest = log_partition(first, last + 1, context, sweep.pairs, vectors)
     return rest + log(float(_overlap(vectors.alpha[last], vectors.marginals[last])))
 
@@ -222,10 +222,10 @@ def _count_labels(
     gradient: Floats,
     curvature: Floats,
 ) -> None:
-    """Count the weights from `first` on at one token: p(y) = alpha(y) beta(y) * inverse.
+    """Add probabilities to expected counts of weights at one token, and variances to curvature.
 
-    labels: of these weights, or their places, which are labels modulo Yp. The token's probability
-    is added to a weight's expected count, and its variance.
+    p(y) = alpha(y) beta(y) * inverse. first: index of the first weight; labels: of the weights, or
+    their positions, which are labels modulo Yp.
     """
     for j in range(len(labels)):
         y = np.int64(labels[j]) % len(alpha)
@@ -250,11 +250,11 @@ def _count_pairs(
     gradient: Floats,
     curvature: Floats,
 ) -> None:
-    """Count the bigram weights from `first` on, at `places`, as `_count_labels` does others.
+    """Do `_count_labels` for the bigram weights from index `first` on, at positions `places`.
 
-    p(y', y) = alpha_{t-1}(y') Psi(y', y) (E_t(y) / n_t) beta_t(y) * inverse, before being
-    alpha_{t-1} and after the product of the last two. Psi is the matrix but for the context's
-    entries, whose places ascend, as those of weights do.
+    p(y', y) = alpha_{t-1}(y') Psi(y', y) (E_t(y) / n_t) beta_t(y) * inverse, `before` being
+    alpha_{t-1} and `after` the product of the last two. Psi is the matrix with the sparse
+    corrections of the context. The positions of corrections ascend, as do those of weights.
     """
     e = 0
     for j in range(len(places)):
@@ -319,8 +319,8 @@ def _run_at(tokens: Ints, j: int, sweep: Sweep) -> tuple[int, int, int, int]:
 def evaluate_block(block: Block, sweep: Sweep) -> None:
     """Add the expected counts of a block's weights, and the diagonal of their Hessian.
 
-    sweep: to the gradient in its space E is added, to curvature w p (1 - p) summed over tokens,
-    those of negative weight left out.
+    sweep.space: expected counts are added to `gradient`, and w p (1 - p), summed over tokens of
+    positive weight w, to `curvature`.
     """
     tokens, kept, j = block.tokens, sweep.kept, 0
     while j < len(tokens):
@@ -337,11 +337,11 @@ def evaluate_block(block: Block, sweep: Sweep) -> None:
 
 @inlined
 def measure_block(block: Block, sweep: Sweep) -> tuple[float, float]:
-    """Change of the weighted log Z since `evaluate_block`, after `refresh_block`.
+    """Return the change of the weighted log Z since `evaluate_block`, after `refresh_block`.
 
-    Forward vectors are computed again from a sequence's first token of the block to its last; the
+    Forward vectors are recomputed from a sequence's first token of the block to its last; the
     backward vector there gives the rest.
-    RETURNS: the change; weighted number of tokens passed over, for its rounding error.
+    RETURNS: the change; weighted number of these tokens, for its rounding error.
     """
     tokens, sequences, kept = block.tokens, sweep.tables.sequences, sweep.kept
     total, size, j = 0.0, 0.0, 0

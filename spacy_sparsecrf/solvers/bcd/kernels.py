@@ -30,7 +30,7 @@ class BcdSettings(NamedTuple):
 
 
 class BlockWeights(NamedTuple):
-    """The weights [K]: theta; kappa, one for a block's weights of one kind; observed counts."""
+    """The weights [K]: theta; kappa, equal within a feature block; observed counts."""
 
     theta: Floats
     kappa: Floats
@@ -43,8 +43,8 @@ def order_levels(
 ) -> None:
     """Give each block the lowest level above those of all earlier blocks with a common sequence.
 
-    Blocks of one level have no sequence in common, and going up through the levels does the same
-    as going through the blocks in order. block_ptr, block_tokens: CSR, tokens of a block;
+    Blocks of one level have no sequence in common, and processing the levels in order gives the
+    same result as processing the blocks in order. block_ptr, block_tokens: CSR, tokens of a block;
     sequence_of: [N]; last_level: [S] int64, zeros; level: [B] int64, out, from 1.
     """
     for b in range(len(level)):
@@ -58,7 +58,7 @@ def order_levels(
 
 @inlined
 def _slope(weight: float, smooth: float, l1: float) -> float:
-    """Magnitude of the pseudo-gradient; smooth: gradient of loss + l2."""
+    """Return the magnitude of the pseudo-gradient; smooth: gradient of loss + l2."""
     if weight == 0.0:
         return max(abs(smooth) - l1, 0.0)
     return abs(smooth + (l1 if weight > 0.0 else -l1))
@@ -70,10 +70,10 @@ def _propose(
 ) -> tuple[bool, float]:
     """Minimise the model of the weights part[0]:part[1] (Lavergne 2010, equations 9 to 11).
 
-    theta = s(h old - g, l1) / (h + l2), s the soft threshold. h is the curvature, the sum of
-    p (1 - p), times kappa, but at least kappa |v|, v the pseudo-gradient: no weight moves by more
-    than 1 / kappa, not even one without curvature. common: whether h is multiplied by max(1, max
-    |g / curvature|) over the part, as Wapiti does. kappa: infinite to restore the weights.
+    theta = s(h old - g, l1) / (h + l2), s the soft threshold. h is the curvature, the sum of p (1 -
+    p), times kappa, but at least kappa |v|, v the pseudo-gradient: no weight moves by more than 1 /
+    kappa, even without curvature. common: whether h is multiplied by max(1, max |g / curvature|)
+    over the part, as in Wapiti. kappa: infinite to restore the weights.
     RETURNS: whether a weight moves; change predicted by the gradient, <= 0.
     """
     l1, l2 = settings.l1, settings.l2
@@ -98,14 +98,14 @@ def _propose(
 
 @inlined
 def _rise(old: float, new: float, settings: BcdSettings) -> float:
-    """Change of the penalty of one weight."""
+    """Return the change of the penalty of one weight."""
     linear = settings.l1 * (abs(new) - abs(old))
     return linear + 0.5 * settings.l2 * (new - old) * (new + old)
 
 
 @inlined
 def _change_of_rest(part: Ints, settings: BcdSettings, weights: BlockWeights, old: Floats) -> float:
-    """Change of the objective without log Z: penalties, less the scores of gold labels."""
+    """Return the change of the objective without log Z: penalties, less scores of gold labels."""
     total, theta = 0.0, weights.theta
     for k in range(part[0], part[1]):
         total += _rise(old[k], theta[k], settings) - (theta[k] - old[k]) * weights.observed[k]
@@ -122,9 +122,9 @@ def _begin_part(
     weights: BlockWeights,
     space: BlockSpace,
 ) -> float:
-    """Find the weights of a feature block, parts[i], none for -1, and clear their sums.
+    """Set parts[i] to the weights of a feature block, none for row = -1, and clear their sums.
 
-    least: the least kappa. RETURNS: their kappa: the largest, as weights may have been added.
+    least: the minimum kappa. RETURNS: the largest kappa of the weights, as some may be new.
     """
     parts, largest = space.parts, least
     parts[i, 0] = parts[i, 1] = origin
@@ -141,7 +141,7 @@ def _begin_part(
 
 @inlined
 def _block(b: int, sweep: Sweep) -> Block:
-    """Block b, whose weights are the parts in the sweep's space."""
+    """Return block b, whose weights are the parts in the sweep's space."""
     blocks, tables, parts = sweep.blocks, sweep.tables, sweep.space.parts
     split, n_inner = tables.unigrams.split, sweep.pairs.n_labels * len(sweep.space.product)
     labels = tables.unigrams.block_labels[parts[0, 0] : parts[0, 1]]
@@ -183,10 +183,10 @@ def _descend_block(
 
 @kernel
 def descend_blocks(order: Ints, settings: BcdSettings, weights: BlockWeights, sweep: Sweep) -> None:
-    """Descend on blocks, one after the other; none raises the objective by more than its rounding.
+    """Descend on blocks, one after the other; none raises the objective, except by rounding.
 
     For each, evaluate its sequences, propose new weights and evaluate the objective there. kappa
-    doubles while that does not fall enough, and halves if the first trial succeeds.
+    doubles until the objective falls enough, and halves if the first trial succeeds.
 
     order: [n] int64, blocks. In and out: weights; sweep, at theta.
     """

@@ -33,9 +33,9 @@ class GisState(SolverState):
 @crf_solvers("spacy_sparsecrf.GIS.v1")
 @dataclass(kw_only=True, eq=False)
 class GIS(IterativeScaling):
-    """Generalised iterative scaling of per-position models; its update: see the module.
+    """Generalised iterative scaling of per-position models; see the module for the update.
 
-    The settings: see `BatchSolver`.
+    Settings: see `BatchSolver`.
     """
 
     state_type = GisState
@@ -47,7 +47,7 @@ class GIS(IterativeScaling):
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> GisState:
-        """Carry a state over to another working set, with its f#; see `BatchSolver.remap`."""
+        """Move a state to another working set, with its f#; see `BatchSolver.remap`."""
         carried: GisState = super().remap(loss, penalty, state, source, gradient)
         return replace(carried, slowing=_slowing(loss))
 
@@ -67,7 +67,7 @@ def _slowing(loss: WorkingLoss) -> float:
     """Return f# of the working weights, 1 if there are none."""
     space, rows = loss.space, loss.unigram
     tokens = rows.of(space.lattice.features)
-    # The table of frequent features has no weights of 1: leave it out.
+    # Leave out the table of frequent features, whose weights are not 1.
     no_frequent = np.zeros(len(tokens) + 1, np.int64)
     unigrams = loss.tables.unigrams._replace(
         frequent_ptr=no_frequent, tok_ptr=tokens.indptr, tok_blocks=tokens.indices

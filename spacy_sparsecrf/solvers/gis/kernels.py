@@ -10,14 +10,14 @@ from ...kernels.numba_support import inlined, kernel
 from ...kernels.scores import score_token
 from ...kernels.small import fill, normalise
 
-# Stands for an expectation that has underflowed to zero.
+# Replaces an expectation that has underflowed to zero.
 _TINY = 1e-300
 # Steps that multiply an expectation by more than e to this power are clamped.
 _LONGEST = 30.0
 # Masses of a token are normalised again if their total leaves this range: this limits cancellation
 # when nearly all of the total is subtracted.
 _LOW, _HIGH = 1.0 / 16.0, 16.0
-# Newton steps; they converge from one side, and most often take less than ten.
+# Maximum of Newton steps, which converge from one side, usually in less than ten.
 _MAX_NEWTON = 100
 
 
@@ -69,13 +69,13 @@ def scaled_weight(
     With d = w' - w the bound is, up to a constant,
     -O d + (E / f) (exp(f d) - 1) + l1 |w'| + l2 / 2 w'^2.
 
-    f = `slowing` is the most that the features that move at once sum to, f# or 1. Its derivative
-    at w' is h(w') + l1 sign(w'), h(w') = E exp(f (w' - w)) - O + l2 w', and h increases: w' = 0
-    where |h(0)| <= l1; else its sign is that of -h(0), and E exp(f d) + l2 w' = O - l1 sign(w').
-    Without l1 this is Goodman's Gaussian prior (1 / sigma^2 = l2), without l2 the log of a
-    ratio, d = log((O - l1 sign(w')) / E) / f; without both, equation 2.
+    f = `slowing` is the maximum sum of the features that move at once, f# or 1. The bound's
+    derivative at w' is h(w') + l1 sign(w'), h(w') = E exp(f (w' - w)) - O + l2 w', and h increases:
+    w' = 0 if |h(0)| <= l1; else w' has the sign of -h(0), and E exp(f d) + l2 w' = O - l1 sign(w').
+    Without l1 this is Goodman's Gaussian prior (1 / sigma^2 = l2), without l2 the log of a ratio, d
+    = log((O - l1 sign(w')) / E) / f; without l1 and l2, equation 2.
 
-    RETURNS: w', or if it is far a point on the way there, where the bound is lower too.
+    RETURNS: w', or if it is far, a point on the way to it, where the bound is lower too.
     """
     expected = max(expected, _TINY)
     at_zero = expected * exp(-slowing * weight) - observed
@@ -113,7 +113,7 @@ def scale_weights(
 
 @kernel
 def largest_sum(n_labels: int, unigrams: Unigrams, ones: Floats, sums: Floats) -> float:
-    """The most features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
+    """Return the maximum number of features that are on at once: f# = max_{t,y} sum_i f_i(x_t, y).
 
     unigrams: without frequent features; ones: [K] float64, all 1; sums: [Yp] float64, workspace.
     """
@@ -144,7 +144,7 @@ def repetitions(col_ptr: Ints, col_tokens: Ints, most: Ints) -> None:
 def token_masses(
     first: int, last: int, n_labels: int, unigrams: Unigrams, theta: Floats, mass: Floats
 ) -> None:
-    """Probabilities of the labels of tokens first:last, without pair potentials.
+    """Compute the label probabilities of tokens first:last, without pair potentials.
 
     mass: [N, Yp] float64, out: exp(s[t, y]) / z[t], padding 0.
     """
@@ -161,7 +161,7 @@ def token_masses(
 def _expect(
     tokens: Ints, places: Ints, token_weight: Floats, mass: Floats, total: Floats, expected: Floats
 ) -> None:
-    """expected[k] = sum over tokens of weight * mass[t, places[k]] / total[t]."""
+    """Set expected[k] to the sum over tokens of weight * mass[t, places[k]] / total[t]."""
     fill(expected, 0, len(places), 0.0)
     for t in tokens:
         scale = token_weight[t] / total[t]
@@ -171,7 +171,7 @@ def _expect(
 
 @inlined
 def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: Floats) -> None:
-    """Multiply the masses at some places of tokens, and update their totals."""
+    """Multiply the masses of tokens at some labels, and update the totals of the tokens."""
     for t in tokens:
         change = 0.0
         for k in range(len(places)):
@@ -198,7 +198,7 @@ def scale_in_turn(
     """Move the weights one after the other, once each (Goodman 2002, figure 2).
 
     by_test: whether the weights of a feature move at once: no two of them are on at one label, so
-    their largest sum is that of each alone; theta: [K], in and out; mass: [N, Yp], total: [N], in
+    their maximum sum is that of a single one; theta: [K], in and out; mass: [N, Yp], total: [N], in
     and out, exp(s[t, y]) and z[t], both divided by the same number.
     """
     block_ptr, col_ptr = tables.block_ptr, tables.col_ptr

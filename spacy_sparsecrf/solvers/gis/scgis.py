@@ -7,8 +7,8 @@ frequent ones first; without penalty
     theta_i := theta_i + log(O_i / E_i) / max_t f_i(x_t)
 
 with E_i at the current weights, from stored scores of all tokens and labels (N Y numbers), which
-are computed again before each sweep; with penalties see `kernels.scaled_weight`. F never rises.
-Stops as all solvers do (see `base`).
+are recomputed before each sweep; with penalties see `kernels.scaled_weight`. F never rises. Stops
+as all solvers do (see `base`).
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
 
 
 class IterativeScaling(BatchSolver):
-    """Requirements and checks of iterative scaling (Goodman 2002); see `BatchSolver`."""
+    """Base class of iterative scaling (Goodman 2002): its requirements and checks."""
 
     requires = requirements("single tokens", "indicators", "memory", "no prior")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
         """Evaluate the first point; see `BatchSolver.start`.
 
-        RAISES: SparseCRFError also as `check`.
+        RAISES: SparseCRFError also where `check` does.
         """
         self.check(loss, penalty)
         return super().start(loss, penalty, theta)
@@ -42,8 +42,8 @@ class IterativeScaling(BatchSolver):
         """Check that iterative scaling can minimise the objective.
 
         RAISES: SparseCRFError if labels of a sequence depend on each other, if a token may have
-            several gold labels, and if a weight has no minimiser: without penalty, one whose
-            feature never occurs tends to -inf.
+            several gold labels, and if a weight has no minimiser: without penalty, the weight of a
+            feature that never occurs tends to -inf.
         """
         name = type(self).__name__
         lengths = np.diff(loss.space.lattice.offsets)
@@ -62,11 +62,11 @@ class IterativeScaling(BatchSolver):
 class SCGIS(IterativeScaling):
     """Sequential conditional generalized iterative scaling (Goodman 2002, figure 2).
 
-    Its update: see the module. A sweep counts as one pass; the evaluation after it, for the report,
-    does not. A sweep runs in one thread.
+    See the module for the update. A sweep counts as one pass; the evaluation after it, for the
+    report, does not. A sweep runs in one thread.
 
     by_test: whether the weights of a feature move at once instead of one after the other. No two of
-        them are on at the same label, so the step is that of one alone.
+        them are on at the same label, so their steps are the same as for single weights.
     """
 
     by_test: bool = False
@@ -98,7 +98,7 @@ class SCGIS(IterativeScaling):
 def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
     """Return p(y | x) of each token of a per-position model, [N, Yp] float64, padding 0.
 
-    theta: [K]. They are computed from the weights, as the workspace may hold float32.
+    theta: [K]. The workspace may have float32, so probabilities are computed from the weights.
     """
     space, lattice = loss.space, loss.space.lattice
     loss.frequent.fill(theta)

@@ -4,16 +4,16 @@ Minimises F(theta) = l(theta) + l2 / 2 |theta|^2 by
 
     theta := theta + s,    H s = -g approximately                       (Tsuboi 2011, equation 2)
 
-with g and H the gradient and the Hessian of F. Conjugate gradients from s = 0 end when
-|H s + g| <= xi |g|, or at the boundary of the trust region |s| <= radius; products with H: equation
-3 and `kernels.hessian`. A step is taken if it lowers F enough, else the region shrinks. Stops as
-all solvers do (see `base`), or if rounding hides any further decrease.
+with g and H the gradient and the Hessian of F. Conjugate gradients from s = 0 end when |H s + g| <=
+xi |g|, or at the boundary of the trust region |s| <= radius. Products with H: see equation 3 and
+`kernels.hessian`. A step is taken if it lowers F enough, else the region shrinks. Stops as all
+solvers do (see `base`), or if rounding hides any further decrease.
 
-The constants of the trust region, which the paper leaves open, are those of Lin, Weng & Keerthi
+The constants of the trust region, which the paper does not give, are those of Lin, Weng & Keerthi
 2008. Conjugate gradients are not preconditioned. Preconditioning by the root of the Hessian's
 diagonal, or by mixtures of the diagonal with the identity, saved a quarter of the passes on letters
-and phonemes; but on chunks, with their many rare features, it was not within 1e-3 of the optimum
-after the passes that suffice for 1e-6 without it.
+and phonemes. On chunks, with their many rare features, it did not come within 1e-3 of the optimum
+in the passes that suffice for 1e-6 without it.
 """
 
 from collections.abc import Callable
@@ -53,11 +53,11 @@ class NewtonCGState(SolverState):
 @crf_solvers("spacy_sparsecrf.NewtonCG.v1")
 @dataclass(kw_only=True, eq=False)
 class NewtonCG(BatchSolver):
-    """Truncated Newton; its step: see the module. A Hessian-vector product counts as one pass.
+    """Truncated Newton; see the module for its step. A Hessian-vector product counts as one pass.
 
     stored: number of sequences whose marginals are stored for the products of a step, which are
-        then about 1.5 times as fast; -1 for all (three vectors of labels a token).
-    xi: tolerance of the conjugate gradients (Tsuboi 2011 leave it open; 0.1: Lin, Weng & Keerthi
+        then about 1.5 times as fast; -1 for all (three vectors of labels for each token).
+    xi: tolerance of the conjugate gradients (not given by Tsuboi 2011; 0.1: Lin, Weng & Keerthi
         2008).
     max_cg: maximum number of products in one step.
     """
@@ -81,7 +81,7 @@ class NewtonCG(BatchSolver):
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> NewtonCGState:
-        """Carry the weights and the radius over; see `BatchSolver.remap`."""
+        """Move the weights and the radius; see `BatchSolver.remap`."""
         carried: NewtonCGState = super().remap(loss, penalty, state, source, gradient)
         return replace(carried, stalled=False)
 
@@ -135,7 +135,7 @@ class NewtonCG(BatchSolver):
 
 
 def point_at(loss: base.Function, penalty: ElasticNet, theta: Floats) -> base.EvaluatedPoint:
-    """Evaluate a point, theta [K]; the objective is infinite where the gradient is not finite."""
+    """Evaluate a point, theta [K]; the objective is infinite if the gradient is not finite."""
     value, gradient = base.evaluate(loss, penalty, theta)
     if not np.isfinite(gradient).all():
         value, gradient = np.inf, np.zeros_like(theta)
@@ -161,9 +161,9 @@ def truncated_newton_step(
 ) -> tuple[Floats, Floats]:
     """Minimise gradient . s + s . H s / 2 over |s| <= radius by conjugate gradients from 0.
 
-    (Steihaug 1983; Lin, Weng & Keerthi 2008, algorithm 2.) They end where
-    |H s + gradient| <= xi |gradient|, at the boundary, which directions of negative curvature
-    lead to, or after max_products.
+    (Steihaug 1983; Lin, Weng & Keerthi 2008, algorithm 2.) The iterations end if |H s + gradient|
+    <= xi |gradient|, at the boundary, which directions of negative curvature lead to, or after
+    max_products.
 
     product: H v [K] of a vector [K]; gradient: [K], not zero.
     RETURNS: s and the residual -gradient - H s, [K] each.
@@ -204,8 +204,8 @@ def adapted_radius(
 ) -> float:
     """Return the next radius of the trust region (Lin, Weng & Keerthi 2008, equation 9).
 
-    It is the minimum of a parabola through the objective at both ends of the step, and its slope,
-    clamped to the intervals that they give.
+    The radius is at the minimum of a parabola through the objective at both ends of the step, with
+    the slope at its start, clamped to the intervals of equation 9.
 
     length: of the step; actual, predicted: reductions of the objective; slope: gradient . step.
     """

@@ -1,4 +1,4 @@
-"""The name of a removed solver, kept so that pipelines which it trained can be loaded."""
+"""The name of a removed solver, kept to load pipelines that were trained with it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from ..base import BatchSolver
 @crf_solvers("spacy_sparsecrf.OrthantNewton.v1")
 @dataclass(kw_only=True, eq=False)
 class OrthantNewton(BatchSolver):
-    """Stands for a removed solver: a pipeline loads and predicts, but is not trained.
+    """Placeholder of a removed solver: a pipeline loads and predicts, but cannot be trained.
 
     Its settings are those in configs of saved pipelines.
     """

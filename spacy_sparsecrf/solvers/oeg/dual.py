@@ -1,9 +1,9 @@
-"""Inference in a sequence from its own log-potentials, the variables of the dual.
+"""Inference in a sequence from the variables of the dual, the log-potentials of the sequence.
 
-Every sequence has log-potentials *theta^i*: factors of its labels, those of the first token
-including the pairs with the start label, and of the pairs of its groups. Its marginals, entropy and
-log Z follow from these alone, whatever the weights: each group has its own matrix of potentials,
-and tokens without a group have the mask.
+Every sequence has log-potentials *theta^i*: factors of its labels and of the label pairs of its
+groups. Factors of the first label include the pairs with the start label. Marginals, entropy and
+log Z follow from these factors alone, whatever the weights: each group has a separate matrix of
+potentials, and tokens without a group have the mask.
 """
 
 from typing import NamedTuple
@@ -20,17 +20,17 @@ from ...kernels.sequence import leave_factors
 from ...kernels.small import dot as dot_rows
 from ...kernels.small import fill
 
-# By how much log-potentials of a token, or of a group, may differ: their exponentials, and products
-# of two, are then normal numbers.
+# Maximum difference of log-potentials of a token, or of a group, so that their exponentials, and
+# products of two, are normal numbers.
 WIDEST = 300.0
 
 
 class ChainSpace(NamedTuple):
     """Workspaces of `infer_chain`.
 
-    mask: [Y, Yp], 1 for pairs that may follow each other; context: [>= T] int32, the matrix of a
-    token; work: its pairs have matrices for the mask, and for as many groups as a sequence has,
-    and a context without entries for each.
+    mask: [Y, Yp], 1 for valid transitions; context: [>= T] int32, the matrix of a token; work: its
+    pairs have a matrix for the mask and for each group that a sequence may have, and a context
+    without sparse corrections for each matrix.
     """
 
     mask: Floats
@@ -79,7 +79,7 @@ def axpy(factor: float, way: Factors, base: Factors, out: Factors) -> None:
 
 @inlined
 def dot(one: Factors, other: Factors) -> float:
-    """Inner product of factors of the same sequence."""
+    """Return the inner product of factors of the same sequence."""
     nodes = dot_rows(one.nodes.reshape(-1), other.nodes.reshape(-1))
     return nodes + dot_rows(one.pairs.reshape(-1), other.pairs.reshape(-1))
 
@@ -88,7 +88,7 @@ def dot(one: Factors, other: Factors) -> float:
 def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
     """Return whether a number is more than WIDEST below the largest of block[:, :n_labels].
 
-    raised: whether it is raised to that.
+    raised: whether to raise such numbers to the limit.
     """
     top, found = -np.inf, False
     for row in block:
@@ -107,7 +107,7 @@ def _is_wide(block: Floats, n_labels: int, raised: bool) -> bool:
 def is_wide(n_labels: int, factors: Factors, raised: bool) -> bool:
     """Return whether log-potentials are out of range within their token, or their group.
 
-    raised: whether those are raised to the range.
+    raised: whether to raise them to the range.
     """
     found = False
     for t in range(len(factors.nodes)):
@@ -168,7 +168,7 @@ def _exponentiate(n_labels: int, pairs: Floats, space: ChainSpace) -> None:
 
 @inlined
 def _place(s: int, groups: Groups, context: Ints) -> None:
-    """Find the matrix of each token [T] of a sequence: 1 + its group, 0 = it has none."""
+    """Find the matrix of each token [T] of a sequence: 1 + its group, 0 = no group."""
     first = groups.seq_ptr[s]
     for i in range(len(context)):
         context[i] = 0
@@ -181,7 +181,7 @@ def _place(s: int, groups: Groups, context: Ints) -> None:
 def infer_chain(
     s: int, grouped: Grouped, theta: Factors, space: ChainSpace, residuals: Factors
 ) -> float:
-    """Log Z of sequence s by its log-potentials theta, and its weighted residuals, out."""
+    """Return log Z of sequence s by its log-potentials theta; residuals: weighted, out."""
     sequences, groups, work = grouped.tables.sequences, grouped.groups, space.work
     begin, end, n_labels = sequences.offsets[s], sequences.offsets[s + 1], sequences.n_labels
     gold, vectors = sequences.labels[begin:end], work.vectors
@@ -202,7 +202,7 @@ def infer_chain(
 
 @inlined
 def gold_sum(s: int, grouped: Grouped, factors: Factors) -> float:
-    """Sum of the factors of sequence s along its gold labels."""
+    """Return the sum of the factors of sequence s along its gold labels."""
     sequences, groups = grouped.tables.sequences, grouped.groups
     gold = sequences.labels[sequences.offsets[s] : sequences.offsets[s + 1]]
     first, total = groups.seq_ptr[s], np.float64(0.0)

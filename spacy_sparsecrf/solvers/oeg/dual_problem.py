@@ -20,9 +20,9 @@ _ROUNDING = 100.0
 class DualPoint:
     """A distribution of label sequences for each sequence, in factored form.
 
-    node_theta [tokens, Yp], pair_theta [groups, Y, Yp]: log-potentials of each sequence's own;
-    nodes, pairs: residuals under them, shaped alike (see `FactorStorage`); log_z: [n] of them;
-    steps: [n], step size of each.
+    node_theta [tokens, Yp], pair_theta [groups, Y, Yp]: log-potentials of the sequences; nodes,
+    pairs: their residuals, in the same shapes (see `FactorStorage`); log_z: [n], log Z of each
+    sequence; steps: [n], step size of each sequence.
     """
 
     node_theta: Numbers
@@ -40,7 +40,7 @@ class DualPoint:
 
 
 def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
-    """Allocate potentials of a sequence's groups, after the mask [Y, Yp]; start rows are 1."""
+    """Allocate potentials: the mask [Y, Yp] first, then those of groups; start rows are 1."""
     n_labels, padded = mask.shape
     psi, nothing = np.zeros((n_matrices, n_labels + 1, padded)), np.zeros(0)
     psi[0, :n_labels] = mask
@@ -50,7 +50,7 @@ def _own_potentials(mask: Floats, n_matrices: int) -> Potentials:
 
 
 def _own_contexts(n: int, is_free: bool) -> Contexts:
-    """Return a context for each of n matrices; is_free: whether the first, the mask, is ones."""
+    """Return a context for each of n matrices; is_free: whether the first, the mask, is all 1."""
     constant, none = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
     constant[0] = is_free
     labels, places = np.zeros(0, np.uint16), np.zeros(0, np.int32)
@@ -64,8 +64,8 @@ class DualProblem(FactorStorage):
         D = sum_i c_i H(alpha_i) - |sum_i c_i (phi(x_i, y_i) - E_i[phi])|^2 / (2 l2)
 
     alpha_i is a distribution of the label sequences of x_i, H its entropy, c_i the weight of i
-    (Collins et al. 2008, section 2). Stored are, in 2 b Yp (N + G Y) bytes (see `FactorStorage`,
-    twice), log-potentials that make alpha_i up, and residuals, which are its marginals.
+    (Collins et al. 2008, section 2). The log-potentials of alpha_i and the residuals of its
+    marginals are stored in 2 b Yp (N + G Y) bytes (twice `FactorStorage`).
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -90,9 +90,9 @@ class DualProblem(FactorStorage):
     def start(
         self, working: WorkingLoss, theta: Floats, gold: float, step: float
     ) -> tuple[DualPoint, float]:
-        """Return the distributions that weights theta [K] give, and the sum of their entropies.
+        """Return the distributions at weights theta [K], and the sum of their entropies.
 
-        gold: what is added to the log-potential of each gold label; step: first step size.
+        gold: added to the log-potential of each gold label; step: first step size.
         """
         point = DualPoint(
             *(self.empty(working) + self.empty(working)),

@@ -20,7 +20,7 @@ from .dual import (
 
 # Step sizes to try for a sequence before it is left unchanged.
 _MAX_TRIALS = 20
-# From the distribution of the weights itself no step leads on.
+# A full step leads to the distribution at the weights; nothing is beyond it.
 _LARGEST_STEP = 1.0
 
 
@@ -40,7 +40,7 @@ class DualArrays(NamedTuple):
 def _begin_chain(
     s: int, grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
 ) -> float:
-    """`begin_chains` of sequence s; RETURNS: its entropy, weighted."""
+    """Do `begin_chains` for sequence s. RETURNS: its entropy, weighted."""
     sequences, own = grouped.tables.sequences, factors_of(s, grouped, point.theta)
     residuals, scores = factors_of(s, grouped, point.residuals), first_factors(own, moves.way)
     score_chain(s, grouped, theta, space.work.pair_sums, scores)
@@ -56,9 +56,9 @@ def _begin_chain(
 def begin_chains(
     grouped: Grouped, theta: Floats, point: DualArrays, moves: Moves, space: ChainSpace
 ) -> float:
-    """Add the log-potentials that weights give to those of all sequences, and evaluate them.
+    """Add the log-potentials at given weights to those of all sequences, and evaluate them.
 
-    Log-potentials out of range are raised to it.
+    Log-potentials below the range are raised to its lower end.
 
     theta: [K], the weights; point: its theta is in and out, residuals and log_z are out.
     RETURNS: the sum of the sequences' entropies, times their weights.
@@ -71,11 +71,11 @@ def begin_chains(
 
 @inlined
 def _divergence(step: float, slope: float, fall: float, small: float) -> float:
-    """KL(new || old) of a sequence whose log-potentials have moved by `step` times a direction d.
+    """Return KL(new || old) of a sequence whose log-potentials have moved by `step` times d.
 
     KL(new || old) + KL(old || new) = step * slope with slope = d . (mu_new - mu_old). fall: the
-    first, log Z_old - log Z_new + step mu_new . d, which rounding hides where it is below `small`:
-    there the two are alike.
+    first term, log Z_old - log Z_new + step mu_new . d. If the sum is below `small`, rounding hides
+    `fall`, but the two terms are nearly equal: half of the sum is returned.
     """
     both = step * slope
     if both < small:
@@ -90,7 +90,7 @@ def _divergence(step: float, slope: float, fall: float, small: float) -> float:
 def _move(
     s: int, sequence_blocks: SequenceBlocks, factor: float, theta: Floats, change: Floats
 ) -> None:
-    """Add -factor * change [K], which is cleared, to the weights that sequence s has."""
+    """Add -factor * change [K] to the weights of sequence s, and clear the change."""
     weight_ptr = sequence_blocks.weight_ptr
     for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
@@ -115,9 +115,9 @@ def _gain_of(
 ) -> tuple[float, float]:
     """Return the gain of the dual by a step of sequence s to the log-potentials of `moves.trial`.
 
-    gold_way: the direction along gold labels; moves: `way`, `trial` and `fresh` are of the
-    sequence, and `fresh` is the change of its residuals in the end; theta: [K], which moves if the
-    gain is not negative. RETURNS: the gain, and log Z there.
+    gold_way: sum of the direction along gold labels; moves: `way`, `trial` and `fresh` are of the
+    sequence; in the end, `fresh` is the change of its residuals; theta: [K], moved if the gain is
+    not negative. RETURNS: the gain, and log Z at the trial.
     """
     weight, change, way, fresh = (
         grouped.tables.sequences.weights[s],
@@ -142,7 +142,7 @@ def _gain_of(
 def _begin_moves(
     s: int, grouped: Grouped, theta: Floats, own: Factors, moves: Moves, space: ChainSpace
 ) -> Moves:
-    """The workspaces of a step of sequence s from its log-potentials `own`, with its direction."""
+    """Return workspaces of a step of sequence s from log-potentials `own`, with the direction."""
     way = first_factors(own, moves.way)
     score_chain(s, grouped, theta, space.work.pair_sums, way)
     axpy(-1.0, own, way, way)
@@ -164,18 +164,18 @@ def ascend(
 ) -> tuple[float, int]:
     """Ascend the dual over the sequences of `order`, one after the other.
 
-    Of each: theta^i := theta^i + eta d, where d = s - theta^i and s are the log-potentials that the
-    weights w give it: the multiplicative step along the gradient of the dual. Then w follows, which
-    is (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]). What the dual gains by that is
+    For each: theta^i := theta^i + eta d, where d = s - theta^i, and s are its log-potentials at the
+    weights w: the multiplicative step along the gradient of the dual. Then w is updated to (1 / l2)
+    sum_i c_i (phi(x_i, y_i) - E_i[phi]). The gain of the dual is
 
         c_i (d . (mu' - mu) - KL(new || old)) - |c_i (E_i'[phi] - E_i[phi])|^2 / (2 l2)
 
-    without a difference of large numbers. eta is halved while that is negative, and multiplied by
-    `grow` after the step.
+    without a difference of large numbers. eta is halved while the gain is negative, and multiplied
+    by `grow` after the step.
 
     order: [steps] int64; small: see `_divergence`; all labels are known. In and out: theta [K] (w),
     point.
-    RETURNS: the gain, and how many times sequences were evaluated.
+    RETURNS: the gain, and the number of evaluations of a sequence.
     """
     total, n_evaluations, n_labels = 0.0, 0, grouped.tables.sequences.n_labels
     for s in order:

@@ -6,11 +6,11 @@ one sequence i after another, by
     alpha_i(y) := alpha_i(y) exp(-eta_i g_i(y)) / Z,  g_i(y) = log alpha_i(y) - w . phi(x_i, y),
     w = (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi])
 
-with alpha_i a distribution of its label sequences in factored form: log-potentials theta^i := (1 -
-eta_i) theta^i + eta_i s, s those that w gives. eta_i is halved until the dual does not fall, and
-then grows. The dual converges linearly to the minimum from below, at a rate that falls with l2: a
-baseline of Schmidt et al. (2015, section 6), slow if l2 is small. Stops as all solvers do (see
-`base`).
+with alpha_i a distribution over label sequences in factored form: log-potentials theta^i := (1 -
+eta_i) theta^i + eta_i s, s being the log-potentials at w. eta_i is halved until the dual does not
+fall, and then grows. The dual converges linearly to the minimum from below, at a rate that falls
+with l2: a baseline of Schmidt et al. (2015, section 6), slow if l2 is small. Stops as all solvers
+do (see `base`).
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,10 +31,10 @@ from .dual_problem import DualPoint, DualProblem
 class OegState(DualPoint, SolverState):
     """The state of online exponentiated gradient.
 
-    theta, gradient: [K], weights that the dual point gives (before the first pass, those to start
-    from), and gradient of loss + l2 there; value: the objective there; dual: the dual's value D, no
-    higher than the minimum; n_passes: passes done, by which with the seed the order of the next is
-    drawn. The rest is the dual point.
+    theta: [K], weights at the dual point, or before the first pass the initial weights; gradient:
+    [K], of loss + l2 at theta; value: the objective at theta; dual: the dual's value D, a lower
+    bound of the minimum; n_passes: passes done; determines the next order, with the seed. The other
+    fields are the dual point.
     """
 
     dual: float
@@ -44,16 +44,16 @@ class OegState(DualPoint, SolverState):
 @crf_solvers("spacy_sparsecrf.OEG.v1")
 @dataclass(kw_only=True, eq=False)
 class OEG(BatchSolver):
-    """Online exponentiated gradient (Collins et al. 2008); its update: see the module.
+    """Online exponentiated gradient (Collins et al. 2008); see the module for the update.
 
     The reported objective is that of w, which may rise at first. A pass is over all sequences, in
-    random order; then the whole gradient is evaluated. Memory: twice that of SAG (see
-    `DualProblem`). It starts at the distributions of the first weights; if these are zero, near the
-    gold labels, so that w is near zero.
+    random order; then the full gradient is evaluated. Memory: twice that of SAG (see
+    `DualProblem`). The first point is at the distributions of the initial weights; if these are
+    zero, it is near the gold labels, so that w is near zero.
 
-    first_step: eta at first, at most 1, with which alpha_i becomes the distribution that w gives.
+    first_step: first eta, at most 1; a step of 1 leads to the distribution at w.
     grow: factor of eta after a step, which the paper does not give.
-    gold: added to the log-potentials of gold labels at first, where the first weights are zero.
+    gold: added to the first log-potentials of gold labels if the initial weights are zero.
     inner_iterations: passes in an outer iteration.
     seed: of the orders, >= 0.
     """
@@ -75,9 +75,9 @@ class OEG(BatchSolver):
         self.require(0.0, "gold")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OegState:
-        """Find the dual point of the first weights, theta [K].
+        """Find the dual point of the initial weights, theta [K].
 
-        RAISES: SparseCRFError where the objective is not finite there, or gold labels are missing.
+        RAISES: SparseCRFError if the objective is not finite there, or if gold labels are missing.
         """
         value, gradient = base.evaluate_start(loss, penalty, theta)
         n_partial = int(np.count_nonzero(loss.space.lattice.clamped >= 0))
@@ -91,7 +91,7 @@ class OEG(BatchSolver):
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> Any:
-        """Carry weights and distributions over; see `BatchSolver.remap`."""
+        """Move weights and distributions; see `BatchSolver.remap`."""
         theta = base.take(state.theta, source)
         if state.n_passes == 0:
             return self.start(loss, penalty, theta)
@@ -103,7 +103,7 @@ class OEG(BatchSolver):
         dual = loss.derived(DualProblem)
         order = self.shuffled(np.arange(dual.n_sequences), state.n_passes)
         state.n_passes += 1
-        # Computed again, so that rounding errors of many small changes do not add up.
+        # Recomputed, so that rounding errors of many small changes do not add up.
         state.theta = dual.weights(loss, penalty.l2, state)
         gain, n_evaluations = dual.ascend(order, self.grow, penalty.l2, state.theta, state)
         state.dual += gain

@@ -23,15 +23,15 @@ from .sag_updates import (
     step_size,
 )
 
-# Rounding errors of the loss, a token: where they prevail, the search would not end without it.
+# Rounding errors of the loss for each token: a slack without which the search might not end.
 _ROUNDING = 1e-13
 _LN2 = 0.6931471805599453
-# No curvature is estimated to be larger.
+# A search stops at estimates of the curvature above this.
 _LARGEST = 1e30
 
 
 class Average(NamedTuple):
-    """The position of SAG.
+    """The current point of SAG.
 
     theta, total: [K] float64, weights w, and the sum d of stored gradients; stored: residuals of
     all sequences; curvatures: [n] float64, L_i, 0 = not seen yet; common: [1] float64, L_g of
@@ -46,7 +46,7 @@ class Average(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Workspaces that are new to each pass.
+    """Workspaces of one pass.
 
     sums, tops: tree of curvatures, filled (see `set_leaf`); order: [n] int64; steps: zeros.
     """
@@ -58,11 +58,11 @@ class Progress(NamedTuple):
 
 
 class GradientExchange(NamedTuple):
-    """Workspaces in which a sequence's gradient replaces the stored one.
+    """Workspaces for replacing the stored gradient of a sequence.
 
-    See Schmidt 2015, section 4. gradient, change: [K] float64, zeros between steps, the gradient
-    and by how much it differs from the one that was stored; trial: [K] float64, weights; pairs:
-    [groups of a sequence, Y, Yp] float64, residuals; work: with those of labels.
+    See Schmidt 2015, section 4. gradient: [K] float64, the new gradient; change: [K] float64, its
+    difference from the stored one; between steps, gradient and change are zero; trial: [K] float64,
+    weights; pairs: [groups of a sequence, Y, Yp] float64, residuals; work: with those of labels.
     """
 
     gradient: Floats
@@ -74,7 +74,7 @@ class GradientExchange(NamedTuple):
 
 @inlined
 def _exchange(fresh: Floats, stored: Floats) -> None:
-    """Store what is fresh and leave the differences to what was stored; both: [n], flat."""
+    """Store `fresh`, and set it to its difference from the old numbers; [n] each, flat."""
     for i in range(len(stored)):
         old = float(stored[i])
         stored[i] = fresh[i]
@@ -86,9 +86,10 @@ def _exchange(fresh: Floats, stored: Floats) -> None:
 def _refresh(
     s: int, number: int, grouped: Grouped, average: Average, exchange: GradientExchange
 ) -> float:
-    """Evaluate a sequence, and store its residuals in place of those stored before.
+    """Evaluate a sequence, and replace its stored residuals.
 
-    number: of the work; exchange: gradient and change are out. RETURNS: the loss, weighted.
+    number: of the step, see `build_for_tokens`; exchange: gradient and change are out.
+    RETURNS: the loss, weighted.
     """
     tables, groups, work = grouped.tables, grouped.groups, exchange.work
     sequences, split, theta = tables.sequences, tables.unigrams.split, average.theta
@@ -115,14 +116,14 @@ def _find_curvature(
     average: Average,
     exchange: GradientExchange,
 ) -> tuple[float, int]:
-    """Raise an estimate of a sequence's curvature until a step lowers the loss as it predicts.
+    """Raise an estimate of a sequence's curvature until a step lowers the loss as predicted.
 
     f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
 
-    number: of the next work, others follow, see `build_for_tokens`; loss: f of sequence s; mean: of
-    the curvatures of those seen, 0 = none; average: its own among them, 0 = not seen yet, and L_g
-    or the first L; exchange: with g where the sequence has weights.
-    RETURNS: L, and the number of evaluations, 0 where there was no search.
+    number: of the first trial, see `build_for_tokens`; loss: f of sequence s; mean: mean of the
+    curvatures of sequences seen, 0 = none; average: with the last L of sequence s, 0 = not seen
+    yet, and L_g or the first L; exchange: with g at the weights of the sequence.
+    RETURNS: L, and the number of evaluations, 0 if there was no search.
     """
     gradient, trial, common = exchange.gradient, exchange.trial, average.common[0]
     sequences, split = grouped.tables.sequences, grouped.tables.unigrams.split
@@ -131,7 +132,7 @@ def _find_curvature(
     norm, slack, curvature = square_norm(s, own, gradient), _ROUNDING * length * weight, common
     searched = norm > rules.least_norm
     if rules.mode != UNIFORM:
-        # Without a search, nothing would stop an estimate's fall.
+        # Without a search, nothing would stop the estimate from falling.
         factor = rules.revisit if searched else 1.0
         by_mean = rules.mode == BALANCED
         old = average.curvatures[s]
@@ -144,7 +145,7 @@ def _find_curvature(
         at, work = (trial[:split], trial[split:]), exchange.work
         reached = weight * example_loss(s, number + n_trials, grouped.tables, *at, work)
         n_trials += 1
-        # Nor where the loss is not a number, or a file has an estimate that does not grow.
+        # Also stop if the loss is not a number, or an estimate from a file does not grow.
         grows = 0.0 < curvature <= _LARGEST
         if reached < loss - norm / (2.0 * curvature) + slack or not grows:
             break
@@ -160,7 +161,7 @@ def _apply_change(
     average: Average,
     exchange: GradientExchange,
 ) -> None:
-    """Add the change of a gradient to the sum, and -pull times it to the weights; clear it."""
+    """Add `change` to the sum d, and -pull * change to the weights; clear the gradients."""
     theta, total, weight_ptr = average.theta, average.total, sequence_blocks.weight_ptr
     for row in sequence_blocks.rows[sequence_blocks.ptr[s] : sequence_blocks.ptr[s + 1]]:
         for k in range(weight_ptr[row], weight_ptr[row + 1]):
@@ -181,10 +182,10 @@ def _count_step(
     common: Floats,
     progress: Progress,
 ) -> tuple[float, float]:
-    """Count step i, for weights to do when they are next seen.
+    """Record step i, which weights apply when they are next needed.
 
-    share: of draws by curvature; curvature: of the sequence that was drawn; common: in and out, of
-    uniform draws, which falls after a search.
+    share: of draws by curvature; curvature: of the sequence that was drawn; common: in and out, L_g
+    of uniform draws, which falls after a search.
     RETURNS: alpha / m, and 1 - alpha lambda.
     """
     n, steps = len(progress.order), progress.steps
@@ -208,15 +209,14 @@ def sag_pass(
     progress: Progress,
     exchange: GradientExchange,
 ) -> int:
-    """Steps over len(draws) sequences that are drawn with replacement.
+    """Do steps over len(draws) sequences, drawn with replacement.
 
-    Of each: do the steps that its weights have missed (see `sag_updates`); evaluate it and exchange
-    its residuals with those stored; estimate its curvature L_i; and count the step w := (1 - alpha
-    lambda) w - (alpha / m) d, proximal for l1, which weights do when they are needed next.
+    For each: apply the steps that its weights have missed (see `sag_updates`); evaluate it and
+    replace its stored residuals; estimate its curvature L_i; record the step w := (1 - alpha
+    lambda) w - (alpha / m) d, proximal for l1, which weights apply when next needed.
 
-    draws: [steps, 2] float64, uniform in [0, 1), of the n sequences that have curvatures; average:
-    in and out.
-    RETURNS: how many times the forward pass alone was run, in line searches.
+    draws: [steps, 2] float64, uniform in [0, 1); average: in and out.
+    RETURNS: the number of forward passes without a backward pass, in line searches.
     """
     curvatures, sums, steps = average.curvatures, progress.sums, progress.steps
     own, n_forward, n_seen = grouped.sequence_blocks, 0, seen_first(curvatures, progress.order)
@@ -239,7 +239,7 @@ def sag_pass(
         move, kept = _count_step(
             i, share, n_seen, curvature, n_trials > 0, rules, average.common, progress
         )
-        # Of SAGA's step: the lazy one, which follows, has the new gradient with weight 1.
+        # The rest of SAGA's step: the lazy step, which follows, has the new gradient with weight 1.
         pull = (1.0 / probability - 1.0) * move / kept if rules.saga else 0.0
         _apply_change(s, own, pull, average, exchange)
     blocks = range(len(steps.reached))

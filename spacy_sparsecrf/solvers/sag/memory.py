@@ -13,7 +13,7 @@ from .sag_updates import Rules, Steps, set_leaves
 class StoredGradients(FactorStorage):
     """The last gradient of each sequence, and passes of SAG that use and replace it.
 
-    Not stored with a state: three numbers for each weight (see `GradientExchange`).
+    Its workspaces, three numbers for each weight, are not saved (see `GradientExchange`).
     """
 
     def __init__(self, working: WorkingLoss) -> None:
@@ -24,7 +24,7 @@ class StoredGradients(FactorStorage):
         self._exchange = GradientExchange(*vectors, pairs, new_workspace(working))
 
     def run(self, draws: Floats, rules: Rules, average: Average) -> int:
-        """Step over sequences.
+        """Do a pass over drawn sequences.
 
         draws: [steps, 2] float64, uniform in [0, 1); average: in and out.
         RETURNS: the number of evaluations in line searches.

@@ -1,17 +1,17 @@
 """SAG and SAGA: stochastic average gradient with non-uniform sampling (Schmidt et al. 2015).
 
-Minimises F(w) = sum_i f_i(w) + l1 |w|_1 + l2 / 2 |w|^2 over n sequences, for each that is drawn, by
+Minimises F(w) = sum_i f_i(w) + l1 |w|_1 + l2 / 2 |w|^2 over n sequences. For each sequence drawn,
 
     w := prox((1 - alpha lambda) w - (alpha / m) d)          (equation 4; algorithm 1, line 15)
 
 with d the sum of the last gradients of the m sequences seen so far, and lambda = l2 / n. Steps
-alpha and draws follow estimates L_i of the Lipschitz constants of the gradients, by a line search
-(algorithm 2, section 5): no step needs tuning. Convergence is linear if l2 > 0. l1 acts by a
-proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts as l1 / m, as
-d does.
+alpha and draws follow estimates L_i of the Lipschitz constants of the gradients, found by a line
+search (algorithm 2, section 5): no step size needs tuning. Convergence is linear if l2 > 0. l1 acts
+by a proximal step (Defazio, Bach & Lacoste-Julien 2014) at every draw; while m < n it acts as l1 /
+m, as d does.
 
-Stops as all solvers do (see `base`), by the whole gradient after a pass of n draws; or, as in line
-3 of algorithm 1 with "or" for "and" (section 4.1), by d once all sequences were seen.
+Stops as all solvers do (see `base`), by the full gradient after a pass of n draws; or, as in line 3
+of algorithm 1 with "or" for "and" (section 4.1), by d once all sequences were seen.
 """
 
 from dataclasses import dataclass, replace
@@ -33,11 +33,11 @@ from .sag_updates import BALANCED, GROWING, UNIFORM, Rules
 _MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
 _METHODS = ("sag", "saga")
 _STOPPING = ("gradient", "memory")
-# Factor of an estimate before a later search.
+# Default of `revisit`: factor of an estimate before a later search.
 _REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
-# A pass that raises the objective by more than this fraction was unstable, not rounded.
+# Rounding raises the objective by at most this fraction; a larger rise means instability.
 _RISE = 1e-13
-# Factor of the caution after every other pass.
+# Factor of the caution after a pass that did not raise the objective.
 _RELAX = 0.95
 
 
@@ -48,8 +48,7 @@ class SagState(SolverState):
     total: [K], the sum of the stored gradients of the loss; nodes [tokens, Yp], pairs [groups, Y,
     Yp]: the stored residuals (see `FactorStorage`); curvatures: [n], estimates L_i, 0 where a
     sequence was not seen; common: [1], L_g of uniform sampling, else the first L_i; caution:
-    divisor of the steps; n_passes: passes done, which with the seed determine the draws of the
-    next.
+    divisor of the step sizes; n_passes: passes done; determines the next draws, with the seed.
     """
 
     total: Floats
@@ -70,24 +69,24 @@ class SagState(SolverState):
 @crf_solvers("spacy_sparsecrf.SAG.v1")
 @dataclass(kw_only=True, eq=False)
 class SAG(BatchSolver):
-    """Stochastic average gradient (Schmidt et al. 2015), or SAGA; its update: see the module.
+    """Stochastic average gradient (Schmidt et al. 2015), or SAGA; see the module for the update.
 
-    A pass is as many draws as there are sequences; then the whole gradient is evaluated, which
-    shows whether steps were too long. Memory: b Yp (N + G Y) bytes, see `FactorStorage`.
+    A pass is as many draws as there are sequences. Then the full gradient is evaluated, which shows
+    whether steps were too long. Memory: b Yp (N + G Y) bytes, see `FactorStorage`.
 
     sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
         L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
         of the draws are of sequences not seen yet, half of the others in proportion to L_i.
     method: "sag", or "saga", whose steps are unbiased and four times shorter (proposition 1).
-    stopping: what must be at most `tolerance` from the penalty's subdifferential: minus the
-        "gradient" of the whole loss; or minus the sum d of the gradients in "memory", once all
-        sequences were seen: the objective may then end higher, as d is out of date.
-    first_curvature: L of the first sequence, for "nus" of each.
-    fresh: "nus*" starts a sequence's search from this share of the mean of L_i.
-    revisit: factor of L_i before a later search, 0 for the rule's own: 0.9 for "nus*", 0.5 for
-        "nus"; "uniform" halves its one L in a pass.
+    stopping: the vector whose negative must be within `tolerance` of the penalty's subdifferential:
+        the "gradient" of the whole loss; or the sum d of the gradients in "memory", once all
+        sequences were seen. The final objective may then be higher, as d is out of date.
+    first_curvature: initial L of the first sequence, for "nus" of each sequence.
+    fresh: with "nus*", a sequence's first search starts from this share of the mean of L_i.
+    revisit: factor of L_i before a later search, 0 for the default: 0.9 for "nus*", 0.5 for "nus";
+        "uniform" halves its one L in a pass.
     grow: factor of L_i in the search.
-    least_norm: |g|^2 up to which no search takes place.
+    least_norm: |g|^2 up to which there is no search.
     inner_iterations: passes in an outer iteration.
     seed: of the draws, >= 0.
     """
@@ -127,7 +126,7 @@ class SAG(BatchSolver):
     def remap(
         self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
     ) -> SagState:
-        """Carry weights and memory over, and sum d again; see `BatchSolver.remap`.
+        """Move weights and memory, and sum d again; see `BatchSolver.remap`.
 
         The stored residuals do not depend on the working set.
         """
@@ -138,8 +137,8 @@ class SAG(BatchSolver):
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> StepReport:
         """Do as many draws as there are sequences, then evaluate.
 
-        If the objective is not finite then, the pass is undone, the memory is cleared and steps are
-        halved; steps are also halved after a pass that raised the objective.
+        Step sizes are halved after a pass that raised the objective. If the objective is not
+        finite, the pass is also undone and the memory is cleared.
         """
         n = loss.derived(StoredGradients).n_sequences
         was_complete = bool(state.curvatures.min() > 0.0)

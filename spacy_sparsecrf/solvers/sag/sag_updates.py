@@ -1,7 +1,7 @@
 """The steps and draws of SAG (Schmidt et al. 2015, section 5).
 
-Sequences are drawn in proportion to numbers that change, by a binary tree of sums and maxima. Their
-*curvature*, the Lipschitz constant of their gradient, is found by a search.
+Sequences are drawn in proportion to changing numbers, by a binary tree of sums and maxima. The
+*curvature* of a sequence, the Lipschitz constant of its gradient, is found by a search.
 
 Steps along a constant direction are done lazily, when a weight is next needed. Step s of a pass,
 for a weight w that sequence s does not have, is
@@ -11,13 +11,13 @@ for a weight w that sequence s does not have, is
 with d its sum of stored gradients, q_s = alpha_s / m_s (equation 4; proximal as in Defazio 2014).
 While w keeps its sign, t steps from a to b are R w - M (d + sign(w) l1) with
 R = prod_s (1 - alpha_s lambda) and M = sum_s q_s prod_{s' > s} (1 - alpha_s' lambda). Two running
-numbers a step give R and M between any two steps, `shrunk` and `moved`:
+totals for each step, `shrunk` and `moved`, give R and M between any two steps:
 
     log R = shrunk[b] - shrunk[a],        M = moved[b] - R moved[a].
 
 d does not change between visits, so a weight changes sign once at most: it falls to zero and stays
-there if |d| <= l1, else leaves on the other side. The step at which it arrives is found by
-bisection, as |R w| - M (sign(w) d + l1) has the sign of an expression that falls with b.
+there if |d| <= l1, else it crosses zero. Bisection finds the step at which it reaches zero, as
+|R w| - M (sign(w) d + l1) has the sign of an expression that falls with b.
 """
 
 from typing import NamedTuple
@@ -28,17 +28,17 @@ from ...kernels.exp import exp
 from ...kernels.layout import Floats, Ints
 from ...kernels.numba_support import inlined
 
-# How sequences are drawn: uniformly; sequences not seen yet first; half of them by curvature.
+# Sampling modes: uniform; a share of draws from unseen sequences; half of draws by curvature.
 UNIFORM, GROWING, BALANCED = 0, 1, 2
 
 
 class Rules(NamedTuple):
-    """Sampling of sequences, and sizes of steps.
+    """Rules of sampling, and of step sizes.
 
     mode: UNIFORM, GROWING or BALANCED; saga: whether steps are unbiased (proposition 1); fresh,
-    revisit: see `first_estimate`; grow, least_norm: of the search for a curvature, which is left
-    out where |g|^2 is not larger; caution: steps are divided by it; l1: penalty of the summed loss;
-    decay: lambda, penalty of the mean loss.
+    revisit: see `first_estimate`; grow, least_norm: of the search for a curvature, which is skipped
+    if |g|^2 <= least_norm; caution: divisor of step sizes; l1: penalty of the summed loss; decay:
+    lambda, l2 penalty of the mean loss.
     """
 
     mode: int
@@ -53,10 +53,10 @@ class Rules(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Steps of a pass, and which of them weights have done.
+    """The steps of a pass, and the number that weights have applied.
 
-    reached: [blocks] int64, zeros at first, steps that a feature block has done; shrunk, moved:
-    [steps + 1], of which the first are 0 (see above).
+    reached: [blocks] int64, zeros at first, steps that a feature block has applied; shrunk, moved:
+    [steps + 1], the first 0 (see the module).
     """
 
     reached: Ints
@@ -75,7 +75,7 @@ class Pending(NamedTuple):
 
 @inlined
 def curvature_share(mode: int, n_seen: int, n: int) -> float:
-    """The probability that a draw is by curvature, n_seen of n sequences having one."""
+    """Return the probability of a draw by curvature, if n_seen of n sequences have one."""
     if mode == UNIFORM or n_seen == 0:
         return 0.0
     return 0.5 * n_seen / n if mode == GROWING else 0.5
@@ -83,7 +83,7 @@ def curvature_share(mode: int, n_seen: int, n: int) -> float:
 
 @inlined
 def seen_first(curvatures: Floats, order: Ints) -> int:
-    """List the sequences with a curvature, then the others, and count the former.
+    """List the sequences with a curvature, then the others; return the number of the former.
 
     curvatures: [n], 0 = not seen yet; order: [n] int64, out.
     """
@@ -103,10 +103,10 @@ def seen_first(curvatures: Floats, order: Ints) -> int:
 
 @inlined
 def set_leaf(sums: Floats, tops: Floats, leaf: int, value: float) -> None:
-    """Change the number of a leaf, and the sums and maxima above it.
+    """Set the number of a leaf, and update the sums and maxima above it.
 
-    sums, tops: [2 P] float64, P a power of two: node j lies above the nodes 2 j and 2 j + 1; the
-    root is 1, leaf i is node P + i.
+    sums, tops: [2 P] float64, P a power of two: node j is the parent of the nodes 2 j and 2 j + 1;
+    the root is 1, leaf i is node P + i.
     """
     node = len(sums) // 2 + leaf
     sums[node] = value
@@ -133,7 +133,7 @@ def set_leaves(sums: Floats, tops: Floats, values: Floats) -> None:
 def draw_leaf(sums: Floats, uniform: float) -> int:
     """Choose a leaf with a probability in proportion to its number.
 
-    sums: see `set_leaf`, of which some is positive; uniform: in [0, 1). RETURNS: a leaf whose
+    sums: see `set_leaf`; at least one number is positive; uniform: in [0, 1). RETURNS: a leaf whose
     number is positive.
     """
     left = uniform * sums[1]
@@ -151,11 +151,11 @@ def draw_leaf(sums: Floats, uniform: float) -> int:
 def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> tuple[int, float]:
     """Choose a sequence, by its curvature in a share of the draws (see `curvature_share`).
 
-    The other draws are of all n alike. GROWING: of the n_seen that were seen alike, as many as by
-    curvature, and (n - n_seen) / n of those that were not; a new one moves to the place n_seen.
+    Other draws are uniform over all n. GROWING: as many draws as by curvature are uniform over the
+    n_seen sequences seen, and (n - n_seen) / n over the others; a new one moves to index n_seen.
 
     uniform: [2] in [0, 1); order: [n] int64, in and out (see `seen_first`); sums: tree of
-    curvatures (see `set_leaf`). RETURNS: the sequence, and the probability that it had.
+    curvatures (see `set_leaf`). RETURNS: the sequence, and its probability in this draw.
     """
     n, share = len(order), curvature_share(mode, n_seen, len(order))
     if uniform[0] < share:
@@ -179,11 +179,11 @@ def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> 
 def first_estimate(
     old: float, mean: float, by_mean: bool, initial: float, fresh: float, decay: float
 ) -> float:
-    """The curvature of a sequence from which the search starts.
+    """Return the curvature from which the search for a sequence starts.
 
-    old: what it was when it was last seen, 0 = never; mean: of all seen, 0 = none;
-    by_mean: whether a sequence starts from fresh * mean (2015) or from `initial` (2013); decay:
-    factor of one seen before.
+    old: its last estimate, 0 = not seen yet; mean: of all seen, 0 = none; by_mean: whether a new
+    sequence starts from fresh * mean (2015) or from `initial` (2013); decay: factor of the last
+    estimate.
     """
     if old > 0.0:
         return decay * old
@@ -194,10 +194,10 @@ def first_estimate(
 
 @inlined
 def step_size(share: float, largest: float, mean: float, decay: float, saga: bool, n: int) -> float:
-    """The step alpha for a share of draws by curvature, in units of the mean loss.
+    """Return the step size alpha for a share of draws by curvature, in units of the mean loss.
 
     SAG: (1 - share) / (L_max + lambda) + share / (L_mean + lambda), 1 / max_i L_i / (n p_i). SAGA
-    takes that for 1 / L in alpha = 1 / (4 L + n lambda) (proposition 1, with p_i = 1 / n).
+    uses it as 1 / L in alpha = 1 / (4 L + n lambda) (proposition 1, with p_i = 1 / n).
 
     largest, mean: of the curvatures of sequences seen; decay: lambda.
     """
@@ -207,7 +207,7 @@ def step_size(share: float, largest: float, mean: float, decay: float, saga: boo
 
 @inlined
 def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -> float:
-    """The steps first:last of a weight w that is zero, or has changed its sign, after them."""
+    """Apply the steps first:last to a weight w that ends at zero or with the other sign."""
     sign, shrunk, moved = np.sign(w), steps.shrunk, steps.moved
     size, slope = sign * w, sign * d
     low, high = first, last
@@ -220,7 +220,7 @@ def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -
             high = middle
     ratio = exp(shrunk[low] - shrunk[first])
     size = ratio * size - (moved[low] - ratio * moved[first]) * (slope + l1)
-    # To zero, or across it, in the first of these; then on.
+    # The weight reaches or crosses zero in the first range, and moves on in the second.
     for begin, end in ((low, high), (high, last)):
         ratio = exp(shrunk[end] - shrunk[begin])
         move = moved[end] - ratio * moved[begin]
@@ -230,7 +230,7 @@ def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -
 
 @inlined
 def repeat_steps(begin: int, end: int, past: int, now: int, pending: Pending) -> None:
-    """Do the steps past:now of the weights begin:end; see `kernels.lazy.advance`."""
+    """Apply the steps past:now to the weights begin:end; see `kernels.lazy.advance`."""
     if past == now:
         return
     theta, total, l1, steps = pending
