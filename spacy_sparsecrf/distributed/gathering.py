@@ -1,4 +1,4 @@
-"""Reading of a corpus by the workers of a pool, and merging of their indices."""
+"""Reading of a corpus by a pool of workers, and merging of their indices."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,25 +32,25 @@ from ..progress import progress
 from .training import BEGINNING, TrainingPartition
 from .worker import Brief, EncodingPlan, Survey, Worker
 
-# Features of all workers whose hashes are merged at once.
+# Features that are merged at a time, on average at most.
 _MERGED = 1 << 24
-# Tokens of a shard, at most, on average: few shards cost less.
+# Tokens of a shard, on average at most: fewer shards cost less.
 _SHARD_TOKENS = 1 << 17
-# Needs of solvers that a corpus in parts does not meet.
+# Requirements of solvers that a partitioned corpus does not meet.
 _NEEDS_ALL = {"memory", "examples", "products", "single tokens"}
 # Settings of the block `learning` that need the whole corpus.
 _UNSHARED = "observed_only", "constrained", "entity_ratio", "cost", "schedule", "stack"
 
 
 class Gathered(EncodedExamples):
-    """A corpus that workers have read; here it has the index, and no sequence."""
+    """A corpus that workers have read; in this process it has an index, and no sequences."""
 
     def record_of(self, own: Any) -> Any:
         """Return the source of feature names: the workers."""
         return self
 
     def names(self, keys: Hashes) -> dict[int, str]:
-        """The names of features, by hash; see `NameRecord`."""
+        """Return the names of features, by hash; see `NameRecord`."""
         assert isinstance(self.partition, TrainingPartition)
         found = self.partition.ask("names", keys)
         return {key: name for each in found for key, name in each.items()}
@@ -59,9 +59,9 @@ class Gathered(EncodedExamples):
 def divide(
     job: Job, n_threads: int, pool_of: Callable[[Callable[[], Any]], WorkerPool]
 ) -> EncodedExamples:
-    """Let the workers of a pool read and keep the files of a corpus.
+    """Read the files of a corpus with a pool of workers, which keep the sequences.
 
-    n_threads: of each worker; pool_of: creates a pool by a factory of its workers.
+    n_threads: of each worker; pool_of: creates a pool from a factory of workers.
     RAISES: SparseCRFError for settings that need the whole corpus in one place, and for files or
         examples that cannot be read.
     """
@@ -88,7 +88,7 @@ def divide(
 
 
 def check_divisible(job: Job) -> None:
-    """Check that the corpus may be in parts. RAISES: SparseCRFError that names the setting."""
+    """Check that the corpus may be partitioned. RAISES: SparseCRFError that names the setting."""
     setup = job.setup
     learning, defaults = setup.settings.learning, LearningSettings()
     block = f"components.{setup.name}"
@@ -117,10 +117,10 @@ def _is_annotated(name: str, nlp: Language | None) -> bool:
 
 
 def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
-    """Let a pool read a corpus, number its features, and encode it.
+    """Read a corpus with a pool, number its features, and encode it.
 
-    sizes: [F] int64, bytes of its files; coverage: what features read is added to it.
-    RAISES: SparseCRFError for examples that cannot be learnt from.
+    sizes: [F] int64, bytes of its files; coverage: of attributes that features read, added to.
+    RAISES: SparseCRFError for examples that cannot be used for training.
     """
     n = len(pool)
     found = Gathered()
@@ -157,10 +157,10 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
 def _index(
     pool: WorkerPool, runs: list[tuple[int, int]], surveys: list[Survey], min_freq: int
 ) -> tuple[Index, list[Ints]]:
-    """The index of the whole corpus, and of each file the contexts of its rows.
+    """Return the index of the whole corpus, and the contexts of the rows of each file.
 
-    runs: files that workers have surveyed.
-    Features are merged by ranges of their hashes, so that few are held that are left out.
+    runs: files surveyed by each worker.
+    Features are merged by ranges of hashes, so that few that are too rare are in memory at once.
     """
     n_features = sum(survey.n_features for survey in surveys)
     n_ranges = 1 + n_features // _MERGED

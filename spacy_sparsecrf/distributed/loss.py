@@ -1,8 +1,8 @@
-"""The chain loss of a corpus of which each worker of a pool has some shards (see `loss.tree`).
+"""The chain loss of a corpus whose shards are distributed among workers (see `loss.tree`).
 
 Each shard is evaluated separately: its sums are a pure function of its sequences and the weights. A
-worker returns the sums of the largest subtrees that it has, which are added over the rest of the
-tree. Results are bit-identical for any number of workers.
+worker returns the sums of its maximal subtrees, which are added over the rest of the tree. Results
+are bit-identical for any number of workers.
 """
 
 from collections import OrderedDict
@@ -25,37 +25,37 @@ from ..parallel import WorkerPool, Workers
 
 ResultT = TypeVar("ResultT")
 
-# First shards of nodes, and their sums.
+# First shard of each node of the tree, and its sum.
 Partials = list[tuple[int, Floats]]
 
-# A partial gradient is compared to a little less than its share of the threshold: it is rounded.
+# A partial gradient is rounded: it is compared to slightly less than its share of the threshold.
 _ROUNDED = 1.0 - 1e-9
-# A shard is small, and workers have several at a time: its work is cut into few chunks.
+# Shards are small, and workers process several at a time: each is cut into few chunks.
 _OF_SHARD = LIMITS._replace(n_chunks=2)
-# Working losses that a worker keeps: those of the run before and after a screening, and of that.
+# Working losses that a worker keeps: before and after a screening, and of the screening.
 _KEPT = 3
 
 
 class ShardProblem(NamedTuple):
-    """The problem. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
+    """Settings of the loss. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
 
     n_labels: int
     label_weights: Floats | None
     precision: str
 
     def corpus(self, corpus: EncodedCorpus) -> EncodedCorpus:
-        """The sequences with their weights."""
+        """Return the sequences with their weights."""
         return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
 
     def loss(self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS) -> ChainLoss:
-        """The loss of sequences."""
+        """Return the loss of sequences."""
         return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits)
 
 
 class _Weights(NamedTuple):
-    """Working weights of a shard. places: [k] of these among all that work; found: at which weights
-    the loss was evaluated last, and its value and gradient there; there: of which other weights
-    the gradient was taken last, where they were, and the gradient [k] of ours.
+    """Working weights of a shard. places: [k], indices in the whole working set; found: the last
+    evaluation: weights, value and gradient; there: the last gradient at a point of other weights:
+    their loss, their values, and the gradient [k] of these weights.
     """
 
     working: WorkingLoss
@@ -64,7 +64,7 @@ class _Weights(NamedTuple):
     there: list[tuple[WorkingLoss, Floats, Floats]]
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
-        """The value, and the gradient [k], at weights [K]; they are left in the workspace."""
+        """Return the value and the gradient [k] at weights [K]; the workspace keeps marginals."""
         own = theta[self.places]
         contents = self.working.space.contents
         if not (self.found and contents is not None and contents.are_of(self.working, own)):
@@ -72,9 +72,9 @@ class _Weights(NamedTuple):
         return self.found[0][1:]
 
     def gradient_at(self, last: "_Weights", theta: Floats) -> Floats:
-        """The gradient [k] where others were evaluated last, all of which are ours.
+        """Return the gradient [k] at the last evaluation of other weights, a subset of these.
 
-        last, theta: the others, and all that work with them. Their marginals are left.
+        last: the other weights; theta: values of their whole working set. Their marginals are kept.
         """
         _, gradient = last.evaluate(theta)
         if last is self:
@@ -89,10 +89,10 @@ class _Weights(NamedTuple):
         return gradient
 
     def curvature(self, more: "_Weights", last: "_Weights", theta: Floats) -> Floats:
-        """The summand of the curvature [k] where others were evaluated last.
+        """Return the shard's term of the curvature [k] at the last evaluation of other weights.
 
-        Where labels are missing, expected counts of a shard may be below 0, and their sum is not.
-        more: that have all of ours and of the others; last, theta: see `gradient_at`.
+        With missing labels, expected counts of a shard may be below 0, but their sum is not. more:
+        weights that include these and the other weights; last, theta: see `gradient_at`.
         """
         working, of_all = self.working, more.gradient_at(last, theta)
         gradient = of_all[np.searchsorted(more.working.coordinates, working.coordinates)]
@@ -102,7 +102,7 @@ class _Weights(NamedTuple):
 
 
 class _ShardLoss:
-    """The loss of a shard, on those features that occur in it. number: of the shard."""
+    """The loss of a shard, on the features that occur in it. number: of the shard."""
 
     def __init__(
         self, number: int, corpus: EncodedCorpus, problem: ShardProblem, workers: Workers
@@ -117,7 +117,7 @@ class _ShardLoss:
         self.loss = problem.loss(own, workers, _OF_SHARD)
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
-        """The loss on those of the weights [K] that the shard has."""
+        """Return the loss on those of the weights [K] that occur in the shard."""
         inner = self.part.to_local(coordinates)
         places = np.flatnonzero(inner >= 0)
         return _Weights(self.loss.restrict(inner[places], stochastic), places, [], [])
@@ -156,16 +156,16 @@ class ShardLosses:
 
     @property
     def is_convex(self) -> bool:
-        """Whether the loss of each shard is convex."""
+        """True if the loss of each shard is convex."""
         return all(shard.loss.is_convex for shard in self._shards)
 
     @property
     def n_examples(self) -> int:
-        """Sequences with gold labels."""
+        """Number of sequences with gold labels."""
         return sum(shard.loss.n_examples for shard in self._shards)
 
     def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
-        """Call a function of the place of each shard."""
+        """Call a function for the index of each shard, in parallel."""
         chunks = list(pairwise(range(len(self) + 1)))
         return self._workers.map(lambda place, _: function(place), chunks)
 
@@ -179,7 +179,7 @@ class ShardLosses:
         return self._kept[number]
 
     def _summed(self, sums: Callable[[int], Floats]) -> Partials:
-        """The sums of the nodes, each of its shards that are there; sums: by place of a shard."""
+        """Return the sums of the nodes over shards with gold labels; sums: by index of a shard."""
         found = []
         for begin, end in self._nodes:
             numbers = [(shard.number, i) for i, shard in enumerate(self._shards)]
@@ -190,7 +190,7 @@ class ShardLosses:
         return found
 
     def _scattered(self, of_shards: list[_Weights], values: list[Floats], n: int) -> Partials:
-        """The sums [n] of the nodes, of values at the weights of each shard."""
+        """Return the sums [n] of the nodes, from values at the weights of each shard."""
 
         def sums(i: int) -> Floats:
             found = np.zeros(n)
@@ -200,7 +200,7 @@ class ShardLosses:
         return self._summed(sums)
 
     def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
-        """The gradient [K] and, behind it, the value at weights [K]; number: of the working set."""
+        """Return sums of the gradient [K] and, last, the value; number: of the working set."""
         all_of = self._weights(number, coordinates)
         results = self._of_each(lambda i: all_of[i].evaluate(theta))
 
@@ -212,10 +212,10 @@ class ShardLosses:
         return self._summed(sums)
 
     def gradient(self, *args: Any) -> Partials:
-        """The gradient [K] where other weights, all of them ours, were evaluated last.
+        """Return sums of the gradient [K] at the last evaluation of a subset of the weights.
 
-        args: number and coordinates [K] of a working set, of the last, and weights of the last. No
-        shard is evaluated once more.
+        args: number and coordinates [K] of a working set, those of the subset, and its weights. No
+        shard is evaluated again.
         """
         own, last, theta = args[:2], args[2:4], args[4]
         before, all_of = self._weights(*last), self._weights(*own)
@@ -223,9 +223,9 @@ class ShardLosses:
         return self._scattered(all_of, gradients, len(own[1]))
 
     def curvature(self, *args: Any) -> Partials:
-        """The value [K] whose positive part is `WorkingLoss.curvature`.
+        """Return sums [K] whose positive part is `WorkingLoss.curvature`.
 
-        args: number and coordinates [K] of a working set, and what `gradient` was given last.
+        args: number and coordinates [K] of a working set, and the last arguments of `gradient`.
         """
         own, more, last, theta = args[:2], args[2:4], args[4:6], args[6]
         before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
@@ -233,7 +233,7 @@ class ShardLosses:
         return self._scattered(all_of, curvatures, len(own[1]))
 
     def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
-        """Coordinates of all potential weights whose gradient in a shard exceeds a threshold."""
+        """Return coordinates of potential weights whose gradient in a shard exceeds a threshold."""
         all_of = self._weights(number, coordinates)
 
         def beyond(i: int) -> Longs:
@@ -244,7 +244,7 @@ class ShardLosses:
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
 
     def descent_coordinates(self) -> Longs:
-        """The coordinates of all shards; see `ChainLoss.descent_coordinates`."""
+        """Return the coordinates of all shards; see `ChainLoss.descent_coordinates`."""
 
         def own(i: int) -> Longs:
             shard = self._shards[i]
@@ -255,10 +255,10 @@ class ShardLosses:
     def visit(
         self, coordinates: Longs, visit: Callable[[int, WorkingLoss, Longs], Floats]
     ) -> Partials:
-        """Sum what visits to shards yield, each on those of the weights that it has.
+        """Sum the results of visits to shards, each on the weights that occur in the shard.
 
-        visit: of the number of a shard, its loss, laid out for a stochastic solver, and the places
-        of its weights.
+        visit: function of the number of a shard, its loss, laid out for a stochastic solver, and
+        the indices of its weights.
         """
 
         def own(i: int) -> Floats:
@@ -282,50 +282,50 @@ class Partition(NamedTuple):
     bounds: list[tuple[int, int]]
 
     def ask(self, method: str, *args: Any, keep: bool = False) -> list[Any]:
-        """Ask all workers for the same; see `WorkerPool.ask`."""
+        """Call a method of all workers with the same arguments; see `WorkerPool.ask`."""
         return self.pool.ask(method, [args] * len(self.pool), keep=keep)
 
     def summed(self, method: str, *args: Any) -> Floats:
-        """Add the workers' sums over the tree; there is one, as some shard has gold labels."""
+        """Sum the results of workers over the tree; at least one shard has gold labels."""
         sums = sum_over_tree(chain.from_iterable(self.ask(method, *args)))
         assert sums is not None
         return sums
 
 
 class PartitionedWorkingLoss(OffsetLoss):
-    """Value and gradient of the loss at working weights; see `WorkingLoss`.
+    """Value and gradient of the loss on a working set; see `WorkingLoss`.
 
-    loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, what weights are
-    added to, or [0].
+    loss: the full problem; coordinates: [K] int64, ascending; origin: [K] float64, weights of the
+    prior, to which solvers' weights are added, or [0].
     """
 
     is_divided = True
 
     def __init__(self, loss: "PartitionedLoss", coordinates: Longs, origin: Floats) -> None:
         self.coordinates, self.origin, self._loss = coordinates, origin, loss
-        # A number that no other working set has, by which workers know it.
+        # Workers cache the working set by a unique number.
         self.named = next(loss.numbers), loss.partition.pool.share(coordinates)
 
     def args(self, weights: Floats) -> tuple[Any, ...]:
-        """The arguments that send weights [K] of the model to workers."""
+        """Return the arguments that send weights [K] of the model to workers."""
         return *self.named, self._loss.partition.pool.share(weights)
 
     @property
     def n_examples(self) -> int:
-        """Sequences with gold labels."""
+        """Number of sequences with gold labels."""
         return self._loss.n_examples
 
     def passed(self, visit: Any) -> tuple[Floats, int]:
         """Visit all shards (see `solvers.parameter_mixing.Pass`).
 
-        RETURNS: the sum of what they yield, and n, the shards that have anything to learn from.
+        RETURNS: the sum of the results, and n, the number of shards with gold labels.
         """
         args = self.coordinates, visit
         shared = map(self._loss.partition.pool.share, args)
         return self._loss.partition.summed("mix", *shared), self._loss.n_present
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """The loss and its gradient; see `WorkingLoss.value_and_grad`."""
+        """Return the loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
         self._loss.evaluated = self, self, weights
         sums = self._loss.partition.summed("evaluate", *self.args(weights))
@@ -334,13 +334,13 @@ class PartitionedWorkingLoss(OffsetLoss):
         return float(sums[-1]), sums[:-1]
 
     def gradient_at(self, last: "PartitionedWorkingLoss", weights: Floats) -> Floats:
-        """The gradient where other weights of the model, all of them ours, were evaluated last."""
+        """Return the gradient at the last evaluation of a loss on a subset of the weights."""
         loss = self._loss
         loss.evaluated = self, last, weights
         return loss.partition.summed("gradient", *self.named, *last.args(weights))
 
     def curvature(self, gradient: Floats) -> Floats:
-        """About the diagonal of the Hessian where a gradient with all our weights was taken."""
+        """Approximate the diagonal of the Hessian at the point of the last gradient."""
         assert self._loss.evaluated is not None
         more, last, weights = self._loss.evaluated
         args = *self.named, *more.named, *last.args(weights)
@@ -348,11 +348,11 @@ class PartitionedWorkingLoss(OffsetLoss):
 
 
 class PartitionedLoss:
-    """The full problem: makes working losses, and screens; see `ChainLoss`.
+    """The full problem: restricts the loss to working sets, and screens; see `ChainLoss`.
 
-    partition: who has the sequences; present: of each worker the shards with gold labels, the
-    sequences with gold labels, and whether the loss of all of them is convex; n_potential: weights;
-    prior: see `ChainLoss`.
+    partition: the workers with the sequences; present: for each worker, the numbers of shards and
+    of sequences with gold labels, and whether its loss is convex; n_potential: number of potential
+    weights; prior: see `ChainLoss`.
     """
 
     def __init__(
@@ -367,28 +367,28 @@ class PartitionedLoss:
         self.n_present, self.n_examples = int(sum(n_shards)), int(sum(n_examples))
         self.is_convex = all(are_convex)
         self.numbers: Iterator[int] = count()
-        # Of which weights the gradient was taken last, and of which weights where.
+        # Of the last gradient: its loss, the loss that was evaluated there, and the weights.
         self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None
 
     def with_prior(self, coordinates: Longs) -> Longs:
-        """Coordinates [n] int64, ascending, with those of the prior, which all losses have."""
+        """Return the union of coordinates [n] int64 and those of the prior, ascending."""
         if self._prior is None:
             return coordinates
         return distinct(np.concatenate((coordinates, self._prior[0])))
 
     def all_coordinates(self) -> Longs:
-        """Every potential coordinate: for problems without l1, whose solution is dense."""
+        """Return all potential coordinates, for problems without l1, whose solution is dense."""
         return np.arange(self.n_potential, dtype=np.int64)
 
     def descent_coordinates(self) -> Longs:
-        """The coordinates of all shards; see `ChainLoss.descent_coordinates`."""
+        """Return the coordinates of all shards; see `ChainLoss.descent_coordinates`."""
         return self.with_prior(distinct(np.concatenate(self.partition.ask("descent_coordinates"))))
 
     def forget(self) -> None:
-        """Do nothing: workers keep a few losses."""
+        """Do nothing: workers keep only a few losses."""
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
-        """The loss as a function of some weights, all others being zero."""
+        """Return the loss as a function of some weights; all others are zero."""
         origin = np.empty(0)
         if self._prior is not None:
             origin = np.zeros(len(coordinates))
@@ -400,8 +400,8 @@ class PartitionedLoss:
     ) -> Violators:
         """Find the potential weights whose loss gradient exceeds a threshold; see `ChainLoss`.
 
-        Where a sum over shards exceeds it, it exceeds its share in a shard. So shards report first
-        where that is so, and then the gradients there are summed.
+        If a sum over shards exceeds the threshold, the gradient of some shard exceeds its share. So
+        shards first report coordinates above their share, whose gradients are then summed.
         """
         share = threshold * _ROUNDED / (len(self.partition.shard_ptr) - 1)
         weights = working.model_weights(theta)

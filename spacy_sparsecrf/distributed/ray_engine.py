@@ -1,4 +1,4 @@
-"""The engine with workers on one machine or several, by Ray, which only training imports."""
+"""The engine with workers on one machine or several, by Ray, which is imported on demand."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from ..registry import crf_engines
 class Ray:
     """Workers of a Ray cluster, each of which reads and holds a part of the corpus.
 
-    num_workers: number of workers, with cpus_per_worker cores each; address: of a cluster,
-    "auto" for the one that this machine belongs to; None: one is started here, and stopped in the
-    end; max_restarts: how often, in all, a worker may be lost and replaced.
+    num_workers: number of workers, with cpus_per_worker cores each; address: of a cluster, "auto"
+    for the cluster of this machine, None to start one here and stop it in the end; max_restarts:
+    total number of lost workers that are replaced.
     RAISES: SparseCRFError for a number out of range.
     """
 
@@ -36,18 +36,18 @@ class Ray:
                 raise SparseCRFError(Errors.SC904.format(key=key, value=value, low=low))
 
     def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
-        """Let workers read the files of the corpus, and keep what they have read.
+        """Read the files of the corpus with workers, which keep the sequences.
 
-        RAISES: SparseCRFError where Ray is not installed, and as `gathering.divide` does.
+        RAISES: SparseCRFError if Ray is not installed, and as `gathering.divide`.
         """
         from .gathering import divide
 
         return divide(job, self.cpus_per_worker, self.pool)
 
     def pool(self, make: Callable[[], Any]) -> WorkerPool:
-        """Start the workers. make: makes what each of them holds.
+        """Start a pool of workers. make: creates a worker.
 
-        RAISES: SparseCRFError where Ray is not installed, or no cluster can be reached.
+        RAISES: SparseCRFError if Ray is not installed, or if no cluster can be reached.
         """
         if find_spec("ray") is None:
             raise MissingExtraError(Errors.SC905)

@@ -1,4 +1,4 @@
-"""Workers of a pool as actors of a Ray cluster, which are replaced when they are lost."""
+"""A worker pool of actors on a Ray cluster; lost workers are replaced."""
 
 import logging
 import os
@@ -22,17 +22,17 @@ logger = logging.getLogger("spacy")
 
 _STATUS = Path("/proc/self/status")
 
-# A worker is logged that takes this many times the median, and at least these seconds.
+# A worker is logged as slow above this multiple of the median time, and above these seconds.
 _SLOW, _SECONDS = 2.0, 1.0
-# Seconds between two lines of what workers took.
+# Seconds between two reports of the workers' times.
 _PAUSE = 10.0
-# Seconds in which the workers must have begun, on a cluster that others may use, too.
+# Seconds in which the workers must start; others may use the cluster too.
 _PATIENCE = 300.0
-# Objects of at most so many bytes are on their way at a time, where a cluster is started here.
+# Size in bytes of the object store of a cluster that is started here.
 _STORE_BYTES = 200_000_000
 
 
-# An item for each pool on the cluster that was started here; components of a pipeline share it.
+# An item for each pool on the cluster started here, which the components of a pipeline share.
 _pools: list[bool] = []
 
 
@@ -70,11 +70,11 @@ def _quiet() -> Iterator[None]:
 
 
 class RayWorkerPool:
-    """A pool of actors; see `WorkerPool`.
+    """A pool of Ray actors; see `WorkerPool`.
 
-    on: settings of `ray_engine.Ray`; make: creates a worker. If Ray runs in this process already,
-    its cluster is used, and left running.
-    RAISES: SparseCRFError where no cluster can be reached, or it has too few cores, or none free.
+    on: settings of `ray_engine.Ray`; make: creates a worker. If Ray is already initialised in this
+    process, its cluster is used, and left running.
+    RAISES: SparseCRFError if no cluster can be reached, or if it has too few cores, or none free.
     """
 
     def __init__(self, on: Any, make: Callable[[], Any]) -> None:
@@ -83,11 +83,11 @@ class RayWorkerPool:
         # Seconds that each worker computed since the last report, and its memory in MB.
         self._used = [(0.0, 0.0)] * on.num_workers
         self._reported = time.monotonic()
-        # Calls that a new worker repeats: methods, and the arguments of each worker.
+        # Calls that a replaced worker repeats: methods, and the arguments of each worker.
         self._kept: list[tuple[str, list[Args]]] = []
         with _quiet():
             is_own = _connect(on)
-            # On a cluster of our own nothing else runs, and there is room for another component.
+            # A cluster started here runs nothing else, and must have room for another component.
             self._n_cpus = 0 if is_own else on.cpus_per_worker
             self._make = ray.put(make)
             self._actors = [self._start() for _ in range(on.num_workers)]
@@ -120,7 +120,7 @@ class RayWorkerPool:
         return [own.found for own in results]
 
     def _report(self) -> None:
-        """Log seconds and memory of the workers now and then, those of each at DEBUG."""
+        """Log times and memory of the workers at intervals, for each worker at DEBUG."""
         now = time.monotonic()
         if now - self._reported < _PAUSE:
             return
@@ -151,7 +151,7 @@ class RayWorkerPool:
                 raise SparseCRFError(Errors.SC908.format(reason=_first_line(error))) from error
 
     def _replace(self, i: int, error: Exception) -> None:
-        """Start a new worker i, which repeats the calls that later ones need."""
+        """Start a new worker i, and repeat the kept calls on it."""
         while True:
             self._n_lost += 1
             if self._n_lost > self._on.max_restarts:
@@ -169,12 +169,12 @@ class RayWorkerPool:
         return ray.put(value)
 
     def close(self) -> None:
-        """Stop the workers, and the cluster where it was started here."""
+        """Stop the workers, and the cluster if it was started here."""
         self._end()
 
 
 def _peak_mb() -> float:
-    """Return the peak resident memory of this process; 0 where the system does not report it."""
+    """Return the peak resident memory of this process; 0 if the system does not report it."""
     if not _STATUS.exists():
         return 0.0
     fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
@@ -186,7 +186,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _connect(on: Any) -> bool:
-    """Reach a cluster, or start one. RETURNS: whether it was started here."""
+    """Connect to a cluster, or start one. RETURNS: whether it was started here."""
     if ray.is_initialized():
         _pools.extend(_pools[:1])
         return bool(_pools)

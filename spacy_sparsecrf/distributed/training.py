@@ -1,4 +1,4 @@
-"""Training on a corpus of which each worker of a pool has a part; see `distributed.loss`."""
+"""Training on a corpus that is partitioned among workers of a pool; see `distributed.loss`."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -21,16 +21,16 @@ from ..training.training import Training
 from ..training.working_set import Run, warm_start
 from .loss import Partials, Partition, PartitionedLoss, ShardLosses, ShardProblem
 
-# The warm start learns from the first sequences that together have so many tokens, at the least.
+# The warm start uses the first sequences of the corpus, with at least so many tokens.
 BEGINNING = 1 << 22
 
 
 class WorkerShard:
-    """The part of a run that a worker has: sequences, and methods of the pool.
+    """A worker's part of a run: sequences, and the methods that the pool calls.
 
-    corpus: its sequences; shard_ptr: [n + 1], those of its shards; first: number of the first
-    shard; beginning: of the whole corpus, for the worker that computes the warm start; else None;
-    workers: threads to use.
+    corpus: its sequences; shard_ptr: [n + 1], sequences of each shard; first: number of the first
+    shard; beginning: first sequences of the whole corpus, for the worker that computes the warm
+    start; else None; workers: threads to use.
     """
 
     corpus: EncodedCorpus
@@ -42,9 +42,9 @@ class WorkerShard:
     _losses: ShardLosses
 
     def begin(self, problem: ShardProblem) -> tuple[int, int, bool]:
-        """Receive the problem; then the methods of `ShardLosses` are also those of the worker.
+        """Receive the problem, and expose the methods of `ShardLosses` as methods of the worker.
 
-        RETURNS: the number of shards and sequences to learn from, and whether the loss is convex.
+        RETURNS: numbers of shards and of sequences with gold labels; whether the loss is convex.
         """
         self._problem = problem
         own = self.corpus, self.shard_ptr, self.first
@@ -64,7 +64,7 @@ class WorkerShard:
         return self._losses.visit(coordinates, begun.over)
 
     def warm_start(self, penalty: ElasticNet, *args: Any) -> tuple[Longs, Floats]:
-        """First weights, learnt from the beginning of the corpus; see `run.warm_start`."""
+        """Return initial weights from the beginning of the corpus; see `working_set.warm_start`."""
         assert self.beginning is not None
         corpus = self._problem.corpus(self.beginning)
         loss = self._problem.loss(corpus, self.workers)
@@ -72,7 +72,7 @@ class WorkerShard:
 
 
 def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
-    """The arrays of a shard that do not depend on who has read it: sets of labels have numbers."""
+    """Return the arrays of a shard that are the same on any worker, with label sets expanded."""
     index = "ctx_indptr", "ctx_indices", "unigram_keys", "bigram_keys", "labels", "sets"
     several = shard.labels < MISSING
     sets = shard.sets[MISSING - 1 - shard.labels[several]]
@@ -81,7 +81,7 @@ def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
 
 
 class PartitionedRun(Run):
-    """A run on the sequences of the workers of a pool."""
+    """A run on sequences that are partitioned among workers."""
 
     def _first_weights(self, *args: Any) -> tuple[Longs, Floats]:
         loss: Any = self.loss
@@ -90,9 +90,9 @@ class PartitionedRun(Run):
 
 
 class PartitionedTraining(Training):
-    """Trains on a corpus of workers; here it has an index, and no sequence.
+    """Training run on a partitioned corpus; `corpus` has an index, and no sequences.
 
-    partition: the workers that have it; for the other arguments see `Training`.
+    partition: the workers with the sequences; other arguments: see `Training`.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class PartitionedTraining(Training):
 
     @property
     def n_sequences(self) -> int:
-        """Sequences that workers have."""
+        """Number of sequences of all workers."""
         return int(self.partition.shard_ptr[-1])
 
     def largest_gradient(self) -> NoReturn:
@@ -132,8 +132,8 @@ class PartitionedTraining(Training):
 
 
 class TrainingPartition(Partition):
-    """A partition that a component trains on, see `add_ons.PartitionedCorpus`."""
+    """A partition on which a component trains, see `add_ons.PartitionedCorpus`."""
 
     def training(self) -> Callable[..., PartitionedTraining]:
-        """Return what makes a training run on the corpus."""
+        """Return a function that creates a training run on the corpus."""
         return partial(PartitionedTraining, partition=self)

@@ -1,7 +1,7 @@
-"""Worker processes that share a corpus.
+"""Workers that partition a corpus.
 
-A worker reads its files, and returns the data that the index is merged from. It then receives the
-index, encodes the sequences of its shards, and returns partial sums of them.
+A worker reads its files, and returns the data from which the index is merged. It then receives the
+index, encodes the sequences of its shards, and returns partial sums over them.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,9 +29,9 @@ from .training import WorkerShard
 class Brief(NamedTuple):
     """The settings of a worker.
 
-    language, vocab, tokenizer: of the pipeline that reads; setup: of the component; block: of the
-    corpus reader; files: of the whole corpus, in order; labels, fixed: see `LabelIds`; extensions:
-    of Docs, spans and tokens; named: whether features get names.
+    language, vocab, tokenizer: of the pipeline that reads; setup: of the component; block: config
+    of the corpus reader; files: of the whole corpus, in order; labels, fixed: see `LabelIds`;
+    extensions: of Docs, spans and tokens; named: whether to record feature names.
     """
 
     language: type[Language]
@@ -50,10 +50,10 @@ class Brief(NamedTuple):
 class Survey:
     """A worker's summary of the files that it has read.
 
-    lengths: of each file the tokens [S] of its sequences; rows: of each file its distinct rows of
-    features of pairs, None where it has no tokens; labels: that occur; compiled: what was counted;
-    coverage: what features have read; n_features: distinct features of files; start_label: see
-    `EncodedCorpus`.
+    lengths: number of tokens of each sequence, [S], for each file; rows: distinct rows of features
+    of pairs for each file, None if it has no tokens; labels: that occur; compiled: counts of
+    examples and tokens; coverage: of attributes that features read; n_features: distinct features
+    of each file, summed; start_label: see `EncodedCorpus`.
     """
 
     lengths: list[Longs] = field(default_factory=list)
@@ -68,9 +68,9 @@ class Survey:
 class EncodingPlan(NamedTuple):
     """Data that all workers need to encode sequences.
 
-    labels: of the whole corpus, in any order; whole: its index; contexts: of each file
-    the contexts of its rows; starts: [F + 1] int64, the sequence that each file begins with;
-    shard_ptr: [L + 1] int64, those that shards begin with.
+    labels: of the whole corpus, in any order; whole: its index; contexts: contexts of the rows of
+    each file; starts: [F + 1] int64, first sequence of each file; shard_ptr: [L + 1] int64, first
+    sequence of each shard.
     """
 
     labels: list[str]
@@ -123,9 +123,9 @@ class Worker(WorkerShard):
         return found
 
     def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
-        """The features of the files first:last whose hashes are low:high, both included.
+        """Return the features of the files first:last with hashes from low to high, inclusive.
 
-        Files of a worker that was lost after its survey are read here.
+        Files that are missing, because a worker was replaced after its survey, are read here.
         """
         for number in range(first, last):
             if number not in self._files:
@@ -135,7 +135,7 @@ class Worker(WorkerShard):
         return index.merged_features([own.between(low, high) for own in features])
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
-        """The sequences first:last of the whole corpus; missing files are read."""
+        """Return the sequences first:last of the whole corpus; missing files are read."""
         self._label_ids.add(plan.labels)
         found = []
         for number, (begin, end) in enumerate(pairwise(plan.starts.tolist())):
@@ -158,8 +158,8 @@ class Worker(WorkerShard):
     ) -> tuple[tuple[str, ...], int]:
         """Encode the sequences of the shards first:last.
 
-        n: sequences of the beginning of the corpus that are encoded too. RETURNS: the labels of
-        the whole corpus, and how many tokens of the shards have none.
+        n: number of first sequences of the corpus to encode too. RETURNS: the labels of the whole
+        corpus, and the number of tokens of the shards without a gold label.
         """
         self.first, self.shard_ptr = first, plan.shard_ptr[first : last + 1]
         self.corpus = self.encode(plan, *self.shard_ptr[[0, -1]].tolist())

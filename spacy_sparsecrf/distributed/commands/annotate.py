@@ -1,4 +1,4 @@
-"""`annotate`: many files by a pipeline, in processes or on a cluster."""
+"""`annotate`: annotate files with a pipeline, in processes or on a cluster."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -25,8 +25,8 @@ _SETTING = "--output"
 class Annotator:
     """A pipeline that annotates files.
 
-    model: saved, or the name of an installed one; soft: number of labellings of a Doc, 0
-    for one without a weight; component: predicts them.
+    model: path of a saved pipeline, or name of an installed one; soft: number of weighted
+    labellings of a Doc, 0 for one without a weight; component: predicts the labellings.
     """
 
     def __init__(self, model: str, soft: int = 0, component: str = "") -> None:
@@ -36,8 +36,8 @@ class Annotator:
     def annotate(self, source: Path, folder: Path) -> int:
         """Annotate the Docs of a file, and write them to one of the same name in a folder.
 
-        It is written whole or not at all. RETURNS: how many Docs.
-        RAISES: SparseCRFError where it cannot be read or written.
+        The file is written atomically. RETURNS: the number of Docs.
+        RAISES: SparseCRFError if a file cannot be read or written.
         """
         found = DocBin(store_user_data=True)
         for doc in self._nlp.pipe(self._read(source)):
@@ -48,7 +48,7 @@ class Annotator:
         return len(found)
 
     def _read(self, source: Path) -> Iterator[str | Doc]:
-        """The Docs of a .spacy file, or the lines of a text that are not empty."""
+        """Yield the Docs of a .spacy file, or the non-empty lines of a text."""
         if source.suffix == SPACY:
             yield from unpack(source, self._nlp.vocab)
             return
@@ -57,14 +57,14 @@ class Annotator:
 
 
 def target_of(source: Path) -> str:
-    """The name of the file that has the annotated Docs."""
+    """Return the name of the file of annotated Docs."""
     return source.stem + SPACY
 
 
 def find_files(sources: list[Path]) -> list[Path]:
-    """The files of paths, those of folders sorted.
+    """Return the files of paths; the files of a folder are sorted.
 
-    RAISES: SparseCRFError for another kind of file, and for two of the same name.
+    RAISES: SparseCRFError for another type of file, and for two with one output name.
     """
     found: list[Path] = []
     for source in sources:
@@ -81,7 +81,7 @@ def find_files(sources: list[Path]) -> list[Path]:
 
 
 class Means(str, Enum):
-    """By what files are annotated."""
+    """The engines that annotate files."""
 
     processes = "processes"
     ray = "ray"
