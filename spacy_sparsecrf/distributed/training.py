@@ -21,7 +21,7 @@ from ..training.training import Training
 from ..training.working_set import Run, warm_start
 from .loss import Partials, Partition, PartitionedLoss, ShardLosses, ShardProblem
 
-# The warm start uses the first sequences of the corpus, with at least so many tokens.
+# The warm start uses the first sequences of the corpus, at least this many tokens.
 BEGINNING = 1 << 22
 
 

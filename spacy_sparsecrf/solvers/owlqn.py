@@ -11,7 +11,7 @@ Wolfe conditions (l1 = 0). Stops as all solvers do (see `base`), or if no step l
 
 Two changes, which `classic` disables, make it several times faster:
 
-- OWL-QN zeroes the components of -H v whose sign differs from that of -v, which degrades the
+- OWL-QN zeroes the components of -H v whose sign differs from -v, which degrades the
   direction. Here the L-BFGS direction among the weights that are free to move is only projected
   onto the orthant: a projected scaled sub-gradient method (Schmidt, Fung & Rosales 2009).
 - The initial H is a power of the Hessian's diagonal h (see `Loss.curvature`), not a multiple of the
@@ -87,7 +87,7 @@ class OWLQN(BatchSolver):
 
     history: pairs of differences to keep (Lavergne 2010, section 5.1, keeps 5; on a working set
         more cost little).
-    classic: whether to run the method of Andrew & Gao (2007) without the changes in the module.
+    classic: whether to run the original method of Andrew & Gao (2007); see the module.
     max_line_search: maximum number of evaluations in one line search.
     average_warm_start: whether the warm start ends with means of its weights (see
         `training.working_set.warm_start`): means label well, and the first quasi-Newton iterations
@@ -124,7 +124,7 @@ class OWLQN(BatchSolver):
     ) -> OwlqnState:
         """Move weights and curvature pairs; see `BatchSolver.remap`.
 
-        Pairs are zero at new coordinates. They move in place: the old state can no longer be used.
+        Pairs are zero at new coordinates. Pairs move in place: the old state can no longer be used.
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)

@@ -121,7 +121,7 @@ class AveragedPerceptron(StreamSolver):
         return {"theta": 0.0, "moves": 0.0}
 
     def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the number of visits. RAISES: SparseCRFError where there is an l2 penalty."""
+        """Return the number of visits. RAISES: SparseCRFError if there is an l2 penalty."""
         self._check_penalty(penalty)
         return {"count": 0}
 
