@@ -1,1 +1,1 @@
-"""Annotation <-> labels; a file a kind of annotation."""
+"""Conversion between annotation and labels, one module for each type of annotation."""

@@ -22,8 +22,8 @@ from .base import (
 from .scheme import OUTSIDE
 from .spans import Present, SpanTarget
 
-# Numbers that spaCy stores: unknown, continues an entity, is in none, begins one. A token
-# that begins an entity of no type is blocked: it must not get into one.
+# Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
+# first token without an entity type is blocked: it must stay outside of entities.
 UNKNOWN, INSIDE, OUT, BEGIN = range(4)
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 
@@ -32,15 +32,15 @@ _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 class Entities(SpanTarget):
     """Learns and writes named entities, `doc.ents`.
 
-    As with spaCy's `ner`, unless annotation is overwritten, entities that are set and blocked
-    tokens are kept, with their ids; tokens that are set outside of entities may get into one.
+    As with spaCy's `ner`, existing entities, their ids and blocked tokens are kept unless
+    annotation is overwritten. Tokens that are marked as outside may become part of an entity.
 
-    scheme: "BILUO" or "IOB2", how labels tell entities.
+    scheme: "BILUO" or "IOB2", the labelling scheme.
     RAISES: SparseCRFError for another scheme.
     """
 
     def gold(self, example: Example) -> list[str | None]:
-        """Read gold labels, see `Target.gold`; those of a Doc without annotation are missing.
+        """Read gold labels, see `Target.gold`; they are missing if a Doc has no annotation.
 
         RAISES: SparseCRFError that names the Doc if its entities are damaged.
         """
@@ -55,7 +55,7 @@ class Entities(SpanTarget):
         return [None if tag in missing else self.scheme.from_biluo(tag) for tag in aligned]
 
     def _gold_of(self, doc: Doc) -> list[str | None]:
-        """Labels of a Doc's own tokens, as `get_aligned_ner` reads them."""
+        """Return the labels of a Doc's own tokens, as `get_aligned_ner` reads them."""
         values = doc.to_array(["ENT_IOB", "IS_SPACE"]).reshape(-1, 2)
         is_out = values[:, 0] == OUT
         if values[:, 0].any():
@@ -67,7 +67,7 @@ class Entities(SpanTarget):
         return labels
 
     def unknown(self, example: Example) -> Mask | None:
-        """Tokens of a Doc with entities, or tokens outside, that are neither; see `SpanTarget`."""
+        """Return the tokens without annotation of a partly annotated Doc; see `SpanTarget`."""
         own = example.reference.to_array("ENT_IOB")
         if not own.any() or own.all():
             return None
@@ -75,7 +75,7 @@ class Entities(SpanTarget):
         return np.array([value == UNKNOWN for value in aligned], np.bool_)
 
     def present(self, doc: Doc) -> Present | None:
-        """Entities that are set, and blocked tokens; None where there are none."""
+        """Return existing entities and blocked tokens; None if there are none."""
         iob = doc.to_array("ENT_IOB")
         if not (iob == BEGIN).any():
             return None
@@ -91,10 +91,10 @@ class Entities(SpanTarget):
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
-        """Write predicted entities, through one array a Doc; see `Target.write`.
+        """Write predicted entities, with one array for each Doc; see `Target.write`.
 
-        Entities that touch what is kept are left out. If there are scores, `span._.ents_score` of
-        `doc.ents` gets them; 1 for entities that are kept.
+        Predicted entities that overlap kept annotation are left out. Scores are written to
+        `span._.ents_score` of `doc.ents`; the score of kept entities is 1.
         """
         if not len(docs):
             return

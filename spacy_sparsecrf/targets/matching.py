@@ -1,12 +1,12 @@
 """Comparison of predicted and gold spans: types of match, scores by label, confusions.
 
-A label of a single token is a span of that token. The kinds of match are those of SemEval-2013 task
-9.1 (Segura-Bedmar et al. 2013); a span counts as the best match among the spans that it overlaps:
+A label of a single token counts as a span of that token. The types of match follow SemEval-2013
+task 9.1 (Segura-Bedmar et al. 2013). Each span gets its best match among overlapping spans:
 
     strict      the same tokens and label
     boundaries  the same tokens
-    partial     1 for the same tokens, 1/2 for some of them
-    type        the same label, and some of the same tokens
+    partial     1 for the same tokens, 1/2 for any other overlap
+    type        the same label, and any overlap
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .spans import Span
 
 KINDS = ("strict", "boundaries", "partial", "type")
-NONE = ""  # stands for the label of no span
+NONE = ""  # label of a missing span
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Rates:
 
     @property
     def f(self) -> float:
-        """The harmonic mean, 0 where both are."""
+        """The harmonic mean; 0 if precision and recall are 0."""
         both = self.precision + self.recall
         return 2.0 * self.precision * self.recall / both if both else 0.0
 
@@ -41,7 +41,7 @@ class Rates:
 class Score:
     """Scores of a label.
 
-    label: "" for all; n_gold, n_predicted: its spans; rates: by kind of match.
+    label: "" for all labels; n_gold, n_predicted: number of spans; rates: by type of match.
     """
 
     label: str
@@ -51,26 +51,26 @@ class Score:
 
 
 class Pair(NamedTuple):
-    """A gold span and the predicted one in its place; None where there is none."""
+    """A gold span and the predicted span paired with it; None for a missing span."""
 
     gold: Span | None
     predicted: Span | None
 
     @property
     def labels(self) -> tuple[str, str]:
-        """Both labels, "" for none."""
+        """The gold and the predicted label; "" for a missing span."""
         gold, predicted = (NONE if span is None else span[2] for span in self)
         return gold, predicted
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The first token of both, and the one after the last."""
+        """The first token and the end (exclusive) of the tokens that either span covers."""
         spans = [span for span in self if span is not None]
         return min(span[0] for span in spans), max(span[1] for span in spans)
 
     @property
     def fault(self) -> str:
-        """Name the fault of the predicted span in a word or two."""
+        """The error: "spurious", "missed", "label", "boundaries", "label and boundaries" or ""."""
         if self.gold is None or self.predicted is None:
             return "spurious" if self.gold is None else "missed"
         labels = "" if self.gold[2] == self.predicted[2] else "label"
@@ -79,18 +79,18 @@ class Pair(NamedTuple):
 
 
 class Matches:
-    """Counts how spans match, Doc by Doc. pairs: numbers of pairs by gold and predicted label."""
+    """Counts matches of spans, Doc by Doc. pairs: number of pairs by gold and predicted label."""
 
     def __init__(self) -> None:
         self.pairs: Counter[tuple[str, str]] = Counter()
-        # By label: gold spans and then predicted ones, their number and the sums of their matches.
+        # By label: a row each for gold and predicted spans, with their number and sums of matches.
         self._sums: defaultdict[str, NDArray[np.float64]]
         self._sums = defaultdict(lambda: np.zeros((2, 1 + len(KINDS))))
 
     def add(self, gold: Sequence[Span], predicted: Sequence[Span]) -> list[Pair]:
-        """Count spans of a Doc, which ascend and of either side do not overlap.
+        """Count the spans of a Doc.
 
-        RETURNS: the pairs, by their first token.
+        gold, predicted: each ascending and without overlaps. RETURNS: the pairs, by first token.
         """
         sides = gold, predicted
         best = [np.zeros((len(spans), len(KINDS))) for spans in sides]
@@ -110,7 +110,7 @@ class Matches:
         return found
 
     def scores(self) -> list[Score]:
-        """The scores of all, and then of each label in alphabetical order."""
+        """Return the scores of all spans, then of each label in alphabetical order."""
         total = sum(self._sums.values(), np.zeros((2, 1 + len(KINDS))))
         return [_score(NONE, total), *(_score(x, self._sums[x]) for x in sorted(self._sums))]
 
@@ -126,13 +126,13 @@ def _score(label: str, sums: NDArray[np.float64]) -> Score:
 
 
 def _match(gold: Span, predicted: Span) -> tuple[float, float, float, float]:
-    """Return how far two overlapping spans match, by type of match."""
+    """Return the match of two overlapping spans, by type of match."""
     same_tokens, same_label = gold[:2] == predicted[:2], gold[2] == predicted[2]
     return same_tokens and same_label, same_tokens, 1.0 if same_tokens else 0.5, same_label
 
 
 def _overlapping(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Positions of spans with common tokens, ascending."""
+    """Yield the positions of overlapping gold and predicted spans, in ascending order."""
     first = 0
     for g, (start, end, _) in enumerate(gold):
         while first < len(predicted) and predicted[first][1] <= start:
@@ -146,7 +146,7 @@ def _overlapping(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tu
 def _paired(
     gold: Sequence[Span], predicted: Sequence[Span], shared: list[tuple[int, int, int]]
 ) -> list[Pair]:
-    """Pair spans one to one, those first that share most tokens; the others stay alone."""
+    """Pair spans one to one, the largest overlap first; other spans stay unpaired."""
     of_gold: dict[int, int] = {}
     taken: set[int] = set()
     for _, g, p in sorted(shared):

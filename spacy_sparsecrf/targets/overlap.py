@@ -1,4 +1,4 @@
-"""Spans that may overlap: types fall into groups, and each group has a chain of its own."""
+"""Overlapping spans: span types are divided into groups, and each group has its own chain."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ Types: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Overlap:
-    """Groups of types of spans; those of different groups may overlap.
+    """Groups of span types; spans of different groups may overlap.
 
-    groups: of several types; each other type is a group by itself.
+    groups: the groups of several types; every other type forms a group by itself.
     """
 
     groups: tuple[Types, ...] = ()
 
     @classmethod
     def read(cls, value: Any) -> "Overlap | None":
-        """Read the setting `overlap`: None where no spans overlap.
+        """Read the setting `overlap`; return None if spans may not overlap.
 
-        value: false; true, where spans of all types may overlap; or lists of types, where those of
-            one list may not. RAISES: SparseCRFError for anything else.
+        value: false; true, if spans of different types may overlap; or lists of types: spans of
+            types in one list may not overlap. RAISES: SparseCRFError for any other value.
         """
         if isinstance(value, bool):
             return cls() if value else None
@@ -39,26 +39,26 @@ class Overlap:
         return cls(tuple(map(tuple, value)))
 
     def group(self, name: str) -> Types:
-        """The group of a type."""
+        """Return the group of a type."""
         return next((group for group in self.groups if name in group), (name,))
 
     def within(self, names: Iterable[str]) -> list[Types]:
-        """The groups of types, each once, in their order."""
+        """Return the groups of types, each once, in order."""
         return list(dict.fromkeys(map(self.group, names)))
 
 
 def outside_of(group: Types) -> str:
-    """Return a component's name of the label "O" of a group's chain."""
+    """Return the component's name for the label "O" of a group's chain."""
     return f"{OUTSIDE}-{'+'.join(group)}"
 
 
 def plain(label: str) -> str:
-    """Return the name that a chain by itself gives to a label."""
+    """Return the name of a component's label within its chain."""
     return OUTSIDE if label.startswith(f"{OUTSIDE}-") else label
 
 
 def joined(found: Sequence[LabelledSpans]) -> LabelledSpans:
-    """Spans of several chains, one chain after the other; the chains know the same types."""
+    """Concatenate the spans of several chains, which have the same `names`."""
     starts, ends, types = (
         np.concatenate([getattr(own, part) for own in found])
         for part in ("starts", "ends", "types")

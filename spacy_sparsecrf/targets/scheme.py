@@ -1,8 +1,8 @@
-"""Labels of tokens that tell spans: BILUO and IOB2.
+"""Labelling schemes that encode spans as token labels: BILUO and IOB2.
 
-A label is "O", outside of all spans, or a letter, a hyphen and the type of a span: in BILUO, U-X is
-a span of one token, and B-X, I-X, L-X are the first token, those inside and the last token of a
-longer one; in IOB2, B-X is the first token of a span and I-X any other.
+A label is "O", outside of all spans, or a letter, a hyphen and the type of a span. In BILUO, U-X is
+a span of one token, and B-X, I-X, L-X are the first, the inner and the last tokens of a longer
+span. In IOB2, B-X is the first token of a span and I-X is any other token.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from ..errors import Errors, SparseCRFError
 
 OUTSIDE = "O"
 LETTERS = {"BILUO": "BILU", "IOB2": "BI"}
-OPEN = "BI"  # after them a span may continue
-CONTINUING = "IL"  # with them a span continues
-_REMEMBERED = 16  # label sets remembered
+OPEN = "BI"  # letters after which a span may continue
+CONTINUING = "IL"  # letters that continue a span
+_REMEMBERED = 16  # label sets cached
 
 
 @dataclass(frozen=True)
 class LabelledSpans:
-    """Spans of tokens in a run of Docs, which do not overlap and ascend.
+    """Spans in a batch of Docs. Spans of one chain ascend and do not overlap.
 
-    starts, ends: [K] int64, first token and the one after the last, counted over all Docs.
-    types: [K] int64, positions in `names`, the types of spans that there are.
+    starts, ends: [K] int64, first token and end (exclusive), counted over all Docs.
+    types: [K] int64, positions in `names`, the span types.
     """
 
     starts: NDArray[np.int64]
@@ -38,24 +38,24 @@ class LabelledSpans:
         return len(self.starts)
 
     def named(self) -> list[tuple[int, int, str]]:
-        """First token, the one after the last, and type of each."""
+        """Return the first token, the end (exclusive) and the type of each span."""
         types = [self.names[i] for i in self.types.tolist()]
         return list(zip(self.starts.tolist(), self.ends.tolist(), types, strict=True))
 
     def tokens(self) -> NDArray[np.int64]:
-        """The tokens of all spans, one span after the other: [sum of lengths] int64."""
+        """Return the tokens of all spans, span by span: [sum of lengths] int64."""
         lengths = self.ends - self.starts
         firsts = np.cumsum(lengths) - lengths
         return np.repeat(self.starts - firsts, lengths) + np.arange(lengths.sum())
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "LabelledSpans":
-        """Return the chosen spans. chosen: [K] bool, or their numbers."""
+        """Return the chosen spans. chosen: [K] bool, or positions of spans."""
         return LabelledSpans(self.starts[chosen], self.ends[chosen], self.types[chosen], self.names)
 
 
 @dataclass(frozen=True)
 class _Arrays:
-    """Labels as arrays: [Y] int64 types, positions in `names` or -1; [Y] bool letters."""
+    """Labels as arrays. types: [Y] int64, positions in `names`, -1 for "O"; others: [Y] bool."""
 
     names: tuple[str, ...]
     types: NDArray[np.int64]
@@ -64,7 +64,7 @@ class _Arrays:
 
 
 class Scheme:
-    """Schemes by which labels mark spans.
+    """A labelling scheme for spans.
 
     name: "BILUO" or "IOB2".
     RAISES: SparseCRFError for another name.
@@ -82,35 +82,35 @@ class Scheme:
         return label == OUTSIDE or (letter in tuple(self.letters) and bool(hyphen and name))
 
     def labels_of(self, name: str) -> tuple[str, ...]:
-        """The labels of spans of a type."""
+        """Return the labels of spans of a type."""
         return tuple(f"{letter}-{name}" for letter in self.letters)
 
     def names_of(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """The types that labels tell, each once, in the order of the labels."""
+        """Return the span types of labels, each once, in the order of the labels."""
         return _as_arrays(tuple(labels)).names
 
     def labels_for(self, n_tokens: int, name: str) -> list[str]:
-        """The labels of the tokens of a span. n_tokens: of the span; name: its type."""
+        """Return the labels of a span's tokens. n_tokens: length of the span; name: its type."""
         rest = [f"I-{name}"] * (n_tokens - 1)
         if self.name == "IOB2":
             return [f"B-{name}", *rest]
         return [f"B-{name}", *rest[1:], f"L-{name}"] if rest else [f"U-{name}"]
 
     def from_biluo(self, label: str) -> str:
-        """Translate a BILUO label."""
+        """Convert a BILUO label to this scheme."""
         letter = {"L": "I", "U": "B"}.get(label[0]) if self.name == "IOB2" else None
         return letter + label[1:] if letter else label
 
     def decode(
         self, label_ids: NDArray[np.int32], ends: NDArray[np.int64], labels: Sequence[str]
     ) -> LabelledSpans:
-        """Find spans; any sequence of labels has some, which do not overlap.
+        """Decode labels into spans that do not overlap. Invalid label sequences are decoded too.
 
-        A token continues the span before it if its label is I or L, and that of the token before
-        it B or I of the same type; otherwise it begins one. What `labels_for` makes comes back.
+        A token whose label is I or L continues the previous span if the previous label is B or I of
+        the same type. Any other token not labelled "O" begins a span. Inverts `labels_for`.
 
-        label_ids: [N] int32, positions in `labels`; ends: [D] int64, of Docs, ascending, the last
-            one N; labels: [Y] labels of the scheme.
+        label_ids: [N] int32, positions in `labels`; ends: [D] int64, end offsets of Docs,
+            ascending, the last one is N; labels: [Y] labels of the scheme.
         """
         arrays = _as_arrays(tuple(labels))
         types = arrays.types[label_ids]
@@ -127,7 +127,7 @@ class Scheme:
         return LabelledSpans(starts, lasts + 1, types[starts], arrays.names)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_]:
-        """Return which labels may follow each other: [Y + 1, Y + 1], see `Target.legal`."""
+        """Return the valid transitions between labels: [Y + 1, Y + 1], see `Target.legal`."""
         arrays = _as_arrays(tuple(labels))
         # The boundary of a sequence is outside of all spans.
         types = np.append(arrays.types, -1)

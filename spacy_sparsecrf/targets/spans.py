@@ -1,4 +1,4 @@
-"""Targets whose labels tell spans; groups of spans, `doc.spans`."""
+"""Targets whose labels encode spans, and the target for span groups, `doc.spans`."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
@@ -29,21 +29,21 @@ from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"
 Span = tuple[int, int, str]
-"""First token, the one after the last, type."""
+"""First token, end (exclusive), type."""
 
 
 @dataclass(frozen=True)
 class Present:
-    """Annotation of a Doc that is kept: spans, and tokens that must stay outside of spans."""
+    """Existing annotation of a Doc: spans, and tokens that must stay outside of spans."""
 
     spans: Sequence[Span]
     outside: Sequence[int] = ()
 
 
 class SpanTarget(Target):
-    """A target whose labels tell spans; names are types of spans.
+    """A target whose labels encode spans; names are span types.
 
-    scheme: "BILUO" or "IOB2", how labels tell spans.
+    scheme: "BILUO" or "IOB2", the labelling scheme.
     RAISES: SparseCRFError for another scheme.
     """
 
@@ -52,27 +52,27 @@ class SpanTarget(Target):
 
     @abstractmethod
     def present(self, doc: Doc) -> Present | None:
-        """Return the annotation that is set in a Doc; None where nothing is."""
+        """Return the existing annotation of a Doc; None if there is none."""
 
     def unknown(self, example: Example) -> Mask | None:
-        """Return the predicted tokens that annotation leaves open: [tokens]; None if there is none.
+        """Return the predicted tokens without annotation, if the Doc is partly annotated.
 
-        That is where some of a Doc is annotated, and of these tokens it is not said whether they
-        are in a span.
+        The annotation leaves open whether such a token is in a span. RETURNS: [tokens] bool, or
+        None if there are none.
         """
         return None
 
     def check_label(self, label: str) -> None:
-        """Raise `SparseCRFError` for a label that does not tell spans."""
+        """Raise `SparseCRFError` for a label that is not part of the scheme."""
         if not self.scheme.is_label(label):
             known = ", ".join((*self.scheme.labels_of("TYPE"), OUTSIDE))
             message = Errors.SC505.format(label=label, scheme=self.scheme.name, known=known)
             raise SparseCRFError(message)
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
-        """Return labels with all those of types among them, and, where there are any, with "O".
+        """Replace span types among the labels by their labels, and add "O" if there are any labels.
 
-        Without "O" a sequence might have no valid labels.
+        Without "O", a sequence might have no valid labels.
         """
         known = [
             own
@@ -86,23 +86,23 @@ class SpanTarget(Target):
         return (*self.scheme.labels_of(name), OUTSIDE)
 
     def names_of(self, labels: Labels) -> tuple[str, ...]:
-        """Return the types that labels tell."""
+        """Return the span types of labels."""
         return self.scheme.names_of(labels)
 
     def legal(self, labels: Labels) -> Mask:
-        """Return which labels may follow each other, see `Target.legal`."""
+        """Return the valid transitions between labels, see `Target.legal`."""
         return self.scheme.valid_transitions(labels)
 
     def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
-        """Find the spans that labels tell; label_ids, labels: as for `write`."""
+        """Decode labels into spans; label_ids, labels: as for `write`."""
         ids = np.concatenate([np.empty(0, dtype=np.int32), *label_ids])
         return self.scheme.decode(ids, ends_of(label_ids), labels)
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
-        """Return the labels that tokens may get next to spans that are set, see `Target.permitted`.
+        """Return the labels that tokens may get, given existing spans; see `Target.permitted`.
 
-        Tokens of spans that no sequence of these labels can tell get "O", so that nothing crosses
-        them: spans of other types, that overlap, or that go beyond a sentence.
+        Tokens of existing spans that the labels cannot encode get "O", so that no predicted span
+        crosses them: spans of other types, overlapping spans, and spans across sentences.
         """
         if overwrite:
             return None
@@ -116,7 +116,7 @@ class SpanTarget(Target):
         return np.concatenate(masks)
 
     def _restrict(self, mask: Mask, doc: Doc, present: Present, labels: Labels) -> None:
-        """Permit only labels that agree with what is present. mask: [tokens, Y], in and out."""
+        """Permit only labels that agree with existing annotation. mask: [tokens, Y], in and out."""
         position = {label: i for i, label in enumerate(labels)}
         begins_sentence = doc.to_array("SENT_START") == 1
         covered = np.zeros(len(doc), dtype=np.int64)
@@ -139,9 +139,9 @@ class SpanTarget(Target):
         mask[tokens, forced[tokens]] = True
 
     def endings(self, spans: LabelledSpans, labels: Labels) -> Mask | None:
-        """Return the labels of the token after each span with which it ends there.
+        """Return the labels of the next token with which each span ends.
 
-        spans: K, of `spans`. RETURNS: [K, Y], or None where labels of spans tell their ends.
+        spans: K spans, of `spans`. RETURNS: [K, Y], or None if the labels of a span mark its end.
         """
         if self.scheme.name == "BILUO":
             return None
@@ -150,15 +150,15 @@ class SpanTarget(Target):
         return ends.reshape(len(follow), len(labels))[spans.types]
 
     def labels_after(self, name: str, labels: Labels) -> list[str]:
-        """Return those labels of the token after a span of a type with which it ends there."""
+        """Return the labels of the next token with which a span of a type ends."""
         longer = f"I-{name}" if self.scheme.name == "IOB2" else ""
         return [label for label in labels if label != longer]
 
     def outside(self, label_ids: Ids, labels: Labels, spans: LabelledSpans) -> Ids:
-        """Take spans out of predicted labels, by the label "O".
+        """Remove spans from predicted labels: set the labels of their tokens to "O".
 
-        label_ids, labels: as for `write`; labels must have "O", as those of `complete` do.
-        spans: some of those that `spans` finds.
+        label_ids, labels: as for `write`; labels must contain "O", which `complete` ensures.
+        spans: a selection of the spans that `spans` finds.
         """
         ids = np.concatenate(label_ids)
         ids[spans.tokens()] = list(labels).index(OUTSIDE)
@@ -169,11 +169,11 @@ class SpanTarget(Target):
 class SpanGroups(SpanTarget):
     """Learns and writes spans, such as chunks, in `doc.spans[key]`.
 
-    key: of the group.
-    scheme: "BILUO" or "IOB2", how labels tell spans.
-    overlap: whether spans may overlap, see `Overlap`. Predicted labels are [tokens, chains] then,
-        and each chain has a label for what is outside of its spans.
-    RAISES: SparseCRFError for an empty key, another scheme, or an `overlap` that is not valid.
+    key: key of the span group.
+    scheme: "BILUO" or "IOB2", the labelling scheme.
+    overlap: whether spans may overlap, see `Overlap`. If so, predicted labels are [tokens, chains],
+        and each chain has its own outside label.
+    RAISES: SparseCRFError for an empty key, another scheme, or an invalid `overlap`.
     """
 
     def __init__(self, key: str = "sc", scheme: str = "BILUO", overlap: Any = False) -> None:
@@ -188,11 +188,11 @@ class SpanGroups(SpanTarget):
         return {"spans_key": self.key}
 
     def _plain(self, labels: Labels) -> tuple[str, ...]:
-        """Return the names of labels in chains that know no others."""
+        """Return the names of labels within their chains."""
         return tuple(labels) if self.overlap is None else tuple(map(plain, labels))
 
     def _outside(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The labels of what is outside of the spans of each chain, but for the label "O"."""
+        """Return the outside label of each chain; none for a single chain, which has "O"."""
         return () if self.overlap is None else tuple(map(outside_of, self.overlap.within(names)))
 
     def check_label(self, label: str) -> None:
@@ -209,16 +209,16 @@ class SpanGroups(SpanTarget):
         return (*super().labels_of(name), *self._outside([name]))
 
     def names_of(self, labels: Labels) -> tuple[str, ...]:
-        """Return the types that labels tell."""
+        """Return the span types of labels."""
         return super().names_of(self._plain(labels))
 
     def legal(self, labels: Labels) -> Mask:
-        """See `Target.legal`. RAISES: SparseCRFError for labels of other chains."""
+        """See `Target.legal`. RAISES: SparseCRFError if a chain's outside label is missing."""
         self.chains(labels)
         return super().legal(self._plain(labels))
 
     def chains(self, labels: Labels) -> tuple[Chain, ...]:
-        """See `Target.chains`. RAISES: SparseCRFError for labels of other chains."""
+        """See `Target.chains`. RAISES: SparseCRFError if a chain's outside label is missing."""
         ids, found = {label: i for i, label in enumerate(labels)}, []
         for group in self.overlap.within(self.names_of(labels)) if self.overlap else ():
             own = [label for label in self._labels_of(group) if label in ids]
@@ -231,20 +231,20 @@ class SpanGroups(SpanTarget):
         return tuple(found)
 
     def _labels_of(self, group: Types) -> list[str]:
-        """The labels of a chain, that of what is outside of its spans last."""
+        """Return the labels of a chain, its outside label last."""
         own = [label for name in group for label in self.scheme.labels_of(name)]
         return [*own, outside_of(group)]
 
     def _spans_in(self, doc: Doc) -> list[DocSpan]:
-        """The spans that have tokens; none where there is no group."""
+        """Return the non-empty spans of the group; none if the Doc lacks the group."""
         return [span for span in doc.spans.get(self.key, []) if len(span)]
 
     def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
-        """Read gold labels, see `Target.gold`; those of a Doc without the group are missing.
+        """Read gold labels, see `Target.gold`; they are missing if a Doc lacks the group.
 
-        Where spans may overlap, a token has its labels in all chains, or "O" where it is in no
-        span; where that in one chain is missing, any that there is.
-        RAISES: SparseCRFError that names the Doc if spans overlap that must not.
+        If spans may overlap, a token has a tuple of its labels in all chains, or "O" if it is in no
+        span; all labels of a chain are listed if the token's label in it is missing.
+        RAISES: SparseCRFError that names the Doc if spans overlap that may not.
         """
         n, doc = len(example.predicted), example.reference
         if self.key not in doc.spans:
@@ -258,7 +258,7 @@ class SpanGroups(SpanTarget):
             for own, label in zip(found, row, strict=True):
                 if label != OUTSIDE:
                     own += self._labels_of(group) if label is None else [label]
-        # A span without a type may be one of any chain.
+        # A span without a type may belong to any chain.
         unknown = outside_of(("",))
         return [None if unknown in own else tuple(own) or OUTSIDE for own in found]
 
@@ -286,7 +286,7 @@ class SpanGroups(SpanTarget):
             end = span.end
 
     def present(self, doc: Doc) -> Present | None:
-        """Spans of the group; None where there are none."""
+        """Return the spans of the group; None if there are none."""
         spans = [(span.start, span.end, span.label_) for span in self._spans_in(doc)]
         return Present(spans) if spans else None
 
@@ -296,7 +296,7 @@ class SpanGroups(SpanTarget):
         return f"{self.key}_score"
 
     def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
-        """Find the spans that labels tell, those of one chain after those of another."""
+        """Decode labels into spans, chain by chain."""
         if not self.chains(labels) or not any(map(len, label_ids)):
             return super().spans(label_ids, labels)
         ids, ends, own = np.concatenate(label_ids), ends_of(label_ids), self._plain(labels)
@@ -305,11 +305,11 @@ class SpanGroups(SpanTarget):
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
-        """Write predicted spans, see `Target.write`; leave out spans that overlap kept ones.
+        """Write predicted spans, see `Target.write`; leave out spans that overlap kept spans.
 
-        Where spans may overlap, only kept ones of their chain count. Scores go to
-        `span._.KEY_score`, and to `doc.spans[key].attrs["scores"]`, a float64 array; 1 for spans
-        that are kept.
+        If spans may overlap, only kept spans of the same chain count. Scores are written to
+        `span._.KEY_score` and to `doc.spans[key].attrs["scores"]`, a float64 array; the score of
+        kept spans is 1.
         """
         if scores is not None:
             add_extension(DocSpan, self.score_name)
@@ -337,7 +337,7 @@ class SpanGroups(SpanTarget):
             doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=found)
 
     def _group(self, name: str) -> Types:
-        """The types of the chain that has a type; () where one chain has all."""
+        """Return the types in the chain of a type; () if there is a single chain."""
         return () if self.overlap is None else self.overlap.group(name)
 
 
@@ -346,7 +346,7 @@ def _tokens(span: DocSpan) -> range:
 
 
 class _SomeSpans(SpanGroups):
-    """The spans of one chain. types: of the spans; the others: see `SpanGroups`."""
+    """The spans of one chain. types: their types; key, scheme: see `SpanGroups`."""
 
     def __init__(self, types: Types, key: str, scheme: str) -> None:
         super().__init__(key, scheme)

@@ -1,4 +1,4 @@
-"""One label a token, kept in an attribute of the token: spaCy's own, or an extension."""
+"""Targets with one label for each token, in a built-in or an extension attribute."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -28,8 +28,8 @@ from .base import (
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
-TOKEN_ATTR = "token_attr"  # the argument of scorers that has the attribute
-_label_ids = lru_cache(maxsize=16)(string_ids)  # of the labels of models
+TOKEN_ATTR = "token_attr"  # name of the scorer's argument for the attribute
+_label_ids = lru_cache(maxsize=16)(string_ids)  # cached by the labels of a model
 
 
 @crf_targets("spacy_sparsecrf.TokenAttribute.v1")  # type: ignore[untyped-decorator]
@@ -37,8 +37,8 @@ def make_token_attribute(attr: str = "tag", alternatives: str = "") -> Target:
     """Create the target that learns and writes an attribute of tokens.
 
     attr: "tag", "pos", "morph", or "_.name", an extension attribute.
-    alternatives: what stands between the labels of a gold attribute that may be any of several:
-        with "|" the tag "NN|VB" is either; "" where attributes are labels as they are.
+    alternatives: separator of labels in a gold attribute of which any may be right: with "|", the
+        tag "NN|VB" is either "NN" or "VB"; "" if each value is a single label.
     RAISES: SparseCRFError for any other attribute, or an extension that cannot be written.
     """
     if str(attr).startswith(PREFIX):
@@ -47,10 +47,10 @@ def make_token_attribute(attr: str = "tag", alternatives: str = "") -> Target:
 
 
 class TokenTarget(Target):
-    """A target whose labels are values of tokens.
+    """A target whose labels are values of a token attribute.
 
     attr: attribute to learn and write.
-    alternatives: what stands between labels of which any may be right, or "".
+    alternatives: separator of labels of which any may be right, or "".
     """
 
     def __init__(self, attr: str, alternatives: str) -> None:
@@ -63,11 +63,11 @@ class TokenTarget(Target):
 
     @abstractmethod
     def values(self, example: Example) -> list[str | None]:
-        """Read the gold value of each predicted token; None or "" where it is missing."""
+        """Read the gold value of each predicted token; None or "" if it is missing."""
 
     @abstractmethod
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Return which labels tokens have now: [N, Y], or None where nothing is set anywhere."""
+        """Return a mask of the current labels of tokens: [N, Y], or None if no token has any."""
 
     def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
         """Read the gold label of each predicted token, see `Target.gold`."""
@@ -77,7 +77,7 @@ class TokenTarget(Target):
         return [tuple(value.split(self.alternatives)) if value else None for value in values]
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
-        """Permit only the label that is set, where it is one; see `Target.permitted`."""
+        """Permit only the existing value of a token, if it is a label; see `Target.permitted`."""
         mask = None if overwrite else self.matches(docs, labels)
         if mask is not None:
             mask[~mask.any(axis=1)] = True
@@ -87,7 +87,7 @@ class TokenTarget(Target):
 class TokenAttribute(TokenTarget):
     """Learns and writes `token.tag`, `token.pos` or `token.morph`.
 
-    The label of a morphology is its string of features, "_" where it has none; a token whose
+    The label of a morphology is its string of features, "_" if it has none; a token whose
     morphology was never set has no label.
 
     attr: "tag", "pos" or "morph".
@@ -104,7 +104,7 @@ class TokenAttribute(TokenTarget):
         self._id = IDS[self._key]
 
     def check_label(self, label: str) -> None:
-        """Raise `SparseCRFError` for a part of speech that spaCy does not know."""
+        """Raise `SparseCRFError` for a part of speech that spaCy does not support."""
         known = [name for name in PARTS if name]
         if self.attr == "pos" and label not in known:
             raise SparseCRFError(Errors.SC215.format(label=label, known=", ".join(known)))
@@ -116,7 +116,7 @@ class TokenAttribute(TokenTarget):
         return tuple(dict.fromkeys(map(_normal_features(), labels)))
 
     def values(self, example: Example) -> list[str | None]:
-        """Read the gold value of each predicted token; "" where it is missing."""
+        """Read the gold value of each predicted token; "" if it is missing."""
         reference = example.reference
         if not len(example.predicted):
             return []
@@ -125,7 +125,7 @@ class TokenAttribute(TokenTarget):
         return list(example.get_aligned(self._key, as_string=True))
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Return which labels tokens have now."""
+        """Return a mask of the current labels of tokens."""
         if not any(len(doc) and doc.has_annotation(self._id) for doc in docs):
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
@@ -135,8 +135,8 @@ class TokenAttribute(TokenTarget):
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
-        """Write predicted labels, through one array a Doc; see `Target.write`."""
-        # For all Docs at once: numpy takes longer to begin than for the tokens of a Doc.
+        """Write predicted labels, with one array for each Doc; see `Target.write`."""
+        # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
         every = np.concatenate([np.zeros(0, np.int32), *label_ids])
         add_strings(docs, [labels[i] for i in np.flatnonzero(np.bincount(every)).tolist()])
         values, end = _label_ids(tuple(labels))[every, None], 0
@@ -159,8 +159,8 @@ def _normal_features() -> Callable[[str], str]:
 class TokenExtension(TokenTarget):
     """Learns and writes an extension attribute of tokens; a value None or "" is no label.
 
-    attr: "_.name". It is registered with the default None if it is not there.
-    alternatives: what stands between labels of which any may be right, or "".
+    attr: "_.name". It is registered with the default None if it is missing.
+    alternatives: separator of labels of which any may be right, or "".
     RAISES: SparseCRFError for an extension that cannot be written.
     """
 
@@ -176,7 +176,7 @@ class TokenExtension(TokenTarget):
             raise SparseCRFError(Errors.SC506.format(attr=attr))
 
     def values(self, example: Example) -> list[str | None]:
-        """Read the gold value of each predicted token; None where it is missing or ambiguous.
+        """Read the gold value of each predicted token; None if it is missing or ambiguous.
 
         RAISES: SparseCRFError for a value that is not a string.
         """
@@ -189,7 +189,7 @@ class TokenExtension(TokenTarget):
         return [found.pop() if len(found) == 1 else None for found in candidates]
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
-        """Return which labels tokens have now."""
+        """Return a mask of the current labels of tokens."""
         present = [value for doc in docs for value in self._present(doc)]
         if not any(present):
             return None
@@ -198,7 +198,7 @@ class TokenExtension(TokenTarget):
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
-        """Write predicted labels where spaCy keeps them: in a dict of the Doc, or by a setter."""
+        """Write predicted labels to spaCy's storage: the dict `doc.user_data`, or a setter."""
         *_, setter = Token.get_extension(self.name)
         for doc, ids in zip(docs, label_ids, strict=True):
             kept: dict[Any, Any] = doc.user_data
@@ -207,13 +207,13 @@ class TokenExtension(TokenTarget):
                 if value:
                     continue
                 if setter is None:
-                    # As `token._` does, in many times the time that labelling takes.
+                    # Equivalent to `token._.set`, which takes many times as long as labelling.
                     kept["._.", self.name, token.idx, None] = labels[i]
                 else:
                     token._.set(self.name, labels[i])
 
     def _present(self, doc: Doc) -> list[Any]:
-        """The values that tokens have now."""
+        """Return the current values of tokens."""
         default, _, getter, _ = Token.get_extension(self.name)
         if getter is not None:
             return [token._.get(self.name) for token in doc]
