@@ -1,1 +1,1 @@
-"""Decoding: labels and probabilities by a model and the features of tokens."""
+"""Decoding: labels and probabilities from a model and the features of tokens."""

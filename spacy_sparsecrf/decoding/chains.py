@@ -1,7 +1,7 @@
-"""Scores of a batch of sequences under constraints, for decoding and probabilities;
-and the runs of labels that may be asked for.
+"""Scores of a batch of sequences under constraints, for decoding and probabilities.
 
-Here too an MEMM and a maximum entropy model are chains: see `Decoder`.
+Also events of spans, to compute their probabilities. MEMMs and maximum entropy models are
+represented as chains too, see `Decoder`.
 """
 
 import warnings
@@ -18,7 +18,7 @@ from .transitions import Mask, Transitions, checked_mask
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-# Of a path with more invalid transitions, against one with fewer: e^-40 of the probability.
+# A path is less probable by a factor of at least e^40 than a path with fewer invalid transitions.
 FAR = 40.0
 
 
@@ -26,13 +26,13 @@ FAR = 40.0
 class Chains:
     """Sequences whose path y has the score sum_t scores[t, y_t] + pairs[c_t, y_{t-1}, y_t].
 
-    The score is -inf where the path is not valid or not permitted. Every sequence has a path: one
-    whose permitted labels allow none that is valid is *soft*, invalid transitions cost it so much
-    that there are as few as can be.
+    The score is -inf if the path is not valid or not permitted. If the permitted labels of a
+    sequence allow no valid path, the sequence is *soft*: invalid transitions cost a penalty, which
+    is large enough to minimise their number.
 
     offsets: [S + 1] int64; n_labels: Y; scores: [N, Yp] float64, padding -inf or not read;
     context: [N] int32; pairs: [C, Y + 1, Yp] float64, row Y = start label, padding -inf;
-    slack: [C, Yp] float64, of `Transitions.finish`; soft: [S] bool, or None for no sequence.
+    slack: [C, Yp] float64, of `Transitions.finish`; soft: [S] bool, or None if no sequence is soft.
     """
 
     offsets: NDArray[np.int64]
@@ -46,28 +46,28 @@ class Chains:
 
     @property
     def scored(self) -> Scored:
-        """The sequences, as kernels take them."""
+        """The sequences, as an argument of kernels."""
         return Scored(self.n_labels, self.offsets, self.scores, self.context, self.pairs)
 
     @property
     def search(self) -> Search:
-        """The order in which Viterbi searches the pairs."""
+        """The pairs that Viterbi searches; see `Transitions`."""
         return self.transitions.search if self.soft is None else self.transitions.everything
 
     @property
     def last(self) -> NDArray[np.int64]:
-        """The last tokens of the sequences that have tokens."""
+        """The last token of each non-empty sequence."""
         ends = self.offsets[1:]
         return ends[ends > self.offsets[:-1]] - 1
 
     def soft_tokens(self) -> Mask:
-        """The tokens in soft sequences: [N] bool."""
+        """Return a mask of the tokens in soft sequences: [N] bool."""
         if self.soft is None:
             return np.zeros(len(self.scores), dtype=bool)
         return np.repeat(self.soft, np.diff(self.offsets))
 
     def close(self, penalty: float) -> None:
-        """Forbid labels that may not end a sequence; in soft sequences they cost a penalty."""
+        """Forbid labels that may not end a sequence; in soft sequences, subtract a penalty."""
         last = self.last
         costs = np.where(self.soft_tokens()[last], penalty, np.inf)[:, None]
         open_ends = self.transitions.ends
@@ -78,11 +78,11 @@ class Chains:
 class SpanEvents:
     """M events: tokens i..j have given labels, and token j + 1 has a label of a set.
 
-    The set is needed where labels alone do not tell that a span ends (with IOB2, I-PER after
-    B-PER continues it). After the last token of a sequence it does not matter.
+    The set is needed if the labels of a span do not mark its end (in IOB2, I-PER after B-PER
+    continues the span). It is ignored after the last token of a sequence.
 
     starts: [M] int64, first tokens; run_ptr: [M + 1] int64, and runs: int32, CSR of label ids;
-    after: [M, Y] bool, or None: any label.
+    after: [M, Y] bool, the set; None: any label.
     """
 
     starts: NDArray[np.int64]
@@ -97,7 +97,7 @@ class SpanEvents:
         runs: Sequence[Sequence[int]],
         after: NDArray[np.bool_] | None = None,
     ) -> "SpanEvents":
-        """Make them from lists: first tokens, and label ids of the tokens from there on."""
+        """Create events from lists. starts: first tokens; runs: label ids of the spans' tokens."""
         return cls(
             np.array(starts, dtype=np.int64),
             np.cumsum([0, *map(len, runs)], dtype=np.int64),
@@ -106,7 +106,7 @@ class SpanEvents:
         )
 
     def check(self, n_tokens: int) -> None:
-        """Raise `SparseCRFError` for an empty span, or one that is not within the tokens."""
+        """Raise `SparseCRFError` for a span that is empty or not within the tokens."""
         lengths = np.diff(self.run_ptr)
         wrong = (lengths < 1) | (self.starts < 0) | (self.starts + lengths > n_tokens)
         if wrong.any():
@@ -117,9 +117,9 @@ class SpanEvents:
 
 
 def constrain(chains: Chains, free: Floats, permitted: Mask | None) -> None:
-    """Apply what may end a sequence, and what is permitted, to chains with masked pairs.
+    """Apply valid final labels and permitted labels to chains with masked pairs.
 
-    free: [C, Y + 1, Yp], pairs before the mask, read where a sequence is soft.
+    free: [C, Y + 1, Yp], pairs before the mask, used for soft sequences.
     permitted: [N, Y] bool, labels that a token may get; a token without any may get all.
     """
     if permitted is not None:
@@ -139,7 +139,7 @@ def checked_permitted(permitted: Mask, n_tokens: int, n_labels: int) -> Mask:
 
 
 def _opened(permitted: Mask) -> Mask:
-    """Permit every label to tokens that have none."""
+    """Permit all labels for tokens without a permitted label."""
     none = permitted.sum(axis=1) == 0
     if none.any():
         _warn(Warnings.SCW402.format(n=int(none.sum())))
@@ -148,9 +148,9 @@ def _opened(permitted: Mask) -> Mask:
 
 
 def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
-    """Find the sequences without a valid path, and let them have invalid transitions.
+    """Find the sequences without a valid path, and make them soft.
 
-    RETURNS: the cost of such a transition.
+    RETURNS: the penalty of an invalid transition; inf if there are no such sequences.
     """
     from ..kernels.viterbi import find_possible
 

@@ -24,13 +24,13 @@ Ints = NDArray[np.int32]
 Source: TypeAlias = Observations | Readings
 
 CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
-PRUNE_FROM = 4  # tokens a context, on average, from which pruning pays
+PRUNE_FROM = 4  # average number of tokens per context from which pruning pays
 
 
 class PairScores(NamedTuple):
-    """Scores of label pairs: [C, Y + 1, Yp] before the mask, and after it, with slack [C, Yp].
+    """Scores of label pairs. free: [C, Y + 1, Yp], before the mask; ready: after it, for Viterbi.
 
-    `free` may be the same array as that after the mask where nobody needs it.
+    `free` may be the array of `ready` if the scores before the mask are not needed.
     """
 
     free: Floats
@@ -40,23 +40,22 @@ class PairScores(NamedTuple):
 class Decoder:
     """Applies a model to observations; serial, so that it is safe in forked processes.
 
-    All results are of one distribution: p(y | x) of the model, restricted to sequences that
-    are valid and permitted, and renormalised over whole sequences, whatever the model's kind.
-    Where no such sequence is, what is permitted has as few invalid transitions as can be, with a
-    warning. A Decoder may be used by several threads at once. Results depend neither on batches
-    nor on what was decoded before.
+    All results use one distribution: p(y | x) of the model, restricted to valid and permitted
+    label sequences and renormalised over whole sequences, for every type of model. If no permitted
+    sequence is valid, labels have as few invalid transitions as possible, and a warning is raised.
+    A Decoder is thread-safe. Results depend neither on batches nor on earlier calls.
 
     model: its labels and weights must not change.
-    valid: [Y + 1, Y + 1] bool, whether label b may follow label a, row Y: may begin a sequence,
-        column Y: may end one; None: all.
-    temperature: > 0, what all weights are divided by.
-    preference: a label and what is added to its scores when `viterbi` or `decode` with "viterbi"
-        choose labels, not in probabilities; None for nothing.
-    RAISES: SparseCRFError for a mask of another shape, or one that leaves no sequences.
+    valid: [Y + 1, Y + 1] bool, whether label b may follow label a; row Y: whether b may begin a
+        sequence; column Y: whether a may end one; None: all transitions are valid.
+    temperature: > 0, all weights are divided by it.
+    preference: a label, and a number that `viterbi` and `decode` with "viterbi" add to its scores
+        to choose labels; probabilities do not use it; None for no preference.
+    RAISES: SparseCRFError for a mask of the wrong shape, or without a valid sequence.
 
-    In all methods, `source` are observations or readings of N tokens (readings are faster, as not
-    every feature of every token is hashed), and `permitted` are the labels that tokens may get: [N,
-    Y] bool, or None: all. A mask of another shape raises SparseCRFError.
+    In all methods, `source` is the observations or readings of N tokens (readings are faster,
+    because not every feature of every token is hashed), and `permitted` is a mask of the labels
+    that tokens may get: [N, Y] bool, or None: all. A mask of the wrong shape raises SparseCRFError.
     """
 
     def __init__(
@@ -115,13 +114,13 @@ class Decoder:
         return labels
 
     def _choose(self, chains: Chains, labels: Ints) -> None:
-        """Find the labels [N] with the best scores, with the preference; see `best_labels`."""
+        """Find the labels [N] with the best scores, given the preference; see `best_labels`."""
         if self._bias is not None:
             np.add(chains.scores, self._bias, out=chains.scores)
         best_labels(chains, labels)
 
     def _preferring(self, shared: PairScores, bias: Floats) -> SharedPairs:
-        """Return shared pair scores with the preference: each token has one pair with its label."""
+        """Return shared pair scores plus the preference: every token is the second of one pair."""
         last = self._preferred
         if last is None or last[0] is not shared:
             pairs = self._finish(shared.free + bias, prune=True, keep=False)
@@ -140,17 +139,17 @@ class Decoder:
     def posterior(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the valid labels with the largest sum of marginals, argmax_y sum_t p(y_t | x).
 
-        They are most often right token by token. RETURNS: [N] int32 label ids.
+        This maximises the expected number of correct tokens. RETURNS: [N] int32 label ids.
         """
         return self.decode(source, "posterior", permitted)[0]
 
     def decode(
         self, source: Source, method: str, permitted: Mask | None = None
     ) -> tuple[Ints, Floats]:
-        """Find labels, and how probable each is.
+        """Find labels and their marginal probabilities.
 
-        method: "viterbi" or "posterior". RETURNS: [N] int32 label ids, and their marginal
-        probabilities, [N] float64.
+        method: "viterbi" or "posterior". RETURNS: [N] int32 label ids, and [N] float64
+        probabilities.
         """
         from .probabilities import marginals, posterior_labels
 
@@ -170,10 +169,10 @@ class Decoder:
     def nbest(
         self, source: Source, n: int, permitted: Mask | None = None
     ) -> list[tuple[NDArray[np.int32], Floats]]:
-        """Find the n most probable labels of each sequence, by the model without a preference.
+        """Find the n most probable paths of each sequence. The preference is not used.
 
-        n: at least 1. RETURNS: for each sequence the K <= n label ids that there are, [K, tokens]
-        int32, and their log p(y | x), [K] float64, which descend. RAISES: SparseCRFError for n.
+        n: at least 1. RETURNS: for each sequence, K <= n paths, [K, tokens] int32 label ids, and
+        their log p(y | x), [K] float64, descending. RAISES: SparseCRFError for an invalid n.
         """
         from .probabilities import nbest
 
@@ -186,10 +185,10 @@ class Decoder:
     def log_probability(
         self, source: Source, labels: NDArray[np.int32], permitted: Mask | None = None
     ) -> Floats:
-        """Compute log p(y | x) of given labels, -inf where they are not valid or permitted.
+        """Compute log p(y | x) of given labels, -inf if they are not valid or not permitted.
 
-        labels: [N] int32 label ids. RETURNS: [S] float64, one a sequence.
-        RAISES: SparseCRFError for another number of labels.
+        labels: [N] int32 label ids. RETURNS: [S] float64, one for each sequence.
+        RAISES: SparseCRFError for a wrong number of labels.
         """
         from .probabilities import log_probabilities
 
@@ -216,9 +215,9 @@ class Decoder:
     def _runs(
         self, source: Source, permitted: Mask | None
     ) -> Iterator[tuple[slice, Source, Mask | None]]:
-        """Cut sequences into runs of at most CHUNK tokens, or of one sequence.
+        """Divide sequences into runs of at most CHUNK tokens, or of one longer sequence.
 
-        YIELDS: the tokens of a run, the run, and what is permitted there.
+        YIELDS: the tokens of a run, its observations or readings, and its permitted labels.
         """
         offsets = source.offsets
         if permitted is not None:
@@ -233,7 +232,7 @@ class Decoder:
             yield tokens, run, None if permitted is None else permitted[tokens]
 
     def chains(self, source: Source, permitted: Mask | None = None) -> Chains:
-        """Score the labels of tokens and their pairs, with constraints applied."""
+        """Score the labels and label pairs of tokens, and apply the constraints."""
         scores = self._token_scores(source)
         shared = self._shared_pairs(source)
         if shared is not None:
@@ -250,14 +249,14 @@ class Decoder:
         return chains
 
     def _normalise(self, source: Source, scores: Floats, context: Ints, pairs: Floats) -> None:
-        """Make the scores [N, Yp] of an MEMM those of a chain with the same distribution."""
+        """Convert scores [N, Yp] of an MEMM to a chain with the same distribution, in place."""
         if self._kind == "memm":
             from ..kernels.log_space import normalise_steps
 
             normalise_steps(Scored(self.n_labels, source.offsets, scores, context, pairs))
 
     def _token_scores(self, source: Source) -> Floats:
-        """Scores of the labels of tokens: [N, Yp]."""
+        """Return the scores of the labels of tokens: [N, Yp]."""
         if isinstance(source, Observations):
             found = self._unigram.find(source.unigram_hashes)
             scores = self._unigram.score(found, self.padded)
@@ -269,7 +268,7 @@ class Decoder:
         return scores
 
     def _word_scores(self, readings: Readings) -> "WordScores":
-        """Return the scorer of readings of these templates."""
+        """Return the scorer for the templates of the readings."""
         words = self._words
         if words is None or words.templates is not readings.templates:
             from .rows import WordScores
@@ -294,12 +293,12 @@ class Decoder:
         return context, self._pair_scores(distinct[:n])
 
     def _pair_scores(self, features: "Entries") -> Floats:
-        """Scores of the label pairs of contexts: [C, Y + 1, Yp]. features: [C, B], of `find`."""
+        """Return the pair scores of contexts: [C, Y + 1, Yp]. features: [C, B], of `find`."""
         scores = self._bigram.score(features, (self.n_labels + 1) * self.padded)
         return scores.reshape(-1, self.n_labels + 1, self.padded)
 
     def _shared_pairs(self, source: Source) -> PairScores | None:
-        """Scores of the label pairs of all tokens, where they do not depend on tokens."""
+        """Return the pair scores if they are the same for all tokens; None otherwise."""
         if self._kind == "maxent":
             if self._constant is None:
                 none = np.zeros((1, self.n_labels + 1, self.padded))
@@ -321,7 +320,7 @@ class Decoder:
         return constant[1]
 
     def _finish(self, pairs: Floats, prune: bool, keep: bool) -> PairScores:
-        """Make pair scores ready for Viterbi; they are overwritten unless they are to be kept."""
+        """Mask pair scores for Viterbi, in place. keep: keep a copy of them before the mask."""
         of = self.transitions
         free = pairs.copy() if keep and of.masked else pairs
         slack = of.finish(pairs, prune)
@@ -343,7 +342,7 @@ def best_labels(chains: Chains, labels: Ints) -> None:
 
 
 def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
-    """Make scores of labels given their clusters those of log p(y | x), up to a constant.
+    """Convert scores of labels given their clusters to log p(y | x), up to a constant.
 
     scores: [N, Yp], in and out, labels and then clusters; bounds: see `CRFModel`.
     """
@@ -353,7 +352,7 @@ def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
 
 
 def _bigram_hashes(source: Source) -> NDArray[np.uint64]:
-    """Features conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
+    """Return features conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
     if isinstance(source, Observations):
         return source.bigram_hashes
     hashes = source.hash(source.templates.pairs)

@@ -1,7 +1,6 @@
 """Probabilities of labels, paths and runs of labels of chains.
 
-Imports numba. log Z, alpha and beta are sums over the paths that a chain has: those that are valid
-and permitted.
+Imports numba. log Z, alpha and beta are sums over the valid and permitted paths of a chain.
 """
 
 import numpy as np
@@ -24,7 +23,7 @@ from .chains import Chains, Floats, Ints, SpanEvents
 
 
 def run(chains: Chains) -> Forward:
-    """Run forward."""
+    """Run the forward recursion."""
     padded = chains.scores.shape[1]
     psi, shift = np.empty((len(chains.pairs), chains.n_labels, padded)), np.empty(len(chains.pairs))
     exponentiate_pairs(chains.n_labels, chains.pairs, psi, shift)
@@ -35,7 +34,7 @@ def run(chains: Chains) -> Forward:
 
 
 def run_back(chains: Chains, forward: Forward) -> Backward:
-    """Run backward."""
+    """Run the backward recursion."""
     backward = Backward(np.empty_like(chains.scores), np.empty(len(chains.scores)))
     space = np.empty((3, chains.scores.shape[1]))
     run_backward(chains.scored, forward, backward, space)
@@ -51,8 +50,8 @@ def marginals(chains: Chains, found: Floats) -> None:
 def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
     """Find the valid path with the largest sum of marginals.
 
-    found: [N, Y], of `marginals`; labels: [N], out. In soft sequences, first of all the path has
-    as few invalid transitions as can be.
+    found: [N, Y], of `marginals`; labels: [N], out. In soft sequences, a path with fewer invalid
+    transitions always wins.
     """
     n, transitions = chains.n_labels, chains.transitions
     possible = chains.scores[:, :n] > -np.inf
@@ -88,14 +87,14 @@ def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
 
 
 def _at_most(n: int, n_labels: int, length: int) -> int:
-    """N, or the number of paths if that is less."""
+    """Return n, or the number of paths if it is smaller."""
     if length * np.log(n_labels) > np.log(n) + 1.0:
         return n
     return min(n, int(n_labels**length))
 
 
 def log_probabilities(chains: Chains, labels: NDArray[np.int32]) -> Floats:
-    """Compute log p(y | x) of a path of each sequence. labels: [N]. RETURNS: [S]."""
+    """Compute log p(y | x) of one path of each sequence. labels: [N]. RETURNS: [S]."""
     scores = np.empty(len(chains.offsets) - 1)
     score_paths(chains.scored, np.ascontiguousarray(labels, dtype=np.int32), scores)
     found: Floats = np.minimum(scores - run(chains).log_z, 0.0)
@@ -103,7 +102,7 @@ def log_probabilities(chains: Chains, labels: NDArray[np.int32]) -> Floats:
 
 
 def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
-    """Compute the probabilities of spans within the tokens: [M]."""
+    """Compute the probabilities of M events, which are within the tokens: [M]."""
     forward = run(chains)
     backward = run_back(chains, forward)
     n_sequences = len(chains.offsets) - 1

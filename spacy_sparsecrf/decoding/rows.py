@@ -1,8 +1,8 @@
-"""Scores of tokens from a model's weights: by hash, by value, and kept for words.
+"""Scores of tokens from a model's weights: by feature hash, by value, and cached by word.
 
-`ModelRows` finds the weights of features by their hashes, `ValueScores` multiplies those of
-real-valued features, and `WordScores` keeps the sums of what a word alone decides, so that its
-features are looked up once. Imports numba.
+`ModelRows` looks up the weights of features by hash, `ValueScores` adds real-valued features times
+their weights, and `WordScores` caches sums over the features that depend on one word only, so that
+they are looked up once. Imports numba.
 """
 
 from collections.abc import Callable
@@ -35,19 +35,19 @@ from .transitions import search_all
 Entries: TypeAlias = NDArray[np.uint64]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int32]
-# Features that have weights, and these weights.
+# Features with weights, and their weights.
 ValueTable: TypeAlias = tuple[NDArray[np.int64], Floats]
 
-MAX_BYTES = 2**26  # of kept sums
-MIN_ROWS = 1024  # of them, for which there is room from the start
-KEPT_TOKENS = 2048  # of a sequence, for which a thread keeps workspaces
+MAX_BYTES = 2**26  # of cached sums
+MIN_ROWS = 1024  # minimum number of rows allocated for cached sums
+KEPT_TOKENS = 2048  # largest number of tokens for which a thread keeps workspaces
 
 
 class ModelRows:
-    """The rows of a weight table in a hash table: a row is a feature that has weights.
+    """A hash table of the feature blocks of a model.
 
-    table: the weights, sorted by feature; padded: Yp, the length of a row of scores. arrays: what
-    kernels take.
+    table: the weights, sorted by feature; padded: Yp, the length of a row of scores; arrays: the
+    hash table, as an argument of kernels.
     """
 
     def __init__(self, table: WeightTable, padded: int) -> None:
@@ -58,7 +58,7 @@ class ModelRows:
         self.arrays = RowTable(*found, own, table.values.astype(np.float64))
 
     def find(self, hashes: NDArray[np.uint64]) -> Entries:
-        """Find the entries of features: [N, P] uint64, 0 where the model has no weight.
+        """Find the entries of features: [N, P] uint64, 0 for features without weights.
 
         hashes: [N, P] uint64, 0 = no feature.
         """
@@ -67,16 +67,16 @@ class ModelRows:
         return found
 
     def score(self, found: Entries, width: int) -> Floats:
-        """Sum the weights of features at their places: [N, width]. found: [N, P], of `find`."""
+        """Sum the weights of features by position: [N, width]. found: [N, P], of `find`."""
         scores = np.empty((len(found), width))
         add_rows(found, self.arrays, scores)
         return scores
 
 
 def dense_rows(table: WeightTable, keys: NDArray[np.uint64], padded: int, width: int) -> ValueTable:
-    """Find the features that have weights: [R] int64, positions in keys; and these, [R, width].
+    """Find the features with weights: [R] int64, positions in keys; their weights: [R, width].
 
-    padded: Yp; width: that, or (Y + 1) * Yp for pairs.
+    padded: Yp; width: Yp, or (Y + 1) * Yp for pairs.
     """
     found = find_keys(table.keys, keys)
     columns = np.flatnonzero(found >= 0)
@@ -91,7 +91,7 @@ def dense_rows(table: WeightTable, keys: NDArray[np.uint64], padded: int, width:
 
 
 class ValueScores:
-    """The weights of real-valued features, as a dense table for those that have any.
+    """Scores of real-valued features, from a dense table of their weights.
 
     unigram: the model's unigram weights; padded: Yp, the length of a row of scores.
     """
@@ -102,7 +102,7 @@ class ValueScores:
         self._last: tuple[NDArray[np.uint64], ValueTable] | None = None
 
     def add(self, source: Observations | Readings, scores: Floats) -> None:
-        """Add the scores of N tokens to their scores, [N, Yp]."""
+        """Add the scores of real-valued features to the scores of N tokens, [N, Yp]."""
         keys = source.value_keys
         if not len(keys) or not len(scores):
             return
@@ -118,17 +118,16 @@ class ValueScores:
 
 
 class WordScores:
-    """Scores of tokens, by sums of the features that read one word only.
+    """Scores of tokens, with cached sums over the features that read one word only.
 
-    Such features are taken together by the distance of the word: a token's scores are the sums that
-    are kept for the words around it, plus the features of words outside the sequence, of several
-    words and of annotations. The order of summation does not depend on what is kept. Several
-    threads may score at once: arrays that one of them reads are added to, but for it nothing
-    changes in them.
+    These features are grouped by the offset of the word. The scores of a token are the cached sums
+    for the words around it, plus the weights of features of words outside the sequence, of several
+    words and of annotations. The order of summation does not depend on the contents of the cache.
+    Scoring is thread-safe: entries that a thread may read do not change, new ones are added.
 
-    rows: the model's unigram weights; templates: what tokens are tested for; padded: length Yp
-    of a row of scores; max_bytes: a batch with new words that would take more empties the table
-    first.
+    rows: the model's unigram weights; templates: templates of the features; padded: Yp, the length
+    of a row of scores; max_bytes: size of the cache, which is emptied first if the new words of a
+    batch would exceed it.
     """
 
     def __init__(
@@ -144,11 +143,11 @@ class WordScores:
         self._max_rows = max_bytes // (8 * padded)
         nothing = np.zeros((1, 1, padded)), np.zeros((1, padded)), np.zeros(padded)
         self._no_pairs = SharedPairs(0, *nothing, search_all(0))
-        # The lexicon of the words, their sums, and how many rows of these are in use.
+        # The lexicon of the cached words, their sums, and the number of rows in use.
         self._kept: tuple[object, KeptSums, int] = None, self._empty(0), 1
         self._lock = Lock()
         self._workspaces = local()
-        # The kernels for the types that their arguments have in each call.
+        # The kernels, bound to the types of their arguments, which are the same in each call.
         self._code: Callable[..., bool] | None = None
         self._sum: Callable[..., int] | None = None
 
@@ -176,7 +175,7 @@ class WordScores:
         scores: Floats,
         labels: Ints,
     ) -> None:
-        """Run the kernel, once more if there are words whose sums it did not know."""
+        """Run the kernel; if the sums of some words are not cached, add them and run it again."""
         lexicon, known, _ = self._kept
         tokens, rest = readings.tokens, (*self._model, pairs, space, scores, labels)
         if self._code is None:
@@ -186,7 +185,7 @@ class WordScores:
             self._code(tokens, self._admit(readings), *rest)
 
     def _space(self, n: int) -> tuple[LookupSpace, Floats]:
-        """Workspaces for n tokens, and for scores; a thread keeps them unless they are large."""
+        """Return workspaces for n tokens and for scores; a thread keeps small ones."""
         kept: tuple[LookupSpace, Floats] | None = getattr(self._workspaces, "kept", None)
         if kept is None or len(kept[1]) < n:
             (n_features, padded), size = self._shape, max(n, KEPT_TOKENS)
@@ -201,12 +200,12 @@ class WordScores:
         return kept
 
     def _empty(self, n_words: int) -> KeptSums:
-        """The sums of no words; the arrays that were there are left to who still reads them."""
+        """Return an empty cache with new arrays; other threads may still read the old arrays."""
         rows = np.full((n_words, max(1, self._n_groups)), -1, dtype=np.int32)
         return KeptSums(rows, np.zeros((1, self._shape[1])))
 
     def _admit(self, readings: Readings) -> KeptSums:
-        """Make sure that the sums of all words are kept, and return them."""
+        """Cache the sums of all words of the readings, and return the cache."""
         with self._lock:
             lexicon, known, n_rows = self._kept
             n_words = len(readings.lexical)
@@ -220,7 +219,7 @@ class WordScores:
                 known, n_rows = self._empty(n_words), 1
                 new = _unknown(readings, known)
             known = self._grown(known, n_rows, n_rows + len(new) * self._n_groups)
-            # Their features read no annotations, and go over no boundary.
+            # Features of single words read no annotations and cross no boundary.
             words = Tokens(np.zeros(1, np.int64), new, readings.lexical, readings.annotations)
             found = np.zeros((len(new), known.rows.shape[1]), dtype=np.int32)
             space, _ = self._space(len(new))
@@ -228,12 +227,12 @@ class WordScores:
             self._sum = self._sum or bind(sum_groups, *arguments)
             n_rows = self._sum(*arguments)
             self._kept = readings.lexicon, known, n_rows
-            # Last: other threads, and whoever is interrupted, find rows that are complete, or none.
+            # Last, so that other threads, also after an interruption, find complete rows or none.
             known.rows[new] = found
             return known
 
     def _grown(self, known: KeptSums, n_rows: int, most: int) -> KeptSums:
-        """Move to larger arrays, if the sums have not room for `most` rows."""
+        """Copy the cache to larger arrays if it has no room for `most` rows."""
         if most <= len(known.sums):
             return known
         size = min(max(2 * most, MIN_ROWS), max(self._max_rows, most))
@@ -243,19 +242,19 @@ class WordScores:
 
 
 def _longest(readings: Readings) -> int:
-    """The tokens of the longest sequence, or more where there are few."""
+    """Return the number of tokens of the longest sequence, or of all sequences if it is small."""
     n = readings.n_tokens
     return n if n <= KEPT_TOKENS else int(np.diff(readings.offsets).max())
 
 
 def _unknown(readings: Readings, known: KeptSums) -> Ints:
-    """The words whose sums are not known, each once."""
+    """Return the words whose sums are not cached, each once."""
     words = readings.words[known.rows[readings.words, 0] < 0]
     return np.array([*dict.fromkeys(words.tolist())], dtype=np.int32)
 
 
 def _by_distance(templates: Templates) -> tuple[dict[int, list[int]], list[int]]:
-    """Divide the unigram features into those of one word alone, by its distance, and all others."""
+    """Divide the unigram templates: templates of one word alone, by its offset, and all others."""
     features, annotated = (
         templates.conjunctions,
         templates.conjunctions.columns >= templates.n_lexical,
@@ -269,6 +268,6 @@ def _by_distance(templates: Templates) -> tuple[dict[int, list[int]], list[int]]
         if len(offsets) > 1 or anchored or annotated[parts].any():
             others.append(p)
         else:
-            # A feature without parts is the same for every word; the word at 0 is always there.
+            # A feature without attributes is the same for all words; the word at 0 always exists.
             near.setdefault(offsets.pop() if offsets else 0, []).append(p)
     return near, others

@@ -1,6 +1,6 @@
-"""Valid transitions: which label may follow which, from a target's scheme and a user's lists.
+"""Valid transitions between labels, from a target's scheme and the user's lists.
 
-`Transitions` has them as the Viterbi kernel looks at them: few, where few are valid.
+`Transitions` indexes them for the Viterbi kernel, which skips most invalid transitions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,12 +17,12 @@ from ..kernels.layout import Search
 Mask = NDArray[np.bool_]
 Longs = NDArray[np.int64]
 
-BOUNDARY = ""  # in a user's lists: before the first and after the last token of a sequence
+BOUNDARY = ""  # in the user's lists: before the first and after the last token of a sequence
 
-LONGEST = 10_000  # tokens up to which lengths are tried where no repetition ends the search
-# Far above what rounding changes in scores below 1e9, far below what weights differ by.
+LONGEST = 10_000  # number of tokens up to which `check_paths` tries lengths
+# Far above rounding errors of scores below 1e9, far below differences between weights.
 MARGIN = 1e-6
-RARE = 4  # a label with at most Y / RARE labels before it has a list of them
+RARE = 4  # a label with at most Y / RARE valid previous labels has a list of them
 
 
 def valid_transitions(
@@ -31,15 +31,15 @@ def valid_transitions(
     allowed: Iterable[Sequence[str]] = (),
     scheme: Mask | None = None,
 ) -> Mask | None:
-    """Combine a scheme with lists of pairs.
+    """Combine the valid transitions of a scheme with lists of forbidden and allowed pairs.
 
     labels: [Y].
     forbidden: pairs (label, next label) that are not valid, "" = boundary of a sequence.
-    allowed: the only pairs that are valid; empty: all but those that are forbidden.
-    scheme: [Y + 1, Y + 1] as below, or None: all.
+    allowed: the only valid pairs; empty: all pairs that are not forbidden.
+    scheme: [Y + 1, Y + 1] bool as below, or None: all transitions are valid.
     RETURNS: [Y + 1, Y + 1] bool, entry [a, b]: whether label b may follow label a; row Y: may begin
         a sequence; column Y: may end one. None: all transitions are valid.
-    RAISES: SparseCRFError for pairs of unknown labels, a scheme of another shape, and where no
+    RAISES: SparseCRFError for pairs of unknown labels, a scheme of the wrong shape, and if no
         sequence of some length would be valid.
     """
     n = len(labels)
@@ -63,7 +63,7 @@ def valid_transitions(
 def _pairs(
     key: str, pairs: Iterable[Sequence[str]], labels: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Positions of pairs of labels."""
+    """Return pairs of labels as pairs of positions."""
     ids = {label: i for i, label in enumerate(labels)} | {BOUNDARY: len(labels)}
     found = []
     for pair in pairs:
@@ -78,7 +78,7 @@ def _pairs(
 def checked_mask(mask: Mask, shape: tuple[int, int], what: str, method: str) -> Mask:
     """Check the shape and type of a mask.
 
-    what, method: its contents, and the method of a target that gives it, for the message.
+    what, method: its contents, and the target's method that returns it, for the message.
     RAISES: SparseCRFError.
     """
     found, kind = getattr(mask, "shape", None), getattr(mask, "dtype", type(mask).__name__)
@@ -96,8 +96,8 @@ def checked_valid(valid: Mask, n_labels: int) -> Mask:
 def check_paths(valid: Mask) -> None:
     """Check that there is a valid sequence of each length.
 
-    valid: [Y + 1, Y + 1] bool. Lengths are tried until the labels that can be reached repeat, or
-    up to LONGEST. RAISES: SparseCRFError where there is none.
+    valid: [Y + 1, Y + 1] bool. Lengths are tried until the set of reachable labels repeats, or up
+    to LONGEST. RAISES: SparseCRFError if there is none.
     """
     n = len(valid) - 1
     reached, ends = valid[n, :n], valid[:n, n]
@@ -119,15 +119,15 @@ def check_paths(valid: Mask) -> None:
 
 @dataclass(frozen=True)
 class Transitions:
-    """Valid transitions, and how to search them.
+    """Valid transitions, and an index to search them.
 
-    Columns of a pair matrix with few valid rows (I-PER) are *rare*: their rows are listed. The
-    others are *frequent*, and are searched for all at once. A row can be left out there if another
-    is better by enough; that is only known of rows with the same valid frequent columns, a *group*.
+    Columns of a pair matrix with few valid rows (I-PER) are *rare*: their rows are listed. Other
+    columns are *frequent* and are searched together. Rows with the same valid frequent columns form
+    a *group*. The search skips a row if another row of its group is better by enough.
 
     valid: [Y + 1, Yp] bool, row Y = start, padding false; ends: [Y] bool, labels that may end a
-    sequence; masked: whether anything is not valid; frequent: [Yp] bool; search: groups, and rare
-    columns.
+    sequence; masked: whether any transition is invalid; frequent: [Yp] bool; search: groups, and
+    rare columns.
     """
 
     valid: Mask
@@ -138,9 +138,9 @@ class Transitions:
 
     @classmethod
     def make(cls, valid: Mask | None, n_labels: int, padded: int) -> "Transitions":
-        """Make them from a mask [Y + 1, Y + 1], as of `valid_transitions`, or None.
+        """Create them from a mask [Y + 1, Y + 1], see `valid_transitions`, or None: all valid.
 
-        RAISES: SparseCRFError for a mask of another shape, or one that leaves no path.
+        RAISES: SparseCRFError for a mask of the wrong shape, or without a valid path.
         """
         n, masked = n_labels, valid is not None
         if valid is None:
@@ -168,7 +168,7 @@ class Transitions:
 
     @cached_property
     def everything(self) -> Search:
-        """The search of matrices in which every transition may be valid, without pruning."""
+        """The search of matrices in which all transitions are possible, without pruning."""
         return search_all(len(self.ends))
 
     @cached_property
@@ -179,13 +179,13 @@ class Transitions:
         return costs
 
     def finish(self, pairs: NDArray[np.float64], prune: bool) -> NDArray[np.float64]:
-        """Make pair scores ready for Viterbi.
+        """Mask pair scores for Viterbi, in place.
 
-        pairs: [C, Y + 1, Yp]; what is not valid, and the padding, is overwritten by -inf, so that
-        it never wins. RETURNS: slack [C, Yp], by how much the previous label y' may lag behind the
-        best one of its group and still be before the best path to a frequent label: max_y
-        (pairs[c, y', y] - min_i pairs[c, i, y]), i in the group; inf without pruning, which is
-        slower than no pruning where a context has few tokens.
+        pairs: [C, Y + 1, Yp]; invalid transitions and the padding are overwritten by -inf. RETURNS:
+        slack [C, Yp], by how much the score of a previous label y' may lag behind the best score in
+        its group while y' can still be on the best path to a frequent label: max_y (pairs[c, y', y]
+        - min_i pairs[c, i, y]), i in the group; inf without pruning. Pruning is slower than no
+        pruning if a context has few tokens.
         """
         np.copyto(pairs, -np.inf, where=~self.valid)
         slack = np.full((len(pairs), pairs.shape[2]), np.inf)
@@ -193,26 +193,26 @@ class Transitions:
             rows = self.search.group_rows[first:last]
             own = pairs[:, rows][:, :, self.frequent]
             low = own.min(axis=1, keepdims=True)
-            # What is invalid in one row of a group is so in all.
+            # A frequent column that is invalid in one row of a group is invalid in all rows.
             own -= np.where(low > -np.inf, low, 0.0)
             slack[:, rows] = own.max(axis=2, initial=0.0) + MARGIN
         return slack
 
     def mask(self, penalty: float) -> NDArray[np.float64]:
-        """Summand of pair scores: [Y + 1, Yp], -penalty where invalid, -inf in the padding."""
+        """Return a term of pair scores: [Y + 1, Yp], -penalty if invalid, -inf in the padding."""
         added = np.where(self.valid, 0.0, -penalty)
         added[:, len(self.ends) :] = -np.inf
         return added
 
 
 def search_all(n: int) -> Search:
-    """The search of a matrix of n rows that has one group and no rare columns."""
+    """Return the search of a matrix of n rows that has one group and no rare columns."""
     none = np.zeros(0, dtype=np.int64)
     return Search(np.array([0, n]), np.arange(n), none, np.zeros(1, dtype=np.int64), none)
 
 
 def _csr(rows: list[list[int]] | list[NDArray[np.intp]]) -> tuple[Longs, Longs]:
-    """Lists of indices as offsets and indices."""
+    """Convert lists of indices to CSR: offsets and indices."""
     ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     flat = np.array([i for row in rows for i in row], dtype=np.int64)
     return ends, flat
