@@ -24,7 +24,7 @@ Ints = NDArray[np.int32]
 Source: TypeAlias = Observations | Readings
 
 CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
-PRUNE_FROM = 4  # average number of tokens per context from which pruning pays
+PRUNE_FROM = 4  # average number of tokens per context from which pruning pays off
 
 
 class PairScores(NamedTuple):

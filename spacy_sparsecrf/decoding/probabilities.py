@@ -102,7 +102,7 @@ def log_probabilities(chains: Chains, labels: NDArray[np.int32]) -> Floats:
 
 
 def span_probabilities(chains: Chains, spans: SpanEvents) -> Floats:
-    """Compute the probabilities of M events, which are within the tokens: [M]."""
+    """Compute the probabilities of M checked events: [M] float64."""
     forward = run(chains)
     backward = run_back(chains, forward)
     n_sequences = len(chains.offsets) - 1
