@@ -1,11 +1,11 @@
 """Optional parts of the package, each imported when a component first needs it.
 
-The registry `crf_add_ons` has their modules by name. The core imports no add-on otherwise.
+The registry `crf_add_ons` maps names to their modules. The core imports no add-on otherwise.
 
     graphs         model = "graph": edges between tokens
     explanation    `explain` and `explain_doc` of a component
-    edit_weights   its `dump` and `patch`
-    partitioning   a corpus in shards, of which several workers have a part each
+    edit_weights   `dump` and `patch` of a component
+    partitioning   a corpus in shards, divided among several workers
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ HashNames = Callable[[Sequence[str]], NDArray[np.uint64]]
 
 
 class LinkedFeatures(Protocol):
-    """Features that also remember the links of the Docs that they read."""
+    """Features that also record the links of the Docs that they read."""
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the features of Docs."""
@@ -41,7 +41,7 @@ class LinkedFeatures(Protocol):
         """The names of the features of links, by hash."""
 
     def training(self, inference: Inference) -> "Callable[..., Training]":
-        """Return what makes a training run with these links."""
+        """Return a function that creates a training run with these links."""
 
 
 class GraphAddOn(Protocol):
@@ -50,12 +50,12 @@ class GraphAddOn(Protocol):
     def record_links(
         self, read: Callable[[Sequence[Doc], str], Observations], edges: Sequence[Edge]
     ) -> LinkedFeatures:
-        """Return features that also remember links. read: the features."""
+        """Return features that also record links. read: the features."""
 
     def with_links(
         self, parts: Sequence[Any], docs: Sequence[Doc], edges: Sequence[Edge]
     ) -> list[Any]:
-        """Add the links of Docs to what was read of them, for the decoder."""
+        """Add the links of Docs to their readings, for the decoder."""
 
     def make_decoder(
         self, model: CRFModel, valid: NDArray[np.bool_] | None, inference: Inference
@@ -84,8 +84,8 @@ class ExplanationAddOn(Protocol):
     def explain_doc(
         self, tokens: tuple[Any, ...], spans: Iterable[tuple[int, int, str, float]] | None
     ) -> Any:
-        """Return a `DocExplanation`. spans: first token, the one after the last, label and
-        probability; None where the target has no spans.
+        """Return a `DocExplanation`. spans: first token, end (exclusive), label and probability;
+        None if the target has no spans.
         """
 
 
@@ -93,7 +93,7 @@ class WeightEditingAddOn(Protocol):
     """Weights as lines of text."""
 
     def dump(self, model: CRFModel, names: Any) -> Iterator[str]:
-        """Write the weights, a line each."""
+        """Yield the weights, one per line."""
 
     def patch(
         self,
@@ -109,10 +109,10 @@ class WeightEditingAddOn(Protocol):
 
 
 class PartitionedCorpus(Protocol):
-    """A corpus of which workers have a part each."""
+    """A corpus that is divided among workers."""
 
     def training(self) -> "Callable[..., Training]":
-        """Return what makes a training run on it."""
+        """Return a function that creates a training run on the corpus."""
 
 
 class PartitioningAddOn(Protocol):
@@ -121,7 +121,7 @@ class PartitioningAddOn(Protocol):
     def divide(
         self, job: Any, n_threads: int, pool_of: Callable[[Callable[[], Any]], WorkerPool]
     ) -> Any:
-        """Let workers read a corpus, and keep what they have read, as `EncodedExamples`."""
+        """Let workers encode a corpus and keep their shards. RETURNS: `EncodedExamples`."""
 
 
 def graphs() -> GraphAddOn:
@@ -150,8 +150,8 @@ def partitioning() -> PartitioningAddOn:
 
 @cache
 def _add_on(name: str) -> Any:
-    """Import an add-on. RAISES: SparseCRFError where no entry point has its name."""
-    # A look-up takes milliseconds, which Docs that are annotated one by one would each take.
+    """Import an add-on. RAISES: SparseCRFError if no entry point has its name."""
+    # Cached, because a look-up takes milliseconds, too long for Docs that are annotated one by one.
     if name not in crf_add_ons:
         raise SparseCRFError(Errors.SC663.format(name=name))
     return crf_add_ons.get(name)

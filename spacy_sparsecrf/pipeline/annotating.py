@@ -1,6 +1,6 @@
-"""Annotation that earlier pipes set, and sentence boundaries, in training as in prediction.
+"""Annotation of earlier pipes, and sentence boundaries: the same in training and prediction.
 
-Features read the annotation; boundaries cut Docs into sequences.
+Features read the annotation; boundaries divide Docs into sequences.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,19 +15,19 @@ from spacy.util import minibatch
 from ..errors import Warnings, warn
 from ..features.coverage import Coverage, find_missing
 
-BATCH_SIZE = 128  # Docs given to an upstream pipe at once
+BATCH_SIZE = 128  # Docs that an upstream pipe annotates at once
 SENTENCES = "sents"
 WHOLE = "docs"
 
 
 def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -> Iterator[Example]:
-    """Annotate predicted Docs as spaCy's loop does, by [training] annotating_components.
+    """Annotate predicted Docs with [training] annotating_components, as spaCy's loop does.
 
-    examples: not changed; where there is something to annotate, copies are yielded.
+    examples: not changed; if there are annotating pipes, copies are yielded.
     nlp: the pipeline, or None.
-    pipe: the component before which the annotating pipes stand. They are run also where they
-        are disabled, as spaCy disables frozen and sourced pipes during `initialize`, with a warning
-        of each that is enabled and may be untrained.
+    pipe: the component; annotating pipes before it are run. Disabled pipes are run too, because
+        spaCy disables frozen and sourced pipes during `initialize`. An enabled pipe that may be
+        untrained raises a warning.
     """
     upstream = [] if nlp is None else annotating(nlp, pipe)
     if nlp is None or not upstream:
@@ -45,7 +45,7 @@ def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -
 
 
 def annotating(nlp: Language, pipe: object) -> list[tuple[str, Any]]:
-    """Find the annotating pipes that stand before `pipe`, and their names."""
+    """Return the annotating pipes before `pipe`, with their names."""
     names = nlp.config.interpolate()["training"]["annotating_components"]
     before = []
     for name, proc in nlp.components:
@@ -57,10 +57,10 @@ def annotating(nlp: Language, pipe: object) -> list[tuple[str, Any]]:
 
 
 def observed_cut(example: Example) -> str | None:
-    """Find how the predicted Doc is cut into sequences, as far as it shows.
+    """Return how the predicted Doc is divided into sequences, if this can be determined.
 
     RETURNS: "sents" if it has sentence boundaries; "docs" if it has none although the gold
-        Doc has several sentences; None if it makes no difference or is not known: a Doc
+        Doc has several sentences; None if it makes no difference or is unknown, because a Doc
         without boundaries can be one sentence.
     """
     if _has_boundaries(example.predicted):
@@ -69,9 +69,9 @@ def observed_cut(example: Example) -> str | None:
 
 
 def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
-    """Warn if a Doc is cut differently from the training Docs of component `name`.
+    """Warn if a Doc is not divided into sequences as the training Docs of component `name`.
 
-    trained: as `observed_cut` returns. RETURNS: whether there is such a Doc.
+    trained: result of `observed_cut` in training. RETURNS: whether there is such a Doc.
     """
     if trained == SENTENCES and not all(doc.has_annotation(SENT_START) for doc in docs):
         skew = "sentences", "Docs without sentence boundaries"
@@ -96,7 +96,7 @@ def _n_starts(doc: Doc) -> int:
 
 
 def warn_of_missing(name: str, coverage: Coverage, nlp: Language | None, pipe: object) -> None:
-    """Warn of attributes that features read, and that training Docs lack or get otherwise.
+    """Warn about attributes of features that training Docs lack, or that only prediction sets.
 
     name: of the component `pipe`; nlp: its pipeline, or None.
     """
@@ -115,10 +115,10 @@ def warn_of_missing(name: str, coverage: Coverage, nlp: Language | None, pipe: o
 def _idle(
     nlp: Language | None, pipe: object, attributes: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield attributes that pipes before `pipe` set in prediction, but not in training; the pipes.
+    """Yield attributes that earlier pipes set in prediction but not in training, with the pipe.
 
-    Pipes that this run trains are left out: they have nothing to set yet. spaCy disables frozen and
-    sourced pipes during `initialize`.
+    Pipes that this run trains are left out, because they cannot annotate yet. spaCy disables frozen
+    and sourced pipes during `initialize`.
     """
     if nlp is None:
         return
@@ -137,11 +137,11 @@ def _idle(
 
 
 class Expected:
-    """The attributes that prediction is expected to find, as training did.
+    """The attributes that Docs should have in prediction, because training Docs had them.
 
-    It warns of each once.
+    Warns once about each missing attribute.
 
-    name: of the component; shares: of training tokens that had a value of each attribute.
+    name: of the component; shares: share of training tokens with a value, by attribute.
     """
 
     def __init__(self, name: str, shares: Mapping[str, float]) -> None:
@@ -149,7 +149,7 @@ class Expected:
         self._shares = dict(shares)
 
     def check(self, features: Any, parts: Sequence[Any]) -> None:
-        """Warn of attributes that no token of a batch has. parts: what features read of it."""
+        """Warn about attributes that no token of a batch has. parts: readings of the batch."""
         if not self._shares:
             return
         missing, n_tokens = find_missing(features, parts, self._shares)

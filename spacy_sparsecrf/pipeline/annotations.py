@@ -1,10 +1,10 @@
-"""Annotations of gold Docs that are copied to predicted ones, by name, so that features see them.
+"""Annotations of gold Docs to copy to predicted Docs, by name, so that features can read them.
 
 `tag`, `pos`, `morph`, `lemma` and `dep` (labels of arcs, no heads) of tokens; `sents`, where
 sentences begin; `ents`; `spans`, of all groups, or `spans(key)`, of one; and `_.name`, an extension
-attribute of tokens. If both Docs have the same words, everything is copied. Otherwise only what
-aligns is copied: the value of a token's gold token, or the value that all of its gold tokens share,
-and spans and entities, without ids, that begin and end at boundaries of predicted tokens.
+attribute of tokens. If both Docs have the same words, everything is copied. Otherwise only aligned
+values are copied: the value of a token's gold token, or the value that all of its gold tokens
+share, and spans and entities, without ids, that begin and end at boundaries of predicted tokens.
 """
 
 import re
@@ -31,7 +31,7 @@ _EXTENSION = re.compile(r"_\.(?P<name>\w+)")
 class Annotations:
     """The annotations to copy.
 
-    attributes: spaCy's names of attributes of tokens; ents: whether entities are; groups: keys of
+    attributes: spaCy's names of token attributes; ents: whether to copy entities; groups: keys of
     span groups, None for all; extensions: names of extension attributes of tokens.
     """
 
@@ -42,7 +42,7 @@ class Annotations:
 
     @classmethod
     def parse(cls, names: Iterable[str]) -> "Annotations":
-        """Read a list of names. RAISES: SparseCRFError for one that is not known."""
+        """Read a list of names. RAISES: SparseCRFError for an unknown name."""
         attributes, groups, extensions = [], [], []
         listed = [names] if isinstance(names, str) else list(names)
         for name in listed:
@@ -76,7 +76,7 @@ class Annotations:
             _copy_extension(example, name, same)
 
     def _copy_attributes(self, example: Example, same: bool) -> None:
-        """Copy attributes of tokens; with the same words also entities, which are attributes."""
+        """Copy token attributes; if words are the same, also entities, which are attributes."""
         entities = OF_ENTITIES if self.ents and same else ()
         attributes: list[int | str] = [*self.attributes, *entities]
         if not attributes:
@@ -108,7 +108,7 @@ def have_same_words(first: Doc, second: Doc) -> bool:
 
 
 def _aligned(example: Example, attribute: str) -> list[int]:
-    """The values of predicted tokens by those of gold tokens, 0 where there is none."""
+    """Return the aligned gold values of predicted tokens, 0 if there is none."""
     if attribute != SENT_START:
         return [value or 0 for value in example.get_aligned(attribute)]
     starts = example.get_aligned_sent_starts()  # type: ignore[no-untyped-call]
@@ -117,7 +117,7 @@ def _aligned(example: Example, attribute: str) -> list[int]:
 
 
 def _align_entities(example: Example) -> None:
-    """Copy the entities, and the tokens outside of any, that align."""
+    """Copy aligned entities, and aligned tokens outside of entities."""
     ents, tags = example.get_aligned_ents_and_ner()
     outside = [example.predicted[i : i + 1] for i, tag in enumerate(tags) if tag == "O"]
     example.predicted.set_ents(list(ents), outside=outside, default="missing")

@@ -1,4 +1,4 @@
-"""The batches of spaCy's loop, and whether a component learns from them (online training)."""
+"""The batches of spaCy's loop, and the choice between batch and online training."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -16,34 +16,34 @@ from .settings import Setup
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
 ONE_STEP = "spacy_sparsecrf.one_step_per_epoch.v1"
-MOST_STEPS = 10  # between two evaluations, without a warning
+MOST_STEPS = 10  # maximum between two evaluations without a warning
 _ENDLESS = -1  # the value of [training] max_epochs
 
 
 @registry.batchers(ONE_STEP)  # type: ignore[untyped-decorator]
 def configure_one_step_per_epoch() -> Batcher:
-    """Create a batcher that makes an epoch one update, hence one iteration of a batch solver.
+    """Create a batcher with one update per epoch, which is one iteration of a batch solver.
 
-    Only the first example of an epoch is passed on, as such a solver ignores it: nothing is
-    copied, and where no other pipe learns, `spacy train` holds no other. Other pipes that train on
-    batches need one of spaCy's batchers. Where [training] max_epochs is set, training ends when the
-    solver has converged: other epochs are empty.
+    The batch is the first example of an epoch, because a batch solver ignores it. Nothing is
+    copied, and if no other pipe is trained, `spacy train` keeps no other example. Other pipes that
+    train on batches need one of spaCy's batchers. If [training] max_epochs is set, training ends
+    when the solver has converged: later epochs are empty.
     """
     return one_step_per_epoch
 
 
-# Pipelines that have nothing more to learn, and those where one component alone learns. spaCy's
-# loop has no signal to stop, and a batcher sees nothing of a pipeline but the vocab of its Docs,
+# Pipelines whose training has finished, and pipelines in which one component alone is trained.
+# spaCy's loop has no stop signal, and a batcher has access only to the vocab of a pipeline's Docs,
 # which does not support weak references.
 _finished: WeakSet[Language] = WeakSet()
 _alone: WeakKeyDictionary[Language, str] = WeakKeyDictionary()
 
 
 def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
-    """Return what `finish_run` needs to end a training run that begins, or None if it cannot.
+    """Register a new training run; return the argument of `finish_run`, or None.
 
-    It can if component `name` alone learns, and [training] max_epochs is set: without, spaCy's loop
-    would spin.
+    `finish_run` can end the run if component `name` alone is trained and [training] max_epochs is
+    set; without it, spaCy's loop would spin.
     """
     if nlp is None:
         return None
@@ -62,22 +62,22 @@ def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
 
 
 def finish_run(run: "ref[Language] | None") -> None:
-    """Let the batcher end a run, see `begin_run`; None: one that cannot be ended."""
+    """Let the batcher end a run, see `begin_run`; do nothing for None."""
     nlp = run() if run else None
     if nlp is not None:
         _finished.add(nlp)
 
 
 def needs_one_example(nlp: Language) -> bool:
-    """Return whether the reader that asks is read for a batcher that passes one example on.
+    """Return whether the calling reader feeds a batcher that uses one example only.
 
-    By the loop of `spacy train`, whose list of examples nobody else reads.
+    This is the case in the loop of `spacy train`, whose list of examples is not used otherwise.
     """
     return nlp in _alone and _is_asked_by_loop()
 
 
 def _is_asked_by_loop() -> bool:
-    """Return whether spaCy's loop called the generator that called the caller, or the caller."""
+    """Return whether spaCy's loop is among the innermost three callers of this function."""
     frame = inspect.currentframe()
     for _ in range(3):
         frame = frame and frame.f_back
@@ -87,12 +87,12 @@ def _is_asked_by_loop() -> bool:
 
 
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield one batch of the first example, and none after convergence; see `finish_run`.
+    """Yield one batch with the first example, and none after convergence; see `finish_run`.
 
-    examples: the list of `spacy train` loses all others, where one component alone learns, which
-    frees the corpus that it has made of them.
+    examples: if one component alone is trained, all other examples are removed from the list of
+    `spacy train`, and the component frees the features of tokens.
 
-    RAISES: SparseCRFError if there is none, as spaCy's loop would then spin for ever.
+    RAISES: SparseCRFError without examples, because spaCy's loop would then never end.
     """
     for example in examples:
         vocab = example.predicted.vocab
@@ -108,10 +108,10 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
 
 
 def is_online(setup: Setup, nlp: Language | None) -> bool:
-    """Return whether to train on the batches of spaCy's loop instead of on a corpus read before.
+    """Return whether to train on the batches of spaCy's loop instead of on the whole corpus.
 
     nlp: the pipeline, or None.
-    RAISES: SparseCRFError where the corpus is streamed and the solver needs all of it, and where
+    RAISES: SparseCRFError if the corpus is streamed and the solver needs the whole corpus, and if
         the config's batcher yields a single example of each epoch.
     """
     endless = is_endless(nlp)
@@ -126,22 +126,22 @@ def is_online(setup: Setup, nlp: Language | None) -> bool:
 def is_endless(nlp: Language | None) -> bool:
     """Return whether the corpus is streamed: `initialize` sees its first examples only.
 
-    nlp: the pipeline, or None outside of one.
+    nlp: the pipeline, or None.
     """
     return _training_block(nlp).get("max_epochs") == _ENDLESS
 
 
 def batcher_of(nlp: Language | None) -> str | None:
-    """The name of the batcher that the config of a pipeline has, if it has one."""
+    """Return the name of the batcher in the config of a pipeline, or None."""
     batcher = _training_block(nlp).get("batcher")
     return batcher.get("@batchers") if isinstance(batcher, dict) else None
 
 
 def warn_of_rare_evaluations(name: str, nlp: Language | None) -> None:
-    """Warn if `spacy train` evaluates only after many iterations, as its defaults say.
+    """Warn if `spacy train` evaluates only after many iterations, as it does by default.
 
     name: of a component with batch training. There is no warning if other components are trained
-    too, whose steps are short, or without a corpus, where the caller evaluates at will.
+    too, because their steps are short, or if the config has no corpus: the caller then evaluates.
     """
     if nlp is None or not names_corpus(nlp):
         return
@@ -151,7 +151,7 @@ def warn_of_rare_evaluations(name: str, nlp: Language | None) -> None:
 
 
 def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
-    """The pipes, by name, that training changes: neither frozen nor sourced."""
+    """Return the pipes, by name, that training changes: neither frozen nor sourced."""
     fixed = {*sourced, *_training_block(nlp)["frozen_components"]}
     pipes = {name: pipe for name, pipe in nlp.pipeline if name not in fixed}
     return {name: pipe for name, pipe in pipes.items() if getattr(pipe, "is_trainable", False)}

@@ -1,6 +1,6 @@
 """The component: spaCy's pipe life cycle around a corpus, a solver and a model.
 
-Creating a component does not import numba: helpers import it to train or predict.
+Creating a component does not import numba; training and prediction do.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,11 +68,11 @@ Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
 
 class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
-    """A linear-chain CRF, or a per-position model, with an elastic-net penalty, as a component.
+    """spaCy component: a linear-chain CRF or per-position model with an elastic-net penalty.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
-    The attribute `model` is brought up to date with the training run by `predict` and by
-    saving, not by `update`.
+    The attribute `model` is updated from the training run by `predict` and by saving, not by
+    `update`.
 
     vocab: of the pipeline; setup: parts and settings; scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
@@ -87,14 +87,14 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._session = Session()
         self._names = Names()
         if self.settings.decoding.scores:
-            # Docs that other processes have annotated have values, but no registered extensions.
+            # Docs annotated in other processes have values, but no registered extensions here.
             add_extension(Token, score_extension(self.name))
             if self.target.score_name is not None:
                 add_extension(Span, self.target.score_name)
 
     @property
     def setup(self) -> Setup:
-        """The parts of the component, without what it has learnt."""
+        """The parts and settings of the component, without learnt values."""
         parts = self.name, self.features, self.target, self.solver, self.settings
         return Setup(*parts, self.engine)
 
@@ -115,22 +115,21 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
-        get_examples: returns the training examples; all of them are held as arrays, or, where
-            training is online, read for labels and a first step only. Without any gold label
-            there is no training run, and `update` raises.
+        get_examples: returns the training examples. Batch training stores all of them as arrays;
+            online training uses them only for labels and a first step. Without any gold label,
+            there is no training run, and `update` raises an error.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
-        labels: all labels, in order; default: those of the examples, sorted, with those added.
+        labels: all labels, in order; default: labels of the examples and added labels, sorted.
         init_weights: path of weights to continue from, see `load_weights`.
         checkpoint: path of a file, to which each step (online: each evaluation) writes the state
-            of training; if it exists, training resumes from it, and the first updates return the
+            of training. If it exists, training resumes from it, and the first updates replay the
             losses that they returned before.
-        cache_dir: path of a directory; arrays as long as the corpus are then kept in files there
-            instead of in memory (see `open_store`); corpus_dir: its former name.
-        shards: paths of .spacy files, also with * and **, that together are the training examples,
-            in this order, in place of those of get_examples; they are read by the reader of
-            [training] train_corpus.
+        cache_dir: path of a directory for arrays as long as the corpus, which are then kept in
+            files instead of memory (see `open_store`); corpus_dir: former name of cache_dir.
+        shards: paths of .spacy files, which may contain * and **. The reader of [training]
+            train_corpus reads them in this order; they replace the examples of get_examples.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
-            for a streamed corpus (max_epochs = -1) where the solver needs all of it.
+            for a streamed corpus (max_epochs = -1) if the solver needs the whole corpus.
         """
         progress.be_quiet(is_quiet(nlp))
         progress.watch_compilation(progress.TRAINING_KERNELS)
@@ -156,7 +155,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._keep(read)
         names.add(more.by_hash())
         self._names = names
-        # A reference that is not weak would keep the corpus until garbage is collected.
+        # A strong reference would keep the corpus in memory until garbage collection.
         own: Callable[[], Any] = WeakMethod(self._grow)
         self._session = Session(n_uncovered=compiled.n_tokens, record=read.namer, seen=seen)
         self._session.run = begin_run(self.name, nlp)
@@ -181,7 +180,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         nlp: Language | None = None,
         shards: Sequence[str] = (),
     ) -> ReadCorpus:
-        """Encode training examples. names: to which those of links are added."""
+        """Encode training examples. names: names of link features are added to it."""
         setup = self.setup
         check_word_labels(setup, shards, is_online=is_online(setup, nlp))
         recorded = self.settings.needs_names or reads_word_labels(setup)
@@ -198,7 +197,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return ReadCorpus(features, named, compiled, coverage)
 
     def _keep(self, read: ReadCorpus) -> None:
-        """Keep what a corpus says of labels, sequences and attributes."""
+        """Store labels, the division into sequences, and learnt values of features in `cfg`."""
         self.cfg.update(labels=list(read.compiled.labels), sequences=read.compiled.cut)
         storage.keep(self.cfg, self.features, read.coverage.shares)
 
@@ -209,10 +208,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples: Sequence[Example],
         start: CRFModel,
     ) -> "Training":
-        """Begin a training run on more examples. The first arguments are those of `initialize`.
+        """Begin a training run on more examples. labels, prior: of `initialize`.
 
-        examples: all, with those of the run so far; start: the model so far.
-        RAISES: SparseCRFError as `initialize` does; the component is then as it was.
+        examples: all, including the examples of the current run; start: the current model.
+        RAISES: SparseCRFError as `initialize` does; the component is then unchanged.
         """
         label_ids = make_label_ids(self.setup, labels, self.label_data, ())
         with progress.progress("Extending corpus"):
@@ -240,12 +239,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         first update of a loaded component calls `resume_training`.
 
         drop: not used; sgd: if given, `finish_update` is called.
-        losses: the objective is assigned to it, not added; in online training the batch's loss is
-            added, where each example's loss is that before its own step (the Perceptron's: wrong
-            labels).
+        losses: batch training assigns the objective and does not add it. Online training adds the
+            loss of the batch, in which each example's loss is taken before its own step (for the
+            Perceptron: the number of wrong labels).
         RETURNS: the losses.
-        RAISES: SparseCRFError if there is no training data, a batch has an unknown label, or the
-            objective or weights stop being finite.
+        RAISES: SparseCRFError if there is no training data, a batch has an unknown label, or
+            training diverges.
         """
         validate_examples(examples, "SparseCRFPipe.update")
         losses = {} if losses is None else losses
@@ -260,10 +259,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     @within_memory
     def resume_training(self, examples: Iterable[Example]) -> bool:
-        """Begin online training from the component's weights, around which the penalty is.
+        """Begin online training from the component's weights, with the penalty centred on them.
 
-        examples: a first batch, from which `update` learns, not this method.
-        RETURNS: whether training has begun: not if no token of the batch has a gold label.
+        examples: a first batch; this method does not learn from it, `update` does.
+        RETURNS: whether training has begun; false if no token of the batch has a gold label.
         RAISES: SparseCRFError for settings that need the whole corpus, and for an unknown label.
         """
         self._refresh()
@@ -279,32 +278,32 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def rehearse(
         self, examples: Any, *, losses: dict[str, float] | None = None, **config: Any
     ) -> dict[str, float]:
-        """Leave the weights alone, as a batch solver forgets nothing. RETURNS: the losses."""
+        """Do nothing, because a batch solver does not forget. RETURNS: the losses."""
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         return losses
 
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
-        """Keep the weights: optimizers average other pipes' weights, never these."""
+        """Do nothing: optimizers average weights of other pipes, never of this component."""
         yield
 
     def training_run(self) -> "Training":
-        """The training run of a batch solver. RAISES: SparseCRFError if there is none."""
+        """Return the training run of a batch solver. RAISES: SparseCRFError if there is none."""
         return self._session.training_run(self.name)
 
     def free_corpus(self) -> None:
-        """Free what the training run does not need after it has begun."""
+        """Free the features of tokens that the training run no longer needs."""
         if self._session.training is not None:
             self._session.training.free_corpus()
 
     def end_training(self, model: CRFModel, l1: float) -> None:
-        """End the training run with one of its models, learnt with a penalty l1."""
+        """End the training run with one of its models, trained with the penalty l1."""
         self._session = replace(self._session, training=None, decoder=None, stale=False)
         self.model = model
         self.settings = self.settings.model_copy(update={"l1": l1})
 
     def _refresh(self) -> None:
-        """Bring the model up to date with the training run and with labels added since."""
+        """Update the model from the training run, and add labels that were added since."""
         newer = self._session.take_model(self.name, self.settings.l1)
         if newer is not None:
             self.model = newer
@@ -315,9 +314,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     @within_memory
     def predict(self, docs: Iterable[Doc], *, forced: bool = True) -> Predictions:
-        """Find the labels, without changing the Docs.
+        """Predict labels, without changing the Docs.
 
-        forced: whether to keep annotation that is set, unless [components.NAME] overwrite = true.
+        forced: whether to keep existing annotation, unless [components.NAME] overwrite = true.
         RETURNS: an array [tokens] int32 of label ids for each Doc; its attribute `scores` has their
             probabilities if [components.NAME.decoding] scores = true.
         RAISES: SparseCRFError if there are tokens but no labels.
@@ -334,7 +333,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return predict(decoders, reader, docs)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate Docs; during a training run, which evaluates, report progress."""
+        """Annotate Docs; report progress if this is an evaluation during a training run."""
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
         is_training = self._session.is_training
         return progress.track(docs, "Predicting", "docs") if is_training else docs
@@ -342,8 +341,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
 
-        scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Probabilities
-            that come with it go to `token._.NAME_score`.
+        scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Its
+            probabilities, if any, are written to `token._.NAME_score`.
         """
         docs, overwrite = list(docs), self._overwrite
         span_scores = scores.span_scores if isinstance(scores, Predictions) else None
@@ -351,7 +350,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         store_scores(self.name, docs, scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Score Examples by the scorer, which also gets the target's settings."""
+        """Score Examples with the scorer, which also receives the target's settings."""
         examples = list(examples)
         if self._session.is_training and not self._session.evaluated:
             self._session.evaluated = True
@@ -361,7 +360,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return scores
 
     def predict_by(self, settings: ComponentSettings) -> None:
-        """Replace the settings of prediction; all others must stay."""
+        """Replace the settings of prediction; all other settings must be unchanged."""
         self.settings = settings
         self._session.decoder = None
 
@@ -373,7 +372,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     @property
     def _overwrite(self) -> bool:
         # `spacy find-threshold` puts the threshold into `cfg`, and passes Docs annotated with the
-        # last threshold: that annotation must not be kept.
+        # previous threshold: that annotation must not be kept.
         return self.settings.overwrite or "threshold" in self.cfg
 
     def _reader(self) -> Reader:
@@ -431,7 +430,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def add_label(self, label: str) -> int:
         """Add a label; its weights are zero until the component is initialized with it.
 
-        label: of tokens; or a type of entities or spans, all of whose labels are added.
+        label: a label of tokens; or a type of entities or spans, for which all labels are added.
         RETURNS: 1, or 0 if the label exists already.
         RAISES: SparseCRFError for a label that is not a string, or that the target cannot write.
         """
@@ -456,22 +455,22 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
         RETURNS: a `ModelExplanation`.
         """
-        names = self._named()  # which brings the model up to date
+        names = self._named()  # also updates the model
         constant = constant_features(self.features)
         return add_ons.explanation().explain_model(self.model, names, constant, n)
 
     def dump(self) -> Iterator[str]:
-        """Write the weights as lines of text, see `analysis.edit_weights`."""
+        """Yield the weights as lines of text, see `analysis.edit_weights`."""
         names = self._named()
         return add_ons.edit_weights().dump(self.model, names)
 
     def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
-        """Change weights by lines of text, see `analysis.edit_weights`.
+        """Change weights according to lines of text, see `analysis.edit_weights`.
 
-        Nothing changes if a line is refused.
+        If a line is invalid, no weight changes.
 
-        path: of the lines' file, for messages; replace: whether weights that no line is about are
-        removed. RETURNS: number of changes. They do not reach a training run that continues.
+        path: of the lines' file, for messages; replace: whether to remove weights that no line
+        mentions. RETURNS: number of changes. They do not affect a training run in progress.
         RAISES: SparseCRFError that names file and line.
         """
         names = self._named()
@@ -483,12 +482,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return int(patched.n_changes)
 
     def _named(self) -> Names:
-        """The names of features, including those that training has made active."""
+        """Return the names of features, including features that training has made active."""
         self._refresh()
         storage.add_names(self._names, self._session.record, self.model)
         return self._names
 
-    # Storage: with the weights of the training run so far, but not the run
+    # Storage: saves the weights of the training run so far, but not the run
 
     @within_memory
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -500,8 +499,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write to a directory, with the weights of the training run so far.
 
-        RAISES: SparseCRFError where it cannot be written; the files of the component are then as
-            they were.
+        RAISES: SparseCRFError if it cannot be written; existing files of the component are then
+            unchanged.
         """
         self._refresh()
         parts = {
@@ -535,13 +534,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return self
 
     def _load_kernels(self) -> None:
-        """Load the kernels of prediction now, as the first Doc would wait for them.
+        """Load the prediction kernels now, so that the first Doc does not wait for them.
 
-        `spacy evaluate` measures that time too.
+        `spacy evaluate` would include that time in its measurement.
         """
         session = self._session
         session.expected, session.warned = Expected(self.name, {}), True
-        # What the features lack here, such as vectors, is an error of Docs.
+        # Missing requirements of features, such as vectors, raise an error for real Docs only.
         with suppress(SparseCRFError):
             self.predict([Doc(Vocab(), words=["a"])])
         self._session = Session()

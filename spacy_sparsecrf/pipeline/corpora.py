@@ -1,4 +1,4 @@
-"""The corpus reader: spaCy's, that keeps what it has read and hands annotations over."""
+"""A corpus reader that caches gold Docs and copies gold annotations to predicted Docs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,14 +32,14 @@ def make_annotated_corpus(
     gold_tokens: bool = False,
     keep: bool = True,
 ) -> "AnnotatedCorpus":
-    """Create a reader of .spacy files; with spacy.Corpus.v1's settings it yields what that does.
+    """Create a reader of .spacy files, which extends spacy.Corpus.v1 by the last three settings.
 
-    path: of a file or a directory of them.
+    path: of a file, or of a directory of files.
     gold_preproc, max_length, limit, augmenter: as for spacy.Corpus.v1.
-    annotations: names of gold annotations that predicted Docs get, see `annotations`.
-    gold_tokens: whether predicted Docs have the words of the gold ones.
-    keep: whether gold Docs stay in memory, so that the next reading reads no file.
-    RAISES: ValueError without a path, SparseCRFError for an annotation that is not known.
+    annotations: names of gold annotations to copy to predicted Docs, see `annotations`.
+    gold_tokens: whether predicted Docs have the words of the gold Docs.
+    keep: whether to cache gold Docs in memory, so that later passes read no files.
+    RAISES: ValueError without a path, SparseCRFError for an unknown annotation.
     """
     reading = {"gold_preproc": gold_preproc, "max_length": max_length, "limit": limit}
     reader: Any = create_docbin_reader(path, augmenter=augmenter, **reading)
@@ -50,7 +50,7 @@ def make_annotated_corpus(
 class _KeptCorpus(NamedTuple):
     """Gold Docs in memory.
 
-    vocab: theirs; files: paths, times of change and sizes of the files they come from.
+    vocab: of the Docs; files: paths, modification times and sizes of their files.
     """
 
     vocab: Vocab
@@ -60,13 +60,13 @@ class _KeptCorpus(NamedTuple):
 
 @dataclass(eq=False)
 class AnnotatedCorpus:
-    """Reads Examples from .spacy files, whose gold Docs it keeps for the next time.
+    """Reads Examples from .spacy files, and caches their gold Docs for the next pass.
 
-    Gold Docs of all readings are the same objects; predicted Docs are created each time, as
-    pipes write to them. With an augmenter, which may write to gold Docs, they are copies.
+    Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
+    pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied.
 
-    reader: spaCy's, which has path, gold_preproc, max_length, limit and augmenter.
-    annotations: what predicted Docs get of the gold ones.
+    reader: spaCy's reader, with path, gold_preproc, max_length, limit and augmenter.
+    annotations: gold annotations to copy to predicted Docs.
     gold_tokens, keep: see `make_annotated_corpus`; augmented: whether there is an augmenter.
     """
 
@@ -80,7 +80,7 @@ class AnnotatedCorpus:
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
 
-        Only the first for the loop of `spacy train` where it needs no other.
+        For the loop of `spacy train`, yield only the first Example if no other is needed.
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
         one = needs_one_example(nlp)
@@ -93,7 +93,7 @@ class AnnotatedCorpus:
                     return
 
     def _examples(self, nlp: Language, gold: Doc) -> Iterator[Example]:
-        """The Example of a gold Doc, or the Examples that the augmenter makes of it."""
+        """Yield the Example of a gold Doc, or the Examples that the augmenter creates from it."""
         if not self.augmented:
             yield Example(self._predicted(nlp, gold), gold)
             return
@@ -107,15 +107,15 @@ class AnnotatedCorpus:
                 yield augmented
 
     def _predicted(self, nlp: Language, gold: Doc) -> Doc:
-        """A Doc without annotation; spaCy also uses gold words where the text is not known."""
+        """Return a Doc without annotation; as in spaCy, with gold words if the text is unknown."""
         if self.gold_tokens or self.reader.gold_preproc or gold.has_unknown_spaces:
             return _with_words_of(gold, nlp.vocab)
         return nlp.make_doc(gold.text)
 
     def _gold_docs(self, vocab: Vocab) -> Iterator[Doc]:
-        """Gold Docs as they are kept, or else from the files.
+        """Yield gold Docs, from the cache or from the files.
 
-        They are kept once they are read to the end: who streams a corpus may not want all of it.
+        Docs are cached after a complete pass only, as a streamed corpus may be read in part.
         """
         paths = walk_corpus(self.reader.path, FILE_TYPE)
         files = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
@@ -134,7 +134,7 @@ class AnnotatedCorpus:
             self._kept = _KeptCorpus(vocab, files, docs)
 
     def _cut(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """Cut Docs into sentences where spacy.Corpus.v1 does, and leave out what it does."""
+        """Divide Docs into sentences, and leave out long ones, as spacy.Corpus.v1 does."""
         by_sentence, longest = self.reader.gold_preproc, self.reader.max_length
         for doc in docs:
             if not by_sentence and (longest == 0 or len(doc) < longest):
@@ -149,17 +149,17 @@ class AnnotatedCorpus:
 
 @contextmanager
 def _decoders_known() -> Iterator[None]:
-    """Look up once what decodes messages, and not again for each Doc with groups of spans.
+    """Look up the decoders of messages once, instead of for each Doc with span groups.
 
-    srsly goes through all that is registered, and all entry points of the environment, whenever it
-    reads one, which takes milliseconds.
+    srsly searches its registry and all entry points of the environment for each message, which
+    takes milliseconds.
     """
     found = msgpack_decoders.get_all()
     vars(msgpack_decoders)["get_all"] = lambda: found
     try:
         yield
     finally:
-        # Readings may overlap, and end in any order.
+        # Passes may overlap, and end in any order.
         vars(msgpack_decoders).pop("get_all", None)
 
 

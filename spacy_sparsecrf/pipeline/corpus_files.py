@@ -1,4 +1,4 @@
-"""Files that together are a training corpus, read as the config's reader of it would."""
+"""Training corpora in several files, read by the reader that the config defines."""
 
 from collections.abc import Iterator, Sequence
 from glob import glob
@@ -12,14 +12,14 @@ from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError
 
-# Settings of a reader that are about all files together, and what they are where they do nothing.
+# Reader settings that apply to all files together, with the values that disable them.
 _OF_ALL_FILES = {"limit": 0, "augmenter": None, "shuffle": False}
 
 
 def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
-    """The block of the config that a setting of [training] names.
+    """Return the block of the config that a setting of [training] names.
 
-    corpus: "train_corpus" or "dev_corpus". RETURNS: the block; empty where there is none.
+    corpus: "train_corpus" or "dev_corpus". RETURNS: the block; empty if there is none.
     """
     block: Any = nlp.config.interpolate()
     for key in str(block["training"][corpus]).split("."):
@@ -28,10 +28,10 @@ def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
 
 
 def reader_block(name: str, nlp: Language | None) -> dict[str, Any]:
-    """The block of the config for the reader of the training corpus.
+    """Return the block of the config for the reader of the training corpus.
 
     name: of the component; nlp: the pipeline.
-    RAISES: SparseCRFError where there is none that has a path, or it reads files not one by one.
+    RAISES: SparseCRFError if it has no path, or a setting that applies to all files together.
     """
     block = {} if nlp is None else block_of(nlp, "train_corpus")
     if "path" not in block:
@@ -43,11 +43,11 @@ def reader_block(name: str, nlp: Language | None) -> dict[str, Any]:
 
 
 def shard_files(name: str, patterns: Sequence[str], block: dict[str, Any]) -> list[Path]:
-    """The files of patterns, in their order, those of one pattern sorted; each file once.
+    """Return the files that match patterns, in the order of the patterns, then sorted, each once.
 
-    name: of the component; patterns: paths, with * and ** for what is open; none for the path of
-    the reader's block.
-    RAISES: SparseCRFError where a pattern has no file.
+    name: of the component; patterns: paths, which may contain * and **; empty for the path of the
+    reader's block.
+    RAISES: SparseCRFError if no file matches a pattern.
     """
     found: dict[Path, None] = {}
     for pattern in patterns or [str(block["path"])]:
@@ -61,7 +61,7 @@ def shard_files(name: str, patterns: Sequence[str], block: dict[str, Any]) -> li
 
 
 def read_files(nlp: Language, block: dict[str, Any], files: Sequence[Path]) -> Iterator[Example]:
-    """Read the Examples of files, one file after another, by the reader of a block."""
+    """Yield the Examples of files, file by file, from the reader of a block."""
     for file in files:
         own = {**block, "path": str(file)}
         yield from registry.resolve({"corpus": own})["corpus"](nlp)

@@ -1,4 +1,4 @@
-"""Examples -> encoded corpus, which `initialize` makes once; online training, of each batch."""
+"""Encoding of Examples: of the corpus in `initialize`, and of each batch in online training."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 Gold = Sequence[str | tuple[str, ...] | None]
 
-BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, costs nothing
-MOST_LOST = 0.01  # of gold labels, that alignment may lose without a warning
+BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, at no cost
+MOST_LOST = 0.01  # share of gold labels that alignment may lose without a warning
 
 
 class AlignmentCount:
-    """Counts gold labels, and those lost because predicted and gold tokens differ.
+    """Counts gold labels, and gold labels lost because predicted and gold tokens differ.
 
-    n_gold: labels that the tokens of gold Docs have; n_lost: of tokens none of whose predicted
-    tokens has a label; word, text: the first of those tokens, and the beginning of its Doc.
+    n_gold: number of gold labels; n_lost: number of gold labels of tokens whose aligned predicted
+    tokens all lack a label; word, text: the first such token, and the beginning of its Doc.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class AlignmentCount:
             self.word, self.text = other.word, other.text
 
     def add(self, example: Example, gold: Gold, target: Target) -> None:
-        """Count an example. gold: what the target has read of it, [predicted tokens]."""
+        """Count an example. gold: labels that the target has read, [predicted tokens]."""
         if have_same_tokens(example):
             self.n_gold += sum(map(bool, gold))
             return
@@ -87,14 +87,14 @@ class EncodedExamples:
     """The corpus of some examples, and their counts.
 
     labels: names of the labels; a gold label id is a position here.
-    corpus: the encoded corpus, or None where no token has a gold label.
-    n_examples, n_used: Docs, and those of them with a weight.
-    n_tokens, n_missing: tokens of the latter, and those of them without a gold label.
-    cuts: how the Docs were cut, see `observed_cut`.
+    corpus: the encoded corpus, or None if no token has a gold label.
+    n_examples, n_used: number of Docs, and of Docs with a positive weight.
+    n_tokens, n_missing: number of tokens of the used Docs, and of tokens without a gold label.
+    cuts: how the Docs were divided into sequences, see `observed_cut`.
     docs: the position in the corpus after the last token of each Doc, and the beginning of its
-        text; only where gold labels must be valid.
-    aligned: how many gold labels the predicted tokens have.
-    partition: the workers that have the sequences, or None; the corpus then has only its index.
+        text; only if gold labels must be valid.
+    aligned: counts of gold labels, and of gold labels lost by alignment.
+    partition: the workers that hold the sequences; `corpus` is then an index only; or None.
     """
 
     labels: tuple[str, ...] = ()
@@ -110,11 +110,11 @@ class EncodedExamples:
 
     @property
     def cut(self) -> str | None:
-        """The tokenization of all Docs; None where they differ or it does not show."""
+        """The division of all Docs into sequences; None if Docs differ or it is unknown."""
         return next(iter(self.cuts)) if len(self.cuts) == 1 else None
 
     def record_of(self, own: "NameRecord") -> "NameRecord":
-        """The record of feature names: `own` if the examples were read in this process."""
+        """Return the record of feature names: `own` if the examples were read in this process."""
         return own
 
     def join(self, other: "EncodedExamples") -> None:
@@ -154,11 +154,11 @@ class EncodedExamples:
 
 
 class LabelIds:
-    """Numbers gold labels; grows with them unless the labels are fixed.
+    """Maps gold labels to ids; adds new labels unless the labels are fixed.
 
     name: of the component, for the error message.
     labels: known labels, in order.
-    fixed: whether an unknown label is an error; otherwise labels end up sorted.
+    fixed: whether an unknown label is an error; otherwise the final labels are sorted.
     unknown: the message of that error.
     """
 
@@ -178,18 +178,18 @@ class LabelIds:
 
     @property
     def names(self) -> list[str]:
-        """The labels so far, by number."""
+        """The labels so far, by id."""
         return list(self._ids)
 
     def add(self, labels: Iterable[str]) -> None:
-        """Number labels that other parts of the corpus have."""
+        """Add the labels of other parts of the corpus."""
         for label in labels:
             self._ids.setdefault(label, len(self._ids))
 
     def encode(self, gold: Gold, doc: Doc) -> list[int]:
-        """Number the gold labels of a Doc's tokens; below 0 as in `EncodedCorpus`.
+        """Return the ids of the gold labels of a Doc's tokens; negative ids as in `EncodedCorpus`.
 
-        gold: None, "" or () where a label is missing; a tuple where it is any of several.
+        gold: None, "" or () if a label is missing; a tuple if any of several labels may be right.
         RAISES: SparseCRFError for an unknown label if the labels are fixed.
         """
         return [self._encode(label, doc) if label else MISSING for label in gold]
@@ -208,11 +208,11 @@ class LabelIds:
     def final(
         self, gold: NDArray[np.int32], target: Target
     ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.bool_]]:
-        """Order the labels, and those that the target also needs.
+        """Add the labels that the target requires, order all labels, and renumber gold labels.
 
         gold: [N] int32, of `encode`.
         RETURNS: the labels [Y] in their final order; gold with their final ids; and sets [Q, Y].
-            Any of all labels is the same as a missing one.
+            A set of all labels counts as a missing label.
         """
         known = target.complete(tuple(self._ids))
         labels = known if self._fixed else tuple(sorted(known))
@@ -230,11 +230,11 @@ class LabelIds:
 
 
 class Job(NamedTuple):
-    """A corpus that is to be encoded.
+    """The arguments to encode a corpus.
 
-    setup: of the component; read: reads its features; label_ids: numbers the labels; store: where
-    the corpus is kept; nlp: the pipeline, or None; shards: patterns of the files of a partitioned
-    corpus, none for examples that are given; coverage: what features have read.
+    setup: of the component; read: hashes its features; label_ids: maps labels to ids; store:
+    storage of the corpus; nlp: the pipeline, or None; shards: file patterns of a partitioned
+    corpus, empty if examples are given; coverage: counts values of attributes.
     """
 
     setup: Setup
@@ -249,8 +249,8 @@ class Job(NamedTuple):
 class ReadCorpus(NamedTuple):
     """A corpus that a component has encoded.
 
-    features: that have read it; record: of what they read, or None where features have no names;
-    compiled: the corpus; coverage: what features have read.
+    features: the features that read it; record: record of feature names, or None if features have
+    no names; compiled: the corpus; coverage: counts of values of attributes.
     """
 
     features: Features
@@ -260,18 +260,17 @@ class ReadCorpus(NamedTuple):
 
     @property
     def namer(self) -> "NameRecord | None":
-        """The record of feature names, also of a corpus that other processes have read."""
+        """The record of feature names, also if other processes have read the corpus."""
         return self.record and self.compiled.record_of(self.record)
 
 
 def make_label_ids(
     setup: Setup, given: Sequence[str] | None, added: Sequence[str], learnt: Sequence[str]
 ) -> LabelIds:
-    """Prepare the numbering of the labels of a component.
+    """Create the label ids of a component.
 
-    given: all labels, in order, or None; added: by `add_label`; learnt: of earlier weights.
-    RAISES: SparseCRFError if labels are given without all that were learnt, or are not non-empty
-        strings.
+    given: all labels, in order, or None; added: by `add_label`; learnt: labels of earlier weights.
+    RAISES: SparseCRFError if given labels lack a learnt label, or are not non-empty strings.
     """
     name = setup.name
     if given is None:
@@ -302,12 +301,12 @@ def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterato
 
 
 def open_store(setup: Setup, cache_dir: str | Path | None, nlp: Language | None) -> Memory:
-    """Choose where arrays are kept that are as long as the corpus of a component.
+    """Return the storage for arrays as long as the corpus: files or memory.
 
     cache_dir: path of a directory, which is created if it is missing; None for memory.
     nlp: the pipeline, or None.
-    RAISES: SparseCRFError for a directory that cannot be made, and for settings and solvers that
-        need the whole corpus in memory.
+    RAISES: SparseCRFError for a directory that cannot be created, and for settings and solvers
+        that need the whole corpus in memory.
     """
     if cache_dir is None:
         return MEMORY
@@ -329,10 +328,10 @@ def open_store(setup: Setup, cache_dir: str | Path | None, nlp: Language | None)
 
 
 def with_template_tree(setup: Setup, read: Features) -> Features:
-    """Let what reads features record parents of features, if there is a schedule.
+    """Return a feature reader that also records parents of features, if there is a schedule.
 
-    read: reads the setup's features. RETURNS: `read` itself without a schedule.
-    RAISES: SparseCRFError where the schedule does not fit features, penalty or model.
+    read: hashes the setup's features. RETURNS: `read` itself without a schedule.
+    RAISES: SparseCRFError if the schedule does not fit features, penalty or model.
     """
     settings, features = setup.settings, setup.features
     stages = settings.learning.stages
@@ -363,15 +362,14 @@ def encode_corpus(
     label_ids: LabelIds,
     store: Memory = MEMORY,
 ) -> EncodedExamples:
-    """Read examples once into arrays.
+    """Encode examples as arrays, in a single pass.
 
-    examples: predicted Docs are featurised and cut, gold labels and weights read from references.
+    examples: features and sequences are read from predicted Docs, gold labels and weights from
+        reference Docs.
     read: hashes the observation features of Docs, in place of the setup's features.
-    setup: of the component.
-    label_ids: numbers the labels.
-    store: where the corpus is kept.
-    RAISES: SparseCRFError for a gold label outside fixed labels, for a bad weight of a Doc, and
-        where files cannot be written.
+    setup: of the component; label_ids: maps labels to ids; store: storage of the corpus.
+    RAISES: SparseCRFError for an unknown gold label if labels are fixed, for an invalid weight of a
+        Doc, and if files cannot be written.
     """
     with corpus_builder(store) as builder:
         reader = _Reader(read, setup, label_ids, builder)
@@ -381,14 +379,14 @@ def encode_corpus(
 
 
 def reads_word_labels(setup: Setup) -> bool:
-    """Return whether templates read which labels words have."""
+    """Return whether templates read the labels that words have in the training data."""
     from ..features.featurizer import Featurizer
 
     return isinstance(setup.features, Featurizer) and setup.features.reads_word_labels
 
 
 def check_word_labels(setup: Setup, shards: Sequence[str], *, is_online: bool) -> None:
-    """Check that the labels of words can be known before features, where templates read them.
+    """Check that the labels of words can be known before features, if templates read them.
 
     RAISES: SparseCRFError.
     """
@@ -409,10 +407,10 @@ def check_word_labels(setup: Setup, shards: Sequence[str], *, is_online: bool) -
 def read_part(
     examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
 ) -> tuple["EncodedExamples", CorpusPart | None]:
-    """Read some of the examples of a corpus; the arguments are those of `encode_corpus`.
+    """Encode a part of the examples of a corpus; see `encode_corpus` for the arguments.
 
-    RETURNS: the counts of what was read, and the sequences, whose labels have the numbers that
-        `label_ids` gave them; None where there is no token.
+    RETURNS: the counts of the examples; and their sequences, with label ids from `label_ids`, or
+        None if there are no tokens.
     """
     builder = CorpusBuilder()
     reader = _Reader(read, setup, label_ids, builder)
@@ -423,10 +421,10 @@ def read_part(
 def with_negatives(
     labels: Gold, example: Example, target: SpanTarget, rate: float, seed: int
 ) -> Gold:
-    """Put "O" in place of a share of the labels that annotation leaves open.
+    """Label a share of the unannotated tokens of a partly annotated Doc with "O".
 
-    A hash of seed, words and position selects them (Li, Liu & Shi 2021 draw such negatives again in
-    each pass): the selection does not depend on the order of Docs or on threads.
+    A hash of seed, words and position selects the tokens, so that the selection does not depend on
+    the order of Docs or on threads. (Li, Liu & Shi 2021 draw new negatives in each pass.)
     labels: of the predicted tokens; rate: the share, from 0 to 1; seed: >= 0.
     """
     unknown = target.unknown(example)
@@ -440,7 +438,7 @@ def with_negatives(
 
 
 class _Reader:
-    """Reads examples a batch at a time; see `encode_corpus`."""
+    """Reads examples in batches; see `encode_corpus`."""
 
     def __init__(
         self, features: Features, setup: Setup, label_ids: LabelIds, builder: CorpusBuilder
@@ -448,7 +446,7 @@ class _Reader:
         self._features, self._setup = features, setup
         self._label_ids, self._builder = label_ids, builder
         self.found = EncodedExamples()
-        # Batches of online training read what words had in the first examples.
+        # Batches of online training use the labels that words had in the first examples.
         waits = reads_word_labels(setup) and features is not setup.features
         self._waiting = _WaitingTokens() if waits else None
 
@@ -495,7 +493,7 @@ class _Reader:
         return np.array(gold, dtype=np.int32)
 
     def compiled(self) -> EncodedExamples:
-        """The encoded examples."""
+        """Return the encoded examples."""
         if self._waiting is not None and self.found.n_tokens:
             record, features = cast("NameRecord", self._features), self._setup.features
             own = cast("Featurizer", features), self._label_ids, self._builder
@@ -510,7 +508,7 @@ class _Reader:
 
 
 class _WaitingTokens:
-    """Tokens that are encoded when the labels of all are known, as features read those of words."""
+    """Tokens to encode once all labels are known, because features read the labels of words."""
 
     def __init__(self) -> None:
         self._labels: list[NDArray[np.int32]] = []
@@ -523,7 +521,7 @@ class _WaitingTokens:
         labels: NDArray[np.int32],
         weights: NDArray[np.float64],
     ) -> None:
-        """Add the tokens [n] of some Docs, of which a record keeps the readings."""
+        """Add the n tokens of some Docs; a record keeps the rest of the readings."""
         self._labels.append(labels)
         self._weights.append(weights)
         self._values += [own.values for own in readings]
@@ -545,7 +543,7 @@ class _WaitingTokens:
 def _sequence_weights(
     offsets: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The weights of sequences: [S] float64. weights: [N] of the Docs of tokens."""
+    """Return the weights of sequences: [S] float64. weights: [N], of the Doc of each token."""
     lengths = np.diff(offsets)
     found = np.ones(len(lengths))
     found[lengths > 0] = weights[offsets[:-1][lengths > 0]]

@@ -17,24 +17,24 @@ class Engine(Protocol):
     """Reads a corpus, and holds it during training."""
 
     def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
-        """Read a corpus; examples: of it, which need not be looked at where it is in files."""
+        """Encode a corpus. examples: its Examples, may be ignored if the corpus is in files."""
         ...
 
 
 @crf_engines("spacy_sparsecrf.Threads.v1")
 @dataclass(frozen=True)
 class Threads:
-    """The threads of this process, as many as the component's `n_threads` says."""
+    """Trains in `n_threads` threads of this process, a setting of the component."""
 
     def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
-        """Read the examples (see `encode_corpus`), or divide the corpus that is in shards.
+        """Encode the examples (see `encode_corpus`), or a corpus in shards.
 
-        RAISES: SparseCRFError also for settings with which no corpus can be divided.
+        RAISES: SparseCRFError also for settings that do not support shards.
         """
         if not job.shards:
             return encode_corpus(examples, job.read, job.setup, job.label_ids, job.store)
-        # A vocab of its own, as others have: ours learns no words, so that all that is saved is
-        # the same bytes.
+        # The worker gets a copy of the vocab, as in other processes: this vocab learns no words, so
+        # that saved files are identical.
         n_threads = job.setup.settings.n_threads
         found: EncodedExamples = partitioning().divide(
             job, n_threads, lambda make: LocalWorkerPool(1, deepcopy(make))

@@ -1,7 +1,7 @@
-"""The factories: a label for each token, named entities, and spans such as chunks.
+"""Factories of components for token labels, named entities, and spans such as chunks.
 
-spaCy imports all factories whenever it makes a pipeline, with this component or without: the parts
-of a component are imported when one is made.
+spaCy imports all factories whenever it creates a pipeline, even without this component. The parts
+of a component are therefore imported only when a component is created.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "stack": {},
 }
 
-# What all factories share; see `settings`.
+# Settings that all factories share; see `settings`.
 COMMON: dict[str, Any] = {
     "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
     "engine": {"@crf_engines": "spacy_sparsecrf.Threads.v1"},
@@ -72,8 +72,7 @@ COMMON: dict[str, Any] = {
 class Factory(NamedTuple):
     """The settings in which factories differ: the target, its features, and its scores.
 
-    templates: of the features, None for those that are the default of templates; l1, l2: the
-    penalty.
+    templates: of the features, None for the default templates; l1, l2: the penalties.
     """
 
     target: str
@@ -86,7 +85,7 @@ class Factory(NamedTuple):
 
     @property
     def default_config(self) -> dict[str, Any]:
-        """The config of a component with no settings of the user."""
+        """The config of a component without user settings."""
         features: dict[str, Any] = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
         if self.templates is not None:
             features["templates"] = list(self.templates)
@@ -149,13 +148,13 @@ def make_sparse_crf(
 ) -> "SparseCRFPipe":
     """Create a sparse CRF, which learns the annotation of its target, by default tags of tokens.
 
-    Learning `pos`, `morph` or an extension attribute `_.name` instead of `tag` needs
+    To learn `pos`, `morph` or an extension attribute `_.name` instead of `tag`, set
     [training.score_weights] tag_acc = null and pos_acc = 1.0, morph_acc = 1.0 or name_acc = 1.0: a
-    factory's weights are fixed. See `ComponentSettings` for the settings, and `SparseCRFPipe` for
-    what features and solver are; engine: see `Engine`; names: the former name of
+    factory's score weights are fixed. See `ComponentSettings` for the settings, `Setup` for
+    features, target and solver, and `Engine` for engine; names: former name of
     `store_feature_names`.
 
-    spaCy checks a config against the arguments, which hence are the keys of the block.
+    The arguments are the keys of the config block, because spaCy validates a config against them.
     """
     from .component import SparseCRFPipe
     from .graph_settings import parse_edges

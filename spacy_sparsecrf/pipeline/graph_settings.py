@@ -1,17 +1,17 @@
-"""Settings of model = "graph": its edges between tokens of a Doc, and how it is inferred.
+"""Settings of model = "graph": edges between tokens of a Doc, and approximate inference.
 
     edges = ["chain", "same(lower, if=is_title)", "link(_.head)", "rows"]
 
-    chain                    neighbours, with the b: templates of a chain
-    same(ATTR)               tokens with the same value of an attribute; `if=ATTR`: only where
-                             another one is true; `most=N`: with at most N that come before, the
-                             nearest (default 1); `far=N`: at most so many tokens before
-    link(_.NAME)             token._.NAME is the position in the Doc of the other token, several, or
-                             None
-    rows, columns            tokens with `_.row` and `_.column`: next to each other in a row, or in
-                             a column
+    chain                    adjacent tokens, with the b: templates of a chain
+    same(ATTR)               tokens with the same value of an attribute; `if=ATTR`: only tokens for
+                             which another attribute is true; `most=N`: with at most the N nearest
+                             previous tokens (default 1); `far=N`: at most N tokens apart
+    link(_.NAME)             token._.NAME is the position in the Doc of the other token, a list of
+                             positions, or None
+    rows, columns            tokens with `_.row` and `_.column`: adjacent tokens in a row, or in a
+                             column
 
-Both tokens are of one sequence: with sequences = "docs" of one Doc.
+Both tokens belong to the same sequence; with sequences = "docs", to the same Doc.
 """
 
 import re
@@ -32,7 +32,7 @@ _NUMBERS = ("most", "far")
 
 @dataclass(frozen=True)
 class Edge:
-    """A kind of edge; text: as in the config; the rest as above, "" and 0 where not given."""
+    """A type of edge. text: as in the config; the rest as above, "" and 0 if not given."""
 
     text: str
     form: str
@@ -48,11 +48,11 @@ class Inference:
 
     method: "lbp", loopy belief propagation, which is exact in forests; "mean_field";
         "pseudo_likelihood".
-    schedule: of messages: "sweep", there and back through the nodes, or "parallel", all at once.
-    damping: share of an old message that stays, 0 <= damping < 1.
-    limit: iterations at most; graphs that have not converged by then raise warning SCW370.
-    tolerance: the largest change of a message, or of a belief of the mean field, that is none.
-    RAISES: SparseCRFError for what is not known or out of range.
+    schedule: order of messages: "sweep", forward and backward by node, or "parallel", all at once.
+    damping: share of the old message that is kept, 0 <= damping < 1.
+    limit: maximum of iterations; graphs that have not converged by then raise warning SCW370.
+    tolerance: inference has converged if no message, or mean-field belief, changes by more.
+    RAISES: SparseCRFError for a value that is unknown or out of range.
     """
 
     method: str = "lbp"

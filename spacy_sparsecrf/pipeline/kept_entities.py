@@ -10,9 +10,9 @@ NAME = "entities_to_spans"
     NAME, default_config={"key": "upstream"}, requires=["doc.ents"], assigns=["doc.spans"]
 )
 class EntitiesToSpans:
-    """Moves `doc.ents` to the span group `key`, so that a later pipe may set others.
+    """Moves `doc.ents` to the span group `key`, so that a later pipe can set other entities.
 
-    Templates such as `span("upstream")[0]` read them, also after the later pipe has run.
+    Templates such as `span("upstream")[0]` read the group, also after the later pipe has run.
     """
 
     def __init__(self, nlp: Language, name: str, key: str) -> None:

@@ -12,10 +12,10 @@ from .settings import Setup
 
 
 def fill_in(nlp: Language | None, setup: Setup, n_tokens: int) -> None:
-    """Enter the sources and the training of a component into the meta of its pipeline.
+    """Add the sources and the training of a component to the meta of its pipeline.
 
     Other sources and notes are kept. nlp: None, or a pipeline without the component, to do nothing;
-    n_tokens: number of the training corpus.
+    n_tokens: number of tokens of the training corpus.
     """
     if nlp is None or setup.name not in nlp.component_names:
         return
@@ -47,11 +47,11 @@ def _name(source: object) -> object:
 
 
 def _training(nlp: Language, setup: Setup, n_tokens: int) -> str:
-    """Describe the training: data, solver and penalties. Of paths it has the last part only."""
+    """Describe the training: data, by the last part of its path, solver and penalties."""
     path = nlp.config.get("paths", {}).get("train")
     data = f" of {Path(path).name}" if path else ""
     settings, solver = setup.settings, type(setup.solver).__name__
     penalties = f"l1 = {settings.l1:g}, l2 = {settings.l2:g}"
-    # Of a streamed corpus only the first Docs have been read.
+    # Only the first Docs of a streamed corpus have been read.
     count = "tokens" if is_endless(nlp) else f"{n_tokens:,} tokens"
     return f"trained on {count}{data} by {solver}, {penalties}"

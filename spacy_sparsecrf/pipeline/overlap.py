@@ -1,4 +1,4 @@
-"""Prediction where several chains label all tokens, so that spans may overlap."""
+"""Prediction of overlapping spans, with several chains that label the same tokens."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ class ChainDecoders:
         settings = setup.settings.inference, setup.settings.decoding.temperature
         self._chains = []
         every = [(chain, model.with_labels(chain.ids, chain.labels)) for chain in chains]
-        # A chain without weights, of a type that was only added, would put spans anywhere.
+        # A chain without weights, of a type that was only added, would predict arbitrary spans.
         for chain, own in [each for each in every if each[1].n_active] or every:
             valid = setup._replace(target=chain.target).valid_transitions(chain.labels)
             self._chains.append((chain, make_decoder(own, valid, *settings)))
@@ -35,9 +35,9 @@ class ChainDecoders:
         return model.is_made_of(self._source)
 
     def predict(self, reader: Reader, docs: Sequence[Doc]) -> Predictions:
-        """Find the labels of Docs, at least one of which has tokens: [tokens, chains] of each.
+        """Predict the labels of Docs with at least one token: [tokens, chains] for each Doc.
 
-        Probabilities are those of spans, of one chain after the other.
+        Probabilities are probabilities of spans, chain by chain.
         """
         parts, found = reader.parts(docs), []
         for chain, decoder in self._chains:

@@ -1,6 +1,6 @@
-"""From Docs to labels: what is read from them, and what `predict` hands to `set_annotations`.
+"""Prediction: reading Docs, and the labels that `predict` passes to `set_annotations`.
 
-Also the probabilities of predicted spans, and the removal of unlikely ones.
+Also the probabilities of predicted spans, and the removal of unlikely spans.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ Permitted = NDArray[np.bool_] | None
 
 
 class Predictions(list[NDArray[np.int32]]):
-    """An array [tokens] int32 of label ids for each Doc, and maybe how probable they are.
+    """An array [tokens] int32 of label ids for each Doc, optionally with probabilities.
 
     scores: an array [tokens] float32 for each Doc, the probability of each token's label; or None.
     span_scores: [spans] float64, probabilities of the spans of all Docs; or None.
@@ -48,7 +48,7 @@ class Predictions(list[NDArray[np.int32]]):
 
     @classmethod
     def none(cls, n_docs: int, scores: bool) -> "Predictions":
-        """The predictions for Docs without tokens."""
+        """Return the predictions for Docs without tokens."""
         ids = [np.zeros(0, dtype=np.int32) for _ in range(n_docs)]
         return cls(ids, [np.zeros(0, dtype=np.float32) for _ in ids] if scores else None)
 
@@ -56,9 +56,9 @@ class Predictions(list[NDArray[np.int32]]):
 class Reader(NamedTuple):
     """Reads Docs for a component.
 
-    overwrite: whether annotation that is set is replaced; expected: the attributes that Docs should
-    have; first: of two stages, adds predictions of the first-stage model: a function of what was
-    read and of the Docs.
+    overwrite: whether existing annotation is replaced; expected: the attributes that Docs should
+    have; first: a function of readings and Docs that adds the predictions of a first-stage model,
+    or None.
     """
 
     setup: Setup
@@ -68,7 +68,7 @@ class Reader(NamedTuple):
     first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
 
     def parts(self, docs: Sequence[Doc]) -> "list[Source]":
-        """Read Docs, with tokens and in parts of one vocab: observations or readings."""
+        """Read Docs with at least one token, in parts by vocab: observations or readings."""
         features, cut = self.setup.features, self.setup.settings.sequences
         read = getattr(features, "readings", None)
         parts = [features(docs, cut)] if read is None else read(docs, cut)
@@ -82,11 +82,11 @@ class Reader(NamedTuple):
     def sources(
         self, docs: Sequence[Doc], forced: bool, parts: "Sequence[Source] | None" = None
     ) -> Iterator[tuple["Source", Permitted]]:
-        """Read Docs, with tokens and in parts of one vocab.
+        """Read Docs with at least one token, in parts by vocab.
 
-        forced: whether annotation that is set, and is not to be replaced, is taken as given; parts:
-        what was read of them before, or None.
-        YIELDS: observations or readings, and the labels that are permitted there, or None.
+        forced: whether to condition on existing annotation that is not overwritten; parts: result
+        of the method `parts` for the Docs, or None.
+        YIELDS: observations or readings, and a mask of their permitted labels, or None.
         """
         permitted: Permitted = None
         if forced:
@@ -105,9 +105,9 @@ def make_decoder(
     temperature: float = 1.0,
     preference: tuple[int, float] | None = None,
 ) -> "Decoder":
-    """Create a decoder, with a notice where kernels have to be compiled. Imports numba.
+    """Create a decoder; report if kernels have to be compiled. Imports numba.
 
-    inference: of a graph; temperature, preference: of others.
+    inference: for graphs; temperature, preference: for other models.
     """
     from ..decoding.decoder import Decoder
 
@@ -123,7 +123,7 @@ def predict(
     docs: Sequence[Doc],
     parts: "Sequence[Source] | None" = None,
 ) -> Predictions:
-    """Find the labels of Docs, at least one of which has tokens; parts: see `Reader.sources`."""
+    """Predict the labels of Docs with at least one token; parts: see `Reader.sources`."""
     settings = reader.setup.settings
     method, with_scores = settings.decoding.method, settings.decoding.scores
     sources = list(reader.sources(docs, True, parts))
@@ -143,9 +143,9 @@ def predict(
 
 
 def store_scores(name: str, docs: Sequence[Doc], predictions: Sequence[NDArray[np.int32]]) -> None:
-    """Keep the probabilities that came with predictions in `token._.NAME_score`, if any did.
+    """Write the probabilities of predictions, if any, to `token._.NAME_score`.
 
-    spaCy merges Docs with extensions of tokens, but not with what else is in `user_data`.
+    spaCy keeps token extensions when it merges Docs, but not other contents of `user_data`.
     """
     if isinstance(predictions, Predictions) and predictions.scores is not None:
         extension = score_extension(name)
@@ -156,12 +156,12 @@ def store_scores(name: str, docs: Sequence[Doc], predictions: Sequence[NDArray[n
 
 
 def score_extension(name: str) -> str:
-    """The extension of tokens that gets the probabilities of a component's labels."""
+    """Return the token extension for the probabilities of a component's labels."""
     return f"{name}_score"
 
 
 def by_doc(docs: Sequence[Doc], parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Cut arrays, whose rows are the tokens of all Docs in order, into one a Doc."""
+    """Split arrays, whose rows are the tokens of all Docs in order, into one array for each Doc."""
     rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
     ends = [0, *accumulate(map(len, docs))]
     return [rows[first:last] for first, last in pairwise(ends)]
@@ -173,10 +173,10 @@ def keep_likely(
     predictions: Predictions,
     sources: Sequence[tuple["Source", Permitted]],
 ) -> NDArray[np.float64] | None:
-    """Take spans that are less probable than the threshold out of predictions.
+    """Remove spans that are less probable than their threshold from predictions, in place.
 
-    sources: what the predictions were made from.
-    RETURNS: [K] float64, the probabilities of the spans that are left; None without spans.
+    sources: the input of the predictions.
+    RETURNS: [K] float64, the probabilities of the remaining spans; None without a span target.
     """
     target, labels = reader.setup.target, reader.labels
     if not isinstance(target, SpanTarget):
@@ -197,9 +197,9 @@ def predicted_spans(
     label_ids: Sequence[NDArray[np.int32]],
     sources: Sequence[tuple["Source", Permitted]],
 ) -> tuple[LabelledSpans, NDArray[np.float64]]:
-    """Find the spans that labels tell, and their probabilities: [K] float64.
+    """Decode labels into spans, and compute their probabilities: [K] float64.
 
-    label_ids: an array [tokens] for each Doc; sources: what they were predicted from.
+    label_ids: an array [tokens] for each Doc; sources: the input of their prediction.
     """
     target, labels = cast("SpanTarget", reader.setup.target), reader.labels
     spans, ids = target.spans(label_ids, labels), np.concatenate(label_ids)

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
     from ..model.model import CRFModel
 
-# Share of the probability of the best labelling that others need.
+# Minimum probability of other labellings, relative to the best one.
 _LEAST = 0.02
 
 Marginals = NDArray[np.float64]
-"""Of a Doc: p(y_t = y | x), [tokens, labels]."""
+"""Marginals of a Doc: p(y_t = y | x), [tokens, labels]."""
 
-# First token, labels of the tokens from there on, and the labels that may follow, or None.
+# First token, labels of the span's tokens, and labels that may follow, or None for all.
 Span = tuple[int, Sequence[str]] | tuple[int, Sequence[str], Collection[str] | None]
 
 
@@ -38,8 +38,8 @@ class Probabilities:
 
     Sequences of a Doc are independent: the probability of a Doc's labels is the product over its
     sequences. Probabilities of the valid sequences ([components.NAME.decoding], and the target's
-    scheme) sum to 1. `forced` conditions on annotation that is set in the Doc, unless
-    [components.NAME] overwrite = true. A Doc that the component has annotated is then certain.
+    scheme) sum to 1. `forced` conditions on existing annotation of the Doc, unless
+    [components.NAME] overwrite = true: labels that the component has set then have probability 1.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Probabilities:
     ) -> Marginals | list[Marginals]:
         """Compute the probabilities of all labels of each token, p(y_t = y | x).
 
-        docs: Docs, or a single one, for which there is a single array.
+        docs: Docs, or a single Doc, for which a single array is returned.
         RETURNS: an array [tokens, labels] float64 for each Doc; rows sum to 1, the columns are
         `label_data`. RAISES: SparseCRFError if there are no labels.
         """
@@ -98,9 +98,9 @@ class Probabilities:
         return list(zip(paths, np.exp(totals).tolist(), strict=True))
 
     def labellings(self, doc: Doc, n: int) -> list[Doc]:
-        """Return copies of a Doc with the most probable annotations, at most n, to learn from.
+        """Return at most n copies of a Doc with its most probable annotations, to train on.
 
-        Those less probable than a fiftieth of the best are left out. `doc._.soft_weight` is their
+        Annotations less probable than 1/50 of the best are left out. `doc._.soft_weight` is the
         probability, scaled to a sum of 1. RAISES: SparseCRFError, as `nbest`.
         """
         register_soft_weight()
@@ -135,10 +135,10 @@ class Probabilities:
     ) -> NDArray[np.float64]:
         """Compute the probabilities that runs of tokens have given labels, exactly.
 
-        spans: (first token, labels of the tokens from there on), as in (3, ["B-PER", "L-PER"]); or
-            with a third part, the labels that the token after may have, for schemes in which labels
-            do not tell where a span ends: (3, ["B-PER", "I-PER"], labels other than "I-PER"). It
-            does not matter at the end of a sequence.
+        spans: (first token, labels of the span's tokens), as in (3, ["B-PER", "L-PER"]); or with a
+            third part, the labels that the next token may have, for schemes in which labels do not
+            mark the end of a span: (3, ["B-PER", "I-PER"], labels other than "I-PER"). The third
+            part is ignored at the end of a sequence.
         RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
         labels or not within the Doc.
         """
@@ -165,11 +165,11 @@ class Probabilities:
     ) -> NDArray[np.float64]:
         """Compute the probabilities that spans are entities, or spans, of given types, exactly.
 
-        spans: (first token, the one after the last, type), as in (3, 5, "PER"), or spans of spaCy,
-            as in doc.ents; they may overlap.
-        RETURNS: [spans] float64; 0 where the component lacks a label that such a span would need.
+        spans: (first token, end (exclusive), type), as in (3, 5, "PER"), or spaCy's Spans, as in
+            doc.ents; spans may overlap.
+        RETURNS: [spans] float64; 0 if the component lacks a label that the span would need.
         RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
-            and where the component learns labels of tokens.
+            and if the component learns labels of tokens.
         """
         self._check_doc(doc)
         reader = self._reader()
@@ -193,7 +193,7 @@ class Probabilities:
         return found
 
     def uncertainty(self, docs: Iterable[Doc], *, forced: bool = False) -> list[Uncertainty]:
-        """Compute how uncertain the labels of Docs are, for active learning.
+        """Compute the uncertainty of the labels of Docs, for active learning.
 
         RETURNS: an `Uncertainty` for each Doc, see there for the formulas.
         RAISES: SparseCRFError if there are no labels, or for model = "graph".
@@ -208,10 +208,10 @@ class Probabilities:
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
         """Explain the label of each token of a Doc, compared with the second most probable label.
 
-        forced: whether annotation that is set counts as given, as it does for `predict` unless
-            [components.NAME] overwrite = true. A Doc that the component has annotated would be
-            certain then.
-        RETURNS: a `DocExplanation`, which `render` shows as a page, as notebooks do.
+        forced: whether to condition on existing annotation, as `predict` does, unless
+            [components.NAME] overwrite = true. Labels that the component has set then have
+            probability 1.
+        RETURNS: a `DocExplanation`, which `render` and notebooks show as a page.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
         self._check_doc(doc)
@@ -224,11 +224,11 @@ class Probabilities:
     def explain_tokens(
         self, doc: Doc, rivals: Mapping[int, str | None], *, forced: bool = False
     ) -> tuple[Any, ...]:
-        """Explain the labels that some tokens of a Doc get, compared to other labels.
+        """Explain the predicted labels of some tokens of a Doc, compared with rival labels.
 
-        rivals: other labels by position, None for the most probable one. In a chain, the
-            contributions of consecutive tokens sum to the difference between the scores with all
-            of their labels and with all of their rivals.
+        rivals: rival labels by token position, None for the most probable other label. In a chain,
+            the contributions of consecutive tokens sum to the difference between the scores with
+            all of their labels and with all of their rivals.
         forced: see `explain_doc`.
         RETURNS: a `TokenExplanation` for each position, in order.
         RAISES: SparseCRFError if there are no labels, or for unknown ones.
@@ -247,7 +247,7 @@ class Probabilities:
             observations = record.observe()
         names, places = self._names, sorted(rivals)
         if record is not None:
-            # Names that the Doc itself yields need not be stored.
+            # The names of the Doc's features come from the Doc, even if the model stores none.
             keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
             near = sorted({min(t + step, len(doc) - 1) for t in places for step in (0, 1)})
             read = observations.unigram_hashes[near], observations.bigram_hashes[near]
@@ -263,7 +263,7 @@ class Probabilities:
     def _predicted_spans(
         self, doc: Doc, labels: Sequence[str], forced: bool
     ) -> list[tuple[int, int, str, float]] | None:
-        """The spans of labels of a Doc's tokens, with probabilities; None without a span target."""
+        """Return the spans of a Doc's labels, with probabilities; None without a span target."""
         target, known = self._reader().setup.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             return None
@@ -272,12 +272,12 @@ class Probabilities:
         return [(*span, p) for span, p in zip(spans, probabilities, strict=True)]
 
     def _check_doc(self, doc: object) -> None:
-        """Check an argument. RAISES: SparseCRFError for what is not a Doc."""
+        """Check an argument. RAISES: SparseCRFError if it is not a Doc."""
         if not isinstance(doc, Doc):
             raise SparseCRFError(Errors.SC430.format(name=self.name, found=repr(doc)[:60]))
 
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
-        """The ids of labels."""
+        """Return the ids of labels. RAISES: SparseCRFError for an unknown label."""
         ids = {label: i for i, label in enumerate(known)}
         labels = list(labels)
         for label in labels:
@@ -296,14 +296,14 @@ def _as_tuple(span: "tuple[int, int, str] | DocSpan") -> tuple[int, int, str]:
 def combine(
     ranked: Sequence[NDArray[np.float64]], n: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Choose one of each list so that the sum is large: the n best choices, best first.
+    """Find the n largest sums of one value of each list.
 
-    ranked: D lists, which descend. RETURNS: [K, D] int64 positions in the lists, and [K] float64
-    sums, which descend, K <= n.
+    ranked: D lists in descending order. RETURNS: [K, D] int64 positions in the lists, and [K]
+    float64 sums in descending order, K <= n.
     """
     chosen, totals = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
     for values in ranked:
-        # Of the sum of the i-th and the j-th, from 1, i j - 1 others are no smaller.
+        # At least i j - 1 other sums are no smaller than the sum of the i-th and j-th, from 1.
         limits = np.minimum(n // np.arange(1, len(totals) + 1), len(values))
         left = np.repeat(np.arange(len(totals)), limits)
         right = np.arange(len(left)) - np.repeat(np.cumsum(limits) - limits, limits)

@@ -1,4 +1,4 @@
-"""Scorers of what spaCy has no scorer for, and the weights that a config gives to scores."""
+"""Scorers that spaCy lacks, and a check of the score weights in a config."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -18,24 +18,24 @@ from .batchers import names_corpus
 DEFAULT_ATTR = "tag"
 DEFAULT_SCORE = "tag_acc"
 TOKEN_SCORER = "spacy_sparsecrf.token_scorer.v1"
-# Scorers with known names of scores; those of a user's own scorer are not known.
+# Scorers whose score names are known; the names of a user's scorer are not.
 _KNOWN_SCORERS = (TOKEN_SCORER, "spacy.tagger_scorer.v1", "spacy.morphologizer_scorer.v1")
 _NO_VALUE = {None, ""}
 
 
 @registry.scorers(TOKEN_SCORER)  # type: ignore[untyped-decorator]
 def make_token_scorer(attr: str = "") -> Callable[..., dict[str, Any]]:
-    """Create a scorer of an attribute of tokens: `tag_acc`, `pos_acc`, ... is its accuracy.
+    """Create a scorer of the accuracy of a token attribute: `tag_acc`, `pos_acc`, ...
 
-    attr: "tag", "pos", "morph", which has scores of features too, or "_.name", whose score is
-        `name_acc`; by default what the component's target learns. Tokens whose gold value is None
-        or "" do not count.
+    attr: "tag", "pos", "morph", which is scored by feature too, or "_.name", whose score is
+        `name_acc`; default: the attribute that the component's target learns. Tokens whose gold
+        value is None or "" do not count.
     """
     return partial(_score, attr)
 
 
 def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-    """Score an attribute, see `make_token_scorer`; at the top of the module it can be pickled."""
+    """Score an attribute, see `make_token_scorer`; a function of the module can be pickled."""
     learnt = kwargs.pop(TOKEN_ATTR, DEFAULT_ATTR)
     scored = attr or learnt
     if scored == "morph":
@@ -63,13 +63,13 @@ def _morphology_key(token: Token, name: str) -> int:
 
 
 def check_score_weights(name: str, target: Target, nlp: Language | None) -> None:
-    """Refuse a config that weighs the accuracy of tags where others are learnt: it would stay 0.
+    """Reject a config that weights the accuracy of tags if another attribute is learnt: it stays 0.
 
-    The default weights of a factory are fixed, so that they cannot follow its target.
+    The default score weights of a factory are fixed and cannot depend on its target.
 
     name: of the component; nlp: the pipeline, or None. A pipeline whose config names no training
-        corpus is trained in a user's own loop, which asks for no weights.
-    RAISES: SparseCRFError with the lines to add.
+        corpus is trained in a user's own loop, which does not use score weights.
+    RAISES: SparseCRFError with the lines to add to the config.
     """
     attr = target.scoring().get(TOKEN_ATTR, DEFAULT_ATTR)
     if nlp is None or attr == DEFAULT_ATTR or name not in nlp.component_names:

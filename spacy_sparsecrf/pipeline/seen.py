@@ -1,4 +1,4 @@
-"""The Docs that training and evaluation get, and what in them is probably a mistake."""
+"""The Docs of training and evaluation, and warnings about probable mistakes in them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,12 +13,12 @@ from ..targets.spans import SpanTarget
 from .tokenization import TokenCuts
 
 LANG = "lang"
-"""The key of `doc.user_data` with the language that `convert` was given."""
+"""The key of `doc.user_data` for the language given to `convert`."""
 
-# The words of the one Doc that spaCy makes up where `nlp.initialize` is given no examples.
+# The words of the dummy Doc that spaCy creates if `nlp.initialize` gets no examples.
 _MADE_UP = ("x", "y", "z")
 _ANY_LANGUAGE = ("", "xx")
-# Gold tokens that are cut again at most.
+# Maximum number of gold tokens to tokenize again.
 _N_CUT = 20_000
 # Why no examples are added to a corpus.
 _NOT_KEPT = (
@@ -28,7 +28,7 @@ _NOT_KEPT = (
 
 
 def _found(doc: Doc) -> Iterator[tuple[str, str]]:
-    """Yield each kind of annotation that a Doc has, and how to learn it."""
+    """Yield each type of annotation that a Doc has, and how to learn it."""
     if doc.to_array("ENT_TYPE").any():
         yield "entities", "use `python -m spacy_sparsecrf config ner`"
     for key, group in doc.spans.items():
@@ -42,11 +42,11 @@ def _found(doc: Doc) -> Iterator[tuple[str, str]]:
 
 
 class Seen:
-    """The examples that `initialize` has read, and others that `update` got since.
+    """The examples that `initialize` has read, and new examples from `update`.
 
-    It keeps a hash of the words of each gold Doc, and which kinds of annotation there are.
+    Stores a hash of the words of each gold Doc, and the types of annotation that Docs have.
 
-    new: unseen examples, by the hash of their words, that the corpus does not have yet.
+    new: unseen examples, by the hash of their words, that are not in the corpus yet.
     """
 
     def __init__(self) -> None:
@@ -61,11 +61,11 @@ class Seen:
     def watch(
         self, examples: Iterable[Example], name: str, nlp: Language | None
     ) -> Iterator[Example]:
-        """Yield the examples, and remember them.
+        """Yield the examples, and record them.
 
-        It warns of the first one whose language is not that of the pipeline `nlp`, in which
-        component `name` is, and if the pipeline's tokenizer cuts many of the first gold tokens
-        otherwise.
+        Warns about the first example whose language differs from the language of the pipeline
+        `nlp`, and if the pipeline's tokenizer splits many of the first gold tokens differently.
+        name: of the component, for warnings.
         """
         cuts = None if nlp is None else TokenCuts(nlp.tokenizer)
         lang = None if nlp is None or nlp.lang in _ANY_LANGUAGE else nlp.lang
@@ -88,12 +88,12 @@ class Seen:
 
     @property
     def made_up(self) -> bool:
-        """Whether the only example was the Doc that spaCy makes up if it gets none."""
+        """Whether the only example was the dummy Doc that spaCy creates if it gets none."""
         return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
 
     @property
     def remedy(self) -> str:
-        """The config for the annotation that the examples have."""
+        """Advice on the config for the annotation that the examples have."""
         if not self._kinds:
             return "The Docs have no tags, entities or spans: check the file, and how it was made."
         return " ".join(f"The Docs have {kind}: {how}." for kind, how in self._kinds.items())
@@ -104,19 +104,19 @@ class Seen:
             warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
 
     def kept(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Yield the examples, and keep references to them, so that others can be added."""
+        """Yield the examples, and keep references to them, so that the corpus can be extended."""
         self._kept = []
         for example in examples:
             self._kept.append(example)
             yield example
 
     def collect(self, name: str, examples: Iterable[Example]) -> bool:
-        """Collect those of the examples of an update that are unseen, told apart by their words.
+        """Collect the unseen examples of an update, identified by their words.
 
-        Where the examples of `initialize` are not kept, warn once if the first one is unseen.
+        If the examples of `initialize` are not kept, warn once if the first example is unseen.
 
-        name: of the component. RETURNS: whether to extend the corpus now, which costs as much as to
-            read it: at half as many new examples as it has, and once one of them comes again.
+        name: of the component. RETURNS: whether to extend the corpus now, which costs as much as
+            reading it: if there are half as many new examples as old ones, or new ones repeat.
         """
         if not self._n:
             return False
@@ -129,7 +129,7 @@ class Seen:
         for example in examples:
             key = _hash_of(example.reference)
             if key in self.new:
-                # Docs of the same words do not begin an epoch, unless all come again.
+                # Different Docs with the same words do not show a new epoch, unless all repeat.
                 same_doc |= self.new[key].reference is example.reference
                 self._n_again += 1
             elif key not in self._hashes:
@@ -139,7 +139,7 @@ class Seen:
 
     @property
     def all(self) -> list[Example]:
-        """The examples that are kept, and the new ones."""
+        """The kept examples and the new examples."""
         return [*(self._kept or ()), *self.new.values()]
 
     def extend(self) -> None:
@@ -150,7 +150,7 @@ class Seen:
         self.new, self._n_again = {}, 0
 
     def warn_of_ignored(self, name: str, examples: Sequence[Example], cause: object) -> None:
-        """Warn of examples that component `name` cannot learn from; no more are collected."""
+        """Warn about examples that component `name` cannot learn from; stop collecting examples."""
         self._kept, self._warned, self.new = None, True, {}
         text = examples[0].reference.text[:60]
         values = {"n": self._n, "text": text, "cause": cause}
@@ -168,5 +168,5 @@ def check_evaluated(name: str, target: Target, examples: Sequence[Example]) -> N
 
 
 def _hash_of(doc: Doc) -> int:
-    """A hash of a Doc's words, the same for Docs of any vocab in this process."""
+    """Return a hash of a Doc's words, the same for Docs of any vocab in this process."""
     return hash(doc.to_array("ORTH").tobytes())

@@ -1,4 +1,4 @@
-"""The files of a component: `cfg`, `model`, and if any `names` and `clusters`."""
+"""Files of a component: `cfg`, `model`, and optionally `names` and `clusters`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,11 +44,11 @@ def new_cfg() -> dict[str, Any]:
 def check_loaded(
     setup: Setup, cfg: dict[str, Any], model: CRFModel, clusters: bytes, exclude: Iterable[str]
 ) -> None:
-    """Check a loaded component, except for excluded parts, and restore what its features learnt.
+    """Check a loaded component, except for excluded parts, and restore learnt values of features.
 
-    clusters: what `clusters_to_bytes` wrote, or nothing.
-    RAISES: SparseCRFError for a newer format, for a `cfg` and a model that are not of one kind, for
-        settings that do not fit the labels, for other templates than those of training, and for
+    clusters: output of `clusters_to_bytes`, or nothing.
+    RAISES: SparseCRFError for a newer format, for a `cfg` and a model that do not match, for
+        settings that do not fit the labels, for templates that differ from training, and for
         damaged word classes.
     """
     name, labels = setup.name, tuple(cfg["labels"])
@@ -72,7 +72,7 @@ def check_loaded(
 
 
 def digest_of(features: object) -> str:
-    """Return a digest of the templates of features, in any order; "" for features without."""
+    """Return a digest of templates, independent of their order; "" without templates."""
     if not isinstance(features, Featurizer):
         return ""
     text = "\n".join(sorted(without_sets(features.templates, features.parsed)))
@@ -82,7 +82,7 @@ def digest_of(features: object) -> str:
 
 
 def cache_dir_of(name: str, given: str | Path | None, former: Any) -> str | Path | None:
-    """Return the setting cache_dir of component `name`. former: under its former name."""
+    """Return the setting cache_dir of component `name`. former: value under its former name."""
     found: str | Path | None = renamed(
         f"initialize.components.{name}", "corpus_dir", "cache_dir", former, given, None
     )
@@ -90,10 +90,10 @@ def cache_dir_of(name: str, given: str | Path | None, former: Any) -> str | Path
 
 
 def write_out_sets(features: object, nlp: Language | None, name: str) -> None:
-    """Write out the template sets in the config of a pipeline.
+    """Replace template sets in the config of a pipeline by their templates.
 
-    A later version may change the templates of a set; the saved pipeline keeps those it was trained
-    with. features: of the component `name` of nlp; nlp: None to do nothing.
+    A later version may change the templates of a set; the saved pipeline keeps the templates of its
+    training. features: of the component `name` of nlp; nlp: None to do nothing.
     """
     if nlp is None or not isinstance(features, Featurizer) or name not in nlp.component_names:
         return
@@ -106,7 +106,7 @@ def write_out_sets(features: object, nlp: Language | None, name: str) -> None:
 
 
 def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> None:
-    """Name the features of a model that have no name yet. record: of names, or None."""
+    """Add the missing names of a model's features. record: record of names, or None."""
     if record is not None:
         for keys in model.keys:
             names.add(record.names(names.missing(keys)))
@@ -116,7 +116,7 @@ def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> Non
 
 
 def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
-    """Write the word classes of features, if they have any, pruned to those that the model uses."""
+    """Serialise the word classes of features, if any, pruned to classes that the model uses."""
     if not isinstance(features, Featurizer) or CLUSTERS not in features.learnt:
         return b""
     keys = np.concatenate(model.keys).tolist()
@@ -139,7 +139,7 @@ def with_parts(data: bytes, parts: Parts, exclude: Iterable[str]) -> bytes:
 
 
 def part_of_bytes(data: bytes, part: str, exclude: Iterable[str]) -> bytes:
-    """Return a part from the bytes of a component; empty if it is not there."""
+    """Return a part from the bytes of a component; empty if it is missing."""
     found = [b""]
     util.from_bytes(data, {part: found.append}, exclude)
     return found[-1]
@@ -177,7 +177,7 @@ def load_weights(
 
 
 def labels_of(*models: CRFModel | None) -> tuple[str, ...]:
-    """The labels of some models, each once."""
+    """Return the labels of some models, each once."""
     every = (label for model in models if model is not None for label in model.labels)
     return tuple(dict.fromkeys(every))
 
@@ -193,7 +193,7 @@ def _find(path: Path, name: str, key: str) -> Path:
     )
 
 
-# What features learn before training, for example phrases from files
+# Values that features learn before training, for example phrases from files
 
 
 @runtime_checkable
@@ -213,7 +213,7 @@ class Learning(Protocol):
 
 @contextmanager
 def renewed(setup: Setup, nlp: Language | None) -> Iterator[None]:
-    """Let features learn again and write out their sets; restore them if the body fails."""
+    """Let features learn again, and write out template sets; restore features if the body fails."""
     features: object = setup.features
     if not isinstance(features, Learning):
         yield
@@ -229,16 +229,16 @@ def renewed(setup: Setup, nlp: Language | None) -> Iterator[None]:
 
 
 def learnt_by(features: object) -> dict[str, Any]:
-    """Return what features have learnt, for JSON, without word classes, which have a file."""
+    """Return the learnt values of features for JSON, without word classes, which have a file."""
     learnt = features.learnt if isinstance(features, Learning) else {}
     return {key: found for key, found in learnt.items() if key != CLUSTERS}
 
 
 def keep(cfg: dict[str, Any], features: object, shares: Mapping[str, float]) -> None:
-    """Store what was learnt, other than labels, in `cfg`, if anything was.
+    """Store learnt values, except labels, in `cfg`; leave out empty values.
 
-    features: what they have learnt, and which templates they have; shares: which share of the
-    training tokens had each attribute that features read.
+    features: their learnt values and a digest of their templates are stored; shares: share of the
+    training tokens with a value, by attribute.
     """
     learnt = {"features": learnt_by(features), "shares": dict(shares)}
     for key, found in {**learnt, TEMPLATES: digest_of(features)}.items():

@@ -1,40 +1,40 @@
-"""A component's settings, checked: its own, and its blocks `decoding` and `learning`.
+"""Validated settings of a component, and of its blocks `decoding` and `learning`.
 
 [components.NAME.learning] selects features and weights the parts of a corpus:
 
-    min_freq = 1           features at fewer training tokens than this get no weights; features of
-                           labels are counted apart from those of pairs of labels
-    observed_only = false  whether only pairs of a feature and a gold label (or pair of them) that
-                           occur may have weights
-    doc_weight = ""        name of an extension of Doc, doc._.name of gold Docs: the weight of a
-                           Doc's log-likelihood, as if the corpus had the Doc so many times; a Doc
+    min_freq = 1           features that occur at fewer training tokens get no weights; features of
+                           labels and features of label pairs are counted separately
+    observed_only = false  whether weights are limited to pairs of a feature and a gold label (or
+                           label pair) that occur in the training data
+    doc_weight = ""        name of a Doc extension of gold Docs: the weight of a Doc's
+                           log-likelihood, as if the corpus contained the Doc so many times; a Doc
                            with weight 0 is left out, with its labels and features; "soft_weight"
                            is registered, see SOFT_WEIGHT
-    label_weights = {}     weight of a gold label, 1 for those not named; a sequence counts as
-                           much as its gold labels on average (see `gold.weighted`)
-    negative_rate = 0.1    share of the tokens that are learnt as outside of spans, of those that an
-                           annotated Doc leaves open
-    negative_seed = 0      which tokens these are
+    label_weights = {}     weights of gold labels, 1 for labels not named; the weight of a sequence
+                           is multiplied by the mean over its gold labels (see `gold.weighted`)
+    negative_rate = 0.1    share of the unannotated tokens of partly annotated Docs that are learnt
+                           as outside of spans
+    negative_seed = 0      seed for the selection of these tokens
     entity_ratio = {}      a penalty on the expected share of tokens in spans (see `loss.ratio`):
-                           a section with `ratio`, that share, and if need be `margin`, by which it
-                           may be missed, and `strength`, in nats
+                           a section with `ratio`, the target share, and optionally `margin`, the
+                           tolerated deviation, and `strength`, in nats
     cost = {}              costs of errors in training (softmax-margin, see `loss.chain`): a section
                            with `false_negative`, `false_positive`, `confusion`, in nats
     constrained = false    whether log Z is over valid sequences only
-    prior = ""             path of a saved pipeline around whose weights the penalty is
-    schedule = []          stages in which groups of templates enter, see below
-    stack = {}             whether a first-stage model is learnt, whose predictions templates read:
+    prior = ""             path of a saved pipeline; the penalty is centred on its weights
+    schedule = []          stages in which features of groups of templates are admitted, see below
+    stack = {}             settings of a first-stage model, whose predictions templates read:
                            {"folds": 5}, see `StackSettings`
 
-Weights of labels are those of a weighted likelihood: how much an example counts, not the cost of a
-mistake. A rare label with a high weight makes *all* labels of the sequences that have it
-count more; of a per-position model, whose sequences are single tokens, only that token.
+Label weights define a weighted likelihood: how much an example counts, not the cost of a mistake.
+A high weight of a rare label raises the weight of *all* labels in the same sequences; in a
+per-position model, whose sequences are single tokens, it affects that token only.
 
-A schedule is a list of stages, in which features enter:
+A schedule is a list of stages, in which features are admitted:
 
     schedule = [{"templates": ["b:", "u:lower[0]"], "steps": 2}, {"templates": "*"}]
 
-Keys of a stage: see `corpus.schedule.Stage`; a single pattern may stand for a list of one.
+Keys of a stage: see `corpus.schedule.Stage`; a single pattern may replace a list of one pattern.
 """
 
 import math
@@ -68,20 +68,20 @@ if TYPE_CHECKING:
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
 SOFT_WEIGHT = "soft_weight"
-"""Value of `doc_weight`: the extension of Docs that are labellings of one text, with weights.
+"""Value of `doc_weight`: the extension for weights of Docs that are labellings of one text.
 
-The loss of the text is sum_k w_k (-log p(y_k | x)): log Z less the scores of labels and of pairs of
-labels, times their expected counts. It is convex.
+The loss of the text is sum_k w_k (-log p(y_k | x)): log Z minus the scores of labels and label
+pairs, times their expected counts. It is convex.
 """
 
-# The keys that a config still has when it is read again.
+# Keys that survive writing and reading a config.
 _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
-# Removed settings of the block `learning`, with the value that asks for what is done anyway:
-# pipelines that were saved with them have them in their configs.
+# Removed settings of the block `learning`, with the value that has no effect: configs of pipelines
+# saved by earlier versions still contain them.
 _REMOVED = {"merge_tests": False}
 
 
-# Types of settings: what a value must be, and the same in words
+# Types of settings, with a description of valid values for messages
 
 
 def _one_of(*known: str) -> AfterValidator:
@@ -104,12 +104,12 @@ def _listed(value: Any) -> Any:
 
 
 def _from_text(value: Any) -> Any:
-    """Return the number of a text that a config has instead of JSON, such as .5."""
+    """Convert a number that is a string in a config because it is not JSON, such as .5."""
     return float(value) if isinstance(value, str) else value
 
 
 def _by_label(value: Any) -> Any:
-    """Return a list of pairs as a dict."""
+    """Convert a list of pairs to a dict."""
     if not isinstance(value, (list, tuple)):
         return value
     try:
@@ -143,10 +143,10 @@ _Patterns = Annotated[
 
 
 class SettingsBlock(BaseModel):
-    """A block of settings; the description of each field says what its value must be.
+    """A block of settings; the description of each field states its valid values.
 
-    wrong: message for a wrong value; unknown: for unknown keys. A section within a block has no
-    message for unknown keys, but `section`, which says what it must be.
+    wrong: message for a wrong value; unknown: message for unknown keys; section: description of
+    valid contents, for sections within a block, which have no message for unknown keys.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -160,7 +160,7 @@ class SettingsBlock(BaseModel):
         """Validate settings.
 
         name: of the component; prefix: of keys in messages, for a section within a block.
-        RAISES: SparseCRFError that names a key that is not known or has a wrong value.
+        RAISES: SparseCRFError that names the key that is unknown or has a wrong value.
         """
         try:
             return cls.model_validate(given)
@@ -188,15 +188,15 @@ class DecodingSettings(SettingsBlock):
     """Settings of the block `decoding`.
 
     method: "viterbi" (the most probable labels of a sequence) or "posterior" (the valid labels with
-        the largest sum of marginals: for each token the most probable).
+        the largest sum of marginals, which maximise the expected number of correct tokens).
     forbidden: pairs [label, next label] that are never predicted, "" = boundary of a sequence.
-    allowed: the only pairs that are predicted; empty: all but those that are forbidden.
-    scores: whether the probability of each token's label is stored in the Doc, as
-        `token._.NAME_score`, and that of each entity or span, as its target says.
-    temperature: divides scores before they become probabilities, 1 to leave them; the best labels
-        do not change.
-    outside_weight: added to the score of the outside label when labels are chosen, not in
-        probabilities: below 0 there are more entities or spans (Minkov et al. 2006).
+    allowed: the only pairs that may be predicted; empty: all pairs that are not forbidden.
+    scores: whether to store the probability of each token's label in `token._.NAME_score`, and of
+        each entity or span in an extension, see `Target.score_name`.
+    temperature: scores are divided by it before probabilities are computed; 1 for no change; the
+        best labels do not change.
+    outside_weight: added to the score of the outside label to choose labels; probabilities do not
+        use it. Values below 0 give more entities or spans (Minkov et al. 2006).
     thresholds: by type of entities or spans, in place of the component's threshold.
     """
 
@@ -222,7 +222,7 @@ class DecodingSettings(SettingsBlock):
     def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
         """Read the block of component `name`, None for the defaults.
 
-        RAISES: SparseCRFError that names a key that is not known or has a wrong value.
+        RAISES: SparseCRFError that names the key that is unknown or has a wrong value.
         """
         return cls.validated(name, _copied(name, "decoding", block))
 
@@ -234,12 +234,12 @@ class DecodingSettings(SettingsBlock):
 
 
 class StackSettings(SettingsBlock):
-    """Settings of two stages, see `stacking`.
+    """Settings of two-stage models, see `stacking`.
 
-    folds: parts of the corpus, each of which is labelled by a first-stage model that has not seen
-        it; 0: there is one stage only.
-    steps: outer iterations of first-stage models.
-    l1, l2: their penalties; None for those of the component.
+    folds: number of parts of the corpus; a first-stage model trained on the other parts labels each
+        part; 0: there is one stage only.
+    steps: maximum of outer iterations of first-stage models.
+    l1, l2: penalties of first-stage models; None: the penalties of the component.
     """
 
     section = "a section of folds, l1, l2, steps"
@@ -299,8 +299,8 @@ class CostSettings(SettingsBlock):
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
-    label_weights: by label, 0 or more; removed: settings that a former version had, and that
-    training would need.
+    label_weights: by label, 0 or more; removed: removed settings that the config still contains;
+    training rejects them.
     """
 
     unknown = Errors.SC350
@@ -335,10 +335,10 @@ class LearningSettings(SettingsBlock):
     def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
         """Read the block of component `name`.
 
-        block: settings, defaults for those that are absent; label_weights may be a list of pairs
-            [label, weight] too, for labels that a config cannot have as keys.
-        RAISES: SparseCRFError for an unknown key or a value out of range. Removed settings raise in
-            training only (see `check_trainable`), so that saved pipelines load.
+        block: settings; missing settings get their defaults; label_weights may also be a list of
+            pairs [label, weight], for labels that cannot be keys of a config.
+        RAISES: SparseCRFError for an unknown key or a value out of range. Removed settings raise
+            an error in training only (see `check_trainable`), so that saved pipelines load.
         """
         given = _copied(name, "learning", block)
         removed = tuple(key for key, idle in _REMOVED.items() if given.pop(key, idle) is not idle)
@@ -367,7 +367,7 @@ class LearningSettings(SettingsBlock):
         return [Stage(**dict(stage)) for stage in self.schedule]
 
     def check_trainable(self, name: str) -> None:
-        """Check what training needs: no removed setting, and that Docs have weights.
+        """Check that no removed setting is used, and that the extension `doc_weight` exists.
 
         RAISES: SparseCRFError.
         """
@@ -377,7 +377,7 @@ class LearningSettings(SettingsBlock):
             raise SparseCRFError(Errors.SC354.format(name=name, attribute=self.doc_weight))
 
     def weight_of(self, name: str, doc: Doc) -> float:
-        """The weight of a gold Doc. RAISES: SparseCRFError where it is not a number >= 0."""
+        """Return the weight of a gold Doc. RAISES: SparseCRFError if it is not a number >= 0."""
         if not self.doc_weight:
             return 1.0
         value = doc._.get(self.doc_weight)
@@ -388,9 +388,9 @@ class LearningSettings(SettingsBlock):
         return float(value)
 
     def weights_of(self, name: str, labels: Sequence[str]) -> NDArray[np.float64] | None:
-        """The weights of labels: [Y] float64, or None where all are 1.
+        """Return the weights of labels: [Y] float64, or None if all are 1.
 
-        RAISES: SparseCRFError where a weight is given for something else.
+        RAISES: SparseCRFError for the weight of an unknown label.
         """
         unknown = ", ".join(repr(label) for label in self.label_weights if label not in labels)
         if unknown:
@@ -403,19 +403,19 @@ class LearningSettings(SettingsBlock):
 class ComponentSettings(SettingsBlock):
     """Settings of a component.
 
-    model: "chain" (a CRF), "maxent" or "memm": whether p(y | x) is normalised over label sequences,
-        or at each token, without or with the label before; or "graph", a chain with more edges.
-    clusters: with model = "maxent" and many labels, about the square root of their number: p(y | x)
-        is that of y's cluster times that of y in it, for sums over fewer labels; 0 for none.
-        Clusters are runs of labels in their order.
-    edges: with model = "graph", see `graph_settings`; inference: of it, in training and prediction.
-    l1, l2: penalties, >= 0, not divided by anything.
-    sequences: "sents" (sentences where a Doc has them, else the Doc) or "docs".
+    model: "chain" (a CRF, p(y | x) is normalised over label sequences); "maxent" or "memm"
+        (normalised at each token, without or with the previous label); or "graph" (more edges).
+    clusters: number of label clusters, for model = "maxent" with many labels, about the square root
+        of their number: p(y | x) = p(cluster of y | x) p(y | cluster, x), with sums over fewer
+        labels; 0 for none. Clusters are runs of consecutive labels.
+    edges, inference: for model = "graph", in training and prediction; see `graph_settings`.
+    l1, l2: penalties, >= 0, not scaled by the number of sequences or tokens.
+    sequences: "sents" (sentences, or the whole Doc if it has none) or "docs".
     dtype: "float32" or "float64", how weights are stored.
     precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
-    n_threads: of training; 0 = one per core.
-    overwrite: whether annotation that is already set is replaced.
-    threshold: entities or spans of a lower probability are left out.
+    n_threads: number of threads for training; 0 = one per core.
+    overwrite: whether existing annotation is replaced.
+    threshold: entities or spans with a lower probability are left out.
     store_feature_names: whether the names of active features are stored next to the model.
     """
 
@@ -462,11 +462,11 @@ _EXAMPLES = {
 
 
 class Setup(NamedTuple):
-    """The parts of a component, without what it has learnt.
+    """The parts and settings of a component, without learnt values.
 
     name: of the component, also the key of its loss; features: hashes the observation features of
     Docs; target: the annotation that is learnt and written; solver: a batch or online solver;
-    engine: where training computes, see `engines`.
+    engine: reads and holds the corpus for training, see `engines`.
     """
 
     name: str
@@ -477,7 +477,7 @@ class Setup(NamedTuple):
     engine: Any
 
     def check(self) -> None:
-        """Check the settings. RAISES: SparseCRFError that names the config key that is wrong."""
+        """Check the settings. RAISES: SparseCRFError that names the wrong config key."""
         settings = self.settings
         for key, part, fits in (
             ("features", self.features, callable(self.features)),
@@ -531,7 +531,7 @@ class Setup(NamedTuple):
                 raise SparseCRFError(Errors.SC402.format(**values))
 
     def _check_stack(self) -> None:
-        """Check that templates read a first model where there is one. RAISES: SparseCRFError."""
+        """Check that templates read the first-stage model, if any. RAISES: SparseCRFError."""
         reads = {read.name for read in getattr(self.features, "stacked", ())}
         folds, schedule = self.settings.learning.stack.folds, self.settings.learning.schedule
         if bool(folds) != bool(reads):
@@ -565,7 +565,7 @@ class Setup(NamedTuple):
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `valid_transitions`.
 
-        RAISES: SparseCRFError for unknown labels, and where no sequence of some length is valid.
+        RAISES: SparseCRFError for unknown labels, and if no sequence of some length is valid.
         """
         own = self.settings.decoding
         return valid_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
@@ -574,7 +574,7 @@ class Setup(NamedTuple):
 def read_inference(name: str, block: Mapping[str, Any] | None) -> Inference:
     """Read the block `inference` of component `name`, None for the defaults.
 
-    RAISES: SparseCRFError that names a key that is not known or has a wrong value.
+    RAISES: SparseCRFError that names the key that is unknown or has a wrong value.
     """
     given, known = _copied(name, "inference", block), [each.name for each in fields(Inference)]
     unknown = ", ".join(key for key in given if key not in known)
@@ -585,12 +585,12 @@ def read_inference(name: str, block: Mapping[str, Any] | None) -> Inference:
 
 
 def as_section(by_label: Mapping[str, float]) -> Any:
-    """Return numbers by label as a config has them: pairs where a label is lost as a key."""
+    """Return numbers by label for a config, as pairs if a label cannot be a key."""
     return dict(by_label) if all(map(_IS_KEY, by_label)) else list(map(list, by_label.items()))
 
 
 def _copied(name: str, key: str, block: object) -> dict[str, Any]:
-    """Copy a block of settings. RAISES: SparseCRFError for an object that was made from it."""
+    """Copy a block of settings. RAISES: SparseCRFError for a value that is not a section."""
     if not block:
         return {}
     if not isinstance(block, Mapping):

@@ -1,7 +1,7 @@
 """Two stages: templates of the second model read the predictions of a first-stage model.
 
-The second model is trained on predictions as for new Docs: each fold of the corpus has those of a
-model trained on the other folds. Folds share the encoded corpus and differ in the weights of its
+The second model is trained on predictions as for new Docs: a model trained on the other folds
+labels each fold of the corpus. Folds share the encoded corpus and differ in the weights of its
 sequences. Prediction uses a first-stage model trained on all folds.
 """
 
@@ -43,9 +43,9 @@ def read_first(
     parts: Sequence[Readings],
     docs: Sequence[Doc],
 ) -> Iterator[Readings]:
-    """Add the predictions of a first-stage model to what features read of Docs.
+    """Add the predictions of a first-stage model to the readings of Docs.
 
-    labels: of the component; first: decodes by the first model; parts: what features read.
+    labels: of the component; first: decoder of the first-stage model; parts: the readings.
     """
     behind = np.cumsum([*map(len, docs)], dtype=np.int64)
     begin = 0
@@ -59,7 +59,7 @@ def read_first(
 def _filled(
     setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints, ends: Longs
 ) -> Readings:
-    """Put first-stage labels where templates read them. ends: [D], the token behind each Doc."""
+    """Add first-stage labels to readings, for templates. ends: [D], end (exclusive) of each Doc."""
     spans = None
     if isinstance(setup.target, SpanTarget):
         found = setup.target.scheme.decode(ids, ends, labels)
@@ -70,7 +70,7 @@ def _filled(
 
 
 def texts_of_predictions(setup: Setup, labels: Sequence[str]) -> dict[int, str]:
-    """The texts of all predictions of a first-stage model, by their numbers."""
+    """Return the texts of all possible predictions of a first-stage model, by string id."""
     names = [*labels, *setup.target.names_of(labels)]
     return dict(zip(string_ids(names).tolist(), names, strict=True))
 
@@ -84,10 +84,10 @@ def learn_first(
 ) -> tuple[EncodedCorpus, CRFModel]:
     """Train the first-stage model, and encode its predictions.
 
-    record: has read the corpus, and then has the predictions too; make: begins a training run of a
+    record: readings of the corpus, to which predictions are added; make: begins a training run of a
     first-stage model.
     RETURNS: the corpus with all features, and the model.
-    RAISES: SparseCRFError where there are fewer Docs than folds.
+    RAISES: SparseCRFError if there are fewer Docs than folds.
     """
     stack = setup.settings.learning.stack
     fold = _folds(setup, record, corpus)
@@ -113,10 +113,10 @@ def learn_first(
 
 
 class _Part(NamedTuple):
-    """Some Docs of the corpus, as features read them.
+    """Readings of some Docs of the corpus.
 
-    readings: with numbers; ends: [D], the token behind each Doc, from their first; tokens,
-    sequences: where they are in the corpus.
+    readings: with real values; ends: [D], end (exclusive) of each Doc, from the first token of the
+    part; tokens, sequences: positions in the corpus.
     """
 
     readings: Readings
@@ -126,7 +126,7 @@ class _Part(NamedTuple):
 
 
 def _parts(record: NameRecord, corpus: EncodedCorpus) -> Iterator[_Part]:
-    """The parts of a corpus, in order."""
+    """Yield the parts of a corpus, in order."""
     token = sequence = 0
     for readings, ends in record.parts():
         tokens = slice(token, token := token + readings.n_tokens)
@@ -135,7 +135,7 @@ def _parts(record: NameRecord, corpus: EncodedCorpus) -> Iterator[_Part]:
 
 
 def _folds(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> Longs:
-    """The fold of each sequence: [S] int64. RAISES: SparseCRFError for too few Docs."""
+    """Return the fold of each sequence: [S] int64. RAISES: SparseCRFError for too few Docs."""
     n_folds = setup.settings.learning.stack.folds
     behind = [part.tokens.start + part.ends for part in _parts(record, corpus)]
     ends = np.unique(np.concatenate(behind))
@@ -148,7 +148,7 @@ def _folds(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> Longs:
 def _chosen(
     record: NameRecord, corpus: EncodedCorpus, chosen: NDArray[np.bool_]
 ) -> Iterator[tuple[slice, Readings]]:
-    """Read the sequences that are chosen, [S]. YIELDS: tokens of the corpus, and their readings."""
+    """Select sequences. chosen: [S] bool. YIELDS: tokens of the corpus, and their readings."""
     for readings, _, tokens, sequences in _parts(record, corpus):
         own = chosen[sequences]
         cuts = [0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), len(own)]

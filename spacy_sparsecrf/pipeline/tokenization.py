@@ -1,4 +1,4 @@
-"""Differences between gold tokens and the tokens that a pipeline's tokenizer makes of new text."""
+"""Differences between gold tokens and the output of a pipeline's tokenizer."""
 
 import re
 from collections import Counter
@@ -15,10 +15,10 @@ _MOST_CUT = 0.01
 
 
 class TokenCuts:
-    """Counts gold tokens, and how many of them a tokenizer does not make of the same text.
+    """Counts gold tokens, and gold tokens that a tokenizer splits differently.
 
-    tokenizer: makes a Doc of a text; n_tokens: gold tokens so far; others: frequencies of
-    gold tokens that the tokenizer does not make.
+    tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; others:
+    frequencies of gold tokens that are split differently.
     """
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
@@ -47,7 +47,7 @@ class TokenCuts:
         return ", ".join(f"{word!r} ({n})" for word, n in self.others.most_common(_N_SHOWN))
 
     def add(self, gold: Doc) -> None:
-        """Count the tokens of a gold Doc, whose text is cut again."""
+        """Tokenize the text of a gold Doc again, and count its tokens."""
         spaces = _spaces(gold)
         ends, end = [], 0
         for token, space in zip(gold, spaces, strict=True):
@@ -62,7 +62,7 @@ class TokenCuts:
 
 
 def _spaces(gold: Doc) -> list[str]:
-    """The white space after each token; where it is not known, as its script is written."""
+    """Return the white space after each token; if it is unknown, guess it from the script."""
     if not gold.has_unknown_spaces:
         return [token.whitespace_ for token in gold]
     words = [token.text for token in gold]

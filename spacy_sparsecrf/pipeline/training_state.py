@@ -1,6 +1,6 @@
-"""Corpus -> training run: its beginning, its steps, its checkpoint, and how it resumes.
+"""Training runs of a component: start, steps, checkpoints and resuming.
 
-A `Session` is what a component holds in its own process only: the training run, and caches.
+A `Session` holds the training run and caches, which never leave the component's process.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# The first step of a solver that resumes from given weights, where no other is set.
+# The initial step size of a solver that resumes from given weights, if none is set.
 RESUMED_STEP = 0.1
 
 
 class InitialModels(NamedTuple):
-    """Models of earlier runs: one to start from, and one around which the penalty is.
+    """Models of earlier runs. start: initial weights; prior: centre of the penalty; or None.
 
     checkpoint: the file of an interrupted run, or None.
     """
@@ -77,11 +77,11 @@ def start_run(
 ) -> Training | OnlineTrainer | None:
     """Begin a training run. Imports numba.
 
-    setup: of the component; read: has read its features, see `with_template_tree`; record: of what
-    was read, or None; compiled: the corpus or, for online training, first examples; nlp: the
-    pipeline, or None.
-    RETURNS: the run, or None where there is nothing to learn from.
-    RAISES: SparseCRFError for a corpus or settings that cannot be learnt from.
+    setup: of the component; read: hashed the features of the corpus, see `with_template_tree`;
+    record: record of feature names, or None; compiled: the corpus or, for online training, first
+    examples; nlp: the pipeline, or None.
+    RETURNS: the run, or None if no token has a gold label.
+    RAISES: SparseCRFError for a corpus or settings that cannot be used for training.
     """
     corpus = compiled.corpus
     if corpus is None:
@@ -98,11 +98,11 @@ def start_run(
 def resume_online(
     setup: Setup, examples: Sequence[Example], model: CRFModel
 ) -> OnlineTrainer | None:
-    """Resume from the weights of a model by online training, with the penalty around them.
+    """Begin online training from the weights of a model, with the penalty centred on them.
 
-    The solver is that of the setup if it can learn from batches, otherwise SGD-L1. setup: of the
+    The setup's solver is used if it can learn from batches, otherwise SGD-L1. setup: of the
     component; examples: a first batch; model: with all labels.
-    RETURNS: the run, or None where no token of the batch has a gold label.
+    RETURNS: the run, or None if no token of the batch has a gold label.
     RAISES: SparseCRFError for settings that need the whole corpus, and for an unknown label.
     """
     from ..solvers.sgd_l1 import SGDL1
@@ -131,7 +131,7 @@ def _start_training(
     compiled: EncodedExamples,
     earlier: InitialModels,
 ) -> Training:
-    """Begin a run on a corpus: in stages if there is a schedule, after a first-stage model."""
+    """Begin a batch run, in stages if there is a schedule, after any first-stage model."""
     from ..training.checkpoint import numbered_as_then
     from ..training.training import Training
 
@@ -199,7 +199,7 @@ def _entity_ratio(setup: Setup, labels: Sequence[str]) -> EntityRatio | None:
 
 
 def _in_spans(setup: Setup, labels: Sequence[str], key: str) -> NDArray[np.bool_]:
-    """Return which labels are of spans: [Y]. RAISES: SparseCRFError without spans, for a key."""
+    """Return a mask of span labels: [Y]. RAISES: SparseCRFError without spans, naming the key."""
     if not isinstance(setup.target, SpanTarget):
         raise SparseCRFError(Errors.SC364.format(name=setup.name, key=key))
     return np.array([label != OUTSIDE for label in labels], dtype=np.bool_)
@@ -219,7 +219,7 @@ def _error_costs(setup: Setup, labels: Sequence[str]) -> NDArray[np.float64] | N
 
 @contextmanager
 def _doc_named(compiled: EncodedExamples) -> Iterator[None]:
-    """Name the Doc whose gold labels are not valid, not the sequence of the corpus.
+    """Report invalid gold labels by their Doc instead of by the sequence in the corpus.
 
     compiled: the labels and the corpus. RAISES: SparseCRFError.
     """
@@ -244,7 +244,7 @@ def _start_online(
 ) -> OnlineTrainer:
     """Begin an online training run.
 
-    corpus: of first examples; whole: whether there are no others.
+    corpus: of first examples; whole: whether it contains all examples.
     RAISES: SparseCRFError for settings that need the whole corpus.
     """
     from ..training.streaming import Stream
@@ -278,9 +278,9 @@ def _start_online(
 
 @dataclass
 class OnlineTrainer:
-    """Turns the Examples of a batch of spaCy's loop into steps of the solver.
+    """Makes the solver's steps on the Examples of a batch of spaCy's loop.
 
-    label_ids: fixed; label_weights: [Y] float64, or None; n_batches: so far.
+    label_ids: fixed; label_weights: [Y] float64, or None; n_batches: number of batches so far.
     """
 
     stream: Stream
@@ -292,8 +292,8 @@ class OnlineTrainer:
     def learn(self, examples: Iterable[Example]) -> float:
         """Featurise and encode a batch, and make the solver's steps on it.
 
-        RETURNS: the batch's loss, see `Stream.learn`; 0 where no token has a gold label.
-        RAISES: SparseCRFError for a gold label that is not known, or weights without bounds.
+        RETURNS: the batch's loss, see `Stream.learn`; 0 if no token has a gold label.
+        RAISES: SparseCRFError for an unknown gold label, or if training diverges.
         """
         with progress("Learning from batches", "batches") as shown:
             shown.done = self.n_batches
@@ -317,25 +317,25 @@ class Session:
     worker processes. spaCy's Cython base ignores `__getstate__` of a component, hence this
     holder.
 
-    training: the batch training run, or None where there is no corpus.
+    training: the batch training run, or None if there is no corpus.
     online: the online training run, in place of `training`, or None.
-    checkpoint: where each step of a batch run is saved, and an online run each time that the
-        model is taken from it; or None.
-    rows: the losses and models that spaCy's loop got, also before an interruption.
+    checkpoint: file to which a batch run is saved after each step, and an online run whenever its
+        model is taken; or None.
+    rows: losses and models that spaCy's loop has received, also before an interruption.
     decoder: of the last prediction, or None; it is replaced once the model has changed.
-    first_decoder: of two stages, that of the first-stage model.
-    seen: the examples that `initialize` has read; none where it was not called in this process.
-    grow: begins a training run on given examples, from a given model; None as for `seen`.
-    record: of what the features of the corpus read, or None where they have no names.
-    n_uncovered: tokens that the component was initialized with although none had gold; None
-        where it was not initialized in this process.
-    run: of spaCy's loop, for `finish_run`, or None.
+    first_decoder: decoder of the first-stage model, or None.
+    seen: the examples that `initialize` has read; empty if it was not called in this process.
+    grow: begins a training run on given examples, from a given model; None before `initialize`.
+    record: record of the corpus's feature names, or None if features have no names.
+    n_uncovered: number of training tokens, for the error if none has a gold label; None if the
+        component was not initialized in this process.
+    run: weak reference to the pipeline in spaCy's loop, for `finish_run`, or None.
     stepped: whether the solver made its step since the last `finish_update`.
     stale: whether the solver made a step since the model was last taken from it.
-    warned: whether a skew between training and prediction was warned of.
+    warned: whether the warning about a skew between training and prediction was raised.
     evaluated: whether the Docs of an evaluation were checked.
-    is_empty: whether a model without weights was warned of.
-    expected: the attributes that Docs should have in prediction; None until the first one.
+    is_empty: whether the warning about a model without weights was raised.
+    expected: the attributes that Docs should have in prediction; None before the first prediction.
     """
 
     training: Training | None = None
@@ -376,7 +376,7 @@ class Session:
         """Begin a training run of component `name`, or resume an interrupted one.
 
         checkpoint: the file of the run, which may not exist yet, or None.
-        RAISES: SparseCRFError if the file is of another run.
+        RAISES: SparseCRFError if the file belongs to a different run.
         """
         self.stale = True
         if isinstance(run, OnlineTrainer):
@@ -395,14 +395,14 @@ class Session:
     def update(self, name: str, examples: Iterable[Example], loss: float) -> float:
         """Learn from the batch in online training, otherwise do one iteration.
 
-        There is no iteration if one was done since `finish_update`, or after convergence.
-        name: of the component; loss: reported since the last evaluation.
-        RETURNS: the loss to report: with that of the batch added, or the objective.
+        The iteration is skipped if one was done since `finish_update`, and after convergence.
+        name: of the component; loss: sum of losses since the last evaluation.
+        RETURNS: the loss to report: the sum with the loss of the batch, or the objective.
         RAISES: SparseCRFError as `OnlineTrainer.learn` does, if there is no corpus, or if the
-            objective is not finite: that would only fail later, when spaCy writes meta.json.
+            objective is not finite, which would only fail later, when spaCy writes meta.json.
         """
         if self.online is not None:
-            # A batch that is refused leaves the model as it is.
+            # A rejected batch leaves the model unchanged.
             replayed = self.rows.is_replayed
             own = self.rows.replay() if replayed else self.rows.add(self.online.learn(examples))
             self.stale = True
@@ -424,9 +424,9 @@ class Session:
         return objective
 
     def _extend(self, name: str, training: Training) -> Training:
-        """Extend the corpus of component `name` by unseen examples; keep the weights so far.
+        """Extend the corpus of component `name` with unseen examples; keep the current weights.
 
-        RETURNS: the new run; the one before, with a warning, if it cannot learn from them.
+        RETURNS: the new run; the current run, with a warning, if it cannot learn from them.
         """
         grow = cast("Callable[[list[Example], CRFModel], Training]", self.grow)
         try:
@@ -440,7 +440,7 @@ class Session:
 
     def _step(self, name: str, training: Training) -> None:
         """Do one iteration of component `name`."""
-        # The decoder is of an earlier model, and reading and evaluation leave free memory.
+        # The decoder belongs to an earlier model; reading and evaluation leave memory to release.
         self.decoder = None
         release_memory()
         with progress("Training"):
@@ -460,7 +460,7 @@ class Session:
             report_line(line if self.run is None else f"{line}: training ends")
 
     def training_run(self, name: str) -> Training:
-        """The batch training run of component `name`. RAISES: SparseCRFError if there is none."""
+        """Return the batch run of component `name`. RAISES: SparseCRFError if there is none."""
         if self.training is not None:
             return self.training
         if self.n_uncovered is None:
@@ -471,9 +471,9 @@ class Session:
         raise SparseCRFError(Errors.SC203.format(name=name, **values))
 
     def take_model(self, name: str, l1: float) -> CRFModel | None:
-        """Take the model from the training run of component `name`, where it has a newer one.
+        """Return the model of the training run of component `name` if it is newer, else None.
 
-        Unseen examples that were collected are learnt first, by one iteration.
+        If unseen examples were collected, one iteration learns from them first.
         l1: the penalty, for a warning if the model has no weights.
         """
         if self.training is not None and self.seen.new:
@@ -482,7 +482,7 @@ class Session:
         if run is None or not self.stale:
             return None
         self.stale = False
-        # A resumed run that makes no step has the model that it had reached.
+        # Replayed steps have their own models. Before any step, a resumed run has its last model.
         if self.rows.is_replayed and self.rows.done:
             return self.rows.model()
         model = run.model()
@@ -495,7 +495,7 @@ class Session:
 
 
 def within_memory(method: Method) -> Method:
-    """Raise a coded error where a component's method runs out of memory."""
+    """Decorate a component's method to raise a coded error if it runs out of memory."""
 
     @wraps(method)
     def coded(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Uncertainty of predictions, by which active learning selects Docs."""
+"""Uncertainty of predictions, to select Docs in active learning."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,16 +20,16 @@ class Uncertainty(NamedTuple):
     """Measures of uncertainty of the labels y of a Doc x of T tokens.
 
     y1 and y2 are the most and the second most probable label sequences of the Doc. Token entropy,
-    least confidence and margin are those of Settles & Craven (2008, section 3.1), in nats.
+    least confidence and margin follow Settles & Craven (2008, section 3.1), in nats.
 
     entropy: mean entropy of a token's label, -(1/T) sum_t sum_y p(y_t = y | x) log p(y_t = y | x).
     max_entropy: the largest entropy of a token's label.
     least_confidence: 1 - p(y1 | x).
-    margin: p(y1 | x) - p(y2 | x), small where the Doc is uncertain.
-    entity: 1 - the smallest probability of a predicted entity or span, 0 without any; of a
+    margin: p(y1 | x) - p(y2 | x), small if the Doc is uncertain.
+    entity: 1 - the smallest probability of a predicted entity or span, 0 without any; for a
         component that labels tokens: 1 - the smallest p(y1_t | x).
-    by_label: for each label or type of entities, the mean over tokens of the entropy of whether a
-        token has it, -(1/T) sum_t (q_t log q_t + (1 - q_t) log(1 - q_t)).
+    by_label: for each label or entity type, mean binary entropy over tokens, -(1/T) sum_t
+        (q_t log q_t + (1 - q_t) log(1 - q_t)), q_t: probability that token t has it.
     """
 
     entropy: float
@@ -83,9 +83,9 @@ def _two_best(
     sources: Sequence[tuple["Source", Permitted]],
     ends: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """Find the best labels of Docs, whose last tokens are before `ends`, and the second best.
+    """Find the best and second best labels of Docs. ends: [D], end (exclusive) of each Doc.
 
-    The second best labels of a Doc differ from the best in the sequence where that costs least.
+    The second best labels of a Doc differ from the best in one sequence, where this costs least.
     RETURNS: [N] int32 label ids; [D] log p(y1 | x); and [D] log p(y2 | x) - log p(y1 | x).
     """
     log_best, log_gap = np.zeros(len(ends)), np.full(len(ends), -np.inf)
@@ -105,7 +105,7 @@ def _two_best(
 def _shares(
     reader: Reader, marginals: NDArray[np.float64]
 ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """The names that users know labels by, and their probabilities, [N, names]."""
+    """Return the names of labels that users see, and their probabilities, [N, names]."""
     target, labels = reader.setup.target, reader.labels
     names = target.names_of(labels)
     outside = {OUTSIDE} if isinstance(target, SpanTarget) else set()
@@ -123,6 +123,6 @@ def _plogp(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mean(of_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over tokens, 0 where there are none."""
+    """Return the mean over tokens, 0 if there are none."""
     mean: NDArray[np.float64] = of_tokens.sum(axis=0) / max(len(of_tokens), 1)
     return mean
