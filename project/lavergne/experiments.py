@@ -158,7 +158,7 @@ def search() -> Iterator[Experiment]:
 def structured() -> Iterator[Experiment]:
     """Yield section 5.4, on letters: windows in stages; and pairs that occur only."""
     for family in ("5", "7", "5+", "5++"):
-        for admit in ("tests", "labels"):
+        for admit in ("features", "labels"):
             schedule = _stages(family, admit)
             yield _changed(letters("phonemes", family), f"by-{admit}", schedule=schedule)
     for family in ("5", "7", "5+"):

@@ -129,9 +129,9 @@ class _LineReader:
             named = read_feature(test)
             test.encode("utf8")  # fails for lone surrogates
         except ValueError as error:
-            self._fail(f"{test!r} is neither a test nor a hash ({error})")
+            self._fail(f"{test!r} is neither a feature nor a hash ({error})")
         if 0 in named.values:
-            self._fail(f"{test!r} tests nothing, as 0 stands for no value")
+            self._fail(f"{test!r} never occurs, because 0 is no value")
         if self._templates is not None and named.key not in self._templates[kind]:
             values = {"kind": kind, "test": test, "template": named.text}
             raise SparseCRFError(Errors.SC605.format(**self._where, **values))

@@ -22,7 +22,7 @@ Longs = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 REQUIRE = ("all", "any", "none")
-ADMIT = ("tests", "labels")
+ADMIT = ("features", "labels")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Stage:
 
     templates: patterns of the templates whose features the stage may admit, except templates of
     earlier stages; steps: maximum of outer iterations, 0 = until convergence; require: parents of a
-    feature that must be active, "all", "any" or "none"; admit: "tests" admits features with all
+    feature that must be active, "all", "any" or "none"; admit: "features" admits features with all
     labels, "labels" only with the labels of the required active parents; parents: patterns of
     parents by pattern of their templates; templates without an entry get derived parents.
     """
@@ -39,7 +39,7 @@ class Stage:
     templates: tuple[str, ...]
     steps: int = 0
     require: str = "all"
-    admit: str = "tests"
+    admit: str = "features"
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

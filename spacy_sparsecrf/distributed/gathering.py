@@ -135,7 +135,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     whole = np.concatenate([np.zeros(0, np.int64), *lengths])
     if not len(whole):
         return found
-    with progress("Merging tests"):
+    with progress("Merging features"):
         index, contexts = _index(pool, runs, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
     n_shards = count_leaves(int(whole.sum()), _SHARD_TOKENS)

@@ -84,7 +84,7 @@ class _Weights(NamedTuple):
             other, where, gradient = self.there[0]
             if other is last.working and np.array_equal(where, own):
                 return gradient
-        gradient = self.working.gradient_there(last.working.marginals(own))
+        gradient = self.working.gradient_from(last.working.marginals(own))
         self.there[:] = [(last.working, own, gradient)]
         return gradient
 

@@ -105,7 +105,7 @@ class HessianProduct:
         # The same frequent features, with a separate table for directions.
         self._frequent = copy(working.frequent)
         self._frequent.table = np.zeros_like(working.frequent.table)
-        self._values = working.values.with_table_of_its_own()
+        self._values = working.values.with_new_table()
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
         self._beta, self._forward_change, self._backward_change = (

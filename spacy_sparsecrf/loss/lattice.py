@@ -246,7 +246,7 @@ def build_lattice(
     known, sure = corpus.with_labels()
     if unlabelled:
         known = (np.diff(corpus.offsets) > 0) & (corpus.weights > 0.0)
-    used = _with_like_contexts_together(corpus, np.flatnonzero(known))
+    used = _sorted_by_contexts(corpus, np.flatnonzero(known))
     partial = np.flatnonzero(known & ~sure)
     order = np.concatenate((used, partial))
     lengths = np.diff(corpus.offsets)[order]
@@ -359,7 +359,7 @@ def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr | C
     return Csc(features.transposed(len(corpus.unigram_keys)), len(features))
 
 
-def _with_like_contexts_together(corpus: EncodedCorpus, sequences: Longs) -> Longs:
+def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:
     """Sort sequences by their first contexts, so that matrices stay in the CPU cache."""
     lengths = np.diff(corpus.offsets)[sequences]
     keys = np.full((_SORTED_BY, len(sequences)), -1, dtype=np.int32)

@@ -148,7 +148,7 @@ class ValueWeights:
     def __len__(self) -> int:
         return len(self.table)
 
-    def with_table_of_its_own(self) -> "ValueWeights":
+    def with_new_table(self) -> "ValueWeights":
         """Return the same weights with a new table."""
         other = copy(self)
         other.table = np.zeros_like(self.table)

@@ -213,7 +213,7 @@ class WorkingLoss(OffsetLoss):
         """Return a gradient [K] of `value_and_grad` for reuse, when it is no longer needed."""
         self._gradients.give(gradient)
 
-    def gradient_there(self, contents: Contents) -> Floats:
+    def gradient_from(self, contents: Contents) -> Floats:
         """Return the gradient [K] at the point of another loss on a subset of these coordinates.
 
         contents: of the other loss, in the workspace, so that inference is not repeated.

@@ -73,10 +73,10 @@ def needs_one_example(nlp: Language) -> bool:
 
     This is the case in the loop of `spacy train`, whose list of examples is not used otherwise.
     """
-    return nlp in _alone and _is_asked_by_loop()
+    return nlp in _alone and _is_called_by_loop()
 
 
-def _is_asked_by_loop() -> bool:
+def _is_called_by_loop() -> bool:
     """Return whether spaCy's loop is among the innermost three callers of this function."""
     frame = inspect.currentframe()
     for _ in range(3):
@@ -96,7 +96,7 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     """
     for example in examples:
         vocab = example.predicted.vocab
-        if isinstance(examples, list) and _is_asked_by_loop():
+        if isinstance(examples, list) and _is_called_by_loop():
             for nlp in [own for own in _alone if own.vocab is vocab]:
                 del examples[1:]
                 pipe: Any = nlp.get_pipe(_alone.pop(nlp))

@@ -52,7 +52,7 @@ from typing_extensions import Self
 from ..corpus.encoded import Observations
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.transitions import valid_transitions
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..errors import Errors, SparseCRFError, Warnings, renamed, warn
 from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
 from ..old_paths import serve_old_names
@@ -91,6 +91,13 @@ def _one_of(*known: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def _present_name(admit: object) -> object:
+    """Return the value of `admit` in a stage for its former name."""
+    former = "features" if admit == "tests" else None
+    block, values = "components.NAME.learning.schedule", ('admit = "tests"', 'admit = "features"')
+    return renamed(block, *values, former, admit, None)
 
 
 def _not_one(value: int) -> int:
@@ -268,8 +275,8 @@ class StageSettings(SettingsBlock):
     require: Annotated[str, _one_of(*REQUIRE)] = Field(
         default="all", description=f"one of {', '.join(REQUIRE)}"
     )
-    admit: Annotated[str, _one_of(*ADMIT)] = Field(
-        default="tests", description=f"one of {', '.join(ADMIT)}"
+    admit: Annotated[str, BeforeValidator(_present_name), _one_of(*ADMIT)] = Field(
+        default="features", description=f"one of {', '.join(ADMIT)}"
     )
     parents: dict[str, _Patterns] = Field(
         default={}, description='a section such as {"u:lower[-1]|lower[0]": []}'

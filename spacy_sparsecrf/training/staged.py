@@ -162,7 +162,7 @@ class StagedTraining(Training):
         """Return the features [U + B] that the stage admits; coordinates: of non-zero weights."""
         stage, n_labels = self._stages[self._number], len(self._labels)
         features = self._features_of(coordinates)
-        if stage.admit == "tests":
+        if stage.admit == "features":
             active = np.zeros(len(self._tree.stage), np.bool_)
             active[features] = True
             return self._tree.admitted(self._number, stage.require, active)
@@ -230,6 +230,8 @@ class StagedTraining(Training):
         super()._restore({name: value for name, value in values.items() if name not in own})
 
     def _identity(self) -> dict[str, Any]:
-        stages = [f"{stage.steps} {stage.require} {stage.admit}" for stage in self._stages]
+        # Checkpoints of earlier versions have the former name.
+        admit = {"features": "tests"}
+        stages = [f"{s.steps} {s.require} {admit.get(s.admit, s.admit)}" for s in self._stages]
         tree = digest(*fields_of(self._tree).values())
         return {**super()._identity(), "schedule": [*stages, tree]}

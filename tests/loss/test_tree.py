@@ -75,5 +75,5 @@ def test_a_gradient_is_taken_at_weights_that_were_evaluated_before() -> None:
         at[::3] = theta
         _, expected = more.value_and_grad(at)
         contents = working.marginals(theta)
-        np.testing.assert_allclose(more.gradient_there(contents), expected, atol=1e-12)
+        np.testing.assert_allclose(more.gradient_from(contents), expected, atol=1e-12)
         assert loss.space.contents.are_of(working, theta)

@@ -11,7 +11,7 @@ from spacy.util import registry
 
 from spacy_sparsecrf.errors import SparseCRFDeprecationWarning, SparseCRFError
 from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
-from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
+from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings, StageSettings
 
 from ..decoding.span_cases import span_examples, training_sentences
 from ..golden import read_golden
@@ -68,6 +68,9 @@ def test_former_names_of_settings_count_and_warn(nlp: Language, tmp_path: Path):
     assert solver.online and not registry.resolve({"x": solver_with(on_batches=False)})["x"].online
     new = registry.resolve({"x": solver_with(online=True)})["x"]
     assert vars(new) == vars(solver)
+    with pytest.warns(SparseCRFDeprecationWarning, match='SCW213.*admit = "features"'):
+        former = LearningSettings.read("x", {"schedule": [{"templates": "*", "admit": "tests"}]})
+    assert former.schedule[0].admit == StageSettings(templates="*").admit == "features"
     with pytest.warns(SparseCRFDeprecationWarning, match=r"mine\] corpus_dir .*cache_dir"):
         pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path)
     assert (tmp_path / "encoded").is_dir()

@@ -111,7 +111,7 @@ CASES = {
             partial(stages, solver, admit=admit), (1, 2, 3, 4, 5)
         )
         for solver in (OWLQN, BCD)
-        for admit in ("tests", "labels")
+        for admit in ("features", "labels")
     },
     **{f"stream, {name}": ResumeCase(partial(stream, name), (2,)) for name in SOLVERS},
 }
@@ -161,9 +161,9 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
         ("graph", {"links": replace(LINKS, ends=LINKS.ends[:, ::-1])}, ""),
         ("prior", {"with_prior": False}, "prior"),
         ("clusters, owlqn, 0.1", {"clusters": 2}, "clusters, weights kept"),
-        ("stages, OWLQN, tests", {"require": "all"}, "schedule"),
-        ("stages, OWLQN, tests", {"steps": (2, 2, 2)}, "schedule"),
-        ("stages, OWLQN, tests", {"admit": "labels"}, "schedule"),
+        ("stages, OWLQN, features", {"require": "all"}, "schedule"),
+        ("stages, OWLQN, features", {"steps": (2, 2, 2)}, "schedule"),
+        ("stages, OWLQN, features", {"admit": "labels"}, "schedule"),
         ("stream, sgd-l1", {"horizon": 6}, "horizon, solver"),
         ("stream, sgd-l1", {"kind": "memm"}, "kind"),
         ("stream, sgd-l1", {"l1": 0.1}, "l1"),

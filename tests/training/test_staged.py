@@ -44,7 +44,9 @@ def make_kin(observations: Observations, corpus) -> TemplateTree:
     return TemplateTree.of(corpus, descents)
 
 
-def make_run(require="all", steps=(0, 0, 0), solver=None, problem=None, admit="tests", **options):
+def make_run(
+    require="all", steps=(0, 0, 0), solver=None, problem=None, admit="features", **options
+):
     found, observations = make_problem() if problem is None else problem
     stages = [Stage(("*",), n, require, admit) for n in steps]
     reports: list[StageReport] = []
@@ -104,7 +106,7 @@ def test_with_everything_admitted_the_end_is_the_minimiser_of_the_full_problem(s
     assert run.n_potential == full.n_potential == reports[-1].potential[1]
 
 
-@pytest.mark.parametrize("admit", ["tests", "labels"])
+@pytest.mark.parametrize("admit", ["features", "labels"])
 def test_real_values_enter_in_stages(admit):
     made = random_value_problem(54, 3, LENGTHS, n_unigram=3, n_bigram=3, n_values=5, n_real=3)
     problem, observations = made

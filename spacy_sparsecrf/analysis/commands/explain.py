@@ -69,7 +69,7 @@ def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
             (w.test, "" if w.previous is None else before(w.previous), signed(w.weight))
             for w in label.strongest
         )
-        print_table(rows, "llr", "test", "before", "weight")
+        print_table(rows, "llr", "feature", "before", "weight")
 
 
 def _print_tokens(explanation: DocExplanation, n: int) -> None:
