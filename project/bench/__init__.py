@@ -1,1 +1,1 @@
-"""Benchmarks of the sparse CRF and of other toolkits: `python -m bench NAME` in the project."""
+"""Benchmarks of the sparse CRF and of peers; run `python -m bench NAME` in `project/`."""

@@ -1,7 +1,7 @@
-"""The command of the benchmarks: `python -m bench NAME`.
+"""Command line of the benchmarks: `python -m bench NAME`.
 
-Results go to `metrics/bench/NAME.jsonl` (`metrics/cluster` for `workers` and `driver`). `data`
-encodes the corpora that the others read, and `report` writes BENCHMARKS.md.
+Results are written to `metrics/bench/NAME.jsonl` (`metrics/cluster` for `workers` and `driver`).
+`data` encodes the corpora for the other benchmarks, and `report` writes BENCHMARKS.md.
 """
 
 from pathlib import Path
@@ -17,12 +17,12 @@ from .record import Options
 from .report import BENCHMARKS, write_report
 from .speed import BOTH
 
-# Of the numbers that are wanted, and small ones on which objectives are compared.
+# Data sets with target figures; objectives are compared on samples of `BOTH`.
 ENCODED = (*BOTH, "nettalk-5grm", "ud-en-ewt")
 
 
 def encode(options: Options) -> None:
-    """Encode data sets, and samples of those on which objectives are compared."""
+    """Encode data sets, and samples of the data sets whose objectives are compared."""
     size = QUICK_SENTENCES if options.quick else options.sentences
     for name in options.names or ENCODED:
         source = sources()[name]

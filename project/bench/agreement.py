@@ -1,7 +1,7 @@
-"""Check that the peers have our weights and our objective.
+"""Check that peers have the same weights and the same objective as this package.
 
-Peers are trained for some iterations on small samples; then our objective is computed at *their*
-weights, and must equal the one that they print. The command fails if it does not.
+Peers run a fixed number of iterations on small samples; our objective at *their* weights must then
+equal the objective that they print. Otherwise the command fails.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from .ours import chain_loss, objective_at
 from .record import Options
 
 _ITERATIONS = 15
-# Relative: Wapiti prints two digits of the objective, CRFsuite six of each weight.
+# Relative tolerance: Wapiti prints two digits of the objective, CRFsuite six of each weight.
 _CLOSE = 2e-5
 
 
@@ -37,7 +37,7 @@ def check(
 
 
 def measure(options: Options) -> None:
-    """Compare with each peer that is available, and note the sizes of all corpora."""
+    """Compare with each available peer, and record the sizes of all corpora."""
     record = options.record("agreement")
     chunks, letters = (
         Problem.load(options.corpus(f"{name}-sample")) for name in ("conll2000", "nettalk-3grm")
@@ -61,7 +61,7 @@ def measure(options: Options) -> None:
 
 
 def tables(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return numbers of weights and objectives, ours and theirs; the corpora."""
+    """Return a table of numbers of weights and objectives, ours and theirs; a table of corpora."""
     compared = [
         [
             row["name"],

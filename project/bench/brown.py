@@ -1,8 +1,8 @@
-"""Many labels and a large corpus: Brown's full tags, by `spacy train`.
+"""A large corpus with many labels: Brown with its full tag set, trained by `spacy train`.
 
-The figures of ours come from the commands before this one, to the stop on the development part.
-Wapiti's ten iterations are an extrapolation: an iteration on a sample of the sentences that has
-every label, times the ratio of tokens.
+Our figures come from the preceding commands of the project, which train until the development
+score stops improving. The figure for ten iterations of Wapiti is extrapolated: the time of one
+iteration on a sample of sentences with every label, times the ratio of tokens.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ _SHARE, _ITERATIONS = 0.02, 3
 
 
 def covering_sample(sentences: list[Rows], n: int, label: int) -> list[Rows]:
-    """Draw about n sentences, and further ones until every label occurs."""
+    """Draw about n sentences, and more until every label occurs."""
     missing = {row[label] for rows in sentences for row in rows}
     chosen: list[Rows] = []
     for i in np.random.default_rng(0).permutation(len(sentences)):
@@ -34,9 +34,9 @@ def covering_sample(sentences: list[Rows], n: int, label: int) -> list[Rows]:
 
 
 def extrapolate(record: Record, n_tokens: int, part: Problem) -> None:
-    """Measure Wapiti on a part, and add what ten iterations on all tokens would take.
+    """Measure Wapiti on a sample, and record the extrapolated time of ten iterations on all tokens.
 
-    The cheapest iteration counts: a line search may take several gradients.
+    Uses the fastest iteration, as a line search may need several gradients.
     """
     with TemporaryDirectory() as directory:
         costs = peers.train_wapiti(part, Path(directory), _ITERATIONS).step_costs()
@@ -48,7 +48,7 @@ def extrapolate(record: Record, n_tokens: int, part: Problem) -> None:
 
 
 def measure(options: Options) -> None:
-    """Put ours and the extrapolation together."""
+    """Collect our figures and the extrapolation."""
     options = replace(options, quick=options.quick or options.sentences > 0)
     settings = {"sentences": options.sentences, "share": _SHARE}
     record, source = options.record("brown", **settings), sources()[DATA]
@@ -71,5 +71,5 @@ def measure(options: Options) -> None:
 
 
 def tables(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return the corpus and the accuracy; time and memory."""
+    """Return the text on corpus and accuracy, and the table of time and memory."""
     return [*(row["text"] for row in rows if "text" in row), *compared(rows, absent)]

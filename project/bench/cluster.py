@@ -1,9 +1,9 @@
-"""Runs that workers of a Ray cluster on this machine share: seconds, bytes sent, memory.
+"""Training with the workers of a Ray cluster on this machine: seconds, bytes sent, memory.
 
-`workers` times an outer iteration of the same run by threads in one process, by threads over a
-corpus in shards, and by workers, in turn; then it counts the bytes of one by workers. `driver`
-measures the memory of the process that drives a run on Brown ten times over, and that of the
-workers.
+`workers` times an outer iteration of the same run, alternately with threads in one process, with
+threads over a sharded corpus, and with workers; then it counts the bytes sent in an iteration with
+workers. `driver` measures the memory of the driver process and of the workers in a run on ten
+copies of Brown.
 """
 
 import pickle
@@ -34,7 +34,7 @@ _HELD = re.compile(r"held (\d+) to (\d+) MB")
 
 
 def component(run: Run, engine: Engine, whole: Path | None = None) -> Any:
-    """Return a component that has made its first step; whole: the corpus in one folder."""
+    """Return a component after its first step; whole: directory of the whole corpus."""
     config = run.config(engine)
     config["components"]["crf"]["n_threads"] = _N
     if whole is not None:
@@ -46,10 +46,10 @@ def component(run: Run, engine: Engine, whole: Path | None = None) -> Any:
 
 
 class CountedTeam:
-    """Counts the messages of a team of workers.
+    """Counts the messages of a pool of workers.
 
-    sizes: bytes of what is sent to all, and returned, by method; least: bytes of the numbers of
-    evaluations alone.
+    sizes: bytes sent to all workers, and returned, by method; least: bytes of the results of
+    evaluations without overhead.
     """
 
     def __init__(self, team: Any) -> None:
@@ -72,7 +72,7 @@ class CountedTeam:
 
 
 def measure_workers(options: Options) -> None:
-    """Measure outer iterations in turn, and count bytes."""
+    """Measure outer iterations alternately, and count bytes."""
     repeats = options.times(6)
     record = options.record("workers", "cluster", workers=_N, steps=repeats)
     with TemporaryDirectory() as name:
@@ -102,7 +102,7 @@ def measure_workers(options: Options) -> None:
 
 
 def measure_driver(options: Options) -> None:
-    """Measure the highest memory of a driver and of its workers."""
+    """Measure the peak memory of a driver and of its workers."""
     path, nlp = find(options.data, [FILE]), spacy.blank("en")
     record = options.record("driver", "cluster", workers=_N)
     sentences = QUICK_SENTENCES if options.quick else options.sentences

@@ -1,9 +1,9 @@
-"""Tokens a second from Doc to features, and to written labels, on test parts.
+"""Tokens per second on test parts: from Docs to features, and from Docs to written labels.
 
-Chunks (CoNLL-2000) have the same features on all sides: the pipeline's templates, which for
-CRFsuite are dicts that Python makes. Tags (English EWT) have the default templates here, and there
-the lighter features that users of CRFsuite write for tags. Words that are new in the test part are
-new to a pipeline's caches in each repetition.
+Chunking (CoNLL-2000) uses the same features on all sides: the pipeline's templates, which CRFsuite
+reads as dicts made in Python. Tagging (English EWT) uses our default templates, and for CRFsuite
+the lighter features that its users write for tagging. Words that are new in the test part are
+new to the pipeline's caches in each repetition.
 """
 
 import gc
@@ -51,19 +51,19 @@ SETS = {
     "default templates and ngrams(2, 4)": (*DEFAULT_TEMPLATES, "u:ngrams(2, 4)[0]"),
 }
 PIPE = "sparse_crf"
-CHUNK = "chunk"  # the extension attribute of the labels where tags are given
+CHUNK = "chunk"  # extension attribute of the labels if Docs have given tags
 _ITERATIONS, _QUICK_DOCS = 50, 200
-# What is read from Docs and written to them; spaCy's stub does not know the names.
+# Attributes read from Docs and written to them; spaCy's type stub does not accept the names.
 _READ: Any = ["ORTH", "SENT_START", "TAG"]
 _WRITTEN: Any = ["TAG"]
 
-# A side takes Docs of the pipeline's vocab, which have at most given tags; running through what it
-# returns labels them.
+# A side labels Docs of the pipeline's vocab, which have no annotation except given tags, while the
+# returned iterable is consumed.
 Side = Callable[[Language, list[Doc]], Iterable[Any]]
 
 
 def writes_chunks(nlp: Language) -> bool:
-    """Return whether the labels of a pipeline are chunks, for which tags are given."""
+    """Return whether a pipeline writes chunks, and reads given tags."""
     pipe: Any = nlp.get_pipe(PIPE)
     return bool(pipe.target.attr == f"_.{CHUNK}")
 
@@ -76,7 +76,7 @@ def labels_of(nlp: Language, doc: Doc) -> list[str]:
 
 
 def fresh(nlp: Language, gold: list[Doc]) -> list[Doc]:
-    """Return Docs of the gold tokens, without annotation but for tags that are given."""
+    """Return new Docs of the gold tokens, without annotation except given tags."""
     given = writes_chunks(nlp)
     return [
         Doc(
@@ -95,7 +95,7 @@ def dicts(recipe: Recipe, doc: Doc) -> list[dict[str, Any]]:
 
 
 def with_dicts(tagger: Any, recipe: Recipe, nlp: Language, docs: list[Doc]) -> Iterator[Doc]:
-    """Label by python-crfsuite with dict features: from the Docs' words to their labels."""
+    """Label Docs with python-crfsuite and dict features, and write the labels to the Docs."""
     as_chunks = writes_chunks(nlp)
     for doc in docs:
         labels = tagger.tag(dicts(recipe, doc))
@@ -108,7 +108,7 @@ def with_dicts(tagger: Any, recipe: Recipe, nlp: Language, docs: list[Doc]) -> I
 
 
 def attributes(nlp: Language, docs: list[Doc]) -> list[list[list[str]]]:
-    """Return our attributes of each token as strings."""
+    """Return our attributes of each token as strings, for CRFsuite."""
     pipe: Any = nlp.get_pipe(PIPE)
     found = pipe.features(docs, "docs")
     rows = [[format(h, "x") for h in row if h] for row in found.unigram_hashes.tolist()]
@@ -116,7 +116,7 @@ def attributes(nlp: Language, docs: list[Doc]) -> list[list[list[str]]]:
 
 
 def train_tagger(sentences: list[Any], gold: list[list[str]], model: Path, n: int) -> Any:
-    """Train CRFsuite on sentences of features for n iterations, and open its model."""
+    """Train CRFsuite on feature lists of sentences for n iterations, and open its model."""
     import pycrfsuite
 
     parameters = {**peers.PARAMETERS, "max_iterations": n}
@@ -130,7 +130,7 @@ def train_tagger(sentences: list[Any], gold: list[list[str]], model: Path, n: in
 def make_sides(
     nlp: Language, gold: list[Doc], recipe: Recipe, scratch: Path, n_iterations: int
 ) -> dict[str, Side]:
-    """Return all sides; CRFsuite is trained with the usual features, and with ours."""
+    """Return all sides; CRFsuite runs with its usual features, and with ours."""
     sides: dict[str, Side] = {
         BATCH: lambda nlp, docs: nlp.pipe(docs, batch_size=1000),
         EACH: lambda nlp, docs: map(nlp, docs),
@@ -141,9 +141,9 @@ def make_sides(
         usual = train_tagger(items, labels, scratch / "usual", n_iterations)
         same = train_tagger(attributes(nlp, plain), labels, scratch / "same", n_iterations)
         sides[USUAL] = partial(with_dicts, usual, recipe)
-        # Look-up and Viterbi: names of attributes are strings already.
+        # Only lookup and Viterbi: attribute names are already strings.
         sides[SAME] = lambda nlp, docs: map(same.tag, attributes(nlp, docs))
-    # Every labeller must read words, sentences and tags from each Doc, and write tags.
+    # Lower bound for every labeller: read words, sentences and tags of each Doc, and write tags.
     sides[UNLABELLED] = lambda nlp, docs: (
         doc.from_array(_WRITTEN, doc.to_array(_READ)[:, -1:]) for doc in docs
     )
@@ -152,10 +152,10 @@ def make_sides(
 
 
 def run(side: Side, nlp: Language, docs: list[Doc]) -> Cost:
-    """Label Docs by a side; return the cost."""
+    """Label Docs with a side, and return the cost."""
     work = side(nlp, docs)
     gc.collect()
-    # A full collection goes over all corpora that are held here, and takes as long as the work.
+    # A full collection would traverse all corpora in memory, which takes as long as the labelling.
     gc.freeze()
     try:
         return timed(lambda: deque(work, maxlen=0))
@@ -164,7 +164,7 @@ def run(side: Side, nlp: Language, docs: list[Doc]) -> Cost:
 
 
 def accuracy(nlp: Language, side: Side, gold: list[Doc]) -> float:
-    """Return the share of the labels that a side writes that are right."""
+    """Return the accuracy of the labels that a side writes."""
     docs = fresh(nlp, gold)
     run(side, nlp, docs)
     pairs = [
@@ -176,7 +176,7 @@ def accuracy(nlp: Language, side: Side, gold: list[Doc]) -> float:
 
 
 def measure(options: Options) -> None:
-    """Label both test parts with all sides in turn."""
+    """Label both test parts with all sides alternately."""
     repeats, n_iterations = options.times(3), 3 if options.quick else _ITERATIONS
     record = options.record("decode", repeats=repeats, **{"CRFsuite iterations": n_iterations})
     for data, name in ((CHUNKS, "conll2000"), (TAGS, "ud")):
@@ -213,17 +213,17 @@ def tables(rows: list[Row], absent: list[str]) -> list[str]:
     return [table(["", "", "tokens", "the test part", "labels right"], lines)]
 
 
-# From Doc to features
+# Feature extraction
 
 
 def read_twice(templates: tuple[str, ...], docs: list[Doc]) -> tuple[Cost, Cost]:
-    """Read Docs with a new featurizer, and once more; return both costs."""
+    """Read Docs twice with a new featurizer, and return both costs."""
     features = Featurizer(templates)
     return timed(lambda: features(docs)), timed(lambda: features(docs))
 
 
 def measure_features(options: Options) -> None:
-    """Read the test part with all sets of templates in turn."""
+    """Read the test part with all sets of templates alternately."""
     repeats = options.times(3)
     path = options.folder / "corpus" / "ud-test.spacy"
     docs = list(DocBin().from_disk(path).get_docs(spacy.blank("en").vocab))
@@ -242,7 +242,7 @@ def measure_features(options: Options) -> None:
 
 
 def tables_features(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return thousands of tokens a second of the processor."""
+    """Return a table of thousands of tokens per processor second."""
     speeds: dict[str, list[str]] = {}
     for row in measurements(rows):
         speed = number(row["items"] / median(row["cpu"]) / 1e3)

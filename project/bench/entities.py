@@ -1,11 +1,11 @@
-"""Our entity recognizer beside CRFsuite: the same features, the same labels, the same penalty.
+"""Our entity recognizer and CRFsuite, with the same features, labels and penalty.
 
-CRFsuite's input is made by the component's own featurizer and target. It supports neither a start
-label nor pairs of labels with an attribute, so ours does without them here. Both have weights for
-the pairs of a feature and a label that occur in the training part, and for the transitions that do,
-so that they minimise the same function: the run fails if the minima differ. Both train until they
-converge, without the development part. What remains of a difference is decoding: ours leaves out
-invalid sequences of labels, and is scored without that rule too.
+The component's own featurizer and target produce CRFsuite's input. CRFsuite supports neither a
+start label nor label pairs conjoined with an attribute, so our recognizer does without them here.
+Weights exist for the feature-label pairs and the transitions observed in the training part, so that
+both minimise the same function; the run fails if the minima differ. Both train to convergence,
+without the development part. Only decoding differs: our recognizer excludes invalid label
+sequences, and is also scored without that constraint.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,21 +30,21 @@ from .record import Options
 CONFIG = PROJECT / "configs" / "conll2002_es.cfg"
 FACTORY = "sparse_crf_ner"
 OURS, FREE = "spacy-sparsecrf", "spacy-sparsecrf, unconstrained"
-# CRFsuite stops where ten iterations gain less than delta, relative; its default is 1e-5.
+# CRFsuite stops when ten iterations improve by less than delta, relative; its default is 1e-5.
 _STOPPING = {"epsilon": 1e-5, "delta": 1e-6}
-_CLOSE = 1e-3  # relative: what objectives may differ by
+_CLOSE = 1e-3  # relative difference allowed between objectives
 
 
 def plain(templates: Sequence[str]) -> list[str]:
-    """Return templates without features of pairs of labels, but for the transitions."""
+    """Return templates without label-pair features except plain transitions."""
     reads = [template.partition(":")[2] for template in templates if template[0] != "b"]
     return ["b:", *(f"u:{read}" for read in dict.fromkeys(reads))]
 
 
 class Recognizers:
-    """Both recognizers on the training part of a corpus; quick: on few sentences.
+    """Both recognizers on the training part of a corpus.
 
-    examples: of all parts; figures: of training, by recognizer.
+    quick: use few sentences; examples: of all parts; figures: of training, by recognizer.
     """
 
     def __init__(self, corpus: Path, quick: bool) -> None:
@@ -52,11 +52,11 @@ class Recognizers:
         features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "start_label": False}
         changed = {
             "features": {**features, "templates": plain(ENTITY_TEMPLATES)},
-            # CRFsuite: neither possible states nor possible transitions.
+            # For CRFsuite: neither possible states nor possible transitions.
             "learning": {"observed_only": True},
             "n_threads": 1,
             "store_feature_names": False,
-            # Several predictions are written to the same Docs.
+            # Several predictions overwrite each other in the same Docs.
             "overwrite": True,
         }
         settings = {**read["components"][FACTORY], **changed}
@@ -84,13 +84,13 @@ class Recognizers:
             objective, before = 0.0, np.inf
             while objective != before:
                 before, objective = objective, self.nlp.update(self._train[:1])[FACTORY]
-            # The model is made when something is predicted.
+            # The model is completed by the first prediction.
             self.pipe.predict([self._train[0].predicted])
         figures = {"objective": objective, "active": self.pipe.model.n_active}
         self.figures[OURS] = {"cpu": cost.cpu, **figures}
 
     def train_crfsuite(self, model: Path) -> None:
-        """Train CRFsuite on the labels that the component has."""
+        """Train CRFsuite on the label ids of the component."""
         import pycrfsuite
 
         number = {label: str(i) for i, label in enumerate(self.pipe.label_data)}
@@ -107,7 +107,7 @@ class Recognizers:
         self.figures[peers.CRFSUITE] = {"cpu": cost.cpu, **figures}
 
     def score(self, part: str, model: Path) -> None:
-        """Score whole entities of the gold tokens of a part."""
+        """Score whole entities on a part, with gold tokens."""
         docs = [example.predicted for example in self.examples[part]]
         tagger = peers.open_tagger(model)
         free = Decoder(self.pipe.model).viterbi(self.pipe.features(docs, "docs"))

@@ -1,7 +1,7 @@
-"""The package's recursion over a chain, and its gradient, beside the same in plain C.
+"""The package's chain recursion and gradient, compared with the same in plain C.
 
-Both sides must find the same log Z, and the same gradient of the weights of attributes. The C side
-is compiled here, for this machine and a number of labels; without gcc the package runs alone.
+Both sides must return the same log Z, and the same gradient of the unigram weights. The C code is
+compiled here, for this machine and a number of labels; without gcc only the package runs.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ SOURCE = Path(__file__).with_name("floor.c")
 COMPILER = "gcc"
 FLAGS = ("-O3", "-march=native", "-ffast-math")
 FLOOR, WHAT, WHOLE = "C", "forward-backward", "gradient of all weights"
-# Labels, and contexts of pairs of labels.
+# Numbers of labels, and of contexts of label pairs.
 CASES = ((22, 1), (51, 1), (51, 1000))
 LENGTH = 24
 _SEQUENCES, _QUICK_SEQUENCES = 8000, 200
@@ -41,7 +41,7 @@ _ATTRIBUTES = 1000
 
 
 def make_problem(n_labels: int, n_contexts: int, n_sequences: int) -> Problem:
-    """Draw sequences; tokens have one of many attributes, and one of some for pairs of labels."""
+    """Draw sequences of tokens with one random attribute each, and one random pair context."""
     rng, n_tokens = np.random.default_rng(0), n_sequences * LENGTH
     first = _ATTRIBUTES + 1
     own = rng.integers(1, first, n_tokens, dtype=np.uint64)
@@ -59,13 +59,13 @@ def make_problem(n_labels: int, n_contexts: int, n_sequences: int) -> Problem:
 
 
 class Chains:
-    """Sequences with weights as arrays that C reads, and what it computes of them.
+    """Sequences and weights as arrays for the C code, and its results.
 
-    scores: [N, Yp] float64, 0 until they are filled; context: [N] int32; pairs: [C, Y, Yp], psi(y',
-    y), transposed: the same of psi(y, y'), padding 0; evidence, alpha, marginals: [N, Yp] and
-    log_z: [S], computed by `infer`; unigram: [O Y], gradient of the weights of attributes, and
-    counts: [Y, Yp], expected pairs of labels, computed by `differentiate`, for which there is one
-    context. theta: all weights, those of attributes first.
+    scores: [N, Yp] float64, 0 until filled; context: [N] int32; pairs: [C, Y, Yp], psi(y', y), and
+    transposed: psi(y, y'), with padding 0; evidence, alpha, marginals: [N, Yp] and log_z: [S],
+    computed by `infer`; unigram: [O Y], gradient of the unigram weights, and counts: [Y, Yp],
+    expected label pairs, computed by `differentiate`, which requires a single context. theta: all
+    weights, unigram weights first.
     """
 
     def __init__(self, problem: Problem, theta: Floats, directory: Path) -> None:
@@ -80,7 +80,7 @@ class Chains:
         potentials = np.exp(weights[len(corpus.unigram_keys) :]).reshape(-1, n, n)
         self.pairs, self.transposed = np.zeros((2, len(potentials), n, padded))
         self.pairs[..., :n], self.transposed[..., :n] = potentials, potentials.transpose(0, 2, 1)
-        # A context is one attribute, or none where a sequence begins, which is never read.
+        # A context is one attribute, or none at the start of a sequence, where it is never read.
         found = np.append(corpus.ctx_indices, 0)[corpus.ctx_indptr[corpus.context]]
         self.context = found.astype(np.int32)
         self.own = Csr(corpus.uni_indptr, corpus.uni_indices)
@@ -89,7 +89,7 @@ class Chains:
         self.counts = np.zeros((n, padded))
 
     def fill(self) -> None:
-        """Fill the scores of tokens with one attribute each."""
+        """Fill the scores of tokens that have one attribute each."""
         n = self.pairs.shape[1]
         self.scores[:, :n] = self.theta.reshape(-1, n)[self.corpus.uni_indices]
 
@@ -121,7 +121,7 @@ def compile_floor(n_labels: int, padded: int, directory: Path) -> ctypes.CDLL:
     path = directory / f"floor-{n_labels}.so"
     sizes, compiled = (f"-DLABELS={n_labels}", f"-DPADDED={padded}"), path.with_suffix(".o")
     subprocess.run([COMPILER, *FLAGS, "-fPIC", *sizes, "-c", SOURCE, "-o", compiled], check=True)
-    # gcc links -ffast-math with code that switches subnormal numbers off in the whole process.
+    # With -ffast-math, gcc would link code that flushes subnormals to 0 in the whole process.
     subprocess.run([COMPILER, "-shared", compiled, "-o", path, "-lm"], check=True)
     return ctypes.CDLL(str(path))
 
@@ -129,8 +129,8 @@ def compile_floor(n_labels: int, padded: int, directory: Path) -> ctypes.CDLL:
 def infer_ours(working: WorkingLoss, theta: Floats) -> Floats:
     """Compute the package's evidence, recursion and residuals of all sequences, no gradient.
 
-    working: a loss that was evaluated at theta, [K] float64. RETURNS: log Z of the sequences, [S]
-    float64, ascending, as the package has an order of its own.
+    working: a loss evaluated at theta, [K] float64. RETURNS: log Z of the sequences, [S] float64,
+    sorted, because the package reorders sequences.
     """
     for i in range(len(working.space.shards)):
         working.infer(theta, i)
@@ -138,10 +138,10 @@ def infer_ours(working: WorkingLoss, theta: Floats) -> Floats:
 
 
 def compare(record: Record, problem: Problem, what: str, repeats: int) -> None:
-    """Time both sides on a problem. RAISES: ValueError if they do not agree."""
+    """Time both sides on a problem. RAISES: ValueError if their results differ."""
     working, theta = whole_loss(problem, 1, 1.0 if what == WHAT else 1e-2)
     infer = partial(infer_ours, working, theta)
-    # The gradient is discarded as by a solver.
+    # The gradient is returned for reuse, as a solver does.
     gradient = partial(lambda: working.value_and_grad(theta)[0])
     sides: dict[str, Callable[[], object]] = {OURS: infer if what == WHAT else gradient}
     with TemporaryDirectory() as directory:
@@ -166,7 +166,7 @@ def compare(record: Record, problem: Problem, what: str, repeats: int) -> None:
 
 
 def measure(options: Options) -> None:
-    """Time both sides in turn."""
+    """Time both sides alternately."""
     corpus = "conll2000-sample" if options.quick else "conll2000"
     n_sequences = _QUICK_SEQUENCES if options.quick else _SEQUENCES
     repeats = options.times(7)
@@ -180,7 +180,7 @@ def measure(options: Options) -> None:
 
 
 def tables(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return microseconds a token, and how many times those of C ours takes."""
+    """Return a table of microseconds per token, and the ratio of our time to that of C."""
     lines = []
     for data, what in dict.fromkeys((row["data"], row["what"]) for row in measurements(rows)):
         sides = [find(rows, data, what, tool) for tool in (OURS, FLOOR)]

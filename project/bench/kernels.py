@@ -1,9 +1,9 @@
-"""What the kernels reach of the machine's peaks, on one thread.
+"""Throughput of the kernels compared with the machine's peaks, on one thread.
 
-Sets of labels as large as those of phonemes with stress marks and of Brown's tags are drawn at
-random for the features of the first chunks: what the kernels do depends on their number alone.
-Timed are public calls; meanwhile, every compiled function that a module of the package calls from
-Python is wrapped by a clock.
+Label sets as large as phonemes with stress marks and Brown's tags are drawn at random for the
+features of the first chunks: the work of the kernels depends only on the number of labels.
+The timed calls are public; during a call, a clock wraps every compiled function that a module of
+the package calls from Python.
 """
 
 import sys
@@ -25,17 +25,17 @@ from numba.core.dispatcher import Dispatcher
 from .ours import Epochs, chain_loss, random_weights, train, whole_loss
 from .record import Options, Record
 
-# Modules of the package call kernels; what kernels call is part of them.
+# Kernels called by other kernels are timed as part of them.
 PACKAGE, KERNELS = "spacy_sparsecrf.", "spacy_sparsecrf.kernels"
 # Multiplications and additions of the polynomial exp: reduction, degree 12, scaling.
 EXP_FLOPS = 32
 _EVALUATIONS = 3
-# Numbers of labels, with the precision of training, and how many tokens have them.
+# Numbers of labels, with the precision of training; and the number of tokens with such labels.
 LARGE_SETS = {160: "float64", 443: "float32"}
 _LARGE_TOKENS = 40_000
 _SHOWN = 8
 
-# Read by the libraries that numpy may come with, when they are loaded.
+# Environment variables, read when numpy's linear algebra libraries are loaded.
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "MKL", "OMP")}
 ONE_THREAD["VECLIB_MAXIMUM_THREADS"] = "1"
 _TRIALS = 7
@@ -46,8 +46,8 @@ _CHAINS, _LINKS = 4, 16
 DENSE, WORKING = "gradient, all weights", "gradient, working set"
 OBSERVED = "gradient, observed pairs of a test and a label, all pairs of labels"
 OUTER, EPOCH = "two outer iterations, with the warm start", "SGD-L1 epoch"
-# Operations and bytes of a call. Few weights count nothing beside the chain; outer iterations,
-# which evaluate an unknown number of times, have no formula.
+# Operations and bytes of a call. With few weights, only the chain recursion is counted. Outer
+# iterations have no formula, as their number of evaluations is unknown.
 Counts = tuple[float, float]
 
 
@@ -58,7 +58,7 @@ Counts = tuple[float, float]
 def _multiply_add(x: np.ndarray, start: np.ndarray, out: np.ndarray, times: int) -> None:
     """Evaluate polynomials in four independent chains; the loop over i is vectorised.
 
-    start: [4], of x's type, as literals would make float64 of float32.
+    start: [4], of x's dtype, because literals would promote float32 to float64.
     """
     p, q, r, s = start[0], start[1], start[2], start[3]
     for _ in range(times):
@@ -80,13 +80,13 @@ def _triad(a: np.ndarray, b: np.ndarray, c: np.ndarray, factor: float) -> None:
 
 
 def _best(work: float, call: Callable[[], object]) -> float:
-    """Return billions of units of work a second; the first of the calls compiles."""
+    """Return billions of units of work per second; the first call compiles and is not timed."""
     call()
     return work / min(timed(call).wall for _ in range(_TRIALS)) / 1e9
 
 
 def multiply_add(dtype: str) -> float:
-    """Return GFLOP/s of multiply-adds on data in the first cache."""
+    """Return GFLOP/s of multiply-adds on data in the L1 cache."""
     x = np.linspace(0.1, 0.9, _LANE_ITEMS).astype(dtype)
     start, out, times = np.linspace(0.1, 0.4, 4).astype(dtype), np.empty_like(x), 2000
     work = 2 * _CHAINS * _LINKS * len(x) * times
@@ -94,7 +94,7 @@ def multiply_add(dtype: str) -> float:
 
 
 def triad(n: int = 1 << 24) -> float:
-    """Return GB/s of a := b + s c on arrays of n float64 that no cache holds."""
+    """Return GB/s of a := b + s c on arrays of n float64 that exceed all caches."""
     a, b, c = np.zeros(n), np.ones(n), np.ones(n)
     return _best(24 * n, lambda: _triad(a, b, c, 3.0))
 
@@ -107,7 +107,7 @@ def matrix_product(n: int = 1024) -> float:
 
 
 def all_peaks() -> dict[str, float]:
-    """Return every peak, by name; the highest of the float64 ones is `peak`."""
+    """Return every peak by name; `peak` is the highest float64 peak."""
     script = "from bench.kernels import matrix_product; print(matrix_product())"
     product = float(run(["python", "-c", script], ONE_THREAD).output.split()[-1])
     loop = multiply_add("float64")
@@ -124,12 +124,12 @@ def all_peaks() -> dict[str, float]:
 
 
 def counts(problem: Problem, precision: str, what: str) -> Counts | None:
-    """Return the operations and bytes of a call; None if no formula gives them.
+    """Return the operations and bytes of a call, or None if there is no formula.
 
-    Forward and backward products, exp, normalisation, and sums over pairs of labels: five numbers
-    of a token and label are read or written for the vectors, two for the sums. With all weights
-    also a row of weights added to scores, and of the gradient, for each feature of a token.
-    Sequences without weight are left out; labels are padded to a multiple of 8.
+    Counts forward and backward products, exp, normalisation, and sums over label pairs: five values
+    per token and label are read or written for the vectors, two for the sums. With all weights,
+    also a row of weights added to scores, and a row of the gradient, for each feature of a token.
+    Sequences without weight are ignored; labels are padded to a multiple of 8.
     """
     if what == OUTER:
         return None
@@ -146,7 +146,7 @@ def counts(problem: Problem, precision: str, what: str) -> Counts | None:
 
 
 def with_random_labels(problem: Problem, n_labels: int) -> Problem:
-    """Return a problem's first sequences with labels of a larger set."""
+    """Return a problem whose first sequences have random labels of a larger set."""
     corpus = problem.corpus
     labels = np.random.default_rng(0).integers(0, n_labels, len(corpus.labels), np.int32)
     weights = np.where(corpus.offsets[1:] <= _LARGE_TOKENS, corpus.weights, 0.0)
@@ -170,7 +170,7 @@ class Clock:
 
 @contextmanager
 def clocked() -> Iterator[dict[str, float]]:
-    """Wrap the kernels that the package calls; seconds of each by name, filled as they run."""
+    """Wrap the kernels that the package calls; yield seconds by kernel, updated at each call."""
     seconds: dict[str, float] = defaultdict(float)
     names = [name for name in sys.modules if name.startswith(PACKAGE)]
     wrapped = [
@@ -190,7 +190,7 @@ def clocked() -> Iterator[dict[str, float]]:
 
 
 def works(problem: Problem) -> dict[str, Callable[[], object]]:
-    """Return what is profiled: gradients of all weights and of a working set, screening, SGD."""
+    """Return the profiled calls: gradients of all weights and of a working set, screening, SGD."""
     every, theta = whole_loss(problem, 0)
     watched, _ = train(problem, steps=3)
     return {
@@ -202,7 +202,7 @@ def works(problem: Problem) -> dict[str, Callable[[], object]]:
 
 
 def observed_gradient(problem: Problem, precision: str) -> dict[str, Callable[[], object]]:
-    """Return what is profiled with many labels."""
+    """Return the profiled calls for many labels."""
     loss = chain_loss(problem, precision=precision)
     n_unigram = len(problem.corpus.unigram_keys) * problem.n_labels
     pairs = np.arange(n_unigram, problem.n_potential)
@@ -218,7 +218,7 @@ def note(
     precision: str,
     jobs: dict[str, Callable[[], object]],
 ) -> None:
-    """Profile what is done with a problem: a row for all of it, then one for each kernel."""
+    """Profile calls on a problem: a row for each whole call, then a row for each of its kernels."""
     corpus = problem.corpus
     n_tokens = int(np.diff(corpus.offsets)[corpus.weights > 0.0].sum())
     for what, work in jobs.items():
@@ -252,7 +252,7 @@ def measure(options: Options) -> None:
 
 
 def tables(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return peaks, then a table for each call that was profiled."""
+    """Return a table of peaks, then a table for each profiled call."""
     peaks = {row["name"]: row["peak"] for row in rows if "peak" in row}
     units = {name: "GB/s" if name == "triad" else "GFLOP/s" for name in peaks}
     lines = [[name, f"{number(value)} {units[name]}"] for name, value in peaks.items()]

@@ -1,9 +1,9 @@
-"""Peak resident memory of training, each time in a child process.
+"""Peak resident memory of training, each run in a child process.
 
     python -m bench.memory CORPUS STEPS
 
-trains in this process. Wapiti is measured where its vectors fit in the memory that is free, once,
-over six iterations, so that all vectors are in use.
+trains in this process. Wapiti is measured once if its vectors fit in free memory, over six
+iterations, so that all vectors are in use.
 """
 
 from pathlib import Path
@@ -21,17 +21,17 @@ from .record import OURS, Options
 
 WHAT, LOADING, ARITHMETIC = "peak", "corpus only", f"{peers.WAPITI}, arithmetic"
 _STEPS, _PEER_ITERATIONS = 3, 6
-# Room that a peer needs beyond its vectors.
+# Memory of a peer relative to the size of its vectors.
 _SLACK = 1.25
 
 
 def child(corpus: Path, steps: int) -> list[str]:
-    """Return the command that trains on a corpus for some outer iterations; 0: only loads it."""
+    """Return the command that trains on a corpus for `steps` outer iterations; 0: only load it."""
     return ["python", "-m", "bench.memory", str(corpus), str(steps)]
 
 
 def measure(options: Options) -> None:
-    """Measure two sets of templates."""
+    """Measure on two sets of templates."""
     repeats = options.times(3)
     record = options.record("memory", repeats=repeats, **{"outer iterations": _STEPS})
     for name in ("nettalk-3grm", "nettalk-5grm"):

@@ -1,7 +1,7 @@
-"""Time to within 1e-3 of the best known objective, and how the objective falls.
+"""Time to within 1e-3 of the best known objective, and the objective over time.
 
-The best known objective is the lowest that anyone reached here. Reading files is not counted. The
-peers are stopped once they are close, or at the cap.
+The best known objective is the lowest that any tool reached here. Reading files is not timed.
+Peers are stopped when they are close to it, or at the cap.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,20 +20,20 @@ from .speed import BOTH
 
 WHAT, OBSERVED = "to 1e-3 of the best", "to 1e-3 of the best, observed pairs"
 _CLOSE = 1e-3
-# The best may still fall a little when a peer is stopped.
+# Share of the tolerance at which a peer is stopped, as the best may still fall a little.
 _SURE = 0.9
 _ITERATIONS = 100_000
-# In the order of the tools; colours that differ in lightness too.
+# In the order of the tools; the colours also differ in lightness.
 _COLOURS = ("#0b6e4f", "#c8553d", "#3d5a98")
-# Smaller gaps are drawn here.
+# Smaller gaps are drawn as this gap.
 _FLOOR = 1e-6
-# A side takes the objective at which it may stop.
+# The argument of a side is the objective at which it may stop.
 Sides = Mapping[str, Callable[[float], Course]]
 Runs = dict[str, list[Course]]
 
 
 def race(sides: Sides, repeats: int) -> Runs:
-    """Run the sides in turn; a peer may stop once it is close to the best so far."""
+    """Run the sides alternately; a peer may stop once it is close to the best objective so far."""
     runs: Runs = {tool: [] for tool in sides}
     best = float("inf")
     for _ in range(repeats):
@@ -46,7 +46,7 @@ def race(sides: Sides, repeats: int) -> Runs:
 def comparisons(
     problem: Problem, path: Path, scratch: Path, threads: int, cap: float
 ) -> dict[str, Sides]:
-    """Return Wapiti's sides on all weights; with plain transitions also CRFsuite's on observed."""
+    """Return the sides on all weights, with Wapiti, and on observed weights, also with CRFsuite."""
 
     def ours(_: float, **settings: bool) -> Course:
         return train(problem, threads=threads, cap=cap, **LONG, **settings)[0].course
@@ -66,7 +66,7 @@ def comparisons(
 
 
 def draw(runs: Runs, best: float, title: str, path: Path) -> None:
-    """Draw how far each tool's objective is above the best, over seconds, both on log scales.
+    """Draw each tool's relative gap to the best objective over seconds, on log scales.
 
     path: without suffix, for a .png and an .svg file.
     """
@@ -91,9 +91,9 @@ def draw(runs: Runs, best: float, title: str, path: Path) -> None:
 
 
 def note(record: Record, name: str, what: str, threads: int, runs: Runs) -> None:
-    """Add a comparison's figures, its courses and its plot, which lies beside the figures.
+    """Add the figures, courses and plot of a comparison; the plot is saved next to the figures.
 
-    Figures are the seconds until the objective was close to the best; all if it never was.
+    Figures are seconds until the objective was close to the best; of the whole run if it never was.
     """
     best, title = min(run.lowest for those in runs.values() for run in those), f"{name}, {what}"
     for tool, those in runs.items():
@@ -123,7 +123,7 @@ def note(record: Record, name: str, what: str, threads: int, runs: Runs) -> None
 
 
 def measure(options: Options) -> None:
-    """Race on both data sets, with each number of threads."""
+    """Compare tools on both data sets, with each number of threads."""
     repeats, cap = options.times(3), min(options.cap, 10.0 if options.quick else float("inf"))
     counts = options.threads or (1,)
     settings = {"repeats": repeats, "cap": cap, "threads": ",".join(map(str, counts)), **LONG}

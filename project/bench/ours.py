@@ -1,4 +1,4 @@
-"""Our side of comparisons, through the classes that the component trains with."""
+"""Our side of comparisons, using the same classes as the component."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ from spacy_sparsecrf.training.training import Training
 # The penalty of every comparison: l1 |w|_1 + l2 / 2 |w|_2^2.
 L1, L2 = 0.5, 1e-5
 PENALTY = ElasticNet(L1, L2)
-# To the end, for the best objective that is known.
+# Converges further than the default, for the best known objective.
 LONG: dict[str, Any] = {"tolerance": 1e-3, "window": 1e-6}
-# The objective falls sooner from the last weights of the warm start than from their means.
+# The objective falls faster from the last weights of the warm start than from their average.
 _WARM_START: dict[str, Any] = {"warm_start_epochs": 6, "average_warm_start": False}
 _MAX_STEPS = 1000
 
@@ -50,7 +50,7 @@ def random_weights(n: int, seed: int = 0, scale: float = 1e-2) -> NDArray[np.flo
 def objective_at(
     problem: Problem, coordinates: NDArray[np.int64], theta: NDArray[np.float64]
 ) -> float:
-    """Return loss plus penalty at some weights, all others being zero."""
+    """Return loss plus penalty at given weights; all other weights are zero."""
     value, _ = chain_loss(problem).restrict(coordinates).value_and_grad(theta)
     return value + PENALTY.value(theta)
 
@@ -64,11 +64,11 @@ def train(
     observed_only: bool = False,
     **settings: Any,
 ) -> tuple[Watched, list[Cost]]:
-    """Train as the component does; the time begins at the encoded corpus.
+    """Train as the component does; time starts with the encoded corpus.
 
-    steps: outer iterations at most; cap: seconds on the clock at most; observed_only: whether only
-    pairs of an attribute and a label that occur may have weights, as in CRFsuite; settings: of
-    OWLQN. RETURNS: the solver with its course, and the cost of each outer iteration.
+    steps: maximum outer iterations; cap: maximum wall seconds; observed_only: whether only observed
+    pairs of attribute and label have weights, as in CRFsuite; settings: of OWLQN.
+    RETURNS: the solver with its course, and the cost of each outer iteration.
     """
     watched, costs = Watched(OWLQN(**{**_WARM_START, **settings})), []
     options: dict[str, Any] = {"n_threads": threads, "observed_only": observed_only}
@@ -85,14 +85,14 @@ def train(
 
 
 def gradient(loss: WorkingLoss, theta: NDArray[np.float64]) -> Cost:
-    """Return the cost of one value and gradient, whose memory is reused, as solvers do."""
+    """Return the cost of one value and gradient, whose memory is reused as in solvers."""
     return timed(lambda: loss.give_back(loss.value_and_grad(theta)[1]))
 
 
 class Epochs:
-    """Epochs of SGD-L1 as in the warm start, on the same weights.
+    """Epochs of SGD-L1 as in the warm start, continued on the same weights.
 
-    eta: step of the first sequence; decay: of the step over an epoch (Wapiti's settings).
+    eta: step of the first sequence; decay: factor of the step per epoch (Wapiti's settings).
     """
 
     def __init__(self, problem: Problem, eta: float = 0.8, decay: float = 0.85) -> None:

@@ -1,9 +1,9 @@
-"""Memory of training on Brown once and ten times over, in memory and in files.
+"""Memory of training on one and on ten copies of Brown, in memory and in files.
 
     python -m bench.out_of_core FILE TIMES CORPUS_DIR SENTENCES
 
-trains in this process. Templates, labels and outer iterations are few: none of them matters to what
-grows with the corpus.
+trains in this process. Templates, labels and outer iterations are few, as they do not affect the
+memory that grows with the corpus.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ FILE = "brown.train.tsv.gz"
 RESIDENT, ANONYMOUS, SECONDS = "peak, resident", "peak, anonymous", "seconds"
 MEMORY, FILES = f"{OURS}, in memory", f"{OURS}, in files"
 _TIMES = (1, 10)
-# Of a component, for runs whose templates, labels and iterations are few.
+# Settings of a component for runs with few templates, labels and iterations.
 SMALL = {
     "features": {
         "@crf_features": "spacy_sparsecrf.Templates.v1",
@@ -44,12 +44,12 @@ SMALL = {
     "l1": L1,
     "l2": L2,
 }
-# First letters of tags that are labels of their own; the others share one.
+# First letters of tags that are used as labels; all other tags share one label.
 _LETTERS, _OTHER = frozenset("ABCDHIJMNPRTVW"), "-"
 
 
 def examples(path: Path, times: int, sentences: int, nlp: Language) -> Iterator[Example]:
-    """Read the sentences of a file (0 = all) so many times; labels are first letters of tags."""
+    """Read the sentences of a file (0 = all) `times` times; labels are first letters of tags."""
     for _ in range(times):
         for i, rows in enumerate(read_tsv(path)):
             if sentences and i >= sentences:
@@ -61,7 +61,7 @@ def examples(path: Path, times: int, sentences: int, nlp: Language) -> Iterator[
 
 
 def measure(options: Options) -> None:
-    """Measure all four, and compare the models; files are made in corpus/ and removed."""
+    """Measure all four runs, and compare the models; files are created in corpus/ and removed."""
     path, scratch = find(options.data, [FILE]), options.folder / "corpus"
     sentences = QUICK_SENTENCES if options.quick else options.sentences
     scratch.mkdir(parents=True, exist_ok=True)

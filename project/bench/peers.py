@@ -1,10 +1,10 @@
-"""Other toolkits: CRFsuite (python-crfsuite), and Wapiti where it is on PATH.
+"""Peers: CRFsuite (python-crfsuite), and Wapiti if it is on PATH.
 
     python -m bench.peers CORPUS MODEL ITERATIONS
 
-trains CRFsuite in this process. The peers' input is our encoded corpus: an attribute is named by
-its number, and so is a label. Thus a peer has our weights by construction: a weight for each label,
-or for each pair of labels, of an attribute.
+trains CRFsuite in this process. Peers read our encoded corpus, with attributes and labels named by
+number. A peer thus has our weights by construction: a weight for each label, or for each label
+pair, of an attribute.
 """
 
 import importlib.util
@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from .ours import L1, L2
 
 WAPITI, CRFSUITE = "Wapiti", "CRFsuite"
-# Bytes of Wapiti's vectors for one weight in OWL-QN: weights, gradients, direction, pseudo-gradient
-# and their predecessors, and five pairs of differences; float64.
+# Memory of Wapiti's OWL-QN per weight, in float64: weights, gradient, direction, pseudo-gradient
+# and their predecessors, and five pairs of differences.
 BYTES_PER_WEIGHT = 128
-# Observed features only, which is where CRFsuite is at its best. Its c2 |w|^2 is our l2 / 2.
+# Observed features only, which is CRFsuite's fastest setting. Its c2 |w|^2 is our l2 / 2.
 PARAMETERS: dict[str, Any] = {
     "c1": L1,
     "c2": L2 / 2,
@@ -59,7 +59,7 @@ def has_crfsuite() -> bool:
 
 @dataclass(frozen=True)
 class Log:
-    """What a toolkit writes: a line before training, lines of iterations, the number of weights."""
+    """Log format of a toolkit: first line of training, lines of iterations, number of weights."""
 
     begin: str
     objective: re.Pattern[str]
@@ -84,13 +84,13 @@ def follow(
     cap: float = float("inf"),
     stop_at: float = float("-inf"),
 ) -> Course:
-    """Run a command, and note when each of its iterations ends.
+    """Run a command, and record the end of each iteration.
 
-    cap: seconds of training after which it is stopped; stop_at: objective at which it is stopped.
-    RAISES: subprocess.CalledProcessError if it fails by itself.
+    cap: maximum seconds of training; stop_at: objective at which the command is stopped.
+    RAISES: subprocess.CalledProcessError if the command fails without being stopped.
     """
     course, child, wall, cpu = Course(), Child(command), 0.0, 0.0
-    # A long iteration writes nothing, so the end does not wait for a line.
+    # A timer, because a long iteration writes no line on which to check the cap.
     timer = Timer(min(cap, 1e6), child.stop)
     try:
         for line in child.lines():
@@ -122,9 +122,9 @@ def train_wapiti(
     threads: int = 1,
     **limits: float,
 ) -> Course:
-    """Train Wapiti on a problem; its model is left in `directory`. limits: see `follow`."""
+    """Train Wapiti on a problem, and leave its model in `directory`. limits: see `follow`."""
     train, dev, pattern = write_wapiti(problem, directory)
-    # -w 0 -e 0 turn its own stopping criteria off.
+    # -w 0 -e 0 disable Wapiti's stopping criteria.
     options = ["-1", str(L1), "-2", f"{L2:.5f}", "-w", "0", "-e", "0", "-t", str(threads)]
     options += ["-i", str(n_iterations), *([] if pattern is None else ["-p", str(pattern)])]
     paths = ["-d", str(dev), str(train), str(directory / "wapiti.model")]
@@ -138,11 +138,11 @@ def train_crfsuite(corpus: Path, model: Path, n_iterations: int, **limits: float
     return follow(command, LOGS[CRFSUITE], **limits)
 
 
-# Their models
+# Models of peers
 
 
 def wapiti_weights(problem: Problem, directory: Path) -> Weights:
-    """Return our coordinates, ascending, and the weights of the last model of Wapiti."""
+    """Return our coordinates, ascending, and the weights of Wapiti's last model."""
     model, dumped = directory / "wapiti.model", directory / "wapiti.dump"
     command = ["wapiti", "dump", "-p", "17", str(model), str(dumped)]
     subprocess.run(command, check=True, capture_output=True)
@@ -159,7 +159,7 @@ def wapiti_weights(problem: Problem, directory: Path) -> Weights:
 
 
 def crfsuite_weights(problem: Problem, model: Path) -> Weights:
-    """Return our coordinates, ascending, and the weights of a model (of six digits)."""
+    """Return our coordinates, ascending, and the weights of CRFsuite's model (six digits)."""
     information = open_tagger(model).info()
     n, base = problem.n_labels, len(problem.corpus.unigram_keys) * problem.n_labels
     states, transitions = information.state_features, information.transitions
@@ -182,13 +182,13 @@ def _sorted(found: dict[int, float]) -> Weights:
     return coordinates, np.array([found[k] for k in coordinates.tolist()])
 
 
-# Their input
+# Input of peers
 
 
 def tokens_of(problem: Problem, sequence: int) -> Iterator[tuple[list[int], list[int], str]]:
-    """Yield the attributes of labels, those of pairs of labels, and the label of each token.
+    """Yield for each token its unigram attributes, its label-pair attributes, and its label.
 
-    RAISES: ValueError for a corpus with a start label, which peers do not have.
+    RAISES: ValueError for a corpus with a start label, which peers do not support.
     """
     corpus = problem.corpus
     if corpus.start_label:
@@ -203,12 +203,12 @@ def tokens_of(problem: Problem, sequence: int) -> Iterator[tuple[list[int], list
 
 
 def write_wapiti(problem: Problem, directory: Path) -> tuple[Path, Path, Path | None]:
-    """Write a training file, a development file of the shortest sentence, and perhaps patterns.
+    """Write a training file, the shortest sentence as development file, and patterns if possible.
 
-    If all tokens have the same number of attributes, each column is one, and a pattern reads it as
-    it is. Otherwise columns are named u... or b..., which Wapiti takes as observations without a
-    pattern, as many as a line has: nothing has to replace a missing one. (SGD-L1 needs patterns:
-    without them it writes beyond its arrays.)
+    If all tokens have the same number of attributes, each attribute is a column with a pattern.
+    Otherwise columns are named u... or b..., which Wapiti accepts as observations without patterns;
+    lines may then differ in length, without placeholders. (SGD-L1 needs patterns: without them it
+    writes beyond its arrays.)
     """
     corpus, shape = problem.corpus, _shape(problem)
     train, dev = directory / f"{problem.name}.wapiti", directory / f"{problem.name}.dev.wapiti"
@@ -219,7 +219,7 @@ def write_wapiti(problem: Problem, directory: Path) -> tuple[Path, Path, Path | 
     dev.write_text(_wapiti_sentence(problem, shortest, shape), encoding="ascii")
     if shape is None:
         return train, dev, None
-    # Without a name of its own in front, equal attributes in two columns are one.
+    # Patterns without a prefix of their own: equal attributes in two columns share weights.
     unigrams = [f"U%x[0,{column}]" for column in range(shape[0])]
     bigrams = [f"B%x[0,{shape[0] + column}]" for column in range(shape[1])]
     pattern = directory / f"{problem.name}.pattern"
@@ -228,7 +228,7 @@ def write_wapiti(problem: Problem, directory: Path) -> tuple[Path, Path, Path | 
 
 
 def _shape(problem: Problem) -> tuple[int, int] | None:
-    """Return how many attributes of labels and of pairs each token has, None if tokens differ."""
+    """Return the numbers of unigram and pair attributes per token, or None if tokens differ."""
     corpus = problem.corpus
     begins = np.zeros(corpus.n_tokens, dtype=np.bool_)
     begins[corpus.offsets[:-1]] = True
@@ -244,8 +244,8 @@ def _wapiti_sentence(problem: Problem, sequence: int, shape: tuple[int, int] | N
     if shape is None:
         rows = [[*(f"u{i}" for i in u), *(f"b{i}" for i in b), y] for u, b, y in tokens]
     else:
-        # Wapiti does not look at a first token's pairs, but registers their attributes as new ones
-        # if they are: the second token's are not.
+        # Wapiti ignores label pairs at the first token, but registers new attributes of pairs. The
+        # attributes of the second token are registered anyway.
         dummy = tokens[1][1] if len(tokens) > 1 else [0] * shape[1]
         rows = [[*tokens[0][0], *dummy, tokens[0][2]], *([*u, *b, y] for u, b, y in tokens[1:])]
     return "\n".join([*(" ".join(map(str, row)) for row in rows), "", ""])
@@ -254,7 +254,7 @@ def _wapiti_sentence(problem: Problem, sequence: int, shape: tuple[int, int] | N
 def crfsuite_sequences(problem: Problem) -> Iterator[tuple[list[list[str]], list[str]]]:
     """Yield attributes and labels of each sequence for CRFsuite.
 
-    RAISES: ValueError if an attribute of pairs is more than a plain transition.
+    RAISES: ValueError if there are label-pair attributes other than plain transitions.
     """
     if len(problem.corpus.bigram_keys) > 1:
         raise ValueError("CRFsuite has plain transitions only")

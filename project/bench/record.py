@@ -1,8 +1,8 @@
-"""Options of benchmarks, their measurements, and the table that most of them have.
+"""Options and measurements of benchmarks, and the table that most benchmarks share.
 
 A measurement is a row with these keys. data: data set; what: row of the table; tool: column; wall,
-cpu: seconds of each repetition; peak_mb: memory instead of seconds; items: tokens that the seconds
-were for, if they matter; at_least: whether seconds are a lower bound, because the run was cut off;
+cpu: seconds of each repetition; peak_mb: memory, instead of seconds; items: number of tokens
+processed, for rates; at_least: whether seconds are a lower bound because the run was cut off;
 threads: if more than one; and further figures.
 """
 
@@ -21,11 +21,11 @@ OURS = "sparsecrf"
 
 @dataclass(frozen=True)
 class Options:
-    """How benchmarks are run.
+    """Options of a benchmark run.
 
-    folder: with corpus/, training/ and metrics/; data: see `measure.data`; repeats: of each side,
-    0 for the benchmark's own number; cap: seconds after which a run is stopped; names, tools:
-    parts to run, all if empty; sentences: to train on, 0 = all.
+    folder: with corpus/, training/ and metrics/; data: see `measure.data`; repeats: of each side, 0
+    for the benchmark's default; cap: maximum seconds of a run; names, tools: to run, all if empty;
+    sentences: to train on, 0 = all.
     """
 
     folder: Path = Path()
@@ -39,7 +39,7 @@ class Options:
     sentences: int = 0
 
     def times(self, usual: int) -> int:
-        """Return how often each side runs."""
+        """Return the number of repetitions of each side."""
         return 1 if self.quick else self.repeats or usual
 
     def corpus(self, name: str) -> Path:
@@ -47,7 +47,7 @@ class Options:
         return self.folder / "corpus" / "bench" / f"{name}.npz"
 
     def record(self, benchmark: str, folder: str = "bench", **settings: Any) -> "Record":
-        """Begin the results of a benchmark."""
+        """Start the results of a benchmark."""
         path = self.folder / "metrics" / folder / f"{benchmark}.jsonl"
         keep = self.names or self.tools
         return Record(path, self.quick, settings, "all" if keep else "none")
@@ -76,19 +76,19 @@ def measurements(rows: Iterable[Row]) -> list[Row]:
 
 
 def find(rows: Iterable[Row], data: str, what: str, tool: str, threads: int = 1) -> Row | None:
-    """Return a measurement, if it exists."""
+    """Return a measurement, or None if there is none."""
     wanted, keys = (data, what, tool, threads), ("data", "what", "tool", "threads")
     found = (row for row in measurements(rows) if tuple(map(row.get, keys)) == wanted)
     return next(found, None)
 
 
 def middle(row: Row) -> float:
-    """Return the median of memory, where that was measured, or of wall seconds."""
+    """Return the median memory if it was measured, else the median wall seconds."""
     return float(median(row.get("peak_mb") or row["wall"]))
 
 
 def cell(row: Row | None) -> str:
-    """Format a measurement: seconds with those of the processor in parentheses, tokens/s, or MB."""
+    """Format a measurement: seconds (with processor seconds in parentheses), tokens/s, or MB."""
     if row is None:
         return ""
     if "peak_mb" in row:
@@ -100,9 +100,9 @@ def cell(row: Row | None) -> str:
 
 
 def ratio(ours: Row | None, peer: Row | None) -> tuple[float, bool] | None:
-    """Return how many times as much the peer took, and whether that is a lower bound.
+    """Return the peer's figure divided by ours, and whether the ratio is a lower bound.
 
-    RETURNS: None if a side is missing, or if ours did not reach the goal.
+    RETURNS: None if a side is missing, or if our run did not reach the goal.
     """
     if ours is None or peer is None or ours.get("at_least"):
         return None
@@ -118,13 +118,13 @@ def show_ratio(found: tuple[float, bool] | None) -> str:
 
 
 def tools_of(found: Iterable[Row]) -> list[str]:
-    """Return the tools that occur, ours first, the others in order of appearance."""
+    """Return the tools in rows, ours first, then others in order of appearance."""
     tools = dict.fromkeys(row["tool"] for row in found)
     return sorted(tools, key=lambda tool: not tool.startswith(OURS))
 
 
 def compared(rows: Sequence[Row], absent: Sequence[str] = ()) -> list[str]:
-    """Return a table with a row for each thing measured and a column for each tool, with ratios.
+    """Return a table with a row for each measurement, a column for each tool, and ratios.
 
     absent: tools that would have a column if they were available.
     """

@@ -22,10 +22,10 @@ _SEPARATOR = "; "
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A section: its heading, and the module that measures and makes its tables.
+    """A section of the report: heading, and the module that measures and makes its tables.
 
-    peers: that may be missing; kind: suffix of the module's functions; row_names: how many cells
-    name a row, if rows that were not measured again stay; else 0.
+    peers: tools that may be missing; kind: suffix of the module's functions; row_names: number of
+    leading cells that identify a row, to keep published rows without new figures; 0 = keep none.
     """
 
     title: str
@@ -35,11 +35,11 @@ class Benchmark:
     row_names: int = 0
 
     def measure(self, options: Options) -> None:
-        """Measure."""
+        """Run the measurements."""
         getattr(import_module(f"bench.{self.module}"), f"measure{self.kind}")(options)
 
     def tables(self, rows: list[Row], absent: list[str]) -> list[str]:
-        """Return its tables."""
+        """Return the tables."""
         module = import_module(f"bench.{self.module}")
         found: list[str] = getattr(module, f"tables{self.kind}", compared)(rows, absent)
         return found
@@ -71,9 +71,9 @@ DOCUMENT = Document(
 
 
 def machine_table(machines: Iterable[Mapping[str, Any]], kept: str) -> str:
-    """Return the machines' properties; where sessions differ in one, all that they say.
+    """Return a table of machine properties, with all values if sessions differ.
 
-    kept: the table of what was not measured again, whose values come last.
+    kept: the published table, for values of rows that were not measured again; listed last.
     """
     published = {name: value.split(_SEPARATOR) for name, value in rows_of(kept)}
     found: dict[str, list[str]] = {name: [] for name in published}
@@ -96,7 +96,7 @@ def _lacks(machine: Mapping[str, Any], peer: str) -> bool:
 
 
 def with_kept_rows(body: str, published: Sequence[str], row_names: int) -> str:
-    """Return a table, with the rows of a published one that were not measured again."""
+    """Return a table that also has the published rows that were not measured again."""
     kept = rows_of("\n".join(block for block in published if block.startswith("|")))
     rows = {tuple(row[:row_names]): row for row in (*kept, *rows_of(body))}
     lines = ("| " + " | ".join(row) + " |" for row in rows.values())
@@ -106,7 +106,7 @@ def with_kept_rows(body: str, published: Sequence[str], row_names: int) -> str:
 def section_of(
     one: Benchmark, rows: list[Row], pictures: Sequence[str], kept: Sequence[str]
 ) -> list[str]:
-    """Return tables, remarks, settings and plots; kept: the section as it is published."""
+    """Return tables, remarks, settings and plots; kept: paragraphs of the published section."""
     absent = [peer for peer in one.peers if _lacks(rows[-1]["session"]["machine"], peer)]
     body, *more = one.tables(rows, absent)
     if one.row_names:
@@ -134,7 +134,7 @@ def render(records: Records, plots: Sequence[str], published: Published, trial: 
 
 
 def write_report(options: Options) -> None:
-    """Write the report; unless it is a trial, with what was published and not measured again."""
+    """Write the report; unless it is a trial, keep published rows that were not measured again."""
     metrics = options.folder / "metrics" / "bench"
     records = {name: read_rows(metrics / f"{name}.jsonl") for name in BENCHMARKS}
     records = {name: rows for name, rows in records.items() if rows}

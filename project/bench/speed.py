@@ -1,7 +1,7 @@
-"""Gradients, epochs of SGD and what a second thread gains, beside other toolkits.
+"""Speed of gradients, epochs of SGD and a second thread, compared with other toolkits.
 
-A peer's gradient is an iteration of its quasi-Newton method. Iterations whose line search took more
-than one step contain more than one gradient, hence medians.
+A peer's gradient is an iteration of its quasi-Newton method. Some iterations contain more than one
+gradient, because of the line search; hence medians.
 """
 
 from collections.abc import Callable
@@ -22,24 +22,24 @@ from .record import OURS, Options, cell, measurements, middle
 
 DENSE, OBSERVED, WORKING = "all weights", "observed pairs", "working set"
 EPOCH, OUTER, ITERATION = "SGD-L1 epoch", "outer iteration", "iteration"
-# Ours with arrays of single precision; sums over tokens stay in double precision.
+# float32 arrays; sums over tokens stay in float64.
 SINGLE = f"{OURS}, float32"
 _EVALUATIONS, _EPOCHS = 5, 3
-# Outer iterations after which the working set is taken, and of a comparison of threads.
+# Outer iterations before the working set is measured, and in a comparison of threads.
 _WARM_STEPS, _THREAD_STEPS = 5, 4
 BOTH = "conll2000", "nettalk-3grm"
 Side = Callable[[], Cost]
 
 
 def of_iterations(train: Callable[[], Course]) -> Side:
-    """Return a function that trains a peer, and returns the median cost of an iteration."""
+    """Return a function that trains a peer, and returns the median cost per iteration."""
     return lambda: median_cost(train().step_costs())
 
 
 def ours(problem: Problem, kind: str, threads: int = 1, precision: str = "float64") -> Side:
-    """Return a function that evaluates loss and gradient some times, and returns the median cost.
+    """Return a function that evaluates loss and gradient repeatedly, and returns the median cost.
 
-    precision: of all kinds but the working set, which has float64.
+    precision: of all kinds except the working set, which uses float64.
     """
     if kind == WORKING:
         watched, _ = train(problem, threads=threads, steps=_WARM_STEPS)
@@ -48,7 +48,7 @@ def ours(problem: Problem, kind: str, threads: int = 1, precision: str = "float6
         loss = chain_loss(problem, threads, precision)
         every = loss.all_coordinates() if kind == DENSE else loss.observed_coordinates()
         working, theta = loss.restrict(every), random_weights(len(every))
-    # The first evaluation compiles, or touches memory for the first time.
+    # The first evaluation compiles, and allocates memory.
     gradient(working, theta)
     return lambda: median_cost([gradient(working, theta) for _ in range(_EVALUATIONS)])
 
@@ -82,7 +82,7 @@ def measure_gradients(options: Options) -> None:
 
 
 def measure_epochs(options: Options) -> None:
-    """Measure epochs of SGD on one thread: it cannot use more."""
+    """Measure epochs of SGD, which supports a single thread."""
     repeats = options.times(3)
     record = options.record("sgd", repeats=repeats, epochs=_EPOCHS)
 
@@ -103,7 +103,7 @@ def measure_epochs(options: Options) -> None:
 
 
 def measure_threads(options: Options) -> None:
-    """Measure with each number of threads in turn."""
+    """Measure with each number of threads alternately."""
     repeats, n_iterations = options.times(3), 4 if options.quick else 6
     counts = options.threads or (1, 2)
     settings = {"repeats": repeats, "threads": ",".join(map(str, counts))}
@@ -135,7 +135,7 @@ def measure_threads(options: Options) -> None:
 
 
 def tables_threads(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return a column for each number of threads, and what the last gains over the first."""
+    """Return a column for each number of threads, and the speed-up from the first to the last."""
     counts = sorted({row["threads"] for row in measurements(rows)})
     found: dict[str, dict[int, Row]] = {}
     for row in measurements(rows):

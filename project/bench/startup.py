@@ -1,7 +1,7 @@
-"""Start-up and compilation, each time in a new process.
+"""Start-up and compilation time, each in a new process.
 
-"Hidden" and "installed" differ only in whether the package is on the path, so that spaCy finds its
-entry points, or does not.
+"Hidden" and "installed" differ only in whether spaCy finds the package's entry points on the
+path.
 """
 
 import statistics
@@ -23,7 +23,7 @@ BLANK_HIDDEN = 'spacy.blank("en"), package hidden'
 BLANK_INSTALLED = 'spacy.blank("en"), package installed'
 FIRST_BLANK, FIRST_OURS = "first Doc, blank pipeline", "first Doc, saved pipeline"
 COLD, WARM = "training run, nothing compiled", "training run, kernels cached"
-# What adds the seconds, and beside what.
+# Processes that add seconds, and the processes that they are compared with.
 PAIRS = {IMPORT: NOTHING, BLANK_INSTALLED: BLANK_HIDDEN, FIRST_OURS: FIRST_BLANK, COLD: WARM}
 WHAT = "process"
 _TEXT = "The quick brown fox jumps over the lazy dog ."
@@ -31,9 +31,9 @@ _TRAINING_REPEATS = 3
 
 
 def hide_package(directory: Path) -> Path:
-    """Make a directory that hides the package's entry points, in front of others on the path.
+    """Create a directory that, first on the path, hides the package's entry points.
 
-    Of two distributions with a name, importlib.metadata reads the first.
+    importlib.metadata reads only the first of several distributions with the same name.
     """
     stub = directory / f"{PACKAGE}-0.dist-info"
     stub.mkdir(parents=True)
@@ -42,7 +42,7 @@ def hide_package(directory: Path) -> Path:
 
 
 def make_sides(scratch: Path, model: Path) -> dict[str, Callable[[], Cost]]:
-    """Return the lines that run with warm caches."""
+    """Return the processes that run with warm caches."""
     blank = 'import spacy; spacy.blank("en")'
     scripts = {
         NOTHING: "pass",
@@ -67,7 +67,7 @@ def make_sides(scratch: Path, model: Path) -> dict[str, Callable[[], Cost]]:
 
 
 def compile_sides(scratch: Path, corpus: Path) -> dict[str, Callable[[], Cost]]:
-    """Return a short training run, with numba's cache empty and full."""
+    """Return a short training run with an empty and with a full kernel cache."""
 
     def train(cache: Path) -> Cost:
         return run(child(corpus, 2), {"NUMBA_CACHE_DIR": str(cache)})
@@ -80,7 +80,7 @@ def compile_sides(scratch: Path, corpus: Path) -> dict[str, Callable[[], Cost]]:
 
 
 def measure(options: Options) -> None:
-    """Measure new processes in turn."""
+    """Measure new processes alternately."""
     repeats = options.times(7)
     record = options.record("startup", repeats=repeats)
     model = options.folder / "training" / "ud" / "model-best"
@@ -96,9 +96,9 @@ def measure(options: Options) -> None:
 
 
 def added_seconds(rows: Sequence[Row], what: str) -> float | None:
-    """Return the median of what a process took more than its pair in the same repetition.
+    """Return the median difference of a process and its pair in the same repetition.
 
-    Machines grow faster and slower within minutes; both sides of a repetition less so.
+    The speed of a machine drifts within minutes, but less between the two sides of a repetition.
     """
     more, less = (find(rows, name, WHAT, OURS) for name in (what, PAIRS[what]))
     if more is None or less is None:
@@ -107,7 +107,7 @@ def added_seconds(rows: Sequence[Row], what: str) -> float | None:
 
 
 def tables(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return seconds of each process, and the differences."""
+    """Return a table of seconds of each process, and a table of differences."""
     lines = [[row["data"], cell(row)] for row in measurements(rows)]
     added = [[what, f"{added_seconds(rows, what):+.3f} s"] for what in PAIRS]
     return [table(["process", "from start to end"], lines), table(["adds", ""], added)]

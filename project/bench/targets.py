@@ -1,4 +1,4 @@
-"""The targets: the published table says what is wanted, the stored figures what is reached."""
+"""The targets: goals from the published table, compared with the stored measurements."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Records = Mapping[str, Sequence[Row]]
 _L, _C, _FIVE, _MANY = "nettalk-3grm", "conll2000", "nettalk-5grm", "51 labels, 1,000 contexts"
 _CHAIN, _WHOLE = "forward-backward, the same in C", "whole training run, CPU s, CRFsuite's program"
 _THREADS = "outer iteration, two threads against one"
-# By the first cell of a row: benchmark, data set, what is measured, the other side, and ours.
+# By first cell of a row: benchmark, data set, measurement, the other side, and ours.
 RATIOS: dict[str, tuple[str, ...]] = {
     f"22 labels: {_CHAIN}": ("floor", "22 labels", floor.WHAT, floor.FLOOR),
     f"{_MANY}: {_CHAIN}": ("floor", _MANY, floor.WHAT, floor.FLOOR),
@@ -41,12 +41,12 @@ RATIOS: dict[str, tuple[str, ...]] = {
 }
 SPEEDS = {f"{CHUNKS}: {DECODING} in batches": BATCH, f"{CHUNKS}: {DECODING} Doc by Doc": EACH}
 _ADDED = "start-up: "
-# What was reached: its cell, its value, the more the better, and whether it is a lower bound.
+# A reached figure: cell, value (higher is better), and whether it is a lower bound.
 Reached = tuple[str, float, bool]
 
 
 def reached(records: Records, text: str) -> tuple[str, Reached | None]:
-    """Return the benchmark of a row, by its first cell, and what was reached."""
+    """Return the benchmark of a row, given its first cell, and the figure that was reached."""
     if text.startswith(_ADDED):
         added = startup.added_seconds(records.get("startup", ()), text.removeprefix(_ADDED))
         return "startup", None if added is None else (f"{added:+.3f} s", -added, False)
@@ -63,7 +63,7 @@ def reached(records: Records, text: str) -> tuple[str, Reached | None]:
 
 
 def verdict(value: float, at_least: float, aim: float, bound: bool = False) -> str:
-    """Return whether a value is reached; a lower bound cannot miss."""
+    """Compare a value with its targets; a lower bound is never reported as missed."""
     if value >= aim:
         return "aim reached"
     if value >= at_least:
@@ -72,7 +72,7 @@ def verdict(value: float, at_least: float, aim: float, bound: bool = False) -> s
 
 
 def render(records: Records, published: str, trial: bool) -> str:
-    """Return the table; rows without figures stay as they are published, but in a trial."""
+    """Return the table; rows without new figures are kept as published, except in a trial."""
     lines = []
     for text, shown, *wanted, said in read_rows(published):
         benchmark, found = reached(records, text)

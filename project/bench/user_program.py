@@ -1,10 +1,10 @@
-"""A program as users of python-crfsuite write it: a file of tokens, features as strings, a model.
+"""A program as users of python-crfsuite write it: tokens from a file, string features, a model.
 
     python -m bench.user_program KIND DATA MODEL C1 C2 ITERATIONS
 
-A line of the file is a token, tab-separated: its word, a column, its label; an empty line ends a
-sentence. The column is 1 if a space follows, or the part of speech for chunks; it is not read for
-entities. The features are those of our default templates.
+A line of the file is a token with tab-separated word, extra column and label; an empty line ends
+a sentence. The extra column is 1 if a space follows for tags, the part of speech for chunks, and
+ignored for entities. Features are the same as our default templates.
 """
 
 import re
@@ -18,7 +18,7 @@ import typer
 
 Rows = list[list[str]]
 Item = dict[str, Any]
-# Dict features, from words and tags.
+# A function from words and tags to dict features.
 Recipe = Callable[[Sequence[str], Sequence[str]], list[Item]]
 _PAD = 3
 
@@ -45,7 +45,7 @@ def read(path: Path) -> Iterator[Rows]:
 
 @cache
 def shape(word: str) -> str:
-    """Return X, x and d for letters and digits, of equal ones at most four in a row."""
+    """Return the shape: X, x and d for letters and digits, runs cut to four characters."""
     letters = (
         "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word
     )
@@ -54,12 +54,12 @@ def shape(word: str) -> str:
 
 @cache
 def short_shape(word: str) -> str:
-    """Return the shape with one of equal characters in a row."""
+    """Return the shape with runs cut to one character."""
     return re.sub(r"(.)\1+", r"\1", shape(word))
 
 
 def padded(values: list[str]) -> list[str]:
-    """Return values of the tokens, with those of positions before and after them."""
+    """Return values of the tokens, padded with values for positions before and after them."""
     return ["<3", "<2", "<1", *values, ">1", ">2", ">3"]
 
 
@@ -84,7 +84,7 @@ def of_word(word: str, longest: int) -> list[str]:
 
 
 def tag_features(rows: Rows) -> list[list[str]]:
-    """Return features of words, for parts of speech."""
+    """Return string features of words for part-of-speech tagging."""
     words = [row[0] for row in rows]
     low, shapes = padded([w.lower() for w in words]), padded([shape(w) for w in words])
     ends = padded([w[-3:] for w in words])
@@ -110,7 +110,7 @@ def tag_features(rows: Rows) -> list[list[str]]:
 
 
 def entity_features(rows: Rows) -> list[list[str]]:
-    """Return features of words, for named entities."""
+    """Return string features of words for named entities."""
     words = [row[0] for row in rows]
     w, low = padded(words), padded([word.lower() for word in words])
     shapes, short = padded([shape(x) for x in words]), padded([short_shape(x) for x in words])
@@ -137,7 +137,7 @@ def entity_features(rows: Rows) -> list[list[str]]:
 
 
 def chunk_features(rows: Rows) -> list[list[str]]:
-    """Return features of words and their parts of speech, for chunks."""
+    """Return string features of words and their parts of speech for chunking."""
     words = [row[0] for row in rows]
     low, tags = padded([word.lower() for word in words]), padded([row[1] for row in rows])
     found = []
@@ -162,11 +162,11 @@ FEATURES: dict[Kind, Callable[[Rows], list[list[str]]]] = {
 }
 
 
-# Features as dicts
+# Dict features
 
 
 def _tagging_item(words: Sequence[str], i: int) -> Item:
-    """Return features of a token: its string, ends and shape, and some of its neighbours'."""
+    """Return features of a token: form, affixes, shape, and features of its neighbours."""
     word = words[i]
     found: Item = {
         "bias": 1.0,
@@ -198,12 +198,12 @@ def _neighbour(name: str, word: str) -> Item:
 
 
 def tagging_items(words: Sequence[str], tags: Sequence[str]) -> list[Item]:
-    """Return features of a sentence's words; `tags` is not read."""
+    """Return features of a sentence's words; `tags` is ignored."""
     return [_tagging_item(words, i) for i in range(len(words))]
 
 
 def chunking_items(words: Sequence[str], tags: Sequence[str]) -> list[Item]:
-    """Return features of words and parts of speech: the 19 of CRF++'s template for chunks."""
+    """Return features of words and tags: the 19 features of CRF++'s chunking template."""
     w = ["_B-2", "_B-1", *words, "_B+1", "_B+2"]
     t = ["_B-2", "_B-1", *tags, "_B+1", "_B+2"]
     return [_chunking_item(*w[i : i + 5], *t[i : i + 5]) for i in range(len(words))]

@@ -1,6 +1,6 @@
 """Whole training runs, from files to a trained model.
 
-Only training is timed; parts are labelled and scored afterwards.
+Only training is timed; the parts are labelled and scored afterwards.
 """
 
 import re
@@ -39,18 +39,18 @@ _COLUMNS = {
     Kind.ENTITIES: ("orth", "tag", "ner"),
 }
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-# The first row of spaCy's table; the end of CRFsuite's first iteration.
+# First row of spaCy's table; end of CRFsuite's first iteration.
 _FIRST_ROW, _FIRST_ITERATION = re.compile(r"\s*0\s+0\s"), re.compile(r".*Iteration #1 ")
-# Of CRFsuite; with c1 and c2, those of sklearn-crfsuite's tutorial.
+# Settings of CRFsuite; c1 and c2 as in the tutorial of sklearn-crfsuite.
 _ITERATIONS, _USUAL = 100, 0.1
 
 
 @dataclass(frozen=True)
 class Job:
-    """A data set, and who trains on it.
+    """A data set and its training runs.
 
-    corpus: CORPUS-{train,dev,test}.spacy; config: of ours; pipe: spaCy's, "" for none; limit:
-    training sentences, 0 for all.
+    corpus: CORPUS-{train,dev,test}.spacy; config: of our component; pipe: of spaCy, "" for none;
+    limit: maximum number of training sentences, 0 for all.
     """
 
     corpus: str
@@ -71,12 +71,12 @@ JOBS = {
 }
 
 
-# The cost of a training run; seconds until its first row, MB of its model, and scores in per cent.
+# Cost of a training run; and seconds to its first row, MB of its model, and scores in percent.
 Training = tuple[Cost, dict[str, float]]
 
 
 def run(command: Sequence[str], first: re.Pattern[str]) -> tuple[Cost, float]:
-    """Run a command; return its cost, and after how many seconds a line came that begins so."""
+    """Run a command; return its cost, and the seconds until a line matched `first`."""
     start, came = time.perf_counter(), 0.0
     child = Child(command, _ONE_THREAD)
     for line in child.lines():
@@ -86,7 +86,7 @@ def run(command: Sequence[str], first: re.Pattern[str]) -> tuple[Cost, float]:
 
 
 def texts_of(docs: Iterable[Doc], kind: Kind) -> list[str]:
-    """Return each sentence as `user_program` reads it."""
+    """Return each sentence in the format of `user_program`."""
     return list(write_docs(docs, Path("docs"), _COLUMNS[kind]))
 
 
@@ -96,7 +96,7 @@ def labels_of(docs: Iterable[Doc], kind: Kind) -> list[list[str]]:
 
 
 def score(found: Sequence[list[str]], gold: Sequence[list[str]], kind: Kind) -> float:
-    """Return the percentage of right tags, or F1 of spans in per cent."""
+    """Return the percentage of correct tags, or F1 of spans in percent."""
     right = n = 0
     for labels in zip(found, gold, strict=True):
         of = enumerate if kind is Kind.TAGS else partial(read_spans, scheme=ColumnScheme.iob1)
@@ -108,14 +108,14 @@ def score(found: Sequence[list[str]], gold: Sequence[list[str]], kind: Kind) -> 
 class Bench:
     """The sides of one job.
 
-    corpus: directory of the .spacy files; scratch: for models and peers' files; quick: whether few
-    sentences and iterations suffice.
+    corpus: directory of the .spacy files; scratch: for models and files of peers; quick: use few
+    sentences and iterations.
     """
 
     def __init__(self, job: Job, corpus: Path, scratch: Path, quick: bool) -> None:
         self._job, self._scratch, self._quick = job, scratch, quick
         self._paths = {part: (corpus / f"{job.corpus}-{part}.spacy").resolve() for part in _PARTS}
-        # Peers get the sentences of the files as they are.
+        # No sentencizer: peers use the sentences of the files.
         self._ours_path = scratch / "ours.cfg"
         self._ours_path.write_text(make_config(job.config, sentencizer=False), encoding="utf8")
         self._config = load_config(self._ours_path)
@@ -132,7 +132,7 @@ class Bench:
         return self._scratch / f"{part}.tsv"
 
     def sides(self, tools: Sequence[str]) -> dict[str, Callable[[], Training]]:
-        """Return those of the tools that this job has."""
+        """Return the sides of this job among the given tools."""
         component = self._config["components"][self._config["nlp"]["pipeline"][-1]]
         known: dict[str, Callable[[], Training]] = {
             OURS: self._ours,
@@ -195,7 +195,7 @@ class Bench:
 
 
 def measure(options: Options) -> None:
-    """Train on data sets with all sides in turn; other rows of the file stay."""
+    """Train with all sides alternately on each data set; other rows of the file are kept."""
     repeats = options.times(1)
     record = options.record("whole", repeats=repeats, threads=1)
     for data in options.names or JOBS:
@@ -209,7 +209,7 @@ def measure(options: Options) -> None:
 
 
 def tables(rows: list[Row], absent: list[str]) -> list[str]:
-    """Return a row for each data set and tool, and how many times our processor time it took."""
+    """Return a row for each data set and tool, with processor time relative to ours."""
     lines = []
     for data in dict.fromkeys(row["data"] for row in measurements(rows)):
         of = {row["tool"]: row for row in measurements(rows) if row["data"] == data}
