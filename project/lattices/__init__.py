@@ -1,1 +1,1 @@
-"""Binary images on lattices (Vishwanathan et al. 2006, section 5.1), on shapes of our own."""
+"""Binary images on lattices (Vishwanathan et al. 2006, section 5.1), with shapes drawn here."""

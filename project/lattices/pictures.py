@@ -1,4 +1,4 @@
-"""Four shapes of 64 x 64 pixels, two kinds of noise, and both as encoded graphs."""
+"""Four shapes of 64 x 64 pixels, two types of noise, and the noisy images as encoded graphs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,17 +11,17 @@ from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Observed
 Picture = NDArray[np.float64]
 SIZE = 64
 NOISES = ("gaussian", "bimodal")
-# Standard deviation of the Gaussian noise on pixels of 0 and 1; of the bimodal noise, for black and
-# for white: means and deviations of two modes, either of which a pixel comes from.
+# Standard deviation of the Gaussian noise on pixels of 0 and 1. Bimodal noise: means and standard
+# deviations of the two modes of a black and of a white pixel, drawn with equal probability.
 _DEVIATION = 0.3
 _MODES = (((0.08, 0.03), (0.46, 0.03)), ((0.55, 0.02), (0.42, 0.10)))
-# A label has one weight for each number, and one label its opposite: y = -1, 1.
+# Tied weights: the two labels y = -1, 1 have one weight for each number, with opposite signs.
 NODE_TIES = np.array([[-1.0], [1.0]])
 PAIR_TIES = np.array([[1.0], [-1.0], [-1.0], [1.0]])
 
 
 def shapes(size: int = SIZE) -> list[NDArray[np.int64]]:
-    """A ring, a star, a pair of hooks and a house, each [size, size] of 0 and 1."""
+    """Return a ring, a star, a pair of hooks and a house, each [size, size] of 0 and 1."""
     y, x = (np.mgrid[:size, :size] + 0.5) / size - 0.5
     radius, angle = np.hypot(x, y), np.arctan2(y, x)
     ring = (radius < 0.4) & (radius > 0.22)
@@ -35,13 +35,13 @@ def shapes(size: int = SIZE) -> list[NDArray[np.int64]]:
 
 
 def read_shapes(directory: str) -> list[NDArray[np.int64]]:
-    """Pictures of a directory, plain text of 0 and 1, a row in a line; ours where it is ""."""
+    """Read images from a directory: text of 0 and 1, a row per line; "" for `shapes`."""
     paths = sorted(Path(directory).glob("*.txt")) if directory else []
     return [np.loadtxt(path, dtype=np.int64) for path in paths] or shapes()
 
 
 def noisy(truth: NDArray[np.int64], noise: str, rng: np.random.Generator) -> Picture:
-    """The grey values of a picture under noise."""
+    """Return the grey values of an image with noise."""
     if noise == "gaussian":
         return truth + _DEVIATION * rng.normal(size=truth.shape)
     means, deviations = np.moveaxis(np.array(_MODES), -1, 0)
@@ -50,7 +50,7 @@ def noisy(truth: NDArray[np.int64], noise: str, rng: np.random.Generator) -> Pic
 
 
 def lattice(height: int, width: int) -> NDArray[np.int64]:
-    """The edges of a lattice, [E, 2]."""
+    """Return the edges of a lattice, [E, 2]."""
     place = np.arange(height * width).reshape(height, width)
     pairs = (place[:, :-1], place[:, 1:]), (place[:-1], place[1:])
     return np.concatenate([np.column_stack((a.ravel(), b.ravel())) for a, b in pairs])
@@ -65,7 +65,7 @@ def _observed(numbers: Sequence[Picture], first: int) -> Observed:
 def encode(
     truths: Sequence[NDArray[np.int64]], greys: Sequence[Picture], with_edges: bool = True
 ) -> EncodedGraph:
-    """Graphs with h_i = [1, s_i] and h_ij = [1, |s_i - s_j|]."""
+    """Encode images as graphs with h_i = [1, s_i] and h_ij = [1, |s_i - s_j|]."""
     builder = GraphBuilder()
     for truth, grey in zip(truths, greys, strict=True):
         ends, s = lattice(*truth.shape), grey.ravel()

@@ -1,8 +1,8 @@
-"""Training on lattices: objective and test error on the way, by optimiser, gain and inference.
+"""Training on lattices: objective and test error over time, by optimiser, gain and inference.
 
-A pass is a visit of every picture, whatever it costs. The weights of stochastic optimisers are kept
-picture by picture; objectives and test errors are computed afterwards, and are in no figure of
-passes or of time.
+A pass visits every image once, at any cost. The weights of stochastic optimisers are recorded
+after each image; objectives and test errors are computed afterwards, and are not counted in
+passes or in time.
 """
 
 import math
@@ -36,7 +36,7 @@ from .pictures import NOISES, encode, noisy, read_shapes
 
 Floats = NDArray[np.float64]
 
-# The paper's settings, gains by inference; for each the gains that race here.
+# The paper's gains by inference; and the gains compared here.
 PAPER = {"lbp": 1e-4, "mean_field": 1e-3, "pseudo_likelihood": 0.04}
 GAINS = {
     "lbp": (1e-4, 1e-3, 3e-3),
@@ -44,34 +44,34 @@ GAINS = {
     "pseudo_likelihood": (4e-3, 0.04),
 }
 DECAY, META, SIGMA, EDGES = 0.9, 10.0, 1.0, 0.5
-# ASG is SGD with gain eta0 / t; SMD has the paper's meta-gain for lattices, or that for chains.
+# ASG is SGD with gain eta0 / t; SMD uses the paper's meta-gain for lattices, or for chains.
 OPTIMISERS = ("L-BFGS", "SGD", "ASG", "SMD", "SMD, mu = 0.1")
 BY_GAIN = ("SGD", "SMD", "SMD, mu = 0.1")
-# Points that are recorded of a pass, of the first passes and of later ones.
+# Number of recorded points per pass, in the first passes and in later ones.
 _FIRST, _POINTS, _LATER = 2, 4, 2
 _TOLERANCE = 1e-6
-# Stands for an objective that is not finite.
+# Recorded in place of an objective that is not finite.
 _BEYOND = 1e300
 _PENALTY = ElasticNet(0.0, 1.0 / SIGMA**2)
 
 
 @dataclass(frozen=True)
 class Images:
-    """Images to train or to test on: labels and grey values of each, and as graphs."""
+    """Images for training or testing: labels and grey values of each, and their graphs."""
 
     truths: list[NDArray[np.int64]]
     greys: list[Floats]
 
     @classmethod
     def drawn(cls, noise: str, shapes: list[Any], n: int, seed: int) -> "Images":
-        """Draw n noisy pictures, of each shape in turn."""
+        """Draw n noisy images, cycling through the shapes."""
         rng = np.random.default_rng(seed)
         truths = [shapes[i % len(shapes)] for i in range(n)]
         return cls(truths, [noisy(truth, noise, rng) for truth in truths])
 
     @cached_property
     def graphs(self) -> EncodedGraph:
-        """The graphs with edges."""
+        """The images as graphs with edges."""
         return encode(self.truths, self.greys)
 
     @cached_property
@@ -81,7 +81,7 @@ class Images:
 
     @cached_property
     def logistic(self) -> Floats:
-        """Weights of nodes [2] by logistic regression, with a tiny penalty."""
+        """Weights of nodes [2], fitted by logistic regression with a tiny penalty."""
         loss = GraphLoss(encode(self.truths, self.greys, False), 2, Workers(1))
         solver, penalty = OWLQN(), ElasticNet(0.0, 1e-6)
         state = solver.start(loss, penalty, np.zeros(loss.n_weights))
@@ -91,11 +91,11 @@ class Images:
 
     @property
     def start(self) -> Floats:
-        """The paper's first weights."""
+        """The paper's initial weights."""
         return np.append(self.logistic, [EDGES, EDGES])
 
     def labels(self, theta: Floats) -> NDArray[np.int64]:
-        """Return the most probable label of each node, by belief propagation."""
+        """Return the most probable label of each node according to belief propagation."""
         return self._field.infer_all(theta, Workers(1)).beliefs.nodes.argmax(axis=1)
 
     def error(self, theta: Floats) -> float:
@@ -104,7 +104,7 @@ class Images:
 
 
 class VisitedLoss(GraphLoss):
-    """A loss that keeps the weights [K] with which each picture was visited."""
+    """A loss that records the weights [K] at each visit of an image."""
 
     def __init__(self, train: Images, method: str) -> None:
         inference = Inference(method=method, tolerance=_TOLERANCE)
@@ -123,7 +123,7 @@ class VisitedLoss(GraphLoss):
 
 
 def optimiser(name: str, eta: float, n: int) -> BatchSolver:
-    """Make an optimiser as in the paper; n: pictures."""
+    """Return an optimiser with the paper's settings; n: number of images."""
     if name.startswith("SMD"):
         return SMD(eta0=eta, mu=0.1 if "mu" in name else META * eta, decay=DECAY, batch=1)
     if name == "SGD":
@@ -139,7 +139,7 @@ def travel(
 ) -> Iterator[tuple[float, float, Floats]]:
     """Yield passes and processor seconds so far, and weights.
 
-    RAISES: SparseCRFError if the solver gives up, after the last weights.
+    RAISES: SparseCRFError if the solver fails, after yielding its last weights.
     """
     watch, failure, converged = Stopwatch(), None, False
     state = solver.start(loss, _PENALTY, theta)
@@ -166,10 +166,10 @@ def travel(
 def run(
     name: str, eta: float, train: Images, test: Images, method: str, passes: int
 ) -> dict[str, Any]:
-    """Train by an optimiser from the paper's start.
+    """Train with an optimiser from the paper's initial weights.
 
-    RETURNS: a course, `open`: pictures whose inference had not converged, and `theta`: last
-    weights.
+    RETURNS: a course; `open`: numbers of images whose inference had not converged; `theta`: the
+    last weights.
     """
     loss, judge, course = VisitedLoss(train, method), VisitedLoss(train, method), Course()
     solver, n_open, last = optimiser(name, eta, loss.n_examples), [], train.start
@@ -193,7 +193,7 @@ def run(
 
 
 def iteration(train: Images) -> float:
-    """Return milliseconds of an iteration over all images, messages sent all at once."""
+    """Return milliseconds per iteration over all images, with the parallel message schedule."""
     costs = []
     for limit in (2, 12):
         inference = Inference(schedule="parallel", limit=limit, tolerance=0.0)
@@ -205,9 +205,9 @@ def iteration(train: Images) -> float:
 
 
 def contestants(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
-    """Yield optimisers, with gain and passes: twice as many for L-BFGS.
+    """Yield optimisers with gain and number of passes, which is doubled for L-BFGS.
 
-    ASG has the highest gain; mu = 0.1 is tried with belief propagation only.
+    ASG uses the highest gain; mu = 0.1 runs with belief propagation only.
     """
     yield "L-BFGS", 0.0, 2 * passes
     names = BY_GAIN if method == "lbp" else BY_GAIN[:2]
@@ -223,7 +223,7 @@ def main(
     quick: Quick = False,
 ) -> None:
     """Train on noisy pictures by all optimisers and kinds of inference; what was run is kept."""
-    # The number of pictures that have not converged is a figure of its own.
+    # The number of images that have not converged is a figure in the results.
     warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
     n_train, n_test, passes = (4, 2, 2) if quick else (40, 10, passes)
     pictures = [each[::4, ::4] if quick else each for each in read_shapes(shapes)]

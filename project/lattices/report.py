@@ -24,21 +24,21 @@ METHODS = {
     "pseudo_likelihood": "pseudo-likelihood",
 }
 _SHORT = {"lbp": "LBP", "mean_field": "MF", "pseudo_likelihood": "PL"}
-# A course is near once it is within this share of the lowest objective of L-BFGS; and a wider one.
+# Tolerances relative to the lowest objective of L-BFGS: "near", and a looser one.
 _NEAR, _ROUGH = 1e-3, 1e-2
 _CLAIMS_TITLE = "What of the paper is confirmed"
 DOCUMENT = Document("LATTICES.md", "small pictures", "lattices/plots", frozenset({_CLAIMS_TITLE}))
 
 
 def is_stable(course: Row) -> bool:
-    """Return whether an optimiser never was above where it began."""
+    """Return whether there was no failure, and the objective never exceeded its first value."""
     return not course["failure"] and max(course["objective"]) <= course["objective"][0]
 
 
 class Race:
-    """The courses of one kind of noise and of inference.
+    """The courses for one type of noise and one inference method.
 
-    lowest: the lowest objective of L-BFGS. RAISES: LookupError if it did not run.
+    lowest: the lowest objective of L-BFGS. RAISES: LookupError if L-BFGS was not run.
     """
 
     def __init__(self, rows: Sequence[Row], method: str) -> None:
@@ -55,17 +55,17 @@ class Race:
         return found
 
     def best(self, name: str) -> Row:
-        """Return an optimiser's course with the gain that is first near, or ends lowest."""
+        """Return an optimiser's course with the best gain: first to be near, or lowest end."""
         return min(self.of(name), key=lambda each: (self.near(each), each["objective"][-1]))
 
     def near(self, course: Row, share: float = _NEAR) -> float:
-        """Return passes to within a share of the lowest; infinite if it was not reached."""
+        """Return passes to within a tolerance of the lowest objective; infinite if not reached."""
         goal = self.lowest * (1.0 + share)
         pairs = zip(course["passes"], course["objective"], strict=True)
         return next((passes for passes, value in pairs if value <= goal), np.inf)
 
     def end(self, course: Row) -> str:
-        """Return the last objective, and whether L-BFGS was still going down."""
+        """Return the last objective, and remarks on stability and on L-BFGS before convergence."""
         if course["failure"]:
             return "unstable"
         before, last = course["objective"][-2:]
@@ -80,7 +80,7 @@ def _passes(value: float) -> str:
 
 
 def noise_section(noise: str, rows: Sequence[Row]) -> list[str]:
-    """Return the section of one kind of noise."""
+    """Return the section on one type of noise."""
     (nodes,) = (row for row in rows if row["name"] == "nodes")
     settings = nodes["session"]["settings"]
     blocks = [
@@ -117,7 +117,7 @@ def _told(is_so: bool, figures: str) -> str:
 
 
 def smd_first(rows: Sequence[Row], method: str, other: str, share: float = _NEAR) -> str:
-    """Tell whether SMD is within a share of L-BFGS before SGD, gain by gain."""
+    """Check for each gain whether SMD is within a tolerance of L-BFGS before SGD."""
     race, won, cells = Race(rows, method), [], []
     others = {course["eta"]: course for course in race.of(other)}
     pairs = [(one, others[one["eta"]]) for one in race.of("SGD") if one["eta"] in others]
@@ -133,7 +133,7 @@ def smd_first(rows: Sequence[Row], method: str, other: str, share: float = _NEAR
 
 
 def is_faster(rows: Sequence[Row]) -> str:
-    """Tell whether SGD and SMD are near before L-BFGS."""
+    """Check whether SGD and SMD are near before L-BFGS."""
     race, names = Race(rows, "lbp"), ("L-BFGS", "SGD", "SMD")
     batch, *others = ends = [race.near(race.best(name)) for name in names]
     figures = [f"{name} {_passes(end)}" for name, end in zip(names, ends, strict=True)]
@@ -141,7 +141,7 @@ def is_faster(rows: Sequence[Row]) -> str:
 
 
 def anneals_slowly(rows: Sequence[Row]) -> str:
-    """Tell whether ASG is near after SGD."""
+    """Check whether ASG is near later than SGD."""
     race = Race(rows, "lbp")
     ends = [race.best(name) for name in ("ASG", "SGD")]
     figures = ", ".join(f"{end['optimiser']} {_passes(race.near(end))}" for end in ends)
@@ -150,7 +150,7 @@ def anneals_slowly(rows: Sequence[Row]) -> str:
 
 
 def come_to_one(rows: Sequence[Row]) -> str:
-    """Tell whether all end at about the same objective."""
+    """Check whether all optimisers end at about the same objective."""
     race = Race(rows, "lbp")
     ends = {name: race.best(name)["objective"][-1] for name in OPTIMISERS}
     gaps = {name: end / min(ends.values()) - 1.0 for name, end in ends.items()}
@@ -159,7 +159,7 @@ def come_to_one(rows: Sequence[Row]) -> str:
 
 
 def highest(rows: Sequence[Row], method: str) -> str:
-    """Tell whether the paper's gain is the highest with which SGD and SMD are stable."""
+    """Check whether the paper's gain is the highest with which SGD and SMD are stable."""
     race = Race(rows, method)
     unstable = {course["eta"] for course in race.courses if not is_stable(course)}
     found = max({course["eta"] for course in race.of("SGD")} - unstable, default=0.0)
@@ -167,7 +167,7 @@ def highest(rows: Sequence[Row], method: str) -> str:
 
 
 def compare_errors(rows: Sequence[Row], worse: str, better: str) -> str:
-    """Tell whether the test error of one kind of inference is higher than that of another."""
+    """Check whether the test error of one inference method is higher than the error of another."""
     found = {row["name"]: row["logistic"] for row in rows if row["name"] == "nodes"}
     for method in dict.fromkeys(row["method"] for row in rows if "method" in row):
         found[_SHORT[method]] = Race(rows, method).best("L-BFGS")["errors"][-1][1]
@@ -177,7 +177,7 @@ def compare_errors(rows: Sequence[Row], worse: str, better: str) -> str:
 
 _RIVALS = [(method, "SMD", "mu = 10 eta0") for method in METHODS]
 _RIVALS.insert(1, ("lbp", "SMD, mu = 0.1", "mu = 0.1"))
-# What the paper says, and a function that tells whether it is so for a kind of noise.
+# Claims of the paper, and functions that check them for a type of noise.
 _CLAIMS: Mapping[str, Callable[[Sequence[Row]], str]] = {
     **{
         f"SMD is within {share:.1%} of BFGS in fewer passes than SGD with the same gain: "
@@ -205,7 +205,7 @@ _CLAIMS: Mapping[str, Callable[[Sequence[Row]], str]] = {
 
 
 def _answer(tell: Callable[[Sequence[Row]], str], rows: Sequence[Row]) -> str:
-    """Return whether a claim holds, if all that it is about was run."""
+    """Return the verdict on a claim, or "not run" if a required run is missing."""
     try:
         return tell(rows)
     except LookupError:
@@ -213,7 +213,7 @@ def _answer(tell: Callable[[Sequence[Row]], str], rows: Sequence[Row]) -> str:
 
 
 def findings(records: Mapping[str, Sequence[Row]]) -> str:
-    """Return the table of what is confirmed, and what is not."""
+    """Return the table of claims and verdicts."""
     lines = [
         [claim, *(_answer(tell, rows) for rows in records.values())]
         for claim, tell in _CLAIMS.items()
@@ -225,7 +225,7 @@ def findings(records: Mapping[str, Sequence[Row]]) -> str:
 
 
 def draw_courses(rows: Sequence[Row], path: Path) -> None:
-    """Draw objective and test error against passes, each with its best gain; as figure 4."""
+    """Draw objective and test error against passes, each with its best gain, as in figure 4."""
     ran = list(dict.fromkeys(row["method"] for row in rows if "method" in row))
     figure = new_figure(8.0, 3.0 * len(ran))
     if figure is None:
@@ -242,7 +242,7 @@ def draw_courses(rows: Sequence[Row], path: Path) -> None:
             at, errors = zip(*course["errors"], strict=True)
             right.plot([course["passes"][i] for i in at], errors, **style)
         start, lowest = race.courses[0]["objective"][0], race.lowest
-        # Mean field's log Z is a lower bound, so its objective may fall below zero.
+        # The mean-field log Z is a lower bound, so the objective may fall below zero.
         scale = "log" if lowest > 0.0 else "symlog"
         label(left, xlabel="passes", ylabel="training objective", title=name, yscale=scale)
         left.set(ylim=(lowest - 0.01 * abs(lowest), 1.05 * start), xlim=(0.0, most))
@@ -253,7 +253,7 @@ def draw_courses(rows: Sequence[Row], path: Path) -> None:
 
 
 def draw_pictures(noise: str, rows: Sequence[Row], path: Path) -> None:
-    """Draw truth, noise, and what logistic regression and inference make of it; as figure 3."""
+    """Draw truth, noise, and the results of logistic regression and inference, as in figure 3."""
     figure, session = new_figure(9.0, 5.0), rows[0]["session"]
     if figure is None:
         return
@@ -292,7 +292,7 @@ def main(metrics: Metrics, project: Project) -> None:
     """Write the report, on what was run so far."""
     files = {noise: read_rows(metrics / f"{noise}.jsonl") for noise in NOISES}
     records = {noise: rows for noise, rows in files.items() if rows}
-    # Some courses end with weights so large that no inference converges; the tables tell which.
+    # Some courses end with weights so large that no inference converges; the tables report them.
     warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
     for noise, rows in records.items():
         draw_courses(rows, metrics / f"{noise}-courses")
