@@ -1,1 +1,1 @@
-"""The tables of Lavergne, Cappé & Yvon (2010), on the data that can be had."""
+"""The tables of Lavergne, Cappé & Yvon (2010), on the available data sets."""

@@ -1,4 +1,4 @@
-"""The experiments: a row of a table each."""
+"""The experiments: each is a row of a table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -6,11 +6,11 @@ from typing import Any
 
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 
-# The test part of the published split of Nettalk; the fold before it is for stopping.
+# The test fold of Nettalk's published split; the preceding fold is the development part.
 CANONICAL, N_FOLDS = 9, 10
 # Lavergne et al. (2010), section 5.1.
 L1, L2 = 0.5, 1e-5
-# Settings that an experiment does not give: iterations begin with the last weights of six epochs.
+# Defaults of solver settings: the weights after six epochs of warm start are the initial weights.
 SETTINGS = {"OWLQN": {"warm_start_epochs": 6, "average_warm_start": False, "steep_start": False}}
 FAMILIES = "1", "3", "5", "7", "5+", "5++"
 FOLDED = "7", "5+", "5++"
@@ -18,13 +18,13 @@ FOLDED = "7", "5+", "5++"
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row.
+    """An experiment.
 
-    name: of its row; data: of a task; templates; solver, settings: see `crf_solvers`; l1, l2: the
-    penalty; fold: to test on; polish: numbers of L-BFGS iterations after the stop, each tried from
+    name: of its row; data: name of a task; templates; solver, settings: see `crf_solvers`; l1, l2:
+    the penalty; fold: test fold; polish: numbers of L-BFGS iterations after training, each run from
     the same weights; schedule: stages of templates; observed_only, precision: see `ChainLoss`; cap:
-    seconds of the processor after which training stops; most: outer iterations at most;
-    evaluation: whether evaluations are timed instead (table 2).
+    maximum processor seconds of training; most: maximum number of outer iterations;
+    evaluation: whether to time evaluations instead of training (table 2).
     """
 
     name: str
@@ -44,8 +44,8 @@ class Experiment:
     evaluation: bool = False
 
 
-# Settings by parts of experiments' names. The paper's coordinate descent starts from zero; here a
-# sweep is an outer iteration, so that the stop is looked for after each.
+# Settings by suffix of an experiment's name. Coordinate descent starts from zero as in the paper;
+# an outer iteration is one sweep, so that the stopping rule is checked after each sweep.
 SOLVERS: dict[str, dict[str, Any]] = {
     "owlqn": {"solver": "OWLQN"},
     "published": {
@@ -59,25 +59,25 @@ SOLVERS: dict[str, dict[str, Any]] = {
         "cap": 900.0,
     },
 }
-# Where there are many runs, or many labels, the last digits of the objective cost too much.
+# With many runs or many labels, the last digits of the objective would take too long.
 _SOONER = {"window": 1e-4}
 # Without l1.
 L2_TRIED = 0.03, 0.1, 0.3, 1.0
-# Of table 2; 3- stands for windows of three letters alone. Outer iterations, after which the number
-# of active weights changes little.
+# For table 2; "3-" has windows of three letters only. Number of outer iterations, after which the
+# number of active weights changes little.
 EVALUATED, _STEPS = ("1", "3-", "3"), 8
 
 
 def parts_of(family: str) -> tuple[str, str]:
-    """Return the length of a family's windows, and the rest: "5+" is 5 and +."""
+    """Split a family into window length and suffix: "5+" into 5 and +."""
     n = family.rstrip("+-")
     return n, family[len(n) :]
 
 
 def ngrm(family: str, pairs: bool = True) -> tuple[str, ...]:
-    """Return templates of windows of letters, such as "5+".
+    """Return templates of windows of letters for a family such as "5+".
 
-    pairs: whether they are conjoined with pairs of labels, and not only with labels.
+    pairs: whether windows are conjoined with label pairs as well as with labels.
     """
     n, variant = parts_of(family)
     window = f"ngrm({n}, orth){variant}"
@@ -85,7 +85,7 @@ def ngrm(family: str, pairs: bool = True) -> tuple[str, ...]:
 
 
 def letters(data: str, family: str, solver: str = "owlqn", **changes: Any) -> Experiment:
-    """Return an experiment on Nettalk, named after what it does."""
+    """Return an experiment on Nettalk, named after its settings."""
     n, variant = parts_of(family)
     name = f"{data}-{n}grm{variant}-{solver}"
     return replace(Experiment(name, data, ngrm(family), **SOLVERS[solver]), **changes)
@@ -96,13 +96,13 @@ def _changed(one: Experiment, suffix: str, **changes: Any) -> Experiment:
 
 
 def _stages(family: str, admit: str) -> tuple[dict[str, Any], ...]:
-    """Windows enter by their length, where smaller ones are active."""
+    """Return stages that admit windows by length, where smaller windows are active."""
     n, variant = parts_of(family)
     stages = []
     for length in range(1, int(n) + 1, 2):
         stage: dict[str, Any] = {"templates": f"*:ngrm({length}, orth){variant}"}
         if length < int(n):
-            # Enough for the error to settle, not for the minimum.
+            # Enough for the error to stabilise, before convergence.
             stage["steps"] = 2
         if length > 1:
             stage["admit"] = admit
@@ -120,7 +120,7 @@ def phonemes() -> Iterator[Experiment]:
 
 
 def without_pairs() -> Iterator[Experiment]:
-    """Yield table 1: features that are conjoined with single labels only."""
+    """Yield table 1: features conjoined with single labels only."""
     for family in ("3", "5", "5+"):
         yield _changed(letters("phonemes", family), "unigrams", templates=ngrm(family, False))
 
@@ -134,12 +134,12 @@ def evaluations() -> Iterator[Experiment]:
 
 
 def penalties() -> Iterator[Experiment]:
-    """Yield table 3, with the l2 that is best on the development part."""
+    """Yield table 3; l2 is selected on the development part."""
     for family in ("1", "3", "5"):
         yield _changed(letters("phonemes", family), "l1", l2=0.0)
         for l2 in L2_TRIED:
-            # All weights are in use, so that an iteration with 14 million takes many seconds; 160
-            # million in a dozen vectors are more than fits here.
+            # All weights are dense: an iteration with 14 million takes many seconds; a dozen
+            # vectors of 160 million do not fit in memory here.
             dense = {"settings": {"history": 5}, "polish": (), "cap": 600.0, "l1": 0.0, "l2": l2}
             suffix = f"l2={l2:g}" + ("-observed" if family == "5" else "")
             one = _changed(letters("phonemes", family), suffix, **dense)
@@ -147,7 +147,7 @@ def penalties() -> Iterator[Experiment]:
 
 
 def search() -> Iterator[Experiment]:
-    """Yield the search for penalties on the development part."""
+    """Yield the search for the penalty on the development part."""
     for family in ("5+", "7"):
         for l1 in (0.1, 0.2, 0.35, 0.7, 1.0):
             yield _changed(letters("phonemes", family), f"l1={l1:g}", l1=l1)
@@ -156,7 +156,7 @@ def search() -> Iterator[Experiment]:
 
 
 def structured() -> Iterator[Experiment]:
-    """Yield section 5.4, on letters: windows in stages; and pairs that occur only."""
+    """Yield section 5.4, on letters: windows in stages, and observed pairs only."""
     for family in ("5", "7", "5+", "5++"):
         for admit in ("features", "labels"):
             schedule = _stages(family, admit)
@@ -176,20 +176,20 @@ def joint() -> Iterator[Experiment]:
 
 
 def folds() -> Iterator[Experiment]:
-    """Yield some feature sets on all ten folds."""
+    """Yield selected feature sets on all ten folds."""
     for family in FOLDED:
         for fold in range(N_FOLDS):
             one = letters("phonemes", family, settings=_SOONER, polish=())
             yield _changed(one, f"fold{fold}", fold=fold)
 
 
-# Features of the word itself, which are worth pairs of labels.
+# Features of the word itself are also conjoined with label pairs.
 _OWN = tuple(t for t in DEFAULT_TEMPLATES if t.count("[") == 1 and t.endswith("[0]"))
 PAIR_TEMPLATES = tuple(f"*:{t.removeprefix('u:')}" if t in _OWN else t for t in DEFAULT_TEMPLATES)
 
 
 def tags() -> Iterator[Experiment]:
-    """Yield parts of speech, in place of the Wall Street Journal."""
+    """Yield part-of-speech tagging, in place of the Wall Street Journal."""
     yield Experiment("ewt-owlqn", "ewt", PAIR_TEMPLATES)
     yield Experiment("ewt-sgd", "ewt", PAIR_TEMPLATES, **SOLVERS["sgd"])
     yield Experiment("ewt-owlqn-unigrams", "ewt", DEFAULT_TEMPLATES)

@@ -1,7 +1,7 @@
 """Write LAVERGNE.md and its plot from the stored figures.
 
-`figures.jsonl` keeps the figures of experiments that were run here or elsewhere, `paper.jsonl` has
-those of the paper.
+`figures.jsonl` keeps the figures of experiments run here or elsewhere; `paper.jsonl` has the
+figures of the paper.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,7 @@ METHODS = {
     "bcd": "BCD",
     "published": "OWL-QN, as published",
 }
-# Limits of experiments: error of phonemes in percent, minutes of the processor, GB.
+# Goals of experiments: phoneme error in percent, processor minutes, GB.
 GOALS = {
     "phonemes-5grm+-owlqn": ("5-grm+", 7.9, 10.0, 3.0),
     "phonemes-7grm-owlqn": ("7-grm", 8.2, 10.0, 3.0),
@@ -52,12 +52,12 @@ Cell = Callable[[Row], str]
 
 
 def grm(family: str) -> str:
-    """Return a feature set, as the paper writes it."""
+    """Return a feature set in the paper's notation."""
     return "{}-grm{}".format(*given.parts_of(family))
 
 
 def family_of(row: Row) -> str:
-    """Return the feature set of an experiment, as the paper writes it."""
+    """Return the feature set of an experiment in the paper's notation."""
     return grm(row["name"].split("-")[1].replace("grm", "", 1))
 
 
@@ -67,7 +67,7 @@ def method_of(row: Row) -> str:
 
 
 def of(key: str, form: Callable[[float | None], str] = percent) -> Cell:
-    """Return a cell with a figure; key: with dots between keys of nested figures."""
+    """Return a function that formats a figure; key: keys of nested figures joined by dots."""
 
     def cell(row: Any) -> str:
         for part in key.split("."):
@@ -78,7 +78,7 @@ def of(key: str, form: Callable[[float | None], str] = percent) -> Cell:
 
 
 def numbered(error: str, iterations: str) -> Cell:
-    """Return a cell with an error rate, and the iteration that it is of, or their number."""
+    """Return a function that formats an error rate with its iteration, or number of iterations."""
 
     def cell(row: Row) -> str:
         known = error in row and iterations in row
@@ -88,12 +88,12 @@ def numbered(error: str, iterations: str) -> Cell:
 
 
 def both(labels: Cell, parts: Cell) -> Cell:
-    """Return a cell with error rates of labels and of their parts."""
+    """Return a function that formats error rates of labels and of label parts."""
     return lambda row: " / ".join(filter(None, [labels(row), parts(row)]))
 
 
 def seconds(row: Row) -> str:
-    """Return processor seconds, marked if the run was cut."""
+    """Return processor seconds, marked if a limit ended the run."""
     return whole(row.get("cpu")) + ("*" if row.get("cut") else "")
 
 
@@ -101,7 +101,7 @@ COST: dict[str, Cell] = {"s": seconds, "MB": of("peak_mb", whole)}
 
 
 def with_paper(row: Row) -> Row:
-    """Return figures with those of the paper: of the experiment, and of others on its features."""
+    """Add the paper's figures: for the experiment, and for SGD and BCD on the same features."""
     stem = "-".join(row["name"].split("-")[:2])
     names = {"paper": row["name"], "sgd": f"{stem}-sgd", "bcd": f"{stem}-bcd"}
     return {**row, **{key: PAPER.get(name, {}) for key, name in names.items()}}
@@ -142,7 +142,7 @@ def goals(known: Known) -> list[str]:
 
 
 def pairs(known: Known) -> list[str]:
-    """Return table 1: what it is worth to conjoin observations with pairs of labels."""
+    """Return table 1: the gain from conjoining observations with label pairs."""
     names = [letters("phonemes", family).name for family in FAMILIES]
     sides = {"with": "", "without": "-unigrams"}
     rows = [known[n] for n in names if all(n + end in known for end in sides.values())]
@@ -158,7 +158,7 @@ def pairs(known: Known) -> list[str]:
 
 
 def gradients(known: Known) -> list[str]:
-    """Return table 2: what a sparse evaluation saves."""
+    """Return table 2: the time that a sparse evaluation saves."""
     columns: dict[str, Cell] = {
         "": lambda row: grm(row["name"].removeprefix("evaluation-").replace("grm", "")),
         "active weights, ms": lambda row: number(1000.0 * row["active_s"]),
@@ -173,14 +173,14 @@ def gradients(known: Known) -> list[str]:
 
 
 def penalties(known: Known) -> list[str]:
-    """Return table 3: l2, l1, and both; and other penalties."""
+    """Return table 3: l2, l1, elastic net; and other penalties."""
     rows = []
     for family in ("1", "3", "5"):
         name = letters("phonemes", family).name
         dense = [x for x in given.penalties() if f"-{family}grm-" in x.name and not x.l1]
         dense = [x for x in dense if x.name in known]
         if dense and name in known and f"{name}-l1" in known:
-            # One that is kept without its development error was the best of those that were tried.
+            # A row kept without its development error was the best of the penalties tried.
             best = min(dense, key=lambda x: known[x.name].get("dev", float("-inf")))
             row = {"family": family, "dense": known[best.name], "l1": known[f"{name}-l1"]}
             row |= {key: PAPER[f"{key}-{family}grm"]["error"] for key in ("paper_l2", "paper_both")}
@@ -203,7 +203,7 @@ def penalties(known: Known) -> list[str]:
 
 
 def _searched(known: Known) -> list[str]:
-    """Return errors of the development part with other penalties."""
+    """Return development errors with other penalties."""
     rows = []
     for family in dict.fromkeys(x.name.split("-")[1] for x in given.search()):
         tried = [EXPERIMENTS[f"phonemes-{family}-owlqn"]]
@@ -225,7 +225,7 @@ def _searched(known: Known) -> list[str]:
 
 
 def methods(known: Known) -> list[str]:
-    """Return table 4: three ways to learn."""
+    """Return table 4: three training methods."""
     columns: dict[str, Cell] = {
         "": lambda row: f"{family_of(row)}, {method_of(row)}",
         "dev, %": of("dev"),
@@ -290,7 +290,7 @@ def stages(known: Known) -> list[str]:
 
 
 def folds(known: Known) -> list[str]:
-    """Return the ten folds, as far as they have been run."""
+    """Return results on the folds that have been run."""
     rows = []
     for name in (letters("phonemes", family).name for family in given.FOLDED):
         found = {fold: known.get(f"{name}-fold{fold}", {}) for fold in range(N_FOLDS)}
@@ -314,7 +314,7 @@ def folds(known: Known) -> list[str]:
 
 
 def tags(known: Known) -> list[str]:
-    """Return parts of speech."""
+    """Return results of part-of-speech tagging."""
     columns: dict[str, Cell] = {
         "": lambda row: row["name"],
         "dev, %": of("dev"),
@@ -349,7 +349,7 @@ _MARKERS = {"OWL-QN": "o", "SGD-L1": "s", "BCD": "^", "OWL-QN, as published": "D
 
 
 def points(known: Known) -> list[tuple[str, str, float, float]]:
-    """Return feature set, series, active weights, and error of each point."""
+    """Return feature set, series, number of active weights, and error of each point."""
     found = []
     for one in given.phonemes():
         row, published = known.get(one.name, {}), PAPER.get(one.name, {})
@@ -375,7 +375,7 @@ def draw(known: Known, path: Path) -> None:
     }
 
     def marks(colour: Any, series: str) -> dict[str, Any]:
-        # The paper's are hollow.
+        # Hollow markers for the paper's figures.
         face = "none" if series.endswith(", paper") else colour
         marker = _MARKERS.get(series.removesuffix(", paper"), "*")
         return {"marker": marker, "markeredgecolor": colour, "markerfacecolor": face, "ls": ""}
@@ -393,13 +393,13 @@ def draw(known: Known, path: Path) -> None:
 
 
 def read_kept(project: Path) -> dict[str, Row]:
-    """Return the figures that the project keeps, by name."""
+    """Return the figures stored in the project, by experiment name."""
     path = project / KEPT
     return {row["name"]: row for row in srsly.read_jsonl(path)} if path.exists() else {}
 
 
 def figures_of(row: Row) -> Row:
-    """Return the figures of a run as they are kept."""
+    """Return the figures of a run in the stored form."""
     machine = {key: row["session"]["machine"][key] for key in ("processor", "date")}
     own = {key: value for key, value in row.items() if key not in ("experiment", "session", "name")}
     return {"name": row["name"], **machine, **own}

@@ -1,10 +1,10 @@
-"""Run the experiments, each in a child process; those that are done are not run again.
+"""Run the experiments, each in a child process, and skip finished ones.
 
     python -m lavergne.run metrics/lavergne --only "phonemes-*"
     python -m lavergne.run metrics/lavergne --only ewt-sgd --here
 
-The second runs one experiment in this process, and writes its row to stdout. Training stops by the
-development part; then the weights are fine-tuned and tested.
+The second command runs one experiment in this process, and writes its row to stdout. The
+development part decides when training stops; then the weights are fine-tuned and tested.
 """
 
 import itertools
@@ -40,7 +40,7 @@ from spacy_sparsecrf.training.training import Training
 
 from .experiments import CANONICAL, EXPERIMENTS, N_FOLDS, SETTINGS, Experiment
 
-# A trial has one of each kind.
+# Experiments of a trial: one of each type.
 QUICK = (
     *("phonemes-3grm-owlqn", "phonemes-1grm-sgd", "phonemes-1grm-bcd"),
     *("phonemes-3grm-owlqn-unigrams", "phonemes-1grm-owlqn-l2=0.1"),
@@ -54,21 +54,21 @@ TASKS = {
     "brown": Source("brown", 2),
 }
 QUICK_SEQUENCES, _QUICK_CAP = 60, 2.0
-# Wapiti's rule: the last error rates of the development part, and how close they must be.
+# Wapiti's stopping rule: number of last development error rates, and their maximum range.
 WINDOW, CLOSE = 5, 0.02
 _EVALUATIONS = 5
 
 
 def is_steady(errors: Sequence[float]) -> bool:
-    """Return whether the last error rates, in percent, are so close that training may stop."""
+    """Return whether the last error rates, in percent, are within Wapiti's range."""
     last = errors[-WINDOW:]
     return len(last) == WINDOW and max(last) - min(last) < CLOSE
 
 
 def split_rows(source: Source, fold: int, data: str, n: int = 0) -> list[list[Rows]]:
-    """Return sentences for training, stopping and testing; of each at most n, 0 = all.
+    """Return sentences of the training, development and test parts, at most n each; 0 = all.
 
-    fold: of Nettalk, the one to test on; the one before it is for stopping.
+    fold: test fold of Nettalk; the preceding fold is the development part.
     """
     parts = {part: source.rows(part, data) for part in ("train", "dev", "test")}
     if fold != CANONICAL:
@@ -84,11 +84,10 @@ def split_rows(source: Source, fold: int, data: str, n: int = 0) -> list[list[Ro
 
 
 class Run:
-    """An experiment that is run: its corpus, its training run, and the parts to stop by and to
-    test.
+    """A running experiment: its corpus, its training run, and its development and test parts.
 
-    errors: of the development part after each outer iteration; stages: reports of the stages, with
-    the number of iterations before.
+    errors: development error after each outer iteration; stages: reports of the stages, with the
+    number of preceding iterations.
     """
 
     def __init__(self, experiment: Experiment, data: str, n: int) -> None:
@@ -130,10 +129,10 @@ class Run:
         self.stages.append((len(self.errors), report))
 
     def train(self, cap: float) -> tuple[CRFModel, dict[str, Any]]:
-        """Train until the error of the development part is steady.
+        """Train until the development error is steady.
 
-        cap: seconds of the processor at most. RETURNS: the model of the iteration with the lowest
-        error, which spaCy's loop would keep, and figures.
+        cap: maximum processor seconds. RETURNS: the model of the iteration with the lowest error,
+        which spaCy's training loop would save; and figures.
         """
         start, passes, best, errors = time.process_time(), 0.0, None, self.errors
         for i in itertools.count(1):
@@ -142,7 +141,7 @@ class Run:
             if best is None or errors[-1] < min(errors[:-1]):
                 best = model
             passes += report.passes
-            # A stage is not to be stopped by the pause that the one before it ends with.
+            # The plateau at the end of a stage must not stop the next stage.
             begun = max((after for after, _ in self.stages), default=0)
             last = not self.stages or self.stages[-1][1].number == self.stages[-1][1].of
             cut = time.process_time() - start > cap or i >= self.experiment.most
@@ -160,7 +159,7 @@ class Run:
         }
 
     def admitted(self) -> int:
-        """Return the candidate weights: of the last stage, of pairs that occur, or all."""
+        """Return the number of candidate weights: of the last stage, observed pairs, or all."""
         if self.stages:
             return int(self.stages[-1][1].admitted[1])
         if self.experiment.observed_only:
@@ -169,7 +168,7 @@ class Run:
 
 
 def _scores(parts: dict[str, Scored], model: CRFModel, prefix: str = "") -> dict[str, float]:
-    """Return errors of parts: of labels, and of their parts that are scored separately."""
+    """Return errors of parts: percentages of wrong labels, and of wrong label parts."""
     found = {part: scored.errors(model) for part, scored in parts.items()}
     scores = {f"{prefix}{part}": errors[0] for part, errors in found.items()}
     return scores | {f"{prefix}{part}_part": errors[1] for part, errors in found.items()}
@@ -178,12 +177,12 @@ def _scores(parts: dict[str, Scored], model: CRFModel, prefix: str = "") -> dict
 def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str, Any]:
     """Run an experiment.
 
-    RETURNS: dev, test: percentages of wrong labels of these parts, and *_part of wrong parts of
-    labels, at the stop; best_*: the same after best_iteration, from 1; polished: error of the test
-    part after polish_iterations of L-BFGS, the number being the best on the development part;
-    iterations, passes: until the stop; objective, learnt: the last value, and the active weights of
-    training; active, admitted, potential: weights of the model, those it could have, those of all
-    features; cpu: seconds of the process; cut: whether a limit ended the run.
+    RETURNS: dev, test: percentages of wrong labels when training stopped, and *_part of wrong label
+    parts; best_*: the same for the model of best_iteration (from 1); polished: test error after
+    polish_iterations of L-BFGS, a number selected on the development part; iterations, passes: when
+    training stopped; objective, learnt: last objective, and number of active weights in training;
+    active, admitted, potential: numbers of weights of the model, of candidates, and of all
+    features; cpu: processor seconds; cut: whether a limit ended the run.
     """
     one = Run(experiment, data, QUICK_SEQUENCES if quick else 0)
     best, figures = one.train(_QUICK_CAP if quick else experiment.cap)
@@ -210,11 +209,11 @@ def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str,
 
 
 def time_evaluations(one: Run, repeats: int) -> dict[str, Any]:
-    """Time a value and gradient on the active weights, and on all weights (table 2).
+    """Time a value and gradient with the active weights, and with all weights (table 2).
 
-    The paper times training with its sparse recursions and without. Here only weights of the
-    working set are ever looked at; the same evaluation with all weights in it shows what that
-    saves.
+    The paper compares training with and without sparse recursions. Here only the working set is
+    ever evaluated; the same evaluation with a working set of all weights shows the saving.
+
     """
     coordinates, theta = one.training.weights
     loss = chain_loss(Problem(one.experiment.name, one.corpus, one.labels))
@@ -223,7 +222,7 @@ def time_evaluations(one: Run, repeats: int) -> dict[str, Any]:
     spread[np.searchsorted(everything, coordinates)] = theta
     sides = {"active_s": (loss.restrict(coordinates), theta)}
     sides["all_s"] = loss.restrict(everything), spread
-    # The first evaluation writes to memory for the first time.
+    # The first evaluation allocates memory.
     for side in sides.values():
         gradient(*side)
     costs = alternate(repeats, {name: partial(gradient, *side) for name, side in sides.items()})
@@ -236,10 +235,10 @@ def time_evaluations(one: Run, repeats: int) -> dict[str, Any]:
 
 
 def zeros(corpus: EncodedCorpus, n_labels: int, coordinates: NDArray[np.int64]) -> float:
-    """Return the percentage of pairs of labels, over tokens, that have no active weight.
+    """Return the percentage of label pairs, over tokens, without an active weight.
 
-    coordinates: [n] int64, of weights that are not zero. Of pairs (y', y), the start label left
-    out, at the contexts of tokens.
+    coordinates: [n] int64, of non-zero weights. Counts pairs (y', y) at the contexts of tokens,
+    without the start label.
     """
     n_unigram = len(corpus.unigram_keys) * n_labels
     pairs = coordinates[coordinates >= n_unigram] - n_unigram
@@ -262,13 +261,13 @@ def zeros(corpus: EncodedCorpus, n_labels: int, coordinates: NDArray[np.int64]) 
 
 
 def chosen(patterns: Sequence[str], quick: bool) -> list[Experiment]:
-    """Return the experiments that patterns name, all for none; of a trial only those of `QUICK`."""
+    """Return the experiments that match patterns, all if there are none; in a trial, of `QUICK`."""
     patterns = patterns or (QUICK if quick else "*")
     return [x for x in EXPERIMENTS.values() if any(fnmatchcase(x.name, p) for p in patterns)]
 
 
 def given(experiment: Experiment) -> dict[str, Any]:
-    """Return what an experiment has of its own, as it comes back from JSON."""
+    """Return the non-default settings of an experiment, as JSON returns them."""
     usual = asdict(Experiment("", "", ()))
     own = {key: value for key, value in asdict(experiment).items() if value != usual[key]}
     return dict(srsly.json_loads(srsly.json_dumps(own)))
@@ -305,7 +304,7 @@ def main(
         try:
             results.add(one.name, **run_child(one, data, quick), experiment=given(one))
         except CalledProcessError:
-            # One that needs more memory than there is must not keep others from running.
+            # An experiment that exceeds the available memory must not stop the others.
             failed.append(one.name)
             msg.fail(one.name)
     msg.good(f"{len(wanted) - len(failed)} of {len(wanted)} experiments are in {output}")
