@@ -1,7 +1,7 @@
-"""From measurement to table: child processes, rows of results, races, tables, plots, documents."""
+"""Tools from measurement to report: child processes, rows, races, tables, plots, documents."""
 
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-# Configs that come with the package.
+# Configs shipped with the package.
 CONFIGS = PROJECT.parent / "configs"

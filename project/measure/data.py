@@ -1,7 +1,7 @@
-"""Data sets: sentences in columns, encoded by the package's featurizer, and scored parts of them.
+"""Data sets: sentences in columns, encoded by the package's featurizer, and parts for scoring.
 
-Files are looked for in the directory given by `--data`, in that of the environment variable
-SPARSECRF_DATA, and in `project/assets`.
+Files are searched for in the directory of `--data`, then in that of the environment variable
+SPARSECRF_DATA, then in `project/assets`.
 """
 
 import os
@@ -32,7 +32,7 @@ Rows = list[list[str]]
 Read = Callable[[Sequence[Doc], str], Observations]
 Data = Annotated[str, typer.Option(help="Directory of the data, in front of SPARSECRF_DATA")]
 
-# Sentences of a trial, and of the corpora on which objectives are compared weight by weight.
+# Number of sentences of a trial, and of the corpora for exact comparisons of objectives.
 QUICK_SENTENCES, SAMPLE_SENTENCES = 200, 300
 _DOCS_PER_BATCH = 1000
 
@@ -56,13 +56,13 @@ def find(data: str, names: Iterable[str]) -> Path:
 
 
 def read_tsv(path: Path) -> Iterator[Rows]:
-    """Yield the sentences of a file of tab-separated columns, a token a line."""
+    """Yield the sentences of a file of tab-separated columns, one token per line."""
     for sentence in read_columns(path, separator=TAB).sentences:
         yield [row.values for row in sentence]
 
 
 def sample(sentences: list[Rows], n: int) -> list[Rows]:
-    """Draw n sentences, the same in each run; all of them for n = 0."""
+    """Draw n sentences, the same in each run; n = 0 returns all."""
     if not 0 < n < len(sentences):
         return sentences
     chosen = np.random.default_rng(0).permutation(len(sentences))[:n]
@@ -71,11 +71,11 @@ def sample(sentences: list[Rows], n: int) -> list[Rows]:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from; words are in the first column.
+    """A data set in columns; words are in the first column.
 
-    stem: of its files; label: column; tag: column of a given part of speech, or None; spaced:
-    whether the last column tells if a space follows; separator: what follows the part of a label
-    that is scored separately, "" for none.
+    stem: of its files; label: index of the label column; tag: index of a part-of-speech column, or
+    None; spaced: whether the last column shows if a space follows; separator: ends the part of a
+    label that is scored separately, "" for none.
     """
 
     stem: str
@@ -86,14 +86,14 @@ class Source:
     separator: str = ""
 
     def rows(self, part: str, data: str, n: int = 0) -> list[Rows]:
-        """Return the sentences of a part, a sample of n of them for n > 0.
+        """Return the sentences of a part, or a sample of n sentences if n > 0.
 
         RAISES: typer.BadParameter if its file is missing.
         """
         return sample(list(read_tsv(find(data, [f"{self.stem}.{part}.tsv.gz"]))), n)
 
     def docs(self, sentences: Sequence[Rows], vocab: Vocab) -> Iterator[Doc]:
-        """Make a Doc of each sentence, without its labels."""
+        """Yield a Doc for each sentence, without its labels."""
         for rows in sentences:
             yield Doc(
                 vocab,
@@ -109,7 +109,7 @@ class Source:
     def encode(
         self, read: Read, sentences: list[Rows], labels: Sequence[str], step: int = _DOCS_PER_BATCH
     ) -> Iterator[tuple[Observations, NDArray[np.int32]]]:
-        """Yield observations and label ids of so many sentences at a time, -1 for other labels."""
+        """Yield observations and label ids of `step` sentences at a time; -1 = unknown label."""
         vocab, number = spacy.blank("en").vocab, {label: i for i, label in enumerate(labels)}
         for first in range(0, len(sentences), step):
             batch = sentences[first : first + step]
@@ -138,10 +138,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Scored:
-    """Observations of a part with its gold labels.
+    """Observations and gold labels of a part.
 
-    gold: [N] label ids, -1 for one that training does not have; partial: [N] the same of the parts
-    of labels that are scored separately; part_of: [Y], the part of each label.
+    gold: [N] label ids, -1 for a label unseen in training; partial: [N] ids of the label parts that
+    are scored separately, -1 if unseen; part_of: [Y], id of the part of each label.
     """
 
     observations: Observations
@@ -150,14 +150,14 @@ class Scored:
     part_of: NDArray[np.integer]
 
     def errors(self, model: CRFModel) -> tuple[float, float]:
-        """Return percentages of tokens with a wrong label, and with a wrong part of it."""
+        """Return percentages of tokens with a wrong label, and with a wrong label part."""
         found = Decoder(model).viterbi(self.observations)
         wrong = found != self.gold, self.part_of[found] != self.partial
         return 100.0 * float(wrong[0].mean()), 100.0 * float(wrong[1].mean())
 
 
 def centred_ngrams(n: int) -> tuple[str, ...]:
-    """Return templates of windows of 0, 1, 3, ... n letters, with labels and pairs of labels.
+    """Return templates of windows of 0, 1, 3, ... n letters, for labels and label pairs.
 
     These are the n-grm templates of Lavergne et al. (2010), section 5.1.1.
     """
@@ -171,7 +171,7 @@ def sources() -> dict[str, Source]:
     chunker = load_config(PROJECT / "configs" / "chunker.cfg")["components"]["sparse_crf"]
     letters = [f"u:orth[{i}]" for i in range(-3, 4)]
     letters += [f"u:orth[{i}]|orth[{i + 1}]" for i in range(-3, 3)]
-    # The window of words that Altun et al. call S3, in the language of templates.
+    # The window of words that Altun et al. call S3, as templates.
     names = [f"u:{x}[{i}]" for x in ("orth", "suffix(3)", "shape") for i in range(-2, 3)]
     return {
         "conll2000": Source("conll2000", 2, tuple(chunker["features"]["templates"]), tag=1),
@@ -195,14 +195,14 @@ class Problem:
 
     @classmethod
     def of(cls, name: str, source: Source, sentences: list[Rows]) -> "Problem":
-        """Encode sentences, without a start label: the peers have none."""
+        """Encode sentences without a start label, which peers do not support."""
         labels = source.labels(sentences)
         read = Featurizer(source.templates, start_label=False)
         return cls(name, source.corpus(read, sentences, labels), labels)
 
     @classmethod
     def load(cls, path: Path) -> "Problem":
-        """Load what `save` stored."""
+        """Load a problem that `save` stored."""
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         labels = tuple(arrays.pop("labels_of_problem").tolist())
@@ -210,7 +210,7 @@ class Problem:
         return cls(path.stem, EncodedCorpus(**values), labels)
 
     def save(self, directory: Path) -> Path:
-        """Store it as arrays; returns the file."""
+        """Save the problem as arrays; return the file."""
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / f"{self.name}.npz"
         arrays: dict[str, Any] = self.corpus.arrays
@@ -228,7 +228,7 @@ class Problem:
         return self.corpus.n_potential(self.n_labels)
 
     def sizes(self) -> dict[str, int]:
-        """Return what reports tell of it."""
+        """Return the sizes shown in reports."""
         return {
             "sentences": self.corpus.n_sequences,
             "tokens": self.corpus.n_tokens,
@@ -254,10 +254,10 @@ def read_set(name: str, data: str, n: int = 0) -> tuple[Problem, Scored]:
 
 
 def _letters(data: str, n: int) -> tuple[Problem, Scored]:
-    """Words in handwriting, with an attribute for each pixel that is ink."""
+    """Read handwritten words, with an attribute for each ink pixel."""
     with np.load(find(data, ["ocr-letters.npz"])) as stored:
         arrays = {name: stored[name] for name in ("pixels", "label", "word_id", "fold")}
-    # One fold in ten is for testing.
+    # One of ten folds is the test part.
     is_test, builder = arrays["fold"] == 0, CorpusBuilder()
     builder.add(*cut_words(arrays, ~is_test, n))
     labels = tuple(chr(ord("a") + y) for y in range(int(arrays["label"].max()) + 1))

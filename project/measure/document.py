@@ -1,8 +1,8 @@
-"""Documents: their prose is written by hand, their figures by a command.
+"""Documents with handwritten prose and generated figures.
 
 A document has a head and sections.
-The head's paragraph that begins with `Measured on` or with the table `| measured on` is replaced,
-and so is everything in a section below its prose.
+A report replaces the head's paragraph that begins with `Measured on` or with the table
+`| measured on`, and everything in a section after its prose.
 """
 
 import re
@@ -23,19 +23,19 @@ _MEASURED = ("Measured on", "| measured on")
 
 @dataclass(frozen=True)
 class Published:
-    """A report as it is published: paragraphs of its head, and of each section by title."""
+    """A published report: paragraphs of its head, and paragraphs of each section by title."""
 
     head: Sequence[str]
     sections: Mapping[str, Sequence[str]]
 
     @property
     def measured(self) -> str:
-        """The paragraph of the head that tells the machines."""
+        """The paragraph of the head that lists the machines."""
         return next((each for each in self.head if each.startswith(_MEASURED)), "")
 
 
 def read_published(path: Path) -> Published:
-    """Take a report apart."""
+    """Split a report into head and sections."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     head, *blocks = re.split(r"^## ", text, flags=re.MULTILINE)
     parts = [block.split("\n", 1) for block in blocks]
@@ -44,7 +44,7 @@ def read_published(path: Path) -> Published:
 
 
 def measured_on(machines: Iterable[Mapping[str, Any]], kept: str = "") -> str:
-    """List machines in a line; kept: a line whose machines come last."""
+    """List machines in a line; kept: a published line, whose machines are listed last."""
     found = [", ".join([m["processor"], m["date"], *_commit(m)]) for m in machines]
     found += filter(None, re.sub(r"^Measured on:? |\.$", "", kept).split("; "))
     return f"Measured on: {'; '.join(dict.fromkeys(found))}."
@@ -56,10 +56,10 @@ def _commit(machine: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Document:
-    """A report and its place.
+    """A report file.
 
-    name: of the file; trial: what a trial is made on; plots: directory of its plots in the project;
-    prose: titles of the sections whose first paragraph is prose.
+    name: of the file; trial: data of a trial, for its warning; plots: directory of plots in the
+    project; prose: titles of the sections whose first paragraph is handwritten.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Document:
         sections: Mapping[str, Sequence[str]],
         is_trial: bool = False,
     ) -> str:
-        """Return the text with new sections; those that are not given stay, but in a trial.
+        """Return the text with new sections; other sections are kept, except in a trial.
 
         sections: paragraphs by title.
         """
@@ -91,11 +91,11 @@ class Document:
         return "\n\n".join(block.strip() for block in head if block) + "\n"
 
     def picture(self, name: str, text: str = "") -> str:
-        """Return a plot, by its name without suffix; text: shown where it cannot be displayed."""
+        """Return the Markdown of a plot; name: without suffix; text: alternative text."""
         return f"![{text or name}]({self.plots}/{name}.svg)"
 
     def publish(self, text: str, metrics: Path, project: Path, is_trial: bool) -> None:
-        """Write the text beside figures and plots; of a full run, into the project too."""
+        """Write the text next to figures and plots; after a full run, also to the project."""
         metrics.mkdir(parents=True, exist_ok=True)
         (metrics / self.name).write_text(text, encoding="utf-8")
         if is_trial:

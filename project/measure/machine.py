@@ -1,4 +1,4 @@
-"""The machine that figures were measured on."""
+"""Description of the machine used for measurements."""
 
 import datetime
 import importlib.metadata
@@ -24,7 +24,7 @@ ABSENT = "not on PATH"
 
 @cache
 def describe() -> dict[str, Any]:
-    """Return processor, memory, system, versions and date; neither names nor paths."""
+    """Return processor, memory, system, versions and date, but no names or paths."""
     return {
         "date": datetime.date.today().isoformat(),
         "processor": _field("/proc/cpuinfo", "model name") or platform.machine(),
@@ -47,13 +47,13 @@ def available_cores() -> int:
 
 
 def memory(name: str = "MemAvailable") -> int:
-    """Return bytes of memory: `MemTotal`, or what a new process could use; 0 if unknown."""
+    """Return bytes of memory: `MemTotal`, or memory available to a new process; 0 if unknown."""
     found = _field("/proc/meminfo", name)
     return int(found.split()[0]) * 1024 if found else 0
 
 
 def _field(path: str, name: str) -> str:
-    """Return the value of a field of a file in /proc, "" if there is none."""
+    """Return the value of a field of a file in /proc, or ""."""
     information = Path(path)
     if information.exists():
         for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -63,7 +63,7 @@ def _field(path: str, name: str) -> str:
 
 
 def _commit() -> str:
-    """Return the commit of the repository, with a + if files differ from it."""
+    """Return the commit of the repository, with a + if there are uncommitted changes."""
     options = ("describe", "--always", "--dirty=+", "--exclude=*")
     found = _output("git", "-C", str(Path(__file__).parent), *options)
     return "unknown" if not found or " " in found else found
@@ -77,7 +77,7 @@ def _version(package: str) -> str:
 
 
 def _output(program: str, *arguments: str) -> str:
-    """Return the first line of what a program writes, "" if it is missing."""
+    """Return the first line of a program's output, "" if the program is missing."""
     if shutil.which(program) is None:
         return ""
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)

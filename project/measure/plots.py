@@ -1,4 +1,4 @@
-"""Plots: matplotlib figures as .png and .svg files; without matplotlib, none."""
+"""Plots: matplotlib figures saved as .png and .svg files, skipped without matplotlib."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ _STYLES = ("-", "--", ":", "-.")
 
 
 def new_figure(width: float, height: float) -> "Figure | None":
-    """Return a figure of this size in inches; warn and return None without matplotlib."""
+    """Return a figure, with its size in inches; without matplotlib, warn and return None."""
     try:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
@@ -44,11 +44,11 @@ def label(axes: Any, **settings: Any) -> None:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write a .png and an .svg file; path: without suffix. Equal figures give equal files."""
+    """Write reproducible .png and .svg files; path: without suffix."""
     import matplotlib
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Neither dates nor random names of elements.
+    # No dates, and no random names of elements.
     with matplotlib.rc_context({"svg.hashsalt": "figures", "svg.fonttype": "none"}):
         figure.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
     figure.savefig(path.with_name(path.name + ".png"), dpi=_DPI)

@@ -1,4 +1,4 @@
-"""Measure work in this process, in turn, and in a child process.
+"""Measure work in this process, alternating sides, and child processes.
 
     python -m measure.processes FILE -- python -m spacy train ...
 
@@ -31,8 +31,8 @@ _SHOWN_LINES = 20
 class Cost:
     """The cost of work.
 
-    wall, cpu: seconds on the clock, and of the processor (all threads); of a child process also
-    peak_mb: highest resident memory; anonymous_mb: the same without pages of files; output.
+    wall, cpu: wall seconds, and processor seconds of all threads; for a child process also peak_mb:
+    peak resident memory; anonymous_mb: peak without file pages; output.
     """
 
     wall: float = 0.0
@@ -43,7 +43,7 @@ class Cost:
 
 
 class Stopwatch:
-    """Seconds of this process since the watch was made."""
+    """Seconds of this process since the stopwatch was created."""
 
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
@@ -55,7 +55,7 @@ class Stopwatch:
 
 @contextmanager
 def measured() -> Iterator[Cost]:
-    """Measure the body of a `with`; the cost is filled in at its end."""
+    """Measure the body of a `with` statement; the cost is set at its end."""
     cost, watch = Cost(), Stopwatch()
     yield cost
     now = watch.read()
@@ -76,9 +76,9 @@ def median_cost(costs: Sequence[Cost]) -> Cost:
 
 
 def alternate(repeats: int, sides: Mapping[str, Callable[[], ResultT]]) -> dict[str, list[ResultT]]:
-    """Run the sides of a comparison in turn, so that other load on the machine affects all alike.
+    """Run the sides of a comparison alternately, so that other load affects all sides alike.
 
-    RETURNS: for each side its `repeats` results.
+    RETURNS: the `repeats` results of each side.
     """
     results: dict[str, list[ResultT]] = {name: [] for name in sides}
     for _ in range(repeats):
@@ -88,10 +88,10 @@ def alternate(repeats: int, sides: Mapping[str, Callable[[], ResultT]]) -> dict[
 
 
 class Child:
-    """A child process; modules of the project are on its path.
+    """A child process, with the project's modules on its path.
 
-    env: variables to set on top of this process's; an empty value removes one. log: file that
-    output is appended to; without one it is kept, or, if shown, goes to the terminal.
+    env: added environment variables; an empty value removes one. log: file to append output to;
+    without it, output is kept, or written to the terminal if `shown`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Child:
         Thread(target=self._sample, daemon=True).start()
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of its output as they come."""
+        """Yield output lines as they arrive."""
         for line in self.process.stdout or ():
             self._kept.append(line)
             yield line
@@ -136,22 +136,22 @@ class Child:
         return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
     def running(self) -> bool:
-        """Return whether it still runs."""
+        """Return whether the process is running."""
         return not self._has_ended.is_set() and not self._reaped(os.WNOHANG)
 
     def stop(self) -> None:
-        """Terminate it; `wait` does not raise then."""
+        """Terminate the process; `wait` then does not raise."""
         self.stopped = True
         self.process.terminate()
 
     def kill(self) -> None:
-        """Kill it and wait for its end."""
+        """Kill the process and wait for its end."""
         self.stopped = True
         self.process.kill()
         self.wait()
 
     def wait(self) -> Cost:
-        """Wait for its end, and return its cost.
+        """Wait for the end of the process, and return its cost.
 
         RAISES: subprocess.CalledProcessError with the last lines of output, unless it was stopped.
         """
@@ -183,7 +183,7 @@ class Child:
         return bool(pid)
 
     def _sample(self) -> None:
-        """Sample memory: the system's peak of a child begins with the memory of its parent."""
+        """Sample memory, as the system's peak for a child includes the memory of its parent."""
         status = Path(f"/proc/{self.process.pid}/status")
         while not self._has_ended.wait(_SAMPLE_SECONDS):
             try:

@@ -1,4 +1,4 @@
-"""Courses of training runs: of our solvers, step by step, and of other toolkits."""
+"""Courses of training runs of our solvers and of other toolkits."""
 
 import itertools
 import math
@@ -8,18 +8,18 @@ from typing import Any
 
 from .processes import Cost, Stopwatch
 
-# Errors are counted when the passes have grown by this factor.
+# Errors are counted each time passes have grown by this factor.
 _COUNT_EVERY = 1.5
 
 
 @dataclass
 class Course:
-    """Where a training run stood after each of its steps.
+    """The state of a training run after each step.
 
-    passes: over the data, empty if unknown; wall, cpu: seconds since its start; objective: None
-    where it is not reported; n_active: weights that are not zero; errors: pairs of the number of a
-    step and the percentage of wrong test tokens; failure: message of a solver that gave up; cut:
-    whether a limit ended it; n_weights: candidates; peak_mb: memory.
+    passes: over the data, empty if unknown; wall, cpu: seconds since the start; objective: None if
+    not reported; n_active: number of non-zero weights; errors: pairs of step number and percentage
+    of wrong test tokens; failure: message of a solver that failed; cut: whether a limit ended the
+    run; n_weights: number of candidates; peak_mb: memory.
     """
 
     passes: list[float] = field(default_factory=list)
@@ -39,12 +39,12 @@ class Course:
         return min((value for value in self.objective if value is not None), default=math.inf)
 
     def first_at(self, objective: float) -> int | None:
-        """Return the number of the first step with at most this objective; None = never."""
+        """Return the number of the first step with at most this objective, or None."""
         found = enumerate(self.objective)
         return next((i for i, value in found if value is not None and value <= objective), None)
 
     def step_costs(self) -> list[Cost]:
-        """Return the cost of each step but the first, which may contain one more evaluation."""
+        """Return the cost of each step except the first, which may contain an extra evaluation."""
         pairs = itertools.pairwise(zip(self.wall, self.cpu, strict=True))
         return [Cost(b[0] - a[0], b[1] - a[1]) for a, b in pairs]
 
@@ -54,11 +54,11 @@ class Enough(Exception):
 
 
 class Watched:
-    """A solver whose steps are noted, inner ones too; otherwise it behaves as what it wraps.
+    """A wrapper that records the steps of a solver, also inner ones.
 
-    goal: objective at which it is done; cap: processor seconds, and most: passes, that it may take;
-    count: returns the percentage of wrong test tokens at the present weights. What noting takes is
-    not counted. loss, theta: the last working loss, and the weights.
+    goal: objective at which to stop; cap, most: maximum processor seconds and passes;
+    count: returns the percentage of wrong test tokens at the current weights. Time spent recording
+    is excluded. loss, theta: the last working loss, and the weights.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Watched:
         return getattr(self._solver, name)
 
     def step(self, loss: Any, penalty: Any, state: Any) -> Any:
-        """Step, and note the result. RAISES: Enough."""
+        """Run a step, and record the result. RAISES: Enough if the goal or a limit is reached."""
         report = self._solver.step(loss, penalty, state)
         course, pause, now = self.course, Stopwatch(), self._watch.read()
         self.loss, self.theta = loss, getattr(state, "theta", None)

@@ -1,8 +1,8 @@
-"""Rows of figures, a line of JSON each, appended as they are measured.
+"""Rows of figures, one JSON object per line, appended after each measurement.
 
-A line with the key `session` describes how the lines after it were measured: `quick` (a trial),
-`settings` and `machine`. Each other line has a `name`; a later line replaces an earlier one of the
-same name.
+A line with the key `session` describes the session of the following lines: `quick` (a trial),
+`settings` and `machine`. Each other line has a `name`; a later line replaces an earlier line with
+the same name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from wasabi import msg
 from .machine import describe
 
 Row = dict[str, Any]
-# Longer lists of figures are not written to the terminal.
+# Longer lists of figures are not printed.
 _SHOWN = 10
 
 Directories = Annotated[list[str], typer.Argument(help="Directories of the data, in order")]
@@ -26,7 +26,7 @@ Quick = Annotated[
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file, each with its `session`; of trials if there are no others."""
+    """Return the rows of a file, each with its `session`; of trials only if there are no others."""
     rows: dict[str, Row] = {}
     session: Row = {}
     for line in srsly.read_jsonl(path) if path.exists() else ():
@@ -39,7 +39,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def is_trial(rows: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether any of the rows is of a trial."""
+    """Return whether any row belongs to a trial."""
     return any(row["session"]["quick"] for row in rows)
 
 
@@ -50,9 +50,9 @@ def machines_of(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
 
 
 class Results:
-    """A file of rows that is written.
+    """A file of rows to write.
 
-    settings: shown in the report; keep: which earlier rows stay: "all", all if they have the "same"
+    settings: shown in the report; keep: earlier rows to keep: "all", all if they have the "same"
     settings, or "none". A full run replaces the rows of a trial; a trial keeps no rows of a full
     run.
     """
@@ -71,7 +71,7 @@ class Results:
         there = read_rows(path)
         changed = any(row["session"]["settings"] != self.settings for row in there)
         stale = keep == "none" or (keep == "same" and changed) or is_trial(there) != quick
-        # Figures of a full run outlive a trial: its rows go behind them and are not read.
+        # A trial keeps the file of a full run: its rows are appended, and ignored when reading.
         if stale and (not quick or is_trial(there)):
             path.unlink(missing_ok=True)
         self.rows = {} if stale else {row["name"]: row for row in there}

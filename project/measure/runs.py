@@ -1,4 +1,4 @@
-"""Runs of `spacy train` whose models are compared byte for byte, and their corpora."""
+"""Runs of `spacy train` whose models are compared byte by byte, and their corpora."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ from . import CONFIGS
 from .data import sources
 from .processes import Child
 
-# The section of an engine in a config; {}: threads, the default.
+# An engine's config section; {}: threads, the default.
 Engine = Mapping[str, Any]
 THREADS: Engine = {}
 SETS = "ud-en-ewt", "conll2000", "nettalk-3grm"
 TEMPLATES = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]", "u:lower[1]"]
 TOY = "toy"
 _N_DEV = 200
-# Where the parts of a corpus end, of the whole: they differ in size.
+# End of each part of a corpus, as a share of the whole; the parts differ in size.
 ENDS = [0.0, 0.02, 0.2, 0.3, 0.55, 0.6, 0.85, 1.0]
 _LABEL = "label"
 
 
 def ray_engine(address: str | None, workers: int) -> Engine:
-    """Return an engine of workers of a cluster, each with a core."""
+    """Return an engine with workers of a Ray cluster, one core each."""
     own = {"num_workers": workers, "address": address, "max_restarts": 1_000}
     return {"@crf_engines": "spacy_sparsecrf.Ray.v1", **own}
 
@@ -40,9 +40,9 @@ def tagger_config(
     training: Mapping[str, Any],
     initialize: Mapping[str, Any],
 ) -> Any:
-    """Return the shipped config of a tagger with some settings changed, in few templates.
+    """Return the shipped tagger config with changed settings and few templates.
 
-    It is without the sentencizer, which saves its marks in another order each time.
+    The sentencizer is removed, because it saves its marks in a different order each time.
     """
     config = load_config(CONFIGS / "tagger.cfg")
     config["paths"].update(train=str(train), dev=str(dev))
@@ -58,9 +58,9 @@ def tagger_config(
 
 @dataclass(frozen=True)
 class Run:
-    """A run on the parts of a corpus.
+    """A training run on a corpus in parts.
 
-    corpus: folder with parts; name: of a data set, or `TOY`; steps: outer iterations; component,
+    corpus: directory of parts; name: of a data set, or `TOY`; steps: outer iterations; component,
     initialize: further settings of the component, and of its initialization.
     """
 
@@ -71,7 +71,7 @@ class Run:
     initialize: Mapping[str, Any] = field(default_factory=dict)
 
     def config(self, engine: Engine) -> Any:
-        """Return its config with an engine."""
+        """Return the config with an engine."""
         solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 2}
         component = {"l1": L1, "l2": L2, "n_threads": 2, "solver": solver, **self.component}
         initialize = {"shards": [str(self.corpus / "part-*.spacy")], **self.initialize}
@@ -92,11 +92,11 @@ class Run:
         return config
 
     def start(self, folder: Path, engine: Engine, **options: Any) -> Child:
-        """Start `spacy train` in a folder, which has a log then."""
+        """Start `spacy train` in a directory, and write its log there."""
         return start(folder, self.config(engine), **options)
 
     def finish(self, folder: Path, engine: Engine) -> dict[str, bytes]:
-        """Run it to its end. RETURNS: its models."""
+        """Run to the end. RETURNS: the models."""
         self.start(folder, engine).wait()
         return models_of(folder)
 
@@ -111,14 +111,14 @@ def start(folder: Path, config: Any, **options: Any) -> Child:
 
 
 def models_of(folder: Path) -> dict[str, bytes]:
-    """Return the files of a run's models, but for their configs, which name the engine."""
+    """Return the files of a run's models, without configs, which name the engine."""
     paths = [path for path in (folder / "output").rglob("*") if path.is_file()]
     found = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
     return {name: data for name, data in found.items() if not name.endswith("config.cfg")}
 
 
 def write_set(folder: Path, name: str, data: str, sentences: int) -> None:
-    """Write a data set as parts and a development part; labels are an extension attribute."""
+    """Write a data set as parts and a development part, with labels in an extension attribute."""
     if not Token.has_extension(_LABEL):
         Token.set_extension(_LABEL, default=None)
     source, vocab = sources()[name], spacy.blank("en").vocab

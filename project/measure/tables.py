@@ -1,4 +1,4 @@
-"""Tables in Markdown, and figures as their cells; an unknown figure leaves its cell empty."""
+"""Markdown tables and formatting of cells; unknown figures give empty cells."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -7,7 +7,7 @@ ItemT = TypeVar("ItemT")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; the first column is aligned to the left, the others to the right."""
+    """Return a table; the first column is left-aligned, other columns are right-aligned."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -15,7 +15,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def tabulate(items: Iterable[ItemT], columns: Mapping[str, Callable[[ItemT], str]]) -> str:
     """Return a table with a row for each item; columns: functions of an item, by header.
 
-    Blanks at the end of a header, by which equal headers differ as keys, are dropped.
+    Trailing blanks of a header, which distinguish equal headers as keys, are removed.
     """
     header = [name.rstrip() for name in columns]
     return table(header, [[cell(item) for cell in columns.values()] for item in items])
@@ -28,7 +28,7 @@ def read_rows(text: str) -> list[list[str]]:
 
 
 def number(value: float) -> str:
-    """Format with three significant digits, without exponents for usual values."""
+    """Format with three significant digits, without exponents for common values."""
     if value == 0.0 or abs(value) >= 1000.0:
         return f"{value:,.0f}"
     text = f"{value:.3g}"
@@ -36,14 +36,14 @@ def number(value: float) -> str:
 
 
 def shown(value: float | None, form: str = "", unit: float = 1.0, missing: str = "") -> str:
-    """Format a figure; form: "" for `number`; missing: cell for None."""
+    """Format a figure; form: "" for `number`; missing: the cell for None."""
     if value is None:
         return missing
     return format(value / unit, form) if form else number(value / unit)
 
 
 def percent(value: float | None) -> str:
-    """Format an error rate."""
+    """Format an error rate in percent."""
     return shown(value, ".2f")
 
 
@@ -53,7 +53,7 @@ def whole(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """Format a number of weights; millions and more are rounded."""
+    """Format a number of weights, rounded from a million."""
     for unit, name in ((1e9, "G"), (1e6, "M")):
         if value is not None and value >= unit:
             return f"{number(value / unit)} {name}"
