@@ -1,1 +1,1 @@
-"""How reliable the package is: crafted files, faults of the system, runs that are cut off."""
+"""Reliability of the package: crafted files, system faults, interrupted runs."""

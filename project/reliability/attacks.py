@@ -1,7 +1,7 @@
-"""The commands of `tests/attacks`, whose bounded runs are tests: `python -m reliability.attacks`.
+"""Commands of `tests/attacks`, whose bounded runs are tests: `python -m reliability.attacks`.
 
-`fuzz` mutates files and inputs at random, and `guided` by the branches they reach; `load` tries
-large inputs, `faults` failing system calls; `kills` and `cluster` kill runs and workers.
+`fuzz` mutates files and inputs at random, and `guided` by branch coverage; `load` runs large
+inputs, `faults` failing system calls; `kills` and `cluster` kill runs and workers.
 """
 
 import importlib

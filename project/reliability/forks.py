@@ -1,4 +1,4 @@
-"""Run tests and mutants of the package in forks of a process that has imported the rest."""
+"""Run tests and mutants of the package in forks of a process with all other imports."""
 
 import gc
 import json
@@ -26,14 +26,14 @@ from measure import PROJECT
 
 IMPORTED = scipy, spacy  # before forks
 PACKAGE = PROJECT.parent / "spacy_sparsecrf"
-CASES = 12  # of a test, at most
+CASES = 12  # maximum per test
 EXAMPLES = {"max_examples": 10, "derandomize": True, "deadline": None, "database": None}
 
 Items = dict[str, pytest.Item]
 
 
 class Mutant(NamedTuple):
-    """A change of a file; function: "" if imports run it; first, last: lines of the statement."""
+    """A change to a file; function: "" for code run at import; first, last: of the statement."""
 
     id: str
     path: str
@@ -52,13 +52,13 @@ class Mutant(NamedTuple):
             return compile(self.code, PACKAGE / self.path, "exec", dont_inherit=True)
 
     def replace(self, functions: list[FunctionType]) -> None:
-        """Give functions the mutated code."""
+        """Replace the code of functions with the mutated code."""
         new = {(each.co_name, each.co_firstlineno): each for each in codes(self.compiled())}
         for each in functions:
             each.__code__ = new[each.__code__.co_name, each.__code__.co_firstlineno]
 
     def replace_import(self) -> None:
-        """Let the module be imported from the mutated code."""
+        """Make the module's import use the mutated code."""
         get_code, whole = SourceFileLoader.get_code, str(PACKAGE / self.path)
 
         def get(loader: SourceFileLoader, name: str) -> CodeType | None:
@@ -68,7 +68,7 @@ class Mutant(NamedTuple):
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield the code of all functions in a code."""
+    """Yield the code objects of all functions in a code object, recursively."""
     for each in code.co_consts:
         if isinstance(each, CodeType):
             yield each
@@ -76,7 +76,7 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def held_functions() -> dict[tuple[str, str], list[FunctionType]]:
-    """Return the functions that are held anywhere, by file and name."""
+    """Return all live functions, by file and name."""
     found = defaultdict(list)
     for each in gc.get_objects():
         if type(each) is FunctionType:
@@ -86,12 +86,12 @@ def held_functions() -> dict[tuple[str, str], list[FunctionType]]:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Read a JSON Lines file, if it exists."""
+    """Read a JSON Lines file; [] if it is missing."""
     return [*map(json.loads, path.read_text("utf8").splitlines())] if path.exists() else []
 
 
 def append(path: Path, row: dict[str, Any]) -> None:
-    """Write a row at once: other processes write to the same file."""
+    """Append a row in a single write, as other processes write to the same file."""
     with path.open("ab", buffering=0) as file:
         file.write(json.dumps(row).encode() + b"\n")
 
@@ -99,7 +99,7 @@ def append(path: Path, row: dict[str, Any]) -> None:
 def in_forks(
     items: Iterable[Any], run: Callable[[Any], object]
 ) -> Iterator[tuple[Any, int, float]]:
-    """Call a function with each item, two at once; yield items, exit codes and CPU seconds."""
+    """Call a function with each item in two forks at a time; yield item, exit code, CPU seconds."""
     running: dict[int, Any] = {}
     for item in items:
         if len(running) == 2:
@@ -129,7 +129,7 @@ def _wait(running: dict[int, Any]) -> tuple[Any, int, float]:
 
 
 class Collected:
-    """A plugin of pytest that gives the collected tests to a function; a failure exits with 1."""
+    """A pytest plugin that passes the collected tests to a function; exits with 1 on a failure."""
 
     def __init__(self, run: Callable[[Items], object]) -> None:
         self.run = run
@@ -149,22 +149,22 @@ class Collected:
 
 
 def collect(run: Callable[[Items], object], names: Iterable[str]) -> None:
-    """Give tests to a function, with kernels as Python; a failed import exits with 1."""
+    """Pass tests to a function, with kernels as plain Python; a failed import exits with 1."""
     os.environ["NUMBA_DISABLE_JIT"] = "1"
     os.chdir(PROJECT.parent)
     hypothesis.settings.register_profile("mutants", **EXAMPLES)
     options = ["-s", "-q", "-p", "no:cacheprovider", "--hypothesis-profile", "mutants"]
-    # NumPy's warnings, of infinities: compiled kernels have none.
+    # NumPy warns of infinities; compiled kernels do not.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::RuntimeWarning"]
     if code := pytest.main([*options, *names], plugins=[Collected(run)]):
         os._exit(3 if code == pytest.ExitCode.INTERNAL_ERROR else 1)
 
 
 def run_tests(seconds: dict[str, float], items: Items) -> None:
-    """Run tests until one fails or takes five times its CPU seconds and one more."""
+    """Run tests until one fails or exceeds five times its recorded CPU seconds plus one."""
     for output in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), output)
-    signal.alarm(120)  # for what waits
+    signal.alarm(120)  # in case a test waits
     found = [items[name] for name in seconds if name in items]
     for item, following in zip(found, [*found[1:], None][: len(found)], strict=True):
         signal.setitimer(signal.ITIMER_PROF, 1.0 + 5.0 * seconds[item.nodeid])
@@ -175,7 +175,7 @@ def run_tests(seconds: dict[str, float], items: Items) -> None:
 def attack(
     mutants: Iterable[Mutant], tests: dict[str, dict[str, float]], names: list[str], results: Path
 ) -> None:
-    """Append a row for each mutant; tests: of each by id, with CPU seconds; names: of them all."""
+    """Append a row for each mutant; tests: by mutant id, with CPU seconds; names: all tests."""
 
     def save(found: Iterable[tuple[Mutant, int, float]]) -> None:
         for mutant, code, seconds in found:

@@ -1,12 +1,12 @@
-"""Mutate kernels, losses, decoders and solvers, and count the mutants that no test notices.
+"""Mutate kernels, losses, decoders and solvers, and count mutants that no test detects.
 
     pip install cosmic-ray coverage
     python -m reliability.mutants --sample 1500 --seed 0
 
-Kernels run as Python. Each test first runs alone, to record the lines it executes. A mutant is run
-against tests of its statement, fastest first. A second call resumes the first; `--again` repeats
-survivors; use a separate `--output` for each sample. `equivalent_mutants.jsonl` lists mutants that
-compute what the code computes, with reasons: no test runs against these.
+Kernels run as plain Python. Each test first runs alone, to record the lines it executes. A mutant
+is run against the tests of its statement, fastest first. A second call resumes the first; `--again`
+repeats survivors; use a separate `--output` for each sample. `equivalent_mutants.jsonl` lists
+mutants with unchanged behaviour, with reasons; they are not run.
 """
 
 import gc
@@ -27,16 +27,16 @@ from measure.tables import table
 from .forks import PACKAGE, Items, Mutant, append, attack, collect, in_forks, read_rows, run_tests
 
 MUTATED = "kernels loss decoding model/file.py penalty.py solvers"
-COMPILER = "kernels/numba_support"  # does nothing where kernels run as Python
+COMPILER = "kernels/numba_support"  # unused when kernels run as Python
 TESTS = "tests/kernels tests/loss tests/decoding tests/model tests/solvers tests/corpus"
 TESTS += " tests/features/test_classes.py tests/features/test_featurizer.py"
 TRAINING = "streaming clusters out_of_core path prior"
 TESTS += "".join(f" tests/training/test_{name}.py" for name in TRAINING.split())
-LONGEST, MOST = 5.0, 24.0  # CPU seconds: of a test with its fixtures, of the tests of a mutant
+LONGEST, MOST = 5.0, 24.0  # maximum CPU seconds of a test with fixtures, and of a mutant's tests
 BATCH = 200  # mutants
 KNOWN = Path(__file__).with_name("equivalent_mutants.jsonl")
 SHOWN = "path", "function", "operator", "before", "after"
-# What decides nothing: children of nodes, and code of nodes that begins so.
+# Code without effect: children of nodes, and nodes by their first words.
 UNREAD = {("tfpdef", 2), ("annassign", 1)}
 SKIPPED = {"raise_stmt": "raise", "if_stmt": "if TYPE_CHECKING", "decorated": "@overload"}
 SKIPPED |= {"decorator": ("@kernel", "@inlined")}
@@ -52,7 +52,7 @@ STATEMENTS = {
 
 
 def cover(path: Path, items: Items) -> None:
-    """Append the lines of the package that each new test runs, and its CPU seconds, or None."""
+    """Append the package lines that each new test executes, and its CPU seconds, or None."""
     from coverage import Coverage
 
     def measure(name: str) -> None:
@@ -72,10 +72,10 @@ def cover(path: Path, items: Items) -> None:
 
 
 def tests_of(mutant: Mutant, rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the CPU seconds of the tests that run a mutant's statement, fastest first.
+    """Return the CPU seconds of the tests that execute a mutant's statement, fastest first.
 
-    The first cases of all tests are chosen before second ones. For code run by imports: the tests
-    of its file, those with the most lines per second first.
+    The first case of each test comes before second cases. For code run at import: the tests that
+    execute its file, by lines per second.
     """
     path, is_late = mutant.path, bool(mutant.function)
     if not is_late:
@@ -94,7 +94,7 @@ def tests_of(mutant: Mutant, rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def place_of(leaf: Any) -> tuple[str, int, int] | None:
-    """Return a leaf's function and the lines of its statement; None: annotations and errors."""
+    """Return a leaf's function and the lines of its statement; None for annotations and errors."""
     name, lines, child, node = "", None, leaf, leaf.parent
     while node is not None:
         i = node.children.index(child)
@@ -115,7 +115,7 @@ def place_of(leaf: Any) -> tuple[str, int, int] | None:
 
 
 def draw(paths: list[str], n: int, seed: int, done: set[str]) -> Iterator[Mutant]:
-    """Yield those of n random mutants that are not done; they do not depend on other lines."""
+    """Yield those of n random mutants that are not done; independent of changes to other lines."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator, operator_names
@@ -145,12 +145,12 @@ def draw(paths: list[str], n: int, seed: int, done: set[str]) -> Iterator[Mutant
 
 
 def is_described(row: dict[str, Any], known: dict[str, str]) -> bool:
-    """Return whether a mutant has all texts of an equivalent one, or of a group of them."""
+    """Return whether a mutant contains all texts of an entry of equivalent mutants."""
     return all(text in row[name] for name, text in known.items() if name != "reason")
 
 
 def report(found: list[dict[str, Any]]) -> str:
-    """Return survivors and a table by folder."""
+    """Return the survivors and a table by directory."""
     known = read_rows(KNOWN)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     survivors = []
@@ -192,7 +192,7 @@ def main(
     rows = [row for row in read_rows(covered) if row["seconds"]]
     rows.sort(key=lambda row: row["seconds"])
     known = read_rows(KNOWN)
-    while some := [*islice(new, BATCH)]:  # results so far are of a random sample
+    while some := [*islice(new, BATCH)]:  # partial results are a random sample
         equal = {each.id for each in some for it in known if is_described(each._asdict(), it)}
         own = {each.id: {} if each.id in equal else tests_of(each, rows) for each in some}
         attack(some, own, names, results)

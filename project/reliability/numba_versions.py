@@ -2,8 +2,8 @@
 
     python -m reliability.numba_versions 0.60 0.62 newest
 
-prints a table, and fails if labels or objectives of versions differ. Processor seconds include the
-start of Python and all imports; each version begins with an empty kernel cache.
+prints a table, and fails if labels or objectives differ between versions. Processor seconds include
+the start of Python and all imports; each version starts with an empty kernel cache.
 """
 
 import os
@@ -23,13 +23,13 @@ from measure.tables import table
 NEWEST = "newest"
 VERSIONS = ["0.60", "0.62", "0.65", "0.67", NEWEST]
 _OBJECTIVE_TOLERANCE = 1e-10
-# Words and tags of the sentences that are learnt.
+# Words and tags of the training sentences.
 _LEXICON = {"D": ["the", "a", "this"], "N": ["cat", "dog", "bird", "sat"], "V": ["sat", "ran"]}
 _ORDERS = ["D N V", "N V", "D N V D N", "V D N"]
 
 
 def train(folder: Path) -> None:
-    """Train a tagger with the default solver, save it, and write what it predicts."""
+    """Train a tagger with the default solver, save it, and write its predictions."""
     import numpy as np
     import spacy
     from spacy.training import Example
@@ -52,7 +52,7 @@ def train(folder: Path) -> None:
 
 
 def check(folder: Path) -> None:
-    """Write what the saved pipeline predicts, and how kernels are compiled."""
+    """Write the predictions of the saved pipeline, and the compilation method of kernels."""
     import numba
     import spacy
 
@@ -70,9 +70,9 @@ def _labels(nlp: Any, folder: Path) -> list[list[str]]:
 
 
 def install(wanted: str, folder: Path) -> str:
-    """Make an environment with this package, and return its Python.
+    """Create an environment with this package, and return its Python.
 
-    wanted: requirements of pip, after the command of a Python that is not this one's.
+    wanted: pip requirements, optionally after the command of another Python.
     """
     words = wanted.split()
     base = words.pop(0) if "python" in wanted else sys.executable
@@ -85,11 +85,11 @@ def install(wanted: str, folder: Path) -> str:
 
 
 def try_version(version: str, scratch: Path) -> dict[str, Any]:
-    """Return what a version of numba takes and predicts."""
+    """Return the compilation times, predictions and objective with a version of numba."""
     folder = scratch / version
     numba = "numba" if version == NEWEST else f"numba=={version}.*"
     python = install(numba, folder / "environment")
-    # The package of the environment is imported, not that of the working directory.
+    # Import the package of the environment, not of the working directory.
     variables = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "PYTHONSAFEPATH": "1"}
 
     def task(name: str) -> float:

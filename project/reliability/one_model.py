@@ -1,11 +1,11 @@
-"""Train the same models for several processors, threads and versions, and compare their weights.
+"""Train the same models with several CPUs, threads and versions, and compare their weights.
 
     python -m reliability.one_model -e python3.12 -e numba==0.60.* -e "python3.10 numpy==1.26.*"
 
-prints a SHA-256 of the model and of the objectives in all digits for each, and "one hash" or the
-groups with equal ones. One thing is varied at a time: processors and threads in this environment,
-and environments. A processor is imitated: numba compiles for it, and NumPy leaves out
-instructions that it does not have. This machine must have its instructions.
+prints a SHA-256 of the model and of the exact objectives for each case, and "one hash" or the
+groups of equal hashes. One factor varies at a time: CPU and threads in this environment, and
+environments. To emulate a CPU, numba compiles for it, and NumPy disables instructions that it
+lacks. This machine must support all of its instructions.
 """
 
 import platform
@@ -38,7 +38,7 @@ _VERSIONS = re.compile(r"^versions (.*)$", re.MULTILINE)
 
 
 def train(name: str, path: Path, n_rows: int, n_threads: int) -> str:
-    """Train with the config of a data set, and return the SHA-256 of weights and objectives."""
+    """Train with the config of a data set; return the SHA-256 of weights and objectives."""
     config = load_config(
         PROJECT / "configs" / f"{CONFIGS[name]}.cfg",
         overrides={"paths.train": str(path), "paths.dev": str(path)},
@@ -84,7 +84,7 @@ def main(
         write_corpora(sentences, folder)
         for i, (wanted, cpu, n_threads) in enumerate(cases):
             python = install(wanted, folder / f"environment-{i}") if wanted else "python"
-            # The package of an environment is imported, not that of the working directory.
+            # Import the package of an environment, not of the working directory.
             own = {"PYTHONSAFEPATH": "1"} if wanted else {}
             own |= imitating(cpu, folder / f"kernels-{wanted and i}")
             command = [python, "-m", "reliability.one_model", scratch, str(rows), n_threads]
