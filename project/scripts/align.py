@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Share of each kind of label (none, one, two phonemes) before the first iteration. Two phonemes
-# start low: a letter that truly emits two (x = K+S) wins them back, while starting all kinds
-# alike invites neighbouring letters to swap phonemes.
+# Initial share of each type of label (none, one, two phonemes). Two phonemes start low: a letter
+# that emits two (x = K+S) still learns them, while equal shares would let neighbouring letters
+# swap phonemes.
 INITIAL_SHARES = (0.20, 0.79, 0.01)
 ROWS_PER_BATCH = 8192
 
@@ -41,8 +41,8 @@ def make_batches(
     """Group words by their number of letters.
 
     words: letter ids of each word; at least one.
-    pronunciations: phoneme ids of each word; at most two a letter.
-    Raises ValueError for a word that no alignment fits.
+    pronunciations: phoneme ids of each word; at most two per letter.
+    Raises ValueError for a word without a possible alignment.
     """
     groups: dict[int, list[int]] = {}
     for row, (word, phonemes) in enumerate(zip(words, pronunciations, strict=True)):
@@ -68,7 +68,7 @@ def _make_batch(
 
 
 class Aligner:
-    """The table p(label | letter), learnt by EM, and best alignments under it.
+    """The table p(label | letter), learnt by EM, and the best alignments.
 
     Labels of K phonemes are numbered 0 (none), 1 + p (one) and 1 + K + p K + q (two).
     """
@@ -88,14 +88,14 @@ class Aligner:
         return divmod(label - 1 - self.n_phonemes, self.n_phonemes)
 
     def step(self, batches: Sequence[Batch]) -> float:
-        """Do one EM iteration.
+        """Run one EM iteration.
 
-        RETURNS: log-likelihood in nats of the table that the iteration started from.
+        RETURNS: log-likelihood in nats under the table before the iteration.
         """
         counts = np.zeros_like(self.table)
         log_likelihood = sum(self._expect(batch, counts) for batch in batches)
         totals = counts.sum(axis=1, keepdims=True)
-        # A letter that never occurs keeps what it had.
+        # A letter that never occurs keeps its row.
         self.table = np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), self.table)
         return log_likelihood
 
@@ -149,8 +149,8 @@ class Aligner:
     def _emissions(
         self, batch: Batch
     ) -> Iterator[tuple[list[NDArray[np.int64]], list[NDArray[np.float64]]]]:
-        """Yield, letter by letter, the labels of the three kinds that start at each phoneme
-        ([B, 1], [B, m], [B, m - 1] int64) and their probabilities.
+        """Yield for each letter the labels of the three types that start at each phoneme
+        ([B, 1], [B, m], [B, m - 1] int64), and their probabilities.
         """
         single = 1 + batch.phonemes
         double = 1 + self.n_phonemes * single[:, :-1] + batch.phonemes[:, 1:]
@@ -161,7 +161,7 @@ class Aligner:
 
 
 def _start(batch: Batch) -> NDArray[np.float64]:
-    """[B, m + 1]: nothing is emitted before the first letter."""
+    """Return the state [B, m + 1] before the first letter, with nothing emitted."""
     start = np.zeros((len(batch.rows), batch.phonemes.shape[1] + 1))
     start[:, 0] = 1.0
     return start
@@ -170,9 +170,9 @@ def _start(batch: Batch) -> NDArray[np.float64]:
 def _arrivals(
     state: NDArray[np.float64], emission: Sequence[NDArray[np.float64]]
 ) -> list[NDArray[np.float64]]:
-    """Weight of having emitted j phonemes after a letter, by the letter's kind of label.
+    """Return the weights of having emitted j phonemes after a letter, by type of its label.
 
-    state: [B, m + 1] the same before the letter.
+    state: [B, m + 1], weights before the letter.
     RETURNS: three arrays [B, m + 1].
     """
     arrivals = [np.zeros_like(state) for _ in range(3)]

@@ -16,10 +16,10 @@ from spacy_sparsecrf.interop.docs import read_docs
 from spacy_sparsecrf.interop.formats import Format, open_source
 from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 
-# A line that begins a document.
+# Marks the beginning of a document.
 _MARK = "-DOCSTART-"
-# Documents of Spanish news begin with a dateline that ends with the agency's name, "( EFE": among
-# how many tokens of a sentence it is looked for.
+# A Spanish news document begins with a dateline that ends with the agency's name, "( EFE"; and the
+# number of tokens of a sentence to search for it.
 AGENCY, N_LOOKED_AT = "EFE", 25
 
 
@@ -27,8 +27,8 @@ AGENCY, N_LOOKED_AT = "EFE", 25
 class Set:
     """A data set.
 
-    stem: of its files; columns: see `spacy_sparsecrf convert`; stored: attributes that are kept;
-    lang; train, dev: names of these parts; most: sentences of a document.
+    stem: of its files; columns: see `spacy_sparsecrf convert`; stored: attributes to store; lang;
+    train, dev: names of these parts; most: maximum number of sentences of a document.
     """
 
     stem: str
@@ -51,7 +51,7 @@ SETS = {
 
 
 def with_marks(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-    """Put a mark before each sentence with an agency's dateline near its beginning."""
+    """Insert a mark before each sentence with an agency's dateline near its beginning."""
     for sentence in sentences:
         words = [row.values[0] for row in sentence[:N_LOOKED_AT]]
         if any(a == "(" and b.startswith(AGENCY) for a, b in pairwise(words)):
@@ -63,7 +63,7 @@ def with_marks(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
 def docs_of(name: str, path: Path, most: int = 1, n: int = 0, marks: bool = False) -> Iterator[Doc]:
     """Yield the Docs of a file.
 
-    most: sentences of a Doc; n: sentences to read, 0 = all; marks: whether datelines begin Docs.
+    most: maximum sentences of a Doc; n: sentences to read, 0 = all; marks: split at datelines.
     """
     own, vocab = SETS[name], spacy.blank(SETS[name].lang).vocab
     kind = Format.conllu if path.suffix == ".conllu" else Format.tsv

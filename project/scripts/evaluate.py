@@ -1,8 +1,8 @@
-"""Score spans where Docs have annotation, such as tags, which `spacy evaluate` leaves out.
+"""Score spans on Docs with annotation, such as tags, which `spacy evaluate` does not set.
 
     python -m scripts.evaluate MODEL DATA OUTPUT --labels chunk
 
-scores the spans that IOB labels in an extension attribute of tokens mark.
+scores spans that IOB labels in an extension attribute of tokens encode.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from spacy_sparsecrf.targets.base import add_extension
 
 
 def score_labels(examples: list[Example], name: str) -> dict[str, float]:
-    """Return precision, recall and F1 of whole spans, as in conlleval, and accuracy of labels."""
+    """Return precision, recall and F1 of whole spans, as in conlleval, and label accuracy."""
     spans, right, n = PRFScore(), 0, 0
     for example in examples:
         found, gold = (

