@@ -1,1 +1,1 @@
-"""A study of the solvers: what each reaches, by passes over the data and by processor time."""
+"""A comparison of the solvers by passes over the data and by processor time."""

@@ -1,4 +1,4 @@
-"""The contestants: solvers with their settings, and the problems that they run on."""
+"""The contestants: solvers with their settings, and the problems they run on."""
 
 import inspect
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSolver
 
-# lambda = 1 / n of Schmidt et al. (2015), the mean loss, is l2 = 1 with the sum.
+# lambda = 1 / n of Schmidt et al. (2015) for the mean loss equals l2 = 1 for the sum.
 SMOOTH = ElasticNet(0.0, 1.0)
 # Lavergne et al. (2010), section 5.
 SPARSE = ElasticNet(0.5, 1e-5)
@@ -19,9 +19,9 @@ class Contestant:
     """A solver with settings.
 
     name: in tables; solver: registered name without prefix and version; source: the paper;
-    objective: whether it minimises ours at all; longer: how many times the study's limit of seconds
-    it may take, more if a claim of a paper rests on it; tuned: a setting, "" for none, whose
-    `values` are tried; the best on the training objective runs, as Schmidt et al. (2015) choose.
+    objective: whether it minimises our objective; longer: factor of the study's time limit, above 1
+    if a paper's claim depends on it; tuned: a setting to choose from `values`, "" for none, by the
+    best training objective as in Schmidt et al. (2015).
     """
 
     name: str
@@ -34,14 +34,14 @@ class Contestant:
     values: tuple[float, ...] = ()
 
     def variants(self) -> list["Contestant"]:
-        """Return it with each of the values."""
+        """Return a contestant for each of the values."""
         return [
             replace(self, settings={**self.settings, self.tuned: value}, tuned="", values=())
             for value in self.values
         ]
 
     def make(self, **limits: Any) -> BatchSolver:
-        """Make the solver; limits: settings that the study gives to all that have them."""
+        """Create the solver; limits: the study's common settings, used if the solver has them."""
         make = crf_solvers.get(f"spacy_sparsecrf.{self.solver}.v1")
         known = inspect.signature(make).parameters
         common = {key: value for key, value in limits.items() if key in known}
@@ -55,10 +55,10 @@ _TSUBOI, _VISHWANATHAN, _GOODMAN = "Tsuboi 2011", "Vishwanathan 2006", "Goodman 
 _LONGER = 4.0
 _WARM = {"warm_start_epochs": 6, "average_warm_start": False}
 _POWERS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-# A row of its log is ten passes, of which the first may raise the objective.
+# A report of this solver is ten passes; the first pass may raise the objective.
 _OEG = {"inner_iterations": 10}
 
-# Without l1. The first is what the others are measured against.
+# Without l1. The first contestant is the baseline.
 SMOOTH_RACE = (
     Contestant("L-BFGS", "OWLQN", {"classic": True, "history": 5}, "all", longer=_LONGER),
     Contestant("L-BFGS, diagonal", "OWLQN", {}, "ours", longer=_LONGER),
@@ -94,7 +94,7 @@ LOCAL_RACE = (
     Contestant("SCGIS", "SCGIS", {}, _GOODMAN),
     Contestant("SCGIS, by test", "SCGIS", {"by_test": True}, _GOODMAN),
 )
-# It does not minimise the objective: only its errors are compared.
+# The perceptron does not minimise the objective: only its errors are compared.
 PERCEPTRON = Contestant("perceptron", "Perceptron", {}, _VISHWANATHAN, objective=False)
 
 
@@ -102,8 +102,8 @@ PERCEPTRON = Contestant("perceptron", "Perceptron", {}, _VISHWANATHAN, objective
 class Race:
     """Contestants on one problem.
 
-    data: name of a data set; kind: of the model; observed_only: whether only pairs of an attribute
-    and a label that occur have weights.
+    data: name of a data set; kind: type of the model; observed_only: whether only observed pairs of
+    attribute and label have weights.
     """
 
     data: str
@@ -114,7 +114,7 @@ class Race:
 
     @property
     def name(self) -> str:
-        """Of its file and its plot."""
+        """The name of the race's file and plot."""
         return f"{self.data}-{'l1' if self.penalty.l1 else 'l2'}"
 
 

@@ -1,9 +1,9 @@
-"""Run the races: objective and test error against passes and processor time.
+"""Run the races: objective and test error over passes and processor time.
 
-A pass is an evaluation of every sequence, or as many evaluations of single ones (Schmidt et al.
-2015); the forward pass of a line search counts as one, and the evaluation by which a stochastic
-solver only reports is not counted. Its time is: all seconds are of the processor, on one thread,
-but those of counting errors. All contestants start from weights of zero.
+A pass is an evaluation of every sequence, or as many evaluations of single sequences (Schmidt et
+al. 2015). The forward pass of a line search counts as one; an evaluation only for a stochastic
+solver's report does not count, but its time does. Times are processor seconds on one thread,
+without counting errors. All contestants start from zero weights.
 """
 
 import math
@@ -22,9 +22,9 @@ from spacy_sparsecrf.training.training import Training
 from .contestants import RACES, SMOOTH_RACE, SPARSE_RACE, Contestant, Race
 
 QUICK_SEQUENCES = 30
-# Relative gap at which a contestant is done.
+# Relative gap at which a contestant stops.
 _CLOSE = 1e-9
-# A value of a setting is tried with this share of the limits.
+# Share of the limits for trying a value of a setting.
 _TRIAL = 0.1
 _REFERENCE = "reference"
 
@@ -36,7 +36,7 @@ def run(
     test: Scored | None = None,
     **limits: float,
 ) -> Course:
-    """Let a contestant run until it is done; test: to count errors on; limits: see `Watched`."""
+    """Run a contestant to its end; test: part to count errors on; limits: see `Watched`."""
     penalty = race.penalty
     common: dict[str, Any] = {"warm_start_epochs": 0, "tolerance": 0.0, "window": 0.0}
     common |= {} if penalty.l1 else {"inner_iterations": 1}
@@ -60,7 +60,7 @@ def run(
     except Enough:
         pass
     except SparseCRFError as error:
-        # Steps that are too long let weights diverge.
+        # With too large steps, weights diverge.
         watched.course.failure = str(error)
     return watched.course
 
@@ -68,10 +68,10 @@ def run(
 def tune(
     race: Race, problem: Problem, contestant: Contestant, cap: float, most: float
 ) -> Contestant:
-    """Return the contestant with the value that is the best on the training objective.
+    """Return the contestant with the value that reaches the best training objective.
 
-    cap, most: limits of the run; a trial has a part of them, and does not count. A value with which
-    the solver gives up is worse than all others.
+    cap, most: limits of the run; a trial uses a share of them, and is not counted. A value with
+    which the solver fails is worse than all others.
     """
     limits = {"cap": _TRIAL * cap, "most": max(1.0, _TRIAL * most)}
 
@@ -85,10 +85,10 @@ def tune(
 def run_race(
     race: Race, problem: Problem, test: Scored, results: Results, only: list[str] | None
 ) -> None:
-    """Run the contestants that have no course with these settings yet, or those that are named."""
+    """Run the contestants without a course with these settings, or the contestants in `only`."""
     cap, most = (results.settings[name] for name in ("cap", "most"))
     if _REFERENCE not in results.rows:
-        # The minimum: by the fastest exact solver, with many times the time of the others.
+        # The minimum, from the fastest exact solver with several times the time limit.
         fastest = (SPARSE_RACE if race.penalty.l1 else SMOOTH_RACE)[1]
         results.add(_REFERENCE, lowest=run(race, problem, fastest, cap=4.0 * cap).lowest)
     best = results.rows[_REFERENCE]["lowest"]
@@ -123,7 +123,7 @@ def main(
         if names and race.name not in names:
             continue
         few, test = read_set(race.data, data, QUICK_SEQUENCES)
-        # What is not compiled yet is compiled here.
+        # Compile kernels before the race.
         for one in race.contestants:
             if not only or one.name in only:
                 run(race, few, (one.variants() or [one])[0], test, most=4.0)

@@ -14,16 +14,16 @@ from .contestants import RACES, Race
 
 DOCUMENT = Document("SOLVERS.md", "a few sequences", "study/plots")
 GAPS = (1e-2, 1e-4, 1e-6)
-# Passes after which errors are compared.
+# Numbers of passes after which errors are compared.
 AFTER = (1.0, 5.0, 20.0)
-# Smaller gaps are drawn here.
+# Smaller gaps are drawn as this gap.
 _FLOOR = 1e-9
-# What was never reached.
+# Formats a figure, "-" if it was never reached.
 dashed = partial(shown, missing="-")
 
 
 class Courses:
-    """The courses of a race, by contestant, and the lowest objective that anyone reached."""
+    """The courses of a race by contestant, and the lowest objective of all."""
 
     def __init__(self, race: Race, rows: Sequence[Row]) -> None:
         found = {row["name"]: row for row in rows}
@@ -46,14 +46,14 @@ class Courses:
         return next((float(spent) for value, spent in pairs if value <= gap), None)
 
     def error_after(self, name: str, passes: float = float("inf")) -> float | None:
-        """Return the last test error that was counted within so many passes."""
+        """Return the last test error counted within this number of passes."""
         row = self.rows[name]
         found = [error for i, error in row["errors"] if row["passes"][i] <= passes]
         return found[-1] if found else None
 
 
 def gap_rows(courses: Courses) -> list[list[str]]:
-    """Return of each contestant: passes and seconds to the gaps, the smallest gap, errors."""
+    """Return for each contestant: passes and seconds to the gaps, the smallest gap, errors."""
     rows = []
     for one in courses.contestants:
         cells = ["-"] * (2 * len(GAPS) + 1)
@@ -84,7 +84,7 @@ def section(courses: Courses) -> list[str]:
 
 
 def describe_race(courses: Courses) -> str:
-    """Return the problem and the limits in words."""
+    """Return a description of the problem and the limits."""
     given = (list(courses.rows.values()) or [courses.reference])[-1]["session"]["settings"]
     longer = [name for name, row in courses.rows.items() if row["longer"] > 1.0]
     most = max((row["longer"] for row in courses.rows.values()), default=1.0)
@@ -99,7 +99,7 @@ def describe_race(courses: Courses) -> str:
 
 
 def draw(courses: Courses, path: Path) -> None:
-    """Draw gap and test error, against passes and against seconds; path: without suffix."""
+    """Draw gap and test error against passes and seconds; path: without suffix."""
     figure = new_figure(11.0, 7.6)
     if figure is None:
         return
@@ -126,7 +126,7 @@ def draw(courses: Courses, path: Path) -> None:
 
 
 def render(records: Mapping[str, Courses], published: Published, trial: bool) -> str:
-    """Return the report; races that were not run again stay as they are published."""
+    """Return the report; published sections of races that were not run again are kept."""
     rows = [row for courses in records.values() for row in courses.rows.values()]
     others = not trial and published.sections.keys() - records.keys()
     measured = measured_on(machines_of(rows), published.measured if others else "")
