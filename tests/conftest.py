@@ -1,4 +1,4 @@
-"""Fixtures around a made-up tagged language; nothing is downloaded, nothing is shipped."""
+"""Fixtures with a made-up tagged language; no data is downloaded or shipped."""
 
 import atexit
 import json
@@ -23,7 +23,7 @@ from spacy_sparsecrf.cli.config import make_config
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
 from .toy import Sentence, blank_with, examples_of, make_sentences, train, vocab_of, write_corpus
 
-# Values are the same in each run, whichever tests run.
+# Examples are the same in each run, whichever tests are selected.
 same = {"derandomize": True, "deadline": None, "database": None}
 hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
@@ -33,9 +33,9 @@ CONFIGS = Path(str(files("spacy_sparsecrf.configs")))
 
 
 def _for_tests() -> Path:
-    """Write the shipped config of a tagger, with the default name of the component.
+    """Write the shipped tagger config with the default component name.
 
-    It has no sentencizer, and training goes on after convergence.
+    It has no sentencizer, and training continues after convergence.
     """
     text = make_config("tagger", sentencizer=False)
     text = re.sub(r"(components\.|pipeline = \[\")crf\b", r"\1sparse_crf", text)
@@ -50,7 +50,7 @@ SHIPPED_CONFIG = _for_tests()
 
 @dataclass(frozen=True)
 class Corpus:
-    """Training and development sentences, and the files that hold them."""
+    """Training and development sentences, and the paths of their files."""
 
     train: list[Sentence]
     dev: list[Sentence]
@@ -67,7 +67,7 @@ class Corpus:
 
 
 def make_corpus(directory: Path, n_train: int, n_dev: int) -> Corpus:
-    """Write corpora of so many sentences."""
+    """Write corpora with these numbers of sentences."""
     made = Corpus(
         make_sentences(n_train, seed=1),
         make_sentences(n_dev, seed=2),
@@ -82,7 +82,7 @@ def make_corpus(directory: Path, n_train: int, n_dev: int) -> Corpus:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread_by_default() -> Iterator[None]:
-    """Problems are so small that threads cost most of the time; tests of threads say how many."""
+    """Use one thread, as threads only add overhead here; tests of threads set a number."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_sparsecrf.parallel._n_cores", lambda: 1)
         yield
@@ -90,7 +90,7 @@ def one_thread_by_default() -> Iterator[None]:
 
 @pytest.fixture
 def level_of_the_logger() -> Iterator[None]:
-    """Restore the level of spaCy's logger, which `spacy train` sets for good."""
+    """Restore the level of spaCy's logger, which `spacy train` changes permanently."""
     level = logger.level
     yield
     logger.setLevel(level)
@@ -103,7 +103,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="session")
 def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline trained in a user's own loop, on disk."""
+    """A pipeline trained in a custom training loop, on disk."""
     nlp = blank_with()
     train(nlp, examples_of(nlp, corpus.train), 10)
     path = tmp_path_factory.mktemp("pipelines") / "trained"
@@ -113,10 +113,10 @@ def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="session")
 def everything_compiled(tmp_path_factory: pytest.TempPathFactory) -> AllCompiled:
-    """The kernels of all solvers, compiled once; no process of the run compiles them again."""
+    """The kernels of all solvers, compiled once for all processes of the test run."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent  # of all processes of this run, of which one compiles
+        shared = shared.parent  # shared by all processes of the run; one of them compiles
     cache, told = shared / "compiled", shared / "compiled.json"
     with FileLock(shared / "compiled.lock"):
         if not told.exists():
@@ -126,19 +126,19 @@ def everything_compiled(tmp_path_factory: pytest.TempPathFactory) -> AllCompiled
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Without numba's compiler 64-bit products are numpy scalars, which warn when they wrap."""
+    """Ignore overflow warnings of numpy scalars, which replace 64-bit products without numba."""
     overflow = "ignore:overflow encountered in scalar:RuntimeWarning"
     config.addinivalue_line("filterwarnings", overflow)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what compiles for all other tests."""
+    """Run tests that compile kernels for the others first."""
     items.sort(key=lambda item: "everything_compiled" not in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture
 def trained(trained_dir: Path) -> Language:
-    """The trained pipeline, loaded afresh for each test."""
+    """The trained pipeline, reloaded for each test."""
     return spacy.load(trained_dir)
 
 

@@ -1,4 +1,4 @@
-"""Real data for tests, where it is present."""
+"""Real data for tests, if available."""
 
 import gzip
 import json
@@ -18,14 +18,14 @@ Sentence = list[list[str]]
 
 
 def needs(path: Path) -> pytest.MarkDecorator:
-    """Skip a test where a file is absent."""
+    """Skip a test if a file is absent."""
     return pytest.mark.skipif(
         not path.exists(), reason=f"{path} is absent: set SPARSECRF_DATA to the data directory"
     )
 
 
 def read_columns(path: Path) -> list[Sentence]:
-    """Sentences of a gzipped file: a token a line, columns by tabs, an empty line between."""
+    """Read sentences of a gzipped file: one token per line, tab-separated, blank line between."""
     with gzip.open(path, "rt", encoding="utf8", newline="\n") as lines:
         blocks = lines.read().split("\n\n")
     return [[line.split("\t") for line in block.split("\n")] for block in blocks if block.strip()]
@@ -36,7 +36,7 @@ def read_oracle() -> dict[str, Any]:
 
 
 def crfpp_observations(sentences: list[Sentence], templates: list[str]) -> Observations:
-    """Tests by templates in CRF++ notation, numbered instead of hashed; no start label."""
+    """Return observations by CRF++ templates, with numbers for hashes and no start label."""
     numbers: dict[str, int] = {}
 
     def value(sentence: Sentence, t: int, column: int) -> str:

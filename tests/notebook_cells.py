@@ -1,4 +1,4 @@
-"""Notebooks, run in one process without Jupyter: cells are Python, outputs are what they show.
+"""Run notebooks in one process without Jupyter: execute cells as Python, capture outputs.
 
 `python -m tests.notebook_cells` runs the notebooks of docs/notebooks and stores their outputs.
 """
@@ -21,13 +21,13 @@ Cell = dict[str, Any]
 
 
 def cells_of(path: Path, kind: str) -> list[Cell]:
-    """The cells of a notebook that are "code" or "markdown"."""
+    """Return the cells of a notebook of a type: "code" or "markdown"."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return [cell for cell in cells if cell["cell_type"] == kind]
 
 
 def run_notebook(path: Path, folder: Path) -> list[list[Cell]]:
-    """Run a notebook in a folder with a copy of docs/data. RETURNS: the outputs of each cell."""
+    """Run a notebook in a directory with a copy of docs/data. RETURNS: the outputs by cell."""
     shutil.copytree(DOCS / "data", folder / "data")
     (folder / "notebooks").mkdir()
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -40,7 +40,7 @@ def run_notebook(path: Path, folder: Path) -> list[list[Cell]]:
 
 
 def _run_cell(code: str, names: dict[str, Any], number: int) -> list[Cell]:
-    """Run a cell. RETURNS: what it prints, and the value of an expression at its end."""
+    """Run a cell. RETURNS: its printed text, and the value of its last expression."""
     tree, last, outputs = ast.parse(code), None, []
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
@@ -56,7 +56,7 @@ def _run_cell(code: str, names: dict[str, Any], number: int) -> list[Cell]:
 
 
 def _shown(value: Any) -> dict[str, list[str]]:
-    """A value by MIME type. Outside of Jupyter, displaCy returns HTML as a string."""
+    """Return a value by MIME type. Outside of Jupyter, displaCy returns HTML as a string."""
     is_html = isinstance(value, str) and value.startswith("<")
     if is_html or hasattr(value, "_repr_html_"):
         return {"text/html": _lines(value if is_html else value._repr_html_())}
@@ -68,7 +68,7 @@ def _lines(text: str) -> list[str]:
 
 
 def text_of(outputs: list[Cell]) -> str:
-    """The text and HTML of a cell's outputs."""
+    """Return the text and HTML of a cell's outputs."""
     parts = [
         part for each in outputs for part in (each.get("text"), *each.get("data", {}).values())
     ]
@@ -76,7 +76,7 @@ def text_of(outputs: list[Cell]) -> str:
 
 
 def store(path: Path) -> None:
-    """Run a notebook and write its outputs into its file."""
+    """Run a notebook and store its outputs in the file."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         found = iter(enumerate(run_notebook(path, Path(folder)), start=1))

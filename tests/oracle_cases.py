@@ -1,4 +1,4 @@
-"""Runs on the corpus whose minima independent programs found; each is made once."""
+"""Runs on the corpus whose minima were found by independent programs; each runs once."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ def oracle_corpus() -> EncodedCorpus:
 
 @cache
 def oracle_run(case: str, n_steps: int) -> tuple[Training, list[StepReport]]:
-    """Return a run that has converged, or done so many outer iterations, and their reports."""
+    """Return a run, converged or after `n_steps` outer iterations, and its reports."""
     oracle = read_oracle()
     penalty = oracle["cases"][case]
     solver = OWLQN(tolerance=1e-5 if case == "l2" else 1e-4, window=0.0)

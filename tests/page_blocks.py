@@ -1,4 +1,4 @@
-"""What pages show, run: commands, Python, files and configs, one block after the other."""
+"""Run the code blocks of pages in order: commands, Python, files and configs."""
 
 import contextlib
 import io
@@ -16,9 +16,9 @@ from .cli.commands import run, run_spacy
 from .conftest import CONFIGS
 
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$|^    \$ ([^\n]*)$", flags=re.M | re.S)
-# What is not for a test to run: it installs, or needs a server, or a machine of its own.
+# Commands that tests do not run: they install packages, or need a server or a separate machine.
 ELSEWHERE = ("pip", "docker", "mkdocs", "pytest", "python3", "cd", "export", "source")
-# What differs from run to run, and codes of colours.
+# Output that differs between runs, and colour codes.
 SPEED = re.compile(r"^SPEED.*$|^real.*$", flags=re.M)
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -26,7 +26,7 @@ CONFIG_OF = {"ner": "ner", "chunks": "spans"}
 
 
 class Block(NamedTuple):
-    """A block of a page: its language, the file that it is, if it is one, and its text."""
+    """A block of a page: its language, its file name or "", and its text."""
 
     language: str
     title: str
@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The blocks of a page that have a language, and the commands that stand by themselves."""
+    """Return the blocks of a page that have a language, and indented single commands."""
     found = []
     for language, info, text, command in FENCE.findall(page.read_text(encoding="utf-8")):
         [title] = re.findall(r'title="([^"]+)"', info) or [""]
@@ -46,9 +46,9 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def run_page(page: Path, names: dict[str, Any]) -> list[str]:
-    """Run what a page shows, in the current directory. RETURNS: the commands that were run.
+    """Run the blocks of a page in the current directory. RETURNS: the commands that were run.
 
-    names: what the page's Python knows already. A block `text` is what the one before has printed.
+    names: initial Python names. A `text` block is the expected output of the block before.
     """
     commands, printed = [], ""
     blocks = blocks_of(page)
@@ -73,7 +73,7 @@ def run_page(page: Path, names: dict[str, Any]) -> list[str]:
 
 
 def commands_of(block: Block) -> list[tuple[str, str]]:
-    """The commands of a block, each with the output that is shown."""
+    """Return the commands of a block, each with the output that is shown."""
     text = block.text.replace("\\\n", " ")
     if block.language == "bash":
         return [(line, "") for line in text.splitlines() if line and not line.startswith("#")]
@@ -81,14 +81,14 @@ def commands_of(block: Block) -> list[tuple[str, str]]:
 
 
 def run_python(code: str, name: str, names: dict[str, Any]) -> str:
-    """Run code. RETURNS: what it has printed."""
+    """Run code. RETURNS: its printed text."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, name, "exec"), names)
     return printed.getvalue()
 
 
 def run_command(line: str) -> str:
-    """Run a command of ours, of spaCy or `head`. RETURNS: its output, if it goes to no file."""
+    """Run a command of ours, of spaCy or `head`. RETURNS: its output, unless redirected."""
     line, _, target = line.partition(" > ")
     words = shlex.split(line, comments=True)
     if words[0] == "head":
@@ -104,7 +104,7 @@ def run_command(line: str) -> str:
 
 
 def alike(shown: str, output: str) -> bool:
-    """Whether texts agree, but for blanks and the last digits of numbers; `...` is any lines."""
+    """Return whether texts agree up to blanks and last digits of numbers; `...` skips lines."""
     pattern, found = (SPEED.sub("", COLOUR.sub("", text)) for text in (shown, output))
     parts = [_words(part) for part in re.split(r"^\.\.\.$", pattern, flags=re.M)]
     words, place = _words(found), 0
@@ -113,7 +113,7 @@ def alike(shown: str, output: str) -> bool:
         here = [at for at in places if _equal(part, words[at : at + len(part)])]
         if not here:
             return False
-        # The last part is the end.
+        # The last part must match the end.
         place = (here[-1] if i == len(parts) - 1 else here[0]) + len(part)
     return place == len(words)
 
@@ -136,7 +136,7 @@ def _same(shown: str, found: str) -> bool:
 
 
 def check_config(text: str) -> None:
-    """See that a fragment of a config fits one that comes with the package, and is valid there."""
+    """Check that a config fragment fits a shipped config, and is valid there."""
     if not text.lstrip().startswith("["):
         header = '[components.crf.features]\n@crf_features = "spacy_sparsecrf.Templates.v1"'
         text = f"{header}\n{text}"

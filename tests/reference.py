@@ -1,6 +1,6 @@
-"""Slow, obvious twins of the numerics: enumeration of all label sequences, log-space recursions.
+"""Slow reference implementations: enumeration of label sequences, log-space recursions.
 
-A problem's weights are dense here: `mu` [O, Y] and `lam` [O, P, Y], P = Y + 1 with a start label.
+Weights are dense: `mu` [O, Y] and `lam` [O, P, Y], with P = Y + 1 if there is a start label.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spacy_sparsecrf.testing.numerics import random_observations
 
 @dataclass
 class Problem:
-    """A corpus with dense weights for every potential coordinate; legal: see `gold`."""
+    """A corpus with dense weights for every potential coordinate; valid: mask, see `is_valid`."""
 
     corpus: EncodedCorpus
     n_labels: int
@@ -51,7 +51,7 @@ class Problem:
         return self.corpus.ctx_indices[self.corpus.ctx_indptr[c] : self.corpus.ctx_indptr[c + 1]]
 
     def log_potential(self, t: int, previous: int, label: int) -> float:
-        """Log psi_t(y', y); y' = Y is the start label."""
+        """Return log psi_t(y', y); y' = Y is the start label."""
         total = sum(self.mu[o, label] for o in self.unigram_tests(t))
         if previous < self.n_previous:
             total += sum(self.lam[o, previous, label] for o in self.bigram_tests(t))
@@ -64,7 +64,7 @@ class Problem:
         )
 
     def counts(self, tokens: range, path: tuple[int, ...]) -> np.ndarray:
-        """F(x, y), dense over all coordinates."""
+        """Return F(x, y), dense over all coordinates."""
         total = Problem(self.corpus, self.n_labels, np.zeros_like(self.theta))
         previous = (self.n_labels, *path[:-1])
         for t, a, b in zip(tokens, previous, path, strict=True):
@@ -72,7 +72,7 @@ class Problem:
         return total.theta
 
     def count(self, t: int, previous: int, label: int, weight: float, total: Problem) -> None:
-        """Add a weight to the coordinates of what is on at a token, given its labels."""
+        """Add a weight to the coordinates of the active features of a token, given its labels."""
         for o in self.unigram_tests(t):
             total.mu[o, label] += weight
         if previous < self.n_previous:
@@ -80,12 +80,12 @@ class Problem:
                 total.lam[o, previous, label] += weight
 
     def paths(self, tokens: range, agree: bool = False) -> list[tuple[int, ...]]:
-        """All legal label sequences, or those that agree with what is known of the gold labels."""
+        """Return all valid label sequences; if `agree`, only those that agree with gold labels."""
         choices = [self.gold(t) if agree else range(self.n_labels) for t in tokens]
         return [path for path in itertools.product(*choices) if self.is_valid(path)]
 
     def gold(self, t: int) -> Sequence[int]:
-        """The labels that the gold label of a token may be."""
+        """Return the labels that the gold annotation of a token allows."""
         label = int(self.corpus.labels[t])
         if label >= 0:
             return [label]
@@ -98,7 +98,7 @@ class Problem:
         return self.valid is None or all(self.valid[a, b] for a, b in itertools.pairwise(around))
 
     def pair_marginals(self, tokens: range, agree: bool = False) -> tuple[float, np.ndarray]:
-        """Log Z, and p(y', y) of each token, [T, Y + 1, Y], by enumeration of all paths."""
+        """Return log Z, and p(y', y) of each token, [T, Y + 1, Y], by enumeration of all paths."""
         n, steps = self.n_labels, np.arange(len(tokens))
         table = [
             [[self.log_potential(t, a, b) for b in range(n)] for a in range(n + 1)] for t in tokens
@@ -115,7 +115,7 @@ class Problem:
         return self.pair_marginals(tokens, agree)[0]
 
     def expected(self, tokens: range, agree: bool = False) -> np.ndarray:
-        """E F(x, y), which is a sum over tokens."""
+        """Return E F(x, y), a sum over tokens."""
         total = Problem(self.corpus, self.n_labels, np.zeros_like(self.theta))
         pairs = self.pair_marginals(tokens, agree)[1]
         for i, a, b in np.argwhere(pairs):
@@ -123,13 +123,13 @@ class Problem:
         return total.theta
 
     def contents(self) -> tuple[Hashable, ...]:
-        """What tells this problem from others that have other figures."""
+        """Return a hashable key of all arrays of this problem."""
         arrays = {**self.corpus.arrays, "theta": self.theta, "valid": np.asarray(self.valid)}
         own = [(name, array.dtype.str, array.tobytes()) for name, array in arrays.items()]
         return type(self), self.n_labels, *own
 
     def loss(self) -> tuple[float, np.ndarray]:
-        """Weighted negative log-likelihood and gradient, missing labels marginalised over."""
+        """Return weighted negative log-likelihood and gradient, marginalising missing labels."""
         value, gradient = 0.0, np.zeros_like(self.theta)
         for tokens, weight in zip(self.sequences(), self.corpus.weights, strict=True):
             if len(tokens):
@@ -144,7 +144,7 @@ class Problem:
         return max(self.paths(tokens), key=lambda path: self.score(tokens, path))
 
     def log_space_marginals(self, tokens: range) -> tuple[float, np.ndarray]:
-        """Log Z and marginals by forward-backward on logarithms, for long sequences."""
+        """Return log Z and marginals by forward-backward on logarithms, for long sequences."""
         n = self.n_labels
         unary = np.array([self.mu[self.unigram_tests(t)].sum(axis=0) for t in tokens])
         pairs = [self.lam[self.bigram_tests(t)].sum(axis=0) for t in tokens]
@@ -160,7 +160,7 @@ class Problem:
 
 
 def local_log_probabilities(problem: Problem, t: int, previous: int, pairs: bool) -> np.ndarray:
-    """Log p(y | y', x, t), of all y."""
+    """Return log p(y | y', x, t) of all y."""
     scores = problem.mu[problem.unigram_tests(t)].sum(axis=0)
     if pairs and previous < problem.n_previous:
         scores = scores + problem.lam[problem.bigram_tests(t), previous].sum(axis=0)
@@ -168,14 +168,14 @@ def local_log_probabilities(problem: Problem, t: int, previous: int, pairs: bool
 
 
 def with_before(problem: Problem) -> Iterator[tuple[int, int, float]]:
-    """Tokens with the label before, -1 where it is not known, and the sequence's weight."""
+    """Yield tokens with the label before, -1 if it is unknown, and the weight of the sequence."""
     for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
         for t in tokens:
             yield t, problem.n_labels if t == tokens[0] else problem.corpus.labels[t - 1], weight
 
 
 def local_loss(problem: Problem, pairs: bool) -> tuple[float, np.ndarray]:
-    """The loss and its gradient, dense over the chain's coordinates."""
+    """Return the loss and its gradient, dense over the chain's coordinates."""
     value = 0.0
     total = Problem(problem.corpus, problem.n_labels, np.zeros_like(problem.theta))
     for t, previous, weight in with_before(problem):
@@ -203,7 +203,7 @@ def random_problem(
     scale: float = 1.0,
     **kwargs: object,
 ) -> tuple[Problem, Observations]:
-    """A random corpus and random weights; missing: share of tokens without a gold label."""
+    """Draw a random corpus and weights; missing: share of tokens without a gold label."""
     rng = np.random.default_rng(seed)
     observations = random_observations(rng, lengths, **kwargs)  # type: ignore[arg-type]
     labels = rng.integers(0, n_labels, sum(lengths)).astype(np.int32)
@@ -217,7 +217,7 @@ def random_problem(
 
 
 def bfgs_inverse(steps: np.ndarray, changes: np.ndarray, metric: np.ndarray) -> np.ndarray:
-    """The inverse Hessian that BFGS makes of pairs [m, K], oldest first, as a matrix."""
+    """Return BFGS's inverse Hessian as a matrix, for pairs [m, K], oldest first."""
     pairs = [(s, y) for s, y in zip(steps, changes, strict=True) if s @ y > 1e-10 * (y @ y)]
     inverse = np.diag(metric)
     if pairs:
@@ -231,7 +231,7 @@ def bfgs_inverse(steps: np.ndarray, changes: np.ndarray, metric: np.ndarray) -> 
 
 @dataclass
 class ToyGraph:
-    """A graph with numbers at nodes [n, F] and edges [m, G]; gold: labels that a node may have."""
+    """A graph with numbers at nodes [n, F] and edges [m, G]; labels: gold labels, -1 = missing."""
 
     nodes: np.ndarray
     edges: list[tuple[int, int]]
@@ -241,11 +241,11 @@ class ToyGraph:
 
     @property
     def paths(self) -> np.ndarray:
-        """All labellings [L, n]."""
+        """All labellings, [L, n]."""
         return np.array(list(itertools.product(range(self.n_labels), repeat=len(self.nodes))))
 
     def counts(self, paths: np.ndarray) -> np.ndarray:
-        """F(x, y) of labellings, [L, K]: of nodes [F, Y], then of edges [G, Y, Y]."""
+        """Return F(x, y) of labellings, [L, K]: of nodes [F, Y], then of edges [G, Y, Y]."""
         labels = np.eye(self.n_labels)[paths]
         unary = np.einsum("if,liy->lfy", self.nodes, labels)
         pairs = np.zeros((len(paths), self.numbers.shape[1], self.n_labels, self.n_labels))
@@ -254,25 +254,25 @@ class ToyGraph:
         return np.hstack((unary.reshape(len(paths), -1), pairs.reshape(len(paths), -1)))
 
     def agreeing(self) -> np.ndarray:
-        """Labellings that agree with the gold labels that are known."""
+        """Return the labellings that agree with the known gold labels."""
         known = self.labels >= 0
         return self.paths[(self.paths[:, known] == self.labels[known]).all(axis=1)]
 
     def log_z(self, theta: np.ndarray, paths: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log of the sum over labellings, and the expected counts."""
+        """Return the log of the sum over labellings, and the expected counts."""
         counts = self.counts(paths)
         log_z = float(logsumexp(counts @ theta))
         return log_z, np.exp(counts @ theta - log_z) @ counts
 
     def loss(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Negative log-likelihood of the gold labels, and its gradient."""
+        """Return the negative log-likelihood of the gold labels, and its gradient."""
         (all_z, expected), (gold_z, observed) = (
             self.log_z(theta, paths) for paths in (self.paths, self.agreeing())
         )
         return all_z - gold_z, expected - observed
 
     def pseudo_loss(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the log pseudo-likelihood (Vishwanathan 2006, equation 13), and its gradient."""
+        """Return minus the log pseudo-likelihood (Vishwanathan 2006, eq. 13), and its gradient."""
         value, gradient = 0.0, np.zeros_like(theta)
         gold = self.counts(self.labels[None])[0]
         for i in range(len(self.nodes)):
@@ -284,7 +284,7 @@ class ToyGraph:
         return value, gradient
 
     def marginals(self, theta: np.ndarray) -> np.ndarray:
-        """p(y_i), [n, Y]."""
+        """Return p(y_i), [n, Y]."""
         scores = self.counts(self.paths) @ theta
         p = np.exp(scores - logsumexp(scores))
         return np.einsum("l,liy->iy", p, np.eye(self.n_labels)[self.paths])
@@ -297,21 +297,21 @@ def random_graph(
     n_labels: int,
     missing: float = 0,
 ) -> ToyGraph:
-    """A graph with two numbers at each node and each edge, of which one may be zero."""
+    """Draw a graph with two numbers at each node and edge; about 20 % of edge numbers are zero."""
     labels = np.where(rng.random(n) < missing, -1, rng.integers(0, n_labels, n))
     nodes, numbers = rng.normal(size=(n, 2)), rng.normal(size=(len(edges), 2))
     return ToyGraph(nodes, edges, numbers * (rng.random(numbers.shape) < 0.8), labels, n_labels)
 
 
 def random_tree(rng: np.random.Generator, n: int) -> list[tuple[int, int]]:
-    """The edges of a tree, or of some, of n nodes in any order."""
+    """Return the edges of a random tree or forest of n nodes."""
     names = rng.permutation(n)
     found = [(names[i], names[rng.integers(0, i)]) for i in range(1, n) if rng.random() < 0.9]
     return [(int(a), int(b)) for a, b in found]
 
 
 def lattice_edges(height: int, width: int) -> list[tuple[int, int]]:
-    """The edges of a lattice, rows being one after the other."""
+    """Return the edges of a lattice whose nodes are numbered row by row."""
     place = np.arange(height * width).reshape(height, width)
     across = zip(place[:, :-1].ravel().tolist(), place[:, 1:].ravel().tolist(), strict=True)
     down = zip(place[:-1].ravel().tolist(), place[1:].ravel().tolist(), strict=True)
@@ -319,7 +319,7 @@ def lattice_edges(height: int, width: int) -> list[tuple[int, int]]:
 
 
 def tree_sum(values: dict[int, float], first: int, last: int) -> float | None:
-    """The sum of the values of leaves first:last, over the binary tree that halves the range."""
+    """Return the sum over leaves first:last, over the binary tree that halves the range."""
     if last - first == 1:
         return values.get(first)
     middle = (first + last) // 2

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: faults at any call, power cuts at any point."""
+"""Atomic writes: faults at any call, and power cuts at any point, leave complete files."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def watch(patch: pytest.MonkeyPatch, fails_at: int = 0) -> Calls:
-    """Note calls, and let one fail."""
+    """Record calls, and let call `fails_at` fail."""
     calls: Calls = []
 
     def watched(name: str, call: Callable[..., object]) -> Callable[..., object]:
@@ -65,7 +65,7 @@ def test_a_fault_at_any_call_leaves_all_or_nothing(folder: Path) -> None:
             except SparseCRFError as error:
                 assert str(error).startswith("[SC319]")
                 assert str(folder) in str(error) and "a setting" in str(error)
-                # Links that are not removed are of no harm, and cannot be helped.
+                # Links that cannot be removed are harmless.
                 left = {name for name in contents(folder) if name.endswith(".old")}
                 assert calls[-1][0] != "unlink" or len(left) <= 1
                 assert {k: v for k, v in contents(folder).items() if k not in left} == OLD
@@ -126,7 +126,7 @@ def test_without_links_copies_are_kept(folder: Path, monkeypatch: pytest.MonkeyP
 def test_after_a_power_cut_there_is_the_old_or_the_new_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was not synced is lost; names may have been written early, as far as they have come."""
+    """Unsynced data is lost; names may have been written early, in their order so far."""
     calls = watch(monkeypatch)
     write_files(folder, {"a": b"new a", "c": b"new c"}, "a setting")
     names: list[dict[str, str]] = [{"a": "old a"}]

@@ -1,4 +1,4 @@
-"""What an sdist and a wheel have in them."""
+"""Contents of the sdist and the wheel."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ build_meta.build_wheel(again)
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source") / "tree"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*MADE))
-    # The package has folders that are called so too.
+    # The package has subdirectories with ignored names.
     shutil.copytree(ROOT / "spacy_sparsecrf", source / "spacy_sparsecrf", dirs_exist_ok=True)
     build = [sys.executable, "-c", BUILD]
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1000000000"}
@@ -76,18 +76,18 @@ def test_the_wheel_has_the_configs_the_pages_and_its_types(dist: Path):
 
 
 class Environment:
-    """A virtual environment, with the libraries of the environment of the tests."""
+    """A virtual environment that shares the libraries of the test environment."""
 
     def __init__(self, folder: Path) -> None:
         venv.create(folder, symlinks=True)
         self.python = folder / "bin" / "python"
         [self.packages] = (folder / "lib").glob("*/site-packages")
-        # Without what their .pth files add.
+        # Without the paths added by their .pth files.
         others = [path for path in sys.path if path.endswith("site-packages")]
         (self.packages / "others.pth").write_text("\n".join(others), encoding="utf8")
 
     def pip(self, *arguments: str | Path) -> None:
-        # That of the environment of the tests, of any version.
+        # Uses the pip of the test environment, whatever its version.
         command = [self.python, "-m", "pip", "--quiet", *arguments]
         subprocess.run(command, check=True, cwd=self.packages)
 
@@ -152,7 +152,7 @@ def test_uninstalling_leaves_nothing_and_the_next_installation_compiles_nothing(
     def uninstall() -> None:
         environment.pip("uninstall", "--yes", "spacy-sparsecrf")
         assert set(environment.packages.rglob("*")) == before
-        # An empty directory would be found, as a namespace.
+        # An empty directory would be found as a namespace package.
         assert PathFinder.find_spec("spacy_sparsecrf", [str(environment.packages)]) is None
 
     install_and_train(next(dist.glob("*.whl")), __version__, compiles=True)

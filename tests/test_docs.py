@@ -1,4 +1,4 @@
-"""What documents name is there: files, and functions of the package by their dotted names."""
+"""Files, and dotted names of functions, that documents mention exist."""
 
 import ast
 import re
@@ -17,11 +17,11 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 DOCUMENTS = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
 DOCUMENTS += sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "docs").rglob("*.ipynb"))
 FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
-# Dotted names of others, and words that are no names of the package.
+# Dotted names of other packages, and words that are not names in the package.
 OTHERS = {"np.searchsorted", "room.module.function"}
 
 
-# Questions of a newcomer: the page that answers, and a heading or phrase there.
+# Questions of a new user: the page with the answer, and a heading or phrase of it.
 ANSWERS = {
     "which config for my data": ("choose-a-config.md", "# Choose a config"),
     "add a gazetteer": ("word-classes.md", "## Gazetteers"),
@@ -40,14 +40,14 @@ SEARCHED += ["threshold", "gazetteer", "overwrite", "raw text"]
 
 
 def quoted(path: Path) -> list[str]:
-    """Texts between backticks without blanks or arguments, outside of blocks of code."""
+    """Return texts between backticks, without blanks or arguments, outside of code blocks."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
     found = [re.sub(r"\(.*\)$", "", each) for each in re.findall(r"`([^`]+)`", text)]
     return [each for each in found if not re.search(r"\s", each)]
 
 
 def names_in(body: list[ast.stmt]) -> dict[str, ast.stmt]:
-    """What statements define, by name: functions, classes, constants and fields."""
+    """Return the definitions in statements by name: functions, classes, constants, fields."""
     found: dict[str, ast.stmt] = {}
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -59,7 +59,7 @@ def names_in(body: list[ast.stmt]) -> dict[str, ast.stmt]:
 
 
 def is_defined(dotted: str) -> bool:
-    """Whether the package has a module, or something in one, of this name: `chain.x` has none."""
+    """Return whether the package has a module, or an object in a module, of this dotted name."""
     parts = dotted.split(".")
     for n in range(len(parts), 0, -1):
         module = modules().get(".".join(parts[:n]))
@@ -78,7 +78,7 @@ def is_defined(dotted: str) -> bool:
 
 @cache
 def words() -> set[str]:
-    """All names that the package's source has, of whatever kind."""
+    """Return all identifiers in the package's source, of any type."""
     trees = [module.tree for module in modules().values()]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     fields = ("id", "attr", "arg", "name")
@@ -86,7 +86,7 @@ def words() -> set[str]:
 
 
 def fault(text: str) -> str | None:
-    """What is wrong with a quoted text of docs/architecture.md."""
+    """Return the fault of a quoted text of docs/architecture.md, or None."""
     path, _, function = text.partition("::")
     if "/" in path or path.endswith((".py", ".md", ".toml")):
         places = [place for place in (ROOT / path, PACKAGE / path) if place.exists()]

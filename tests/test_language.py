@@ -17,7 +17,7 @@ from .test_docs import ROOT
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
 PAGES += NOTEBOOKS
-# Phrases that a reader has to decode, and titles that are no phrases of a search.
+# Phrases that are hard to read, and titles that nobody would search for.
 PHRASES = re.compile(
     r"\b(anew|befalls?|besides|shall|beside (?!the )|come along|is told|are told|is warned of"
     r"|at hand|(?-i:Those (?:that|of|who))|what is (told|said|learnt|there)|need not be said"
@@ -26,14 +26,14 @@ PHRASES = re.compile(
 )
 TITLES = re.compile(r"^#+ (What|How|Who|That|Why|Where|Whether|Which)\b", re.MULTILINE)
 LONGEST, MEDIAN = 35, 18
-# Not sentences: code, tables, lists of names.
+# Skipped text: code, tables, lists of names.
 CODE = re.compile(
     r"^```.*?^```$|^ {4,}[^\n]*$|^ *\|[^\n]*$|^\$\$.*?\$\$$", flags=re.MULTILINE | re.DOTALL
 )
 
 
 def prose(page: Path) -> str:
-    """The text of a page or notebook without code, tables, links' targets and formulas."""
+    """Return the text of a page or notebook without code, tables, link targets and formulas."""
     text = page.read_text(encoding="utf8")
     if page.suffix == ".ipynb":
         text = "\n\n".join("".join(cell["source"]) for cell in cells_of(page, "markdown"))
@@ -43,7 +43,7 @@ def prose(page: Path) -> str:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of paragraphs and of list items, without headings."""
+    """Yield the sentences of paragraphs and list items, without headings."""
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )|\n(?=#)", text):
         if not block.lstrip().startswith(("#", "<")):
             yield from re.split(r"(?<=[.!?:;])\s+", " ".join(block.split()))
@@ -95,7 +95,7 @@ def test_every_message_names_a_value_or_a_place_and_a_remedy():
     assert len([*messages()]) > 300
     assert not {name for name, text in messages() if not REMEDIES.search(text)}
     place = re.compile(r"\{\w|`[^`]+`|\[[a-z.]+|--\w|=|[A-Za-z]_[a-z]")
-    # The bytes of a model have no name.
+    # SC312 is about the bytes of a model, which have no name.
     assert {name for name, text in messages() if not place.search(text)} <= {"SC312"}
 
 
@@ -106,7 +106,7 @@ def test_docstrings_use_standard_terms_and_summaries_do_not_ask():
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
                 text = ast.get_docstring(node) or ""
                 summary = text.partition("\n")[0]
-                # A property may say whether something holds.
+                # The summary of a property may begin with "Whether".
                 if re.match(r"(What|How|Where|Tell|Who)\b", summary) or PHRASES.search(text):
                     found.append(f"{path.name}: {summary}")
     assert not found

@@ -1,4 +1,4 @@
-"""The notebooks of docs/notebooks run, and show the outputs that are stored in them."""
+"""The notebooks of docs/notebooks run, and reproduce their stored outputs."""
 
 from pathlib import Path
 

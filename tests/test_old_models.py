@@ -1,8 +1,8 @@
-"""Pipelines that were saved before the package was rebuilt load, and predict what they did.
+"""Pipelines saved before the package was restructured load, and predict the same.
 
-Version 0.1.0 at commit 433df4b made all of `models`: it trained each pipeline for a few steps on
-sentences that a small generator with fixed seeds invented, saved it without vocab and tokenizer,
-and wrote beside it what the saved pipeline predicted for other such sentences.
+Version 0.1.0 at commit 433df4b created `models`: it trained each pipeline for a few steps on
+sentences from a small generator with fixed seeds, saved it without vocab and tokenizer, and
+stored the saved pipeline's predictions for further generated sentences.
 """
 
 import json
@@ -19,7 +19,7 @@ from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-# Their configs have former names of settings.
+# Their configs use former names of settings.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW213")
 MODELS = Path(__file__).parent / "models"
 NAMES = ["tags", "nameless", "tags_float64", "pairs_and_numbers", "entities", "spans", "clusters"]
@@ -29,29 +29,29 @@ Json = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _extension() -> Iterator[None]:
-    """The numbers that `pairs_and_numbers` reads."""
+    """Register the numbers that `pairs_and_numbers` reads."""
     Token.set_extension("num", default=None)
     yield
     Token.remove_extension("num")
 
 
 def load(name: str) -> Language:
-    """A saved pipeline, with a tokenizer of today."""
+    """Load a saved pipeline, with a current tokenizer."""
     return spacy.load(MODELS / name, exclude=["tokenizer"])
 
 
 def read(name: str) -> Json:
-    """Read what the old version predicted."""
+    """Read the predictions of the old version."""
     return json.loads((MODELS / f"{name}.json").read_text(encoding="utf8"))
 
 
 def pipe_of(nlp: Language) -> Any:
-    """The only component."""
+    """Return the only component."""
     return nlp.get_pipe(nlp.pipe_names[0])
 
 
 def doc_of(vocab: Vocab, sentence: Json) -> Doc:
-    """A Doc with what the features read of a sentence."""
+    """Create a Doc with the annotation that features read from a sentence."""
     keys = ("words", "spaces", "tags", "sent_starts")
     doc = Doc(vocab, **{key: sentence[key] for key in keys if key in sentence})
     for token, number in zip(doc, sentence.get("num", [None] * len(doc)), strict=True):
@@ -60,14 +60,14 @@ def doc_of(vocab: Vocab, sentence: Json) -> Doc:
 
 
 def examples_of(vocab: Vocab, sentences: list[Json]) -> list[Example]:
-    """Examples of tagged sentences, whose predicted Docs have no tags."""
+    """Create Examples of tagged sentences; predicted Docs have no tags."""
     gold = [doc_of(vocab, sentence) for sentence in sentences]
     bare = [doc_of(vocab, {**sentence, "tags": None}) for sentence in sentences]
     return [Example(*pair) for pair in zip(bare, gold, strict=True)]
 
 
 def annotation_of(doc: Doc, target: str) -> list[Any]:
-    """The tags, or else the entities or spans of a group, as JSON has them."""
+    """Return the tags, or the entities or spans of a group, in JSON form."""
     if target == "tags":
         return [token.tag_ for token in doc]
     group = doc.ents if target == "ents" else doc.spans[target]
@@ -75,7 +75,7 @@ def annotation_of(doc: Doc, target: str) -> list[Any]:
 
 
 def assert_predicts(nlp: Language, case: Json, expected: Json, atol: float = 1e-9) -> None:
-    """Hold labels, marginals and annotation to what was written down."""
+    """Compare labels, marginals and annotation with the stored values."""
     docs = [doc_of(nlp.vocab, sentence) for sentence in case["sentences"]]
     pipe = pipe_of(nlp)
     assert list(pipe.label_data) == expected["labels"]
@@ -86,20 +86,20 @@ def assert_predicts(nlp: Language, case: Json, expected: Json, atol: float = 1e-
 
 
 def split(lines: list[str]) -> tuple[list[str], list[float]]:
-    """What weights are of, and the weights."""
+    """Split lines into keys and weights."""
     pairs = [line.rpartition("\t") for line in lines]
     return [key for key, _, _ in pairs], [float(weight) for _, _, weight in pairs]
 
 
 def start_of(how: str, name: str, directory: Path) -> dict[str, Path]:
-    """Return what `initialize` resumes from; of a checkpoint, which training writes to, a copy."""
+    """Return the file to resume from; a copy if it is a checkpoint, which training overwrites."""
     if how == "init_weights":
         return {how: MODELS / name}
     return {how: Path(shutil.copy(MODELS / f"{name}.checkpoint", directory))}
 
 
 def train(pipe: Any, examples: list[Example], n: int) -> list[float]:
-    """Train for n steps; the objectives."""
+    """Train for n steps; return the objectives."""
     found = []
     for _ in range(n):
         found.append(pipe.update(examples[:1])[pipe.name])
@@ -129,8 +129,8 @@ def test_weights_and_names_of_tests_are_what_they_were(name: str) -> None:
     assert pipe_of(load("tags_float64")).model.dtype == "float64"
 
 
-# What is cut off goes on as it would have, but that pairs of differences are float32 now; from
-# weights alone the solver may take other steps.
+# An interrupted run resumes as before, except that pairs of differences are float32 now; from
+# weights alone, the solver may take different steps.
 @pytest.mark.filterwarnings("ignore:.*SCW220")
 @pytest.mark.parametrize(
     ("name", "how", "rtol"),

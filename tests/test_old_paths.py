@@ -7,7 +7,7 @@ import pytest
 
 from spacy_sparsecrf.old_paths import MODULES, NAMES, PACKAGE
 
-# Paths that were documented, named by entry points, or are in files that users have.
+# Paths that were documented, are named by entry points, or occur in users' files.
 PUBLIC = {
     "SparseCRF": "pipeline.component.SparseCRFPipe",
     "cluster.engine.Ray": "distributed.ray_engine.Ray",

@@ -1,4 +1,4 @@
-"""What README and the pages show runs, and prints what they show."""
+"""Code in README and the pages runs, and prints the output they show."""
 
 import gc
 import gzip
@@ -34,19 +34,19 @@ Names = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory in which the tutorial has been run."""
+    """A directory after running the tutorial."""
     directory = tmp_path_factory.mktemp("tutorial")
     for path in (DOCS / "data").iterdir():
         shutil.copy(path, directory)
     with pytest.MonkeyPatch.context() as patched, pytest.warns(ResourceWarning):
         patched.chdir(directory)
         page_blocks.run_page(TUTORIAL, {})
-        # spaCy leaves it to the garbage collector to close the files that it writes.
+        # spaCy relies on the garbage collector to close the files that it writes.
         gc.collect()
     return directory
 
 
-# What pages take for granted, besides what the tutorial has left behind.
+# Names and files that pages expect, in addition to those left by the tutorial.
 
 
 def for_commands() -> Names:
@@ -124,7 +124,7 @@ def test_what_a_page_shows_runs(
     shutil.copytree(place, copy)
     monkeypatch.chdir(copy)
     monkeypatch.syspath_prepend(copy)
-    # What a page registers is gone behind it.
+    # Objects that a page registers are unregistered afterwards.
     monkeypatch.setattr(catalogue, "REGISTRY", catalogue.REGISTRY.copy())
     given = GIVEN.get(page.name, dict)()
     commands = page_blocks.run_page(page, given)

@@ -1,4 +1,4 @@
-"""Threads over chunks: what comes back, and what a failure leaves."""
+"""Threads over chunks: their results, and their state after a failure."""
 
 import sys
 import threading
@@ -27,7 +27,7 @@ def test_results_come_in_the_order_of_chunks(n_threads):
 
 
 def test_each_chunk_is_taken_once_while_threads_switch():
-    """A switch may happen within any chunk, and between any two operations on shared state."""
+    """A thread switch may occur within any chunk, and between any operations on shared state."""
     before, taken = sys.getswitchinterval(), [0] * 5_000
     sys.setswitchinterval(1e-6)
 
@@ -44,7 +44,7 @@ def test_each_chunk_is_taken_once_while_threads_switch():
 
 
 def test_all_threads_take_part():
-    # Each waits for the others: with fewer threads this breaks.
+    # Each thread waits for the others: fewer threads would break the barrier.
     together = threading.Barrier(3)
     found = Workers(3).map(lambda first, last: together.wait(60.0), CHUNKS[:3])
     assert sorted(found) == [0, 1, 2]

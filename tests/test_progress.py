@@ -1,4 +1,4 @@
-"""Signs of life: what is shown of what takes long, on a terminal and elsewhere."""
+"""Progress reporting of slow tasks, on a terminal and elsewhere."""
 
 import os
 import pty
@@ -9,7 +9,7 @@ import pytest
 
 from spacy_sparsecrf import progress
 
-# Slow work, in which the thread that shows it is never far from its pauses.
+# Slow tasks, during which the reporting thread wakes up often.
 WORK = """
 import logging, time
 from spacy_sparsecrf import progress
@@ -42,7 +42,7 @@ def run_on_a_terminal(code: str) -> str:
     while True:
         try:
             read = os.read(ours, 4096)
-        except OSError:  # how Linux says that the other side is closed
+        except OSError:  # on Linux, the other side is closed
             break
         if not read:
             break
@@ -63,7 +63,7 @@ def test_a_terminal_has_a_bar_that_goes_away() -> None:
     shown = run_on_a_terminal(WORK.format(first=""))
     assert "Digging:" in shown and "2/3" in shown and "hole 2" in shown and "Resting" in shown
     assert "INFO" not in shown
-    # What is left on the last line is blank.
+    # The rest of the last line is blank.
     assert not shown.rsplit("\r", 2)[1].strip() and not shown.rsplit("\r", 2)[2].strip()
 
 

@@ -1,4 +1,4 @@
-"""Rules of the package's structure, checked on its source: imports, sizes, names and privacy."""
+"""Rules of the package's structure, checked on its source: imports, sizes, names, privacy."""
 
 import ast
 import inspect
@@ -16,7 +16,7 @@ from spacy_sparsecrf.pipeline import add_ons
 
 PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
-# Packages, and modules at the top, with those that each may import; its own package always is.
+# Packages and top-level modules, with their allowed imports besides their own package.
 BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
 BASE |= {"atomic_write", "old_paths"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "progress": {"errors", "kernels"},
     "corpus": BASE,
     "loss": BASE | {"corpus"},
-    # Solvers see a loss and a penalty, and never what is behind them.
+    # Solvers depend on a loss and a penalty, not on their implementations.
     "solvers": BASE | {"loss"},
     "pages": BASE,
     "model": BASE | {"corpus", "pages"},
@@ -45,22 +45,22 @@ MAY_IMPORT["pipeline"] = BELOW
 MAY_IMPORT["testing"] = BELOW - {"model", "features", "pages"} | {"pipeline"}
 MAY_IMPORT["cli"] = BELOW | {"pipeline"}
 CORE = set(MAY_IMPORT)
-# Add-ons, which the core never imports.
+# Add-ons; the core must not import them.
 ADD_ONS = {"analysis", "distributed", "graphs", "interop"}
 for add_on in ADD_ONS:
     MAY_IMPORT[add_on] = CORE
 MAY_IMPORT["sklearn"] = {"interop"}
 MAY_IMPORT["__main__"] = {"cli"} | ADD_ONS
-MAY_IMPORT["__init__"] = CORE | {"analysis"}  # when a name is asked for
+MAY_IMPORT["__init__"] = CORE | {"analysis"}  # lazily, on first access of a name
 
 SEE_DOCS = {"pipeline", "targets", "features", "testing", "cli"} | ADD_ONS
 KERNELS_IMPORT = {"numba", "numpy"}
 
-# The package that may use what is private to numba, behind its guard.
+# The only package that may use private names of numba, behind a guard.
 NUMBA_SUPPORT = "kernels.numba_support"
 NUMBA_PUBLIC = {"numba", "numba.extending"}
 
-# Lines of Python in each package, which may grow by 3 % before the test fails.
+# Lines of Python per package; the test fails above 103 %.
 LINES = {"analysis": 3030, "cli": 795, "corpus": 1699, "decoding": 1160, "distributed": 1303}
 LINES |= {"features": 4240, "graphs": 1720, "interop": 4993, "kernels": 6440, "loss": 3760}
 LINES |= {"model": 867, "others": 3210, "pipeline": 4900, "solvers": 4812, "targets": 1236}
@@ -69,10 +69,10 @@ LINES |= {"training": 1822}
 MOST_ARGUMENTS = 12
 MOST_LINES = 40
 MOST_TOP_MODULES = 10
-# What a name with an underscore is public under: methods of named tuples, spaCy's extensions.
+# Public names with an underscore: methods of named tuples, spaCy's extensions.
 PUBLIC = {"_", "_replace", "_asdict", "_fields", "_make"}
 
-# Offenders that stay, and why.
+# Permitted exceptions, with reasons.
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "imports": {
         "kernels.numba_support.intrinsics imports llvmlite": "numba's intrinsics are written in it",
@@ -89,7 +89,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
 
 
 class Module(NamedTuple):
-    """A module of the package: its dotted name within it, and its source as a tree."""
+    """A module of the package: its dotted name in the package, and its syntax tree."""
 
     name: str
     is_package: bool
@@ -112,7 +112,7 @@ def modules() -> dict[str, Module]:
 
 
 def imported(module: Module) -> Iterator[str]:
-    """Modules of the package that a module imports, wherever in it: also for types only."""
+    """Yield all modules of the package that a module imports, also only for types."""
     known = modules()
     package = module.name.split(".") if module.is_package else module.name.split(".")[:-1]
     for node in ast.walk(module.tree):
@@ -126,7 +126,7 @@ def imported(module: Module) -> Iterator[str]:
 
 
 def libraries(module: Module) -> Iterator[str]:
-    """Other packages that a module imports, but for Python's own."""
+    """Yield the third-party packages that a module imports."""
     for node in ast.walk(module.tree):
         names = []
         if isinstance(node, ast.Import):
@@ -140,7 +140,7 @@ def libraries(module: Module) -> Iterator[str]:
 
 
 def functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Functions and methods, also those within others, by their names within the package."""
+    """Yield functions and methods, also nested ones, with their dotted names in the package."""
 
     def within(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
         for child in ast.iter_child_nodes(node):
@@ -155,7 +155,7 @@ def functions(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.Async
 
 
 def n_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Arguments that a caller can give: not the object itself."""
+    """Return the number of arguments, without self or cls."""
     given = function.args
     names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     own = names[:1] in (["self"], ["cls"])
@@ -163,13 +163,13 @@ def n_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def n_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines of the body, from the first statement after the docstring to the end of the last."""
+    """Return the number of lines of the body, without the docstring."""
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
 def private_reads(module: Module) -> Iterator[str]:
-    """Accesses to a private name of another object, as `x._y` is where x is not self or cls."""
+    """Yield accesses to private names of other objects: `x._y` where x is not self or cls."""
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.Attribute) or node.attr in PUBLIC:
             continue
@@ -181,7 +181,7 @@ def private_reads(module: Module) -> Iterator[str]:
 
 
 def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
-    """The groups of two or more nodes that reach each other, and nodes that point to themselves."""
+    """Return groups of two or more nodes that reach each other, and nodes with a self-loop."""
     reach = {node: _reached(node, edges) for node in edges}
     groups = {
         tuple(sorted(other for other in reach[node] if node in reach.get(other, ())))
@@ -202,7 +202,7 @@ def _reached(start: str, edges: dict[str, set[str]]) -> set[str]:
 
 
 def hold(rule: str, offenders: set[str]) -> None:
-    """Check a rule except for known exceptions, each of which must still be needed."""
+    """Check a rule except for listed exceptions; each exception must still be needed."""
     stay = set(EXCEPTIONS.get(rule, ()))
     gone = sorted(stay - offenders)
     assert not gone, f"need no exception from the rule on {rule}:\n" + "\n".join(gone)
@@ -226,7 +226,7 @@ def test_packages_import_only_lower_packages():
 
 
 def test_a_solver_folder_is_imported_only_by_itself():
-    """Its kernels and memory are its own: solvers are found in the registry by their names."""
+    """Solvers are accessed through the registry, so that their kernels stay private."""
     folders = {path.parent.name for path in (PACKAGE / "solvers").glob("*/__init__.py")}
     offenders = set()
     for module in modules().values():

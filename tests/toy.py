@@ -23,7 +23,7 @@ PATTERNS = ["DT NN VB DT NN", "DT JJ NN VB", "DT NN IN DT JJ NN VB DT NN", "NN V
 
 
 def make_sentences(n: int, seed: int) -> list[Sentence]:
-    """Draw n sentences; another seed has other words with the same endings."""
+    """Draw n sentences; other seeds give other words with the same endings."""
     rng = random.Random(seed)
     sentences = []
     for _ in range(n):
@@ -41,7 +41,7 @@ def _word(rng: random.Random, tag: str) -> str:
 
 
 def examples_of(nlp: Language, sentences: Sequence[Sentence], attr: str = "tags") -> list[Example]:
-    """Examples, one a sentence, whose predicted Docs bear no annotation."""
+    """Return one Example per sentence, with predicted Docs without annotation."""
     examples = []
     for words, tags in sentences:
         reference = Doc(nlp.vocab, words=words, **{attr: tags})
@@ -50,7 +50,7 @@ def examples_of(nlp: Language, sentences: Sequence[Sentence], attr: str = "tags"
 
 
 def docs_of(nlp: Language, sentences: Sequence[Sentence]) -> list[Doc]:
-    """Docs without annotation, one a sentence."""
+    """Return one Doc per sentence, without annotation."""
     return [Doc(nlp.vocab, words=words) for words, _ in sentences]
 
 
@@ -61,19 +61,19 @@ def write_corpus(path: str, nlp: Language, sentences: Sequence[Sentence]) -> Non
 
 
 def tags_of(docs: Sequence[Doc]) -> list[list[str]]:
-    """The tags of each Doc."""
+    """Return the tags of each Doc."""
     return [[token.tag_ for token in doc] for doc in docs]
 
 
 def accuracy(nlp: Language, sentences: Sequence[Sentence]) -> float:
-    """Tag accuracy of a pipeline."""
+    """Return the tag accuracy of a pipeline."""
     return float(nlp.evaluate(examples_of(nlp, sentences))["tag_acc"])
 
 
 def blank_with(
     templates: Sequence[str] | None = None, factory: str = "sparse_crf", **config: Any
 ) -> Language:
-    """Make a pipeline of one component; config: its settings and those of its templates."""
+    """Create a pipeline of one component; config: its settings, and those of its templates."""
     if templates is not None:
         own = {key: config.pop(key) for key in OF_TEMPLATES & config.keys()}
         kind = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": [*templates]}
@@ -84,18 +84,18 @@ def blank_with(
 
 
 def train(nlp: Language, examples: Sequence[Example], n: int) -> list[float]:
-    """Initialize a pipeline and update it n times; the losses of `sparse_crf`."""
+    """Initialize a pipeline and update it n times; return the losses of `sparse_crf`."""
     nlp.initialize(lambda: examples)
     return run_steps(nlp, examples, n)
 
 
 def run_steps(nlp: Language, examples: Sequence[Example], n: int) -> list[float]:
-    """Update a pipeline n times; the losses of `sparse_crf`."""
+    """Update a pipeline n times; return the losses of `sparse_crf`."""
     return [nlp.update(examples[:1], sgd=None)["sparse_crf"] for _ in range(n)]
 
 
 def vocab_of(lang: str = "en", vectors: dict[str, list[float]] | None = None) -> Vocab:
-    """Make the vocab of a language without its tokenizer, or of no language: ""."""
+    """Create the vocab of a language without its tokenizer; lang "" for no language."""
     vocab = create_vocab(lang, get_lang_class(lang).Defaults) if lang else Vocab()
     if vectors:
         vocab.reset_vectors(width=len(next(iter(vectors.values()))))
