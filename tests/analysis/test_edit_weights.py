@@ -1,4 +1,4 @@
-"""Weights as text, and models that are edited by it."""
+"""Weights as text: dumps, and patches of models."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ LABELS = ("#", "*", "*0", "a\tb", "Case=Nom|X", "\\n", "\n")
 
 
 def make_table(entries: dict[tuple[int, int, int], float], pairs: bool, dtype: str) -> WeightTable:
-    """A table, made entry by entry."""
+    """Build a weight table entry by entry."""
     places = sorted(entries)
     keys = sorted({key for key, _, _ in places})
     counts = [sum(place[0] == key for place in places) for key in keys]

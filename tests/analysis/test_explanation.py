@@ -1,4 +1,4 @@
-"""Explanations of models and of the labels of tokens."""
+"""Explanations of models and of token labels."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[
 
 @pytest.fixture(scope="module", params=[True, False], ids=["start", "no-start"])
 def paired(corpus: Corpus, request: pytest.FixtureRequest) -> Language:
-    """A pipeline whose pairs of labels depend on what is observed, with few zero weights."""
+    """A pipeline with label-pair features, with few zero weights."""
     nlp = blank_with(TEMPLATES, start_label=request.param, l1=0.0, l2=0.5)
     train(nlp, examples_of(nlp, corpus.train), 4)
     return nlp
@@ -67,7 +67,7 @@ def test_components_without_weights_are_explained():
     pipe.add_label("X")
     (label,) = pipe.explain().labels
     assert (label.label, label.n_active, label.supporting) == ("X", 0, ())
-    # One label has no runner-up.
+    # With a single label there is no runner-up.
     (token,) = pipe.explain_doc(nlp.make_doc("a")).tokens
     assert (token.label, token.probability) == ("X", 1.0)
     assert (token.runner_up, token.runner_up_probability) == (None, 0.0)
@@ -82,7 +82,7 @@ def test_clusters_are_explained_beside_the_labels():
 
 
 def path_score(pipe, doc: Doc, labels: list[int]) -> float:
-    """Score of a labelling, weight by weight: the reference."""
+    """Return the score of a labelling, summed weight by weight, as a reference."""
     observations = pipe.features([doc], "docs")
     model, score = pipe.model, 0.0
     tables = {"u": model.unigram, "b": model.bigram}

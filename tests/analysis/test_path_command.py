@@ -31,7 +31,7 @@ def succeed(*arguments: str | Path, config: Path = SHIPPED_CONFIG) -> str:
 
 
 def refuse(code: str, *arguments: str | Path, config: Path = SHIPPED_CONFIG) -> str:
-    """Run the command, which refuses with a coded message and no traceback."""
+    """Run the command, and check that it fails with a coded message and no traceback."""
     output = run("path", config, *arguments, code=1).output
     assert f"[{code}]" in output
     return " ".join(output.split())
@@ -44,13 +44,13 @@ def record_in(output: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Few training sentences: the score depends on l1."""
+    """Few training sentences, so that the score depends on l1."""
     return make_corpus(tmp_path_factory.mktemp("hard"), 40, 60)
 
 
 @pytest.fixture(scope="module")
 def output(hard: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a path of four points wrote."""
+    """The output of a path with four points."""
     directory = tmp_path_factory.mktemp("path") / "new"
     text = succeed(*FEW, "--output", directory, *hard.arguments)
     (directory / "log").write_text(text, encoding="utf8")
@@ -114,7 +114,7 @@ def test_the_smallest_model_near_the_best(output: Path, tmp_path: Path, hard: Co
     record = record_in(tmp_path)
     assert record["chosen"] == 0
     assert record["choice"]["within"] == pytest.approx(within / 100)
-    # Times differ, and what is chosen is trained to the end; all else is repeatable.
+    # Times differ, and the chosen point is trained to convergence; everything else is repeatable.
     for i in {1, 2, 3} - {record_in(output)["chosen"]}:
         assert {**points[i], "seconds": 0} == {**record["points"][i], "seconds": 0}
     assert spacy.load(tmp_path / "model").config["components"]["sparse_crf"]["l1"] == L1S[0]
@@ -182,7 +182,7 @@ def test_max_steps_hold_for_each_point(tmp_path: Path, hard: Corpus):
         succeed(*FEW, *one, "--output", tmp_path, *hard.arguments)
     points = record_in(tmp_path)["points"]
     assert [point["steps"] for point in points] == [1, 1, 1, 1]
-    # The first step is the warm start alone, which has no certificate.
+    # The first step is the warm start only, which has no certificate.
     assert points[0]["optimality"] is None and points[1]["optimality"] > 0.0
 
 
@@ -207,7 +207,7 @@ def changed(tmp_path: Path, change: dict[str, Any]) -> Path:
 
 
 def with_pipe(factory: str, *names: str) -> dict[str, Any]:
-    """Put another pipe into the pipeline."""
+    """Return config changes that add another pipe to the pipeline."""
     return {"nlp": {"pipeline": [*names]}, "components": {"other": {"factory": factory}}}
 
 

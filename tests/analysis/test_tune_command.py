@@ -24,12 +24,12 @@ ONE = ["--l1", "1", "--l2", "0.3", "--min-freq", "1"]
 
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Few training sentences: the score depends on the hyperparameters."""
+    """Few training sentences, so that the score depends on the hyperparameters."""
     return make_corpus(tmp_path_factory.mktemp("hard"), 40, 60)
 
 
 def tune(directory: Path, *arguments: object) -> tuple[list[list[str]], Any, str]:
-    """Run the command. RETURNS: cells of its log, the config that it wrote, and the output."""
+    """Run the command. RETURNS: cells of its log, the config it wrote, and its output."""
     path = directory / "tuned.cfg"
     text = run("tune", SHIPPED_CONFIG, "-o", path, *arguments).output
     log = text[: text.index("Trade-off")].splitlines()
@@ -39,7 +39,7 @@ def tune(directory: Path, *arguments: object) -> tuple[list[list[str]], Any, str
 
 def test_spacy_train_repeats_the_best_trial(tmp_path: Path, hard: Corpus):
     rows, config, text = tune(tmp_path, *FEW, "--templates", "config,@entities", *hard.arguments)
-    # Paths of the config's templates, of others, of min_freq = 2, and of another l2.
+    # Paths with the config's templates, other templates, min_freq = 2, and another l2.
     assert [row[-5] for row in rows[1:9]] == ["path"] * 8
     assert {row[0] for row in rows} == {"config", "@entities"}
     assert {row[1] for row in rows} == {"1", "2"}
