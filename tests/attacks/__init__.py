@@ -1,1 +1,1 @@
-"""What is made to do harm: files and inputs that must be refused, or be harmless."""
+"""Crafted files and inputs, which must be refused or do no harm."""

@@ -1,13 +1,13 @@
-"""Runs of `spacy train` that a cluster shares: the bytes of threads, whatever is killed.
+"""Runs of `spacy train` on a cluster give the same bytes as threads, despite killed processes.
 
     cd project
     python -m reliability.attacks cluster --data $SPARSECRF_DATA --kills 20 --drivers 5
 
-On a Ray cluster of three nodes on this machine. Compared byte for byte are `model-best` and
-`model-last`: of runs on made-up sentences whose workers are killed (`kill -9`) at random times, and
-of runs whose own process is killed, and which are started again, with those of threads; of runs on
-data sets by threads, and by some numbers of workers; and the files that `annotate` writes if a
-worker is killed.
+Uses a Ray cluster of three nodes on this machine. `model-best` and `model-last` are compared byte
+by byte with those of threads: for runs on made-up sentences whose workers are killed (`kill -9`)
+at random times; for runs whose driver is killed, and which are restarted; and for runs on data
+sets with different numbers of workers. The output of `annotate` is compared too, after a worker
+is killed.
 """
 
 import os
@@ -39,7 +39,7 @@ _N_TOY, _N_DEV = 1_200, 200
 
 
 def write_toy(folder: Path) -> None:
-    """Write made-up tagged sentences, as parts."""
+    """Write made-up tagged sentences in several parts."""
     folder.mkdir(parents=True)
     n_parts = len(ENDS) - 1
     for i in range(n_parts):
@@ -48,7 +48,7 @@ def write_toy(folder: Path) -> None:
 
 
 def make_cluster() -> "Cluster":
-    """Start a cluster of some nodes on this machine, with room for all workers that are tried."""
+    """Start a local cluster of several nodes, with enough cores for all workers."""
     from ray.cluster_utils import Cluster
 
     node = {"num_cpus": _CPUS, "object_store_memory": 200_000_000}
@@ -60,7 +60,7 @@ def make_cluster() -> "Cluster":
 
 
 def workers_of(cluster: "Cluster") -> list[int]:
-    """Return the processes of this cluster's workers: children of its own nodes."""
+    """Return the process ids of this cluster's workers: children of its own nodes."""
     nodes = [
         info.process.pid
         for node in cluster.list_all_nodes()
@@ -79,7 +79,7 @@ def workers_of(cluster: "Cluster") -> list[int]:
 
 
 def kill_one(cluster: "Cluster", rng: random.Random) -> bool:
-    """Kill a random worker. RETURNS: whether there was one."""
+    """Kill a random worker. RETURNS: whether there was a worker."""
     found = workers_of(cluster)
     if found:
         os.kill(rng.choice(found), signal.SIGKILL)
@@ -87,7 +87,7 @@ def kill_one(cluster: "Cluster", rng: random.Random) -> bool:
 
 
 def same_bytes(base: Path, cluster: "Cluster", run: Run) -> dict[str, Any]:
-    """Train by threads and by workers, and compare. RETURNS: figures."""
+    """Train with threads and with workers, and compare. RETURNS: figures."""
     expected = dict[str, bytes]()
     different, seconds = 0, {}
     for n in (0, 1, 2, 3, 5):
@@ -123,7 +123,7 @@ def kill_workers(
 def kill_drivers(
     base: Path, cluster: "Cluster", toy: Path, kills: int, rng: random.Random
 ) -> dict[str, int]:
-    """Kill runs after a checkpoint, and start them again. RETURNS: as `kill_workers`."""
+    """Kill runs after a checkpoint, and restart them. RETURNS: as `kill_workers`."""
     found = {"runs": 0, "kills": 0, "different": 0}
     checkpoint = {"checkpoint": str(base / "whole-checkpoint")}
     expected = Run(toy, TOY, _TOY_STEPS, {}, checkpoint).finish(base / "toy-whole", THREADS)
@@ -146,7 +146,7 @@ def kill_drivers(
 def kill_annotation(
     base: Path, cluster: "Cluster", toy: Path, rng: random.Random
 ) -> dict[str, int]:
-    """Annotate files by processes, and by workers, one of which is killed. RETURNS: figures."""
+    """Annotate files with processes, and with workers, one of which is killed. RETURNS: figures."""
     texts = base / "texts"
     texts.mkdir()
     for i in range(_N_ANNOTATED):

@@ -1,4 +1,4 @@
-"""Files of annotation tools, tables, and models of other programs, as in `texts`."""
+"""Files of annotation tools, tables, and models of other programs, in the form of `texts`."""
 
 import json
 import struct
@@ -23,19 +23,19 @@ from .kinds import Arrays, Kind
 from .mutations import QUIET, Mutator
 from .texts import COLUMNS, WORDS, Text, TextMutator, sound_texts, use_columns, written
 
-_BEHIND = "\f"  # between the files .txt and .ann of brat
+_BEHIND = "\f"  # separates the .txt and .ann files of brat
 
 
 @cache
 def _blank() -> Language:
     nlp = spacy.blank("xx")
-    # The default one takes ten seconds for thousands of punctuation marks.
+    # The default tokenizer takes ten seconds for thousands of punctuation marks.
     nlp.tokenizer = Tokenizer(nlp.vocab)
     return nlp
 
 
 class JsonMutator(TextMutator):
-    """Changes texts, and values of JSON in them."""
+    """Mutates texts, and JSON values in them."""
 
     def _splice(self, text: str) -> str:
         lines, values = text.split("\n"), Mutator([], 0)
@@ -48,7 +48,7 @@ class JsonMutator(TextMutator):
 
 
 def use_records(text: Text, sound: Text) -> Arrays:
-    """Convert texts with spans; each is the text of a Doc, whose spans come back from a file."""
+    """Convert texts with spans; each text must become a Doc with its spans in a .spacy file."""
     kind, _, key = text.note.partition(" ")
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         plain, _, marks = text.text.rpartition(_BEHIND) if kind == "brat" else ("", "", text.text)
@@ -79,7 +79,7 @@ def _told(docs: list[Doc]) -> list[object]:
 
 
 def use_model(text: Text, sound: Text) -> Arrays:
-    """Import a model, and label with it and with what was saved of it."""
+    """Import a model, and predict with it and with its saved copy."""
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         path = written(text.text, folder, "model")
         if text.note == "crfsuite":
@@ -97,7 +97,7 @@ def use_model(text: Text, sound: Text) -> Arrays:
 
 
 def _crfsuite() -> str:
-    """A model of CRFsuite with an attribute and a pair of labels, as characters of its bytes."""
+    """Return a CRFsuite model with an attribute and a transition, as characters of its bytes."""
     features = struct.pack("<3Id3Id", 0, 0, 1, 0.5, 1, 0, 1, -0.25)
     chunk = struct.pack("<4sII", b"FEAT", 12 + len(features), 2) + features
     labels, attributes = _strings("A", "Ü"), _strings("w=the")
@@ -108,7 +108,7 @@ def _crfsuite() -> str:
 
 
 def _strings(*texts: str) -> bytes:
-    """A database of strings, as CRFsuite's, without its table of hashes."""
+    """Return a string database of CRFsuite, without its hash table."""
     entries, places = b"", []
     for i, text in enumerate(texts):
         places.append(24 + len(entries))

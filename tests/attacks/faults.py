@@ -1,11 +1,11 @@
-"""A fault at the k-th call, for every k: old files stay whole, and a second try succeeds.
+"""A fault at every call: old files stay complete, and a second attempt succeeds.
 
     cd project
     python -m reliability.attacks faults
 
-Each scenario runs with the k-th write, fsync, rename, link, truncate, reservation, mkdir or read of
-a file below its folder failing, or the k-th large allocation, for k = 1, 2, ... until none fails.
-`faults.c` replaces these calls of the C library.
+Each scenario runs with a failure of the k-th write, fsync, rename, link, truncate, reservation,
+mkdir or read of a file in its directory, or of the k-th large allocation, for k = 1, 2, ... until
+there is no failure. `faults.c` overrides these functions of the C library.
 """
 
 import ctypes
@@ -37,19 +37,19 @@ SOURCE = Path(__file__).with_name("faults.c")
 _LIBRARY = "SPARSECRF_FAULTS"
 _MOST = 5_000
 
-# An action, which returns its result.
+# An action that returns its result.
 Act: TypeAlias = Callable[[], bytes]
 
 
 class Fault(NamedTuple):
-    """A fault: calls fail with a system error, or allocations of so many bytes and more."""
+    """A fault: calls fail with a system error, or allocations of at least so many bytes fail."""
 
     error: int = errno.EIO
     least_bytes: int = 0
 
 
 def build(folder: Path) -> Path:
-    """Compile the library. RAISES: OSError where there is no compiler."""
+    """Compile the library. RAISES: OSError if there is no compiler."""
     library = folder / "faults.so"
     command = ["gcc", "-O1", "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"]
     subprocess.run(command, check=True, capture_output=True)
@@ -68,9 +68,9 @@ def examples() -> list[Any]:
 
 
 def train(folder: Path, most: int = 1_000) -> Act:
-    """Return training with a checkpoint and the corpus in files, until it has converged.
+    """Return an action that trains to convergence, with a checkpoint and the corpus in files.
 
-    most: steps. The result is the saved component.
+    most: maximum number of steps. The action returns the saved component.
     """
     nlp, given = spacy.blank("xx"), examples()
     solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1}
@@ -92,7 +92,7 @@ def train(folder: Path, most: int = 1_000) -> Act:
 
 
 def save(folder: Path, label: str = "NEW") -> Act:
-    """Return saving a component with a weight for a label; its result is in files."""
+    """Return an action that saves a component with a weight for a label to files."""
     pipe = spacy.blank("xx").add_pipe("sparse_crf", config={"n_threads": 1})
     pipe.cfg["labels"] = [label, "X"]
     pipe.patch([f"u\tlower[0]=a\t#\t{label}\t1.5"])
@@ -105,15 +105,13 @@ def save(folder: Path, label: str = "NEW") -> Act:
 
 
 def _contents(folder: Path) -> bytes:
-    """Return all files below a folder, with their names."""
+    """Return the names and contents of all files below a directory."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)
 
 
 class Scenario(NamedTuple):
-    """A scenario in a folder: what is prepared, what is done, and whether that is all or
-    nothing.
-    """
+    """A scenario: prepares a directory, returns an action, and whether the action is atomic."""
 
     prepare: Callable[[Path], object]
     ready: Callable[[Path], Act]
@@ -137,20 +135,20 @@ class Faults:
         self._library.faults_end.restype = ctypes.c_long
 
     def arm(self, folder: Path, at: int, fault: Fault) -> None:
-        """Let call number `at` fail."""
+        """Make call number `at` fail."""
         arguments = str(folder).encode(), ctypes.c_long(at), fault.error
         self._library.faults_arm(*arguments, ctypes.c_long(fault.least_bytes))
 
     def end(self) -> tuple[int, str]:
-        """Return how many calls there were, and which failed."""
+        """Return the number of calls, and the name of the failed call."""
         n = int(self._library.faults_end())
         return n, self._library.faults_failed().decode()
 
 
 def attempt(faults: Faults, scenario: Scenario, at: int, fault: Fault, expected: bytes) -> str:
-    """Let one call fail, and try again. RETURNS: the call, or "" if there was none.
+    """Make one call fail, and try again. RETURNS: the failed call, or "" if there was none.
 
-    RAISES: AssertionError that says what does not hold.
+    RAISES: AssertionError if a requirement is violated.
     """
     with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as name:
         scenario.prepare(Path(name))
@@ -161,7 +159,7 @@ def attempt(faults: Faults, scenario: Scenario, at: int, fault: Fault, expected:
 def _attempt(
     faults: Faults, scenario: Scenario, at: int, fault: Fault, expected: bytes, folder: Path
 ) -> str:
-    """Make the attempt in a folder that is prepared."""
+    """Run an attempt in a prepared directory."""
     before, found, raised = _contents(folder), b"", ""
     act = scenario.ready(folder)
     faults.arm(folder, at, fault)
@@ -187,9 +185,9 @@ def _attempt(
 
 
 def _apart(faults: Faults, scenario: Scenario, *arguments: Any) -> str:
-    """Make the attempt in a child process, which a library may end that is refused memory.
+    """Run an attempt in a child process, as a library may crash when an allocation fails.
 
-    RETURNS: the call, or the signal by which it ended; the second try succeeded then, too.
+    RETURNS: the call, or the signal that ended the process; the second attempt succeeded.
     """
     *_, expected, folder = arguments
     fork = multiprocessing.get_context("fork")
@@ -211,7 +209,7 @@ def _apart(faults: Faults, scenario: Scenario, *arguments: Any) -> str:
 
 
 def _send(to: Any, *arguments: Any) -> None:
-    """Send what an attempt returns and raises."""
+    """Send the result or error of an attempt."""
     try:
         to.send((_attempt(*arguments), ""))
     except Exception as error:
@@ -219,7 +217,7 @@ def _send(to: Any, *arguments: Any) -> None:
 
 
 def try_all(name: str, fault: Fault) -> Counter[str]:
-    """Let each call of a scenario fail in turn. RETURNS: how often which."""
+    """Make each call of a scenario fail in turn. RETURNS: number of failures by call."""
     faults, scenario, found = Faults(os.environ[_LIBRARY]), SCENARIOS[name], Counter[str]()
     with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as folder:
         scenario.prepare(Path(folder))
@@ -237,7 +235,7 @@ def try_all(name: str, fault: Fault) -> Counter[str]:
 
 
 def preloaded(name: str, allocations: int = 0) -> dict[str, int]:
-    """Try all faults of a scenario in a process with the library. RETURNS: how often which."""
+    """Run all faults of a scenario in a process with the library. RETURNS: failures by call."""
     with tempfile.TemporaryDirectory(prefix="sparsecrf-faults-") as folder:
         library = str(build(Path(folder)))
         own = {"LD_PRELOAD": library, _LIBRARY: library}

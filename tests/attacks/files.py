@@ -1,4 +1,4 @@
-"""Files of each kind, taken apart and put together again, with digests that fit."""
+"""Files of each format, parsed into parts and reassembled with matching digests."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ _IN_NAMES = frozenset("_abcdefghijklmnopqrstuvwxyz")
 
 @dataclass
 class Entry:
-    """An array of a file: what the header tells of it, and what is there."""
+    """An array of a file: its header entry, and its data."""
 
     told: Json
     data: bytes
@@ -24,14 +24,14 @@ class Entry:
 
     @classmethod
     def of(cls, name: Json, array: np.ndarray) -> "Entry":
-        """An array that is told of as it is."""
+        """Create an entry with the header of an array."""
         told = {"name": name, "dtype": array.dtype.str, "length": len(array)}
         return cls(told, array.tobytes(), bytes(-array.nbytes % 8))
 
 
 @dataclass
 class File:
-    """A file of a model or a checkpoint in its parts; what of them is changed; a note."""
+    """The parts of a model or checkpoint file; names of mutated parts; a note."""
 
     changes: ClassVar[tuple[str, ...]] = ("meta", "told", "values", "values", "bytes", "frame")
 
@@ -49,11 +49,11 @@ class File:
         return next(entry for entry in self.entries if entry.told["name"] == name)
 
     def put(self, name: str, array: np.ndarray) -> None:
-        """Put another array in the place of one."""
+        """Replace an array."""
         self.entries[self.entries.index(self[name])] = Entry.of(name, array)
 
     def to_bytes(self) -> bytes:
-        """The file, with a digest that fits."""
+        """Return the file with a matching digest."""
         listing = [entry.told for entry in self.entries]
         text = self.edit(json.dumps({"meta": self.meta, "arrays": listing, **self.others}))
         header = text.encode("utf8", "surrogatepass")
@@ -64,17 +64,17 @@ class File:
 
 
 def sealed(prefix: bytes, body: bytes) -> bytes:
-    """A file with a digest that fits."""
+    """Return a file with a matching digest."""
     return prefix + blake2b(prefix + body, digest_size=32).digest() + body
 
 
 def sealed_again(data: bytes) -> bytes:
-    """A file that was changed somewhere, with a digest that fits."""
+    """Return a modified file with a matching digest."""
     return sealed(data[:16], data[48:])
 
 
 def taken_apart(data: bytes) -> File:
-    """A file of `CRFModel.to_bytes`, or a checkpoint, in its parts."""
+    """Parse a model file or a checkpoint into its parts."""
     size = struct.unpack_from("<I", data, 12)[0]
     header = json.loads(data[48 : 48 + size])
     position, entries = 48 + size, []
@@ -86,13 +86,13 @@ def taken_apart(data: bytes) -> File:
 
 
 class ClassesFile(File):
-    """A file `clusters` in its parts: a line of JSON, and arrays without anything between them."""
+    """The parts of a `clusters` file: a line of JSON, then arrays without padding."""
 
     changes = ("meta", "meta", "values", "bytes", "frame")
 
     @classmethod
     def of(cls, data: bytes) -> "ClassesFile":
-        """A file in its parts."""
+        """Parse a file into its parts."""
         line, _, rest = data.partition(b"\n")
         meta, entries, at = json.loads(line), [], 0
         for own in meta["lists"].values():
@@ -103,7 +103,7 @@ class ClassesFile(File):
         return cls(meta, entries)
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """Return the file."""
         meta = {**self.meta, **self.others} if isinstance(self.meta, dict) else self.meta
         head = self.edit(json.dumps(meta))
         data = b"".join(entry.data for entry in self.entries)
@@ -111,18 +111,18 @@ class ClassesFile(File):
 
 
 class NamesFile(File):
-    """A file `names` in its parts: lines, each the data of an entry."""
+    """The parts of a `names` file: lines, each an entry."""
 
     changes = ("bytes", "frame")
 
     @classmethod
     def of(cls, data: bytes) -> "NamesFile":
-        """A file in its parts."""
+        """Parse a file into its parts."""
         lines = enumerate(gzip.decompress(data).splitlines(True))
         return cls({}, [Entry({"name": i}, line, b"") for i, line in lines])
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """Return the file."""
         text = b"".join(entry.data + entry.padding for entry in self.entries)
         lines = self.edit(text.decode("latin1")).encode("latin1")
         data = gzip.compress(lines, 1, mtime=0)
@@ -130,10 +130,10 @@ class NamesFile(File):
 
 
 class CorpusFiles(File):
-    """The files of a corpus in their parts: JSON, and a .npy file for each entry."""
+    """The parts of a corpus in files: JSON, and a .npy file for each entry."""
 
     def to_files(self) -> dict[str, bytes]:
-        """The files by name."""
+        """Return the files by name."""
         files = {"corpus.json": self.edit(json.dumps(self.meta)).encode("utf8", "surrogatepass")}
         for entry in self.entries:
             told = entry.told if isinstance(entry.told, dict) else {}
@@ -145,7 +145,7 @@ class CorpusFiles(File):
 
 
 def _npy_head(dtype: Json, length: Json) -> bytes:
-    """The beginning of a .npy file, or what looks like one."""
+    """Return the header of a .npy file, also for invalid values."""
     text = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': ({length!r},), }}"
     head = text.encode("latin1", "replace")
     head += b" " * (117 - len(head)) + b"\n"

@@ -1,12 +1,12 @@
-"""Mutated files, and what users write: each is refused with a code, or accepted, and does no harm.
+"""Mutated files and user input: each must be refused with a code or accepted, without harm.
 
     cd project
     python -m reliability.attacks fuzz --files 1000000 --seed 0
     python -m reliability.attacks fuzz --files 1000000 --seed 0 --written
 
-Files are tried in a child process, in which numba checks all bounds. A file that ends it, or takes
-ten seconds of a processor, or two minutes, counts as a crash, and the next process continues after
-it. The kind, the seed and the number identify that file.
+Files are tried in a child process, in which numba checks all array bounds. A file that ends the
+process, or takes ten processor seconds or two minutes, counts as a crash, and a new process
+continues after it. Type, seed and number identify the file.
 """
 
 import json
@@ -31,18 +31,18 @@ from .texts import USER_KINDS
 
 ALL = KINDS | USER_KINDS | CONVERTED_KINDS
 _POLL, SECONDS, _WAITED = 0.2, 10.0, 120.0
-# Sound files are tried first, which compiles what they need.
+# Sound files are tried first, which also compiles kernels.
 _FIRST_SECONDS = 900.0
 _NONE_YET = -1
-# Files by one seed, fewer of kinds that take longer; a process that goes on makes those before its
-# first again.
+# Number of files per seed, fewer of slow types; a new process regenerates the files of its seed
+# before it continues.
 _CHUNK, _CHUNKS = 2_000, {"checkpoint": 200, "corpus": 200, "docs": 500, "config": 50}
-# Chunks of kinds take turns so.
+# Order in which chunks of each type are run.
 _TURNS = ["model", "names", "model", "clusters"] * 5 + ["checkpoint", "corpus"]
 _WRITTEN = ["docs", "templates", "patterns", "columns", "conllu", "dump", "class files"]
 _WRITTEN += CONVERTED_KINDS
 _TURNS_WRITTEN = _WRITTEN * 5 + ["config"]
-# Code that checks bounds is kept apart from other code.
+# Code with bounds checks has a separate kernel cache.
 CHECKED = {
     "NUMBA_BOUNDSCHECK": "1",
     "NUMBA_CACHE_DIR": str(Path(__file__).parents[2] / "project" / "metrics" / "checked-kernels"),
@@ -50,7 +50,7 @@ CHECKED = {
 
 
 def attempt(kind: Kind, file: Any, sound: Any) -> str:
-    """Try one file. RETURNS: "accepted", the code of an error, or what else was raised."""
+    """Try one file. RETURNS: "accepted", the code of the error, or another exception."""
     try:
         kind.use(file, sound)
     except SparseCRFError as error:
@@ -61,7 +61,7 @@ def attempt(kind: Kind, file: Any, sound: Any) -> str:
 
 
 def fuzz(name: str, seed: int, n: int, first: int = 0, at: Any = None) -> Counter[str]:
-    """Try mutated files of a kind, from the number `first` on; at: where the present one is put."""
+    """Try mutated files of a type from number `first` on; at: receives the current number."""
     kind, found = ALL[name], Counter[str]()
     mutator = kind.mutator(kind.sound(), seed)
     with warnings.catch_warnings():
@@ -79,7 +79,7 @@ def fuzz(name: str, seed: int, n: int, first: int = 0, at: Any = None) -> Counte
 
 
 def _check_bounds() -> None:
-    """Make sure that a place outside of an array is found. RAISES: RuntimeError."""
+    """Check that an index outside of an array is detected. RAISES: RuntimeError."""
     model = model_of()
     model.unigram.labels[0] = 2**15
     try:
@@ -97,7 +97,7 @@ def _child(jobs: Any, results: Any, at: "Synchronized[int]") -> None:
 
 
 def _processor_seconds(pid: int | None) -> float:
-    """What a process has used of processors so far; 0 where the system does not tell."""
+    """Return the processor seconds of a process so far; 0 if the system does not report them."""
     try:
         told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -106,7 +106,7 @@ def _processor_seconds(pid: int | None) -> float:
 
 
 class Child:
-    """A process that tries files; another takes its place when a file ends it."""
+    """A process that tries files, replaced by a new one when a file ends it."""
 
     def __init__(self) -> None:
         os.environ.update(CHECKED)
@@ -121,7 +121,7 @@ class Child:
         self._process.start()
 
     def fuzz(self, name: str, seed: int, n: int) -> Counter[str]:
-        """Try files of a kind; see the function `fuzz`."""
+        """Try files of a type; see the function `fuzz`."""
         found, first = Counter[str](), 0
         while first < n:
             self._at.value = _NONE_YET
@@ -137,8 +137,8 @@ class Child:
         return found
 
     def _waited(self) -> bool:
-        """Wait for an answer; whether there is one."""
-        # Counted and not taken from a clock, which goes on where both processes are stopped.
+        """Wait for a result; return whether it arrived."""
+        # Counts polls instead of reading a clock, which continues while both processes are stopped.
         last, waited, began = _NONE_YET, 0.0, 0.0
         while not self._results.poll(_POLL):
             now, used = int(self._at.value), _processor_seconds(self._process.pid)
@@ -199,5 +199,5 @@ def _write(output: Path, found: dict[str, Counter[str]]) -> None:
 
 
 def is_harm(result: str) -> bool:
-    """Whether a result of `attempt` is a finding."""
+    """Return whether a result of `attempt` is a finding."""
     return result.startswith(("uncoded", "crashed"))

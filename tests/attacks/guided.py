@@ -1,11 +1,11 @@
-"""Inputs that are chosen by the branches which they reach: the inputs and checks of `fuzz`.
+"""Coverage-guided inputs, with the inputs and checks of `fuzz`.
 
     pip install atheris
     cd project
     python -m reliability.attacks guided --target columns --seconds 3600
 
-Atheris counts the branches of this package but for compiled functions, and keeps inputs that reach
-another. They are changed as `fuzz` changes sound ones, or byte by byte.
+Atheris measures branch coverage of this package except compiled functions, and keeps inputs that
+reach a new branch. Inputs are mutated as in `fuzz`, or byte by byte.
 """
 
 import hashlib
@@ -26,13 +26,13 @@ from wasabi import msg
 
 _ROOT = Path(__file__).parents[2]
 _COMPILED = re.compile(r"^@(kernel|inlined)\b", re.MULTILINE)
-# CPU seconds of a process: atheris loses memory for each input that it changes.
+# CPU seconds of a process: atheris leaks memory for each mutated input.
 _SLICE = 300.0
 _COUNTS = re.compile(r"#\d+\t(\w+) +cov: (\d+) ft: (\d+) corp: (\d+)")
 
 
 def _compiled() -> list[str]:
-    """Modules with compiled functions, which cannot be instrumented."""
+    """Return the modules with compiled functions, which cannot be instrumented."""
     found = []
     for path in (_ROOT / "spacy_sparsecrf").rglob("*.py"):
         if "kernels" in path.parts or _COMPILED.search(path.read_text(encoding="utf8")):
@@ -42,7 +42,7 @@ def _compiled() -> list[str]:
 
 
 def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
-    """Try inputs until so many seconds of a processor have passed; does not return."""
+    """Try inputs until the processor seconds are used up; does not return."""
     import atheris
 
     with atheris.instrument_imports(include=["spacy_sparsecrf"], exclude=_compiled()):
@@ -58,7 +58,7 @@ def _child(target: str, folder: Path, seconds: float, blind: bool) -> None:
             for data in inputs.first() + kept(target):
                 (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
 
-        for data in inputs.first():  # Modules are imported, and kernels compiled.
+        for data in inputs.first():  # Imports modules, and compiles kernels.
             attempt(inputs.kind, *inputs.of(data))
         end = time.process_time() + seconds
 

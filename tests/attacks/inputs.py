@@ -1,6 +1,6 @@
-"""Inputs of all kinds as bytes, which a fuzzer guided by coverage keeps and changes.
+"""Inputs of all types as bytes, for a coverage-guided fuzzer.
 
-The first byte is the number of the sound input in whose place the others are used.
+The first byte is the index of the sound input that the remaining bytes replace.
 """
 
 import base64
@@ -20,13 +20,13 @@ from .texts import Text
 CORPUS = Path(__file__).with_name("corpus.jsonl")
 TARGETS = ["model", "names", "checkpoint", "clusters", "templates", "patterns", "columns", "conllu"]
 TARGETS += ["tables", "json", "brat", "dump", "class files", "imported"]
-_PLAIN_CHANGES = 0.4  # share of changes of bytes and not of what they stand for
+_PLAIN_CHANGES = 0.4  # share of mutations of raw bytes, not of their content
 
 _Branch: TypeAlias = tuple[str, int, int]  # file, line before, line
 
 
 class Inputs:
-    """Inputs of a kind, by its name."""
+    """Inputs of a type, by its name."""
 
     def __init__(self, name: str) -> None:
         self.kind = ALL[name]
@@ -34,25 +34,25 @@ class Inputs:
         self.mutator = self.kind.mutator(self.sound, 0)
 
     def first(self) -> list[bytes]:
-        """The sound inputs."""
+        """Return the sound inputs."""
         return [bytes([i]) + each.to_bytes() for i, each in enumerate(self.sound)]
 
     def of(self, data: bytes) -> tuple[Any, Any]:
-        """What bytes are used as, a text or a file that is not taken apart, and the sound one."""
+        """Return the text or unparsed file that bytes encode, and the sound input."""
         sound, body = self.sound[data[0] % len(self.sound) if data else 0], data[1:]
         if isinstance(sound, Text):
             return Text(_decoded(body), sound.note), sound
         return SimpleNamespace(note=sound.note, to_bytes=lambda: body), sound
 
     def drawn(self, seed: int) -> bytes:
-        """A change of a sound input, as the fuzzer makes them that nothing guides."""
+        """Return a mutation of a sound input, as in unguided fuzzing."""
         self.mutator.sound, self.mutator.rng = self.sound, random.Random(seed)
         file, sound = self.mutator.mutated()
         number = next(i for i, each in enumerate(self.sound) if each is sound)
         return bytes([number]) + file.to_bytes()
 
     def changed(self, data: bytes, seed: int, change: Callable[[bytes], bytes]) -> bytes:
-        """A change of any input. change: of bytes that have no structure."""
+        """Return a mutation of any input. change: mutates raw bytes."""
         rng = self.mutator.rng = random.Random(seed)
         number = data[:1] or b"\0"
         file, sound = self.of(data)
@@ -64,7 +64,7 @@ class Inputs:
                 file = getattr(type(sound), "of", taken_apart)(data[1:])
             self.mutator.sound = [file]
             return number + self.mutator.mutated()[0].to_bytes()
-        except Exception:  # What was changed may have no parts any more.
+        except Exception:  # The input may be impossible to parse.
             return self.drawn(seed)
 
 
@@ -76,7 +76,7 @@ def _decoded(data: bytes) -> str:
 
 
 def kept(name: str) -> list[bytes]:
-    """The inputs of a kind that are kept, each of which reaches something that others do not."""
+    """Return the stored inputs of a type, each of which reaches a branch that others do not."""
     rows = map(json.loads, CORPUS.read_text(encoding="utf8").splitlines())
     return [zlib.decompress(base64.b85decode(data)) for own, data in rows if own == name]
 
@@ -97,7 +97,7 @@ def keep(name: str, found: Iterable[bytes]) -> None:
 
 
 def reached(inputs: Inputs, data: bytes) -> set[_Branch]:
-    """The lines of the package that an input runs, each with the line before it."""
+    """Return the lines of the package that an input executes, each with the preceding line."""
     found, last = set[_Branch](), dict[FrameType, int]()
 
     def follow(frame: FrameType, event: str, argument: object) -> Any:

@@ -1,11 +1,11 @@
-"""Runs of `spacy train` that are killed at random times, and started again until they end.
+"""Runs of `spacy train` that are killed at random times, and restarted until they finish.
 
     cd project
     python -m reliability.attacks kills --kills 200 --seed 0
 
-Their models, `model-best` and `model-last`, are compared byte for byte with those of an undisturbed
-run. Half of the kills come at any time (imports, reading, warm start, evaluations, saving), the
-others soon after a checkpoint was written.
+Their models, `model-best` and `model-last`, are compared byte by byte with those of an
+undisturbed run. Half of the kills happen at any time (imports, reading, warm start, evaluations,
+saving), the others shortly after a checkpoint was written.
 """
 
 import os
@@ -46,7 +46,7 @@ def _solver(name: str, **settings: Any) -> dict[str, Any]:
     return {"solver": {"@crf_solvers": f"spacy_sparsecrf.{name}.v1", **settings}}
 
 
-# Changes of a config: of the component, of [training], and of [initialize.components.NAME].
+# Changes to a config: of the component, [training], and [initialize.components.NAME].
 RUNS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "OWLQN": (_solver("OWLQN", inner_iterations=2), {}, {}),
     "SGDL1": (_solver("SGDL1"), {}, {}),
@@ -63,7 +63,7 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 
 
 class KilledRun:
-    """A kind of run in a folder, and what it left when nothing disturbed it."""
+    """A type of run in a directory, and the files of an undisturbed run."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, paths = folder, (folder / "train.spacy", folder / "dev.spacy")
@@ -82,7 +82,7 @@ class KilledRun:
         self._expected = models_of(folder)
 
     def disturbed(self, rng: random.Random) -> tuple[int, bool]:
-        """Run, kill, and run again until it ends. RETURNS: kills, and whether models differ."""
+        """Run, kill and restart until the end. RETURNS: kills, and whether models differ."""
         for name in ("output", "corpus"):
             shutil.rmtree(self._folder / name, ignore_errors=True)
         for name in ("run", "run.rows"):
@@ -100,7 +100,7 @@ class KilledRun:
             return n_kills, models_of(self._folder) != self._expected
 
     def _wait(self, child: Child, rng: random.Random) -> None:
-        """Wait for a random time, or for a checkpoint and a little, or until the run has ended."""
+        """Wait a random time, or until shortly after a checkpoint, or until the run has ended."""
         end = time.monotonic() + rng.uniform(0.0, self._seconds)
         if rng.random() < 0.5:
             run, seen = self._folder / "run", set[int]()

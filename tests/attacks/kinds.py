@@ -1,7 +1,7 @@
-"""Sound files of each kind, and what is done with a file that is accepted.
+"""Sound files of each type, and functions that use accepted files.
 
-What is done raises the package's coded error where a file is refused, and otherwise returns arrays:
-predictions, weights, names. It does it twice, the second time with what was written again.
+A function raises the package's coded error if a file is refused. Otherwise it uses the file, writes
+it, uses it again, and returns arrays: predictions, weights, names.
 """
 
 import gzip
@@ -41,9 +41,9 @@ Arrays = list[np.ndarray]
 
 
 class Kind(NamedTuple):
-    """A kind of file or text: sound ones, what is done with one that may not be, and what makes it.
+    """A type of file or text: its sound examples, a function that uses files, and a mutator.
 
-    use: takes it, and the sound one that it was made of.
+    use: arguments are a mutated file, and the sound file that it was made from.
     """
 
     sound: Callable[[], list[Any]]
@@ -55,7 +55,7 @@ class Kind(NamedTuple):
 
 
 def model_of(kind: str = "chain", dtype: str = "float32") -> CRFModel:
-    """A small model with weights of tests, of pairs, and, if maxent, of clusters."""
+    """Return a small model with unigram, pair and, if maxent, cluster weights."""
     unigram = WeightTable(
         keys=np.array([3, 9, 2**63 + 1], np.uint64),
         indptr=np.array([0, 2, 3, 5], np.int64),
@@ -76,7 +76,7 @@ def model_of(kind: str = "chain", dtype: str = "float32") -> CRFModel:
 
 
 def stacked(model: CRFModel) -> CRFModel:
-    """The same in two stages."""
+    """Return the model with itself as its first-stage model."""
     own = model.unigram, model.bigram, model.kind, model.bounds
     return CRFModel(model.labels, model.dtype, *own, first=model)
 
@@ -86,7 +86,7 @@ MODELS += [stacked(MODELS[0]), stacked(MODELS[-1])]
 
 
 def _observations(model: CRFModel) -> Observations:
-    """Two sequences with all tests of a model, some of others, and a real-valued feature."""
+    """Return two sequences with all features of a model, some unknown, and a real-valued one."""
     keys = [*model.unigram.keys[:6].tolist(), 5, 0]
     pairs = [*model.bigram.keys[:6].tolist(), 6, 0]
     hashes = np.zeros((9, 4), np.uint64)
@@ -103,7 +103,7 @@ def _observations(model: CRFModel) -> Observations:
 
 
 def predictions(model: CRFModel) -> Arrays:
-    """Predict in several ways; what kernels write is in range."""
+    """Predict in several ways, and check that the output is in range."""
     seen, decoder = _observations(model), Decoder(model)
     with np.errstate(**QUIET):  # type: ignore[call-overload]
         labels = decoder.viterbi(seen)
@@ -114,11 +114,11 @@ def predictions(model: CRFModel) -> Arrays:
 
 
 def use_model(file: File, sound: File) -> Arrays:
-    """Load a model, predict, write it, load it again, and predict."""
+    """Load a model, predict, save it, load it again, and compare predictions."""
     model = CRFModel().from_bytes(file.to_bytes())
     again = CRFModel().from_bytes(model.to_bytes())
     assert again.to_bytes() == model.to_bytes()
-    if not model.labels:  # A component that is not trained; it refuses to predict.
+    if not model.labels:  # The model of an untrained component, which refuses to predict.
         return []
     found = predictions(model)
     assert_same(found, predictions(again))
@@ -126,7 +126,7 @@ def use_model(file: File, sound: File) -> Arrays:
 
 
 def assert_same(a: Arrays, b: Arrays) -> None:
-    """Check that arrays are the same, bit for bit but for what is no number."""
+    """Check that arrays are bit-identical, except for NaN."""
     for before, after in zip(a, b, strict=True):
         np.testing.assert_array_equal(before, after)
 
@@ -136,7 +136,7 @@ def assert_same(a: Arrays, b: Arrays) -> None:
 
 @cache
 def corpus() -> EncodedCorpus:
-    """A small corpus in memory."""
+    """Return a small corpus in memory."""
     builder = CorpusBuilder()
     builder.add(*_gold())
     return builder.build()
@@ -152,7 +152,7 @@ def _gold() -> tuple[Observations, np.ndarray]:
 
 
 def run_of(solver: str) -> Training | Stream:
-    """A run of a solver, not begun."""
+    """Return a new run of a solver."""
     settings = {"inner_iterations": 1, "warm_start_epochs": 0}
     if solver == "stream":
         return Stream(corpus(), LABELS, SGDL1(horizon=6, **settings), l1=0.1, l2=0.1, whole=True)
@@ -161,7 +161,7 @@ def run_of(solver: str) -> Training | Stream:
 
 
 def _stepped(run: Training | Stream) -> Arrays:
-    """Make a step. RETURNS: the weights."""
+    """Run a step. RETURNS: the weights."""
     with np.errstate(**QUIET):  # type: ignore[call-overload]
         if isinstance(run, Stream):
             run.learn(corpus())
@@ -171,7 +171,7 @@ def _stepped(run: Training | Stream) -> Arrays:
 
 
 def checkpoints(*solvers: str) -> list[File]:
-    """Checkpoints after two steps of solvers, default all; their names are told beside."""
+    """Return checkpoints after two steps of solvers, by default all; their note is the solver."""
     files = []
     for solver in solvers or ("OWLQN", "SGDL1", "SAG", "BCD", "stream"):
         run = run_of(solver)
@@ -192,7 +192,7 @@ def _file() -> Iterator[Path]:
 
 
 def use_checkpoint(file: File, sound: File) -> Arrays:
-    """Go on from a checkpoint, write it, go on from that, and make a step."""
+    """Resume from a checkpoint, save it, resume from the copy, and run a step of each."""
     run, again = run_of(sound.note), run_of(sound.note)
     with _file() as path:
         path.write_bytes(file.to_bytes())
@@ -208,7 +208,7 @@ def use_checkpoint(file: File, sound: File) -> Arrays:
 
 
 def names() -> list[File]:
-    """Names of tests, a line an entry."""
+    """Return feature names, one entry per line."""
     lines = [(7, "shape[0]=Xx"), (2**40, "lower[-1]=w|b=\\\\1"), (2**63 + 5, "always")]
     text = "".join(f"{key:016x}\t{name}\n" for key, name in lines)
     return [NamesFile.of(gzip.compress(text.encode()))]
@@ -231,7 +231,7 @@ def use_names(file: File, sound: File) -> Arrays:
 
 
 def classes() -> list[File]:
-    """Word classes: of paths, of numbers, and of more words."""
+    """Return word classes: of paths, of numbers, and of more words."""
     words = {"the": "0110", "The": "0111", "cat": "10", "Cat": "11", "dog": "0"}
     many = {f"w{i}": str(i % 300) for i in range(400)}
     lists = {"a": WordClasses.of(words, True)}, {"b": WordClasses.of(many, False)}
@@ -239,7 +239,7 @@ def classes() -> list[File]:
 
 
 def use_classes(file: File, sound: File) -> Arrays:
-    """Read word classes, look words up, write them and read them again."""
+    """Read word classes, look up words, write the classes and read them again."""
     lists = unpack(file.to_bytes())
     again = unpack(pack(lists))
     words = ["the", "The", "CAT", "dog", "w7", "W399", "", "x" * 100, "Ü"]
@@ -251,7 +251,7 @@ def use_classes(file: File, sound: File) -> Arrays:
 
 
 def corpora() -> list[File]:
-    """A corpus in files."""
+    """Return a corpus in files."""
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         with corpus_builder(Files(Path(folder))) as builder:
             builder.add(*_gold())
@@ -263,7 +263,7 @@ def corpora() -> list[File]:
 
 
 def use_corpus(file: File, sound: File) -> Arrays:
-    """Read a corpus, and compute value and gradient at weights of 0.1."""
+    """Read a corpus, and compute loss and gradient with all weights 0.1."""
     assert isinstance(file, CorpusFiles)
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         (Path(folder) / NAME).mkdir()

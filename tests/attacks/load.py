@@ -1,9 +1,9 @@
-"""Much of everything: threads, processes, distinct words, and the same Docs again and again.
+"""Load tests: threads, processes, many distinct words, and repeated Docs.
 
     cd project
     python -m reliability.attacks load --words 10000000 --docs 1000000
 
-Labels are those of one thread, and resident memory grows by no more than is stated.
+Labels must equal those of one thread; the growth of resident memory is bounded.
 """
 
 import multiprocessing
@@ -25,31 +25,31 @@ from wasabi import msg
 from .texts import WORDS, pipeline
 
 _WORDS_IN_DOC = 500
-# By how much resident memory may grow, in MB: tables of words of three components, and their sums.
+# Maximum growth of resident memory in MB: word tables of three components, and cached sums.
 MOST_WORDS_MB, MOST_REPLAY_MB = 1_000.0, 10.0
-_BEGINNING = 0.1  # of what is replayed, after which nothing may grow
+_BEGINNING = 0.1  # share of the replay, after which memory may not grow
 
 
 def resident_mb() -> float:
-    """Resident memory of this process. RAISES: OSError where the system does not tell."""
+    """Return resident memory of this process. RAISES: OSError if the system does not report it."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def docs_of(nlp: Language, n: int, first: int = 0) -> list[Doc]:
-    """Docs of words of which no two are the same."""
+    """Return Docs in which all words are distinct."""
     words = [f"{WORDS[i % len(WORDS)]}{i:x}" for i in range(first, first + n)]
     cut = range(0, n, _WORDS_IN_DOC)
     return [Doc(nlp.vocab, words=words[i : i + _WORDS_IN_DOC]) for i in cut]
 
 
 def labels_of(docs: Iterator[Doc] | list[Doc]) -> list[Any]:
-    """What all components have written."""
+    """Return the annotation of all components."""
     return [doc.to_array(["TAG", "ENT_TYPE", "ENT_IOB"]).tolist() for doc in docs]
 
 
 def threads(nlp: Language, n_words: int, n_threads: int = 16) -> None:
-    """Label Docs by one thread, and by many that use the same components."""
+    """Compare labels of one thread with labels of several threads that share the components."""
 
     def annotate(nlp: Language, doc: Doc) -> Doc:
         for _, pipe in nlp.pipeline:
@@ -58,7 +58,7 @@ def threads(nlp: Language, n_words: int, n_threads: int = 16) -> None:
 
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         nlp.to_disk(folder)
-        alone, together = (spacy.load(folder) for _ in range(2))  # They know no word yet.
+        alone, together = (spacy.load(folder) for _ in range(2))  # Their caches are empty.
     expected = labels_of([annotate(alone, doc) for doc in docs_of(alone, n_words)])
     with ThreadPoolExecutor(n_threads) as pool:
         found = list(pool.map(partial(annotate, together), docs_of(together, n_words)))
@@ -66,7 +66,7 @@ def threads(nlp: Language, n_words: int, n_threads: int = 16) -> None:
 
 
 def stream(nlp: Language, n_words: int) -> float:
-    """Label so many distinct words. RETURNS: by how many MB resident memory has grown."""
+    """Label n distinct words. RETURNS: growth of resident memory in MB."""
     begin = most = resident_mb()
     chunk = 20 * _WORDS_IN_DOC
     for first in range(0, n_words, chunk):
@@ -78,7 +78,7 @@ def stream(nlp: Language, n_words: int) -> float:
 
 
 def replay(nlp: Language, n_docs: int) -> float:
-    """Label the same few Docs again and again. RETURNS: MB grown after the beginning."""
+    """Label the same few Docs repeatedly. RETURNS: MB grown after the beginning."""
     texts, begin = [" ".join(WORDS[: 1 + i % 9]) for i in range(1_000)], 0.0
     for done in range(0, n_docs, len(texts)):
         if not begin and done >= _BEGINNING * n_docs:
@@ -89,7 +89,7 @@ def replay(nlp: Language, n_docs: int) -> float:
 
 
 def processes(nlp: Language, n_words: int, method: str) -> None:
-    """Label by two processes, which are begun by a method of `multiprocessing`."""
+    """Compare labels of two processes, started by a method of `multiprocessing`."""
     expected = labels_of(nlp.pipe(docs_of(nlp, n_words)))
     before = multiprocessing.get_start_method()
     multiprocessing.set_start_method(method, force=True)

@@ -1,4 +1,4 @@
-"""Changes of files where their structure is: other numbers, dtypes, lengths, keys, order, text."""
+"""Structural mutations of files: numbers, dtypes, lengths, keys, order, text."""
 
 import random
 from copy import deepcopy
@@ -14,19 +14,19 @@ JUNK += [[], {}, [0], [[]], {"a": 1}, ["a", "a"], [0, 2], ["A", "Ü", "B"]]
 NUMBERS = [0, 1, -1, 2, 255, 65534, 65535, 65536, 2**31, 2**32 - 1, 2**63, 2**64 - 1, -(10**8)]
 FLOATS = [0.0, -0.0, 1e-300, 1e308, -1e308, 3e38, np.nan, np.inf, -np.inf]
 DTYPES = ["<u8", "<i8", "<u2", "<u4", "<f4", "<f8"]
-# The largest sums of such weights are beyond all numbers.
+# Sums of the largest of these weights overflow.
 QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore", "under": "ignore"}
 
 
 class Mutator:
-    """Changes files where their structure is, with digests that fit."""
+    """Mutates the structure of files, and keeps digests valid."""
 
     def __init__(self, sound: list[File], seed: int) -> None:
         self.sound = sound
         self.rng = random.Random(seed)
 
     def mutated(self) -> tuple[File, File]:
-        """A file with one to three faults, or what looks like them, and the sound one."""
+        """Return a file with one to three possible faults, and its sound original."""
         sound = self.rng.choice(self.sound)
         file = deepcopy(sound)
         for _ in range(self.rng.choice([1, 1, 2, 3])):
@@ -42,7 +42,7 @@ class Mutator:
         entry.told = self.other(entry.told)
 
     def other(self, node: Json) -> Json:
-        """JSON with one change somewhere."""
+        """Return JSON with one change."""
         if not isinstance(node, dict | list) or not node or self.rng.random() < 0.1:
             near = [node + 1, node - 1, node * 2**32] if type(node) is int else []
             return self.rng.choice(near + JUNK)
@@ -57,7 +57,7 @@ class Mutator:
         return self.rng.choice(ways)
 
     def _values(self, file: File) -> None:
-        """Other values, fewer, more, or of another dtype, of which the header tells."""
+        """Change values, their number, or their dtype, consistently with the header."""
         entry = self.rng.choice(file.entries)
         told = entry.told if isinstance(entry.told, dict) else {}
         name, dtype = told.get("name"), told.get("dtype")
@@ -90,7 +90,7 @@ class Mutator:
             entry.data = bytes(data)
 
     def _frame(self, file: File) -> None:
-        """What is around the arrays: order, padding, version, sizes, and text of the header."""
+        """Change the frame of the arrays: order, padding, version, sizes, and header text."""
         way = self.rng.randrange(9)
         i, j = (self.rng.randrange(len(file.entries)) for _ in range(2))
         if way == 0:

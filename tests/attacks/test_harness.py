@@ -31,7 +31,7 @@ def test_a_fault_at_any_call_does_no_harm(scenario: str) -> None:
 @needs_gcc
 @pytest.mark.slow
 def test_refused_memory_does_no_harm() -> None:
-    # Libraries that do not check whether they got memory end the process; a second try succeeds.
+    # Libraries that do not check allocations end the process; a second attempt succeeds.
     found = faults.preloaded("training", 16_384)
     assert found["allocation"] > 10
     assert not [result for result in found if result.startswith("harm")]

@@ -1,4 +1,4 @@
-"""Model files that were made to do harm: refused with a code, and with what is wrong."""
+"""Crafted model files are refused with a code and the reason."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -19,22 +19,22 @@ Change = Callable[[Any], object]
 
 
 def array(name: str, values: list[float], dtype: str) -> Change:
-    """Put other values in the place of an array."""
+    """Replace the values of an array."""
     return lambda file: file.put(name, np.array(values, dtype))
 
 
 def told(array_name: str, /, **values: object) -> Change:
-    """Tell something else of an array in the header."""
+    """Change the header entry of an array."""
     return lambda file: file[array_name].told.update(values)
 
 
 def meta(**values: object) -> Change:
-    """Tell something else of the model in the header."""
+    """Change the header's description of the model."""
     return lambda file: file.meta.update(values)
 
 
 def text(old: str, new: str) -> Change:
-    """Write something else in the header."""
+    """Replace text in the header."""
 
     def change(file: Any) -> None:
         file.edit = lambda header: header.replace(old, new, 1)
@@ -43,17 +43,17 @@ def text(old: str, new: str) -> Change:
 
 
 def frame(**values: object) -> Change:
-    """Change what is around the parts of a file."""
+    """Change the frame around the parts of a file."""
     return lambda file: vars(file).update(values)
 
 
 def without(name: str) -> Change:
-    """Leave an array out."""
+    """Remove an array."""
     return lambda file: file.entries.remove(file[name])
 
 
 def padded(name: str, padding: bytes) -> Change:
-    """Put something else between arrays."""
+    """Change the padding after an array."""
     return lambda file: vars(file[name]).update(padding=padding)
 
 
@@ -220,7 +220,7 @@ def test_mutated_files_are_refused_with_a_code_or_harmless(kind: str, n: int) ->
     codes |= {"clusters": {"SC148"}, "corpus": {"SC348"}}
     codes["checkpoint"] = {"SC307", "SC315", "SC316", "SC318", "SC338"}
     assert set(found) <= {"accepted"} | codes[kind]
-    # Other weights or labels are no fault; that most are refused shows that faults are made.
+    # Changed weights or labels are valid; a high share of refusals shows that faults are made.
     assert 0.02 * n < found["accepted"] < 0.6 * n
 
 

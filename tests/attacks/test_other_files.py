@@ -1,4 +1,4 @@
-"""Checkpoints, names, word classes and corpora that were made to do harm: refused with a code."""
+"""Crafted checkpoints, names, word classes and corpora are refused with a code."""
 
 import gzip
 import tracemalloc
@@ -19,17 +19,17 @@ from .test_model_file import Change, array, frame, meta, text, told, without
 
 
 def kind_of(array_name: str, /, kind: Any) -> Change:
-    """Tell something else of how a checkpoint stores a value."""
+    """Change the type that a checkpoint records for a value."""
     return lambda file: file.meta["kinds"].update({array_name: kind})
 
 
 def both(*changes: Change) -> Change:
-    """Make several changes."""
+    """Combine several changes."""
     return lambda file: [change(file) for change in changes]
 
 
 def renamed(old: str, new: str) -> Change:
-    """Call a value of a checkpoint otherwise."""
+    """Rename a value of a checkpoint."""
 
     def change(file: Any) -> None:
         file[old].told["name"] = new
@@ -44,14 +44,14 @@ COORDINATES, THETA = "0.coordinates", "0.state.theta"
 
 
 def rows(file: Any) -> None:
-    """Two rows of what has none: of steps, and not of what belongs to them."""
+    """Increase the rows of `steps`, but not the rows of `changes`, which belong to them."""
     n = file[THETA].told["length"]
     file.put("0.state.steps", np.zeros(5 * n))
     file.meta["kinds"]["0.state.steps"] = ["<f4", [5, n], None]
 
 
 def changed(name: str, at: int, value: float) -> Change:
-    """Put one number in the place of another."""
+    """Replace one number."""
 
     def change(file: Any) -> None:
         dtype = file[name].told["dtype"]
@@ -124,7 +124,7 @@ def test_a_checkpoint_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 LINE = b"00000000000000aa\tlower[0]=a\n"
-# The time is left out: names of tests must be the same in all processes.
+# mtime=0: test ids must be the same in all processes.
 packed = partial(gzip.compress, mtime=0)
 
 

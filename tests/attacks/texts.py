@@ -1,7 +1,7 @@
-"""What users write, of each kind: sound inputs, and what is done with one that is accepted.
+"""User input of each type: sound examples, and functions that use accepted input.
 
-As in `kinds`: what is done raises a coded error where an input is refused, and otherwise returns
-arrays. That nothing was lost is counted from the text itself.
+As in `kinds`, a function raises a coded error if an input is refused, and otherwise returns arrays.
+It also checks, by counting in the text itself, that nothing was lost.
 """
 
 import json
@@ -36,8 +36,8 @@ from .files import Entry, File
 from .kinds import Arrays, Kind, assert_same
 from .mutations import QUIET, Mutator
 
-# What means something in one language or another; blanks, ends of lines, marks; other alphabets,
-# characters of several codes, and halves of pairs; numbers; and what columns may hold.
+# Syntax of the input languages; blanks, line ends, marks; other alphabets, combined characters,
+# and lone surrogates; numbers; and possible column values.
 FRAGMENTS = ["", " ", "\t", "\n", "\r\n", "\n\n", "\0", "\\", '"', "'", "#", "*", "_", "-", "|"]
 FRAGMENTS += ["="]
 FRAGMENTS += ["[0]", "[-1]", "%x[0,0]", '%m[0,0,"', "(", ")", "[", "]", "{", "}", ",", ":", ";"]
@@ -51,25 +51,25 @@ WORDS = ["the", "The", "dog", "runs", "12", "U.S.", "e-mails", ".", "Straße"]
 
 @dataclass
 class Text:
-    """A text, and what it is read as."""
+    """A text, and its format."""
 
     text: str
     note: str = ""
 
     def to_bytes(self) -> bytes:
-        """The text as UTF-8, also what is no character."""
+        """Return the text as UTF-8, including lone surrogates."""
         return self.text.encode("utf8", "surrogatepass")
 
 
 class TextMutator:
-    """Changes texts piece by piece, and line by line."""
+    """Mutates texts by pieces, and by lines."""
 
     def __init__(self, sound: list[Text], seed: int) -> None:
         self.sound, self.rng = sound, random.Random(seed)
         self._pieces = [piece for each in sound for piece in _PIECE.findall(each.text)]
 
     def mutated(self) -> tuple[Text, Text]:
-        """A text with one to eight changes, and the sound one."""
+        """Return a text with one to eight mutations, and its sound original."""
         sound = self.rng.choice(self.sound)
         text = sound.text
         for _ in range(self.rng.choice([1, 1, 2, 3, 8])):
@@ -80,7 +80,7 @@ class TextMutator:
         return Text(text, sound.note), sound
 
     def _splice(self, text: str) -> str:
-        """Put something else in the place of a piece, or between two."""
+        """Replace a piece, or insert one."""
         pieces = _PIECE.findall(text)
         i = self.rng.randrange(len(pieces) + 1)
         more = [chr(self.rng.randrange(0x110000)), *self.rng.choices(self._pieces or [""], k=3)]
@@ -88,14 +88,14 @@ class TextMutator:
         return "".join([*pieces[:i], new, *pieces[i + self.rng.randrange(2) :]])
 
     def _lines(self, text: str) -> str:
-        """Drop, repeat, swap or cut lines."""
+        """Drop a line, repeat a line, or cut the rest."""
         lines = text.split("\n")
         i, j = (self.rng.randrange(len(lines)) for _ in range(2))
         ways = [[*lines[:i], *lines[i + 1 :]], [*lines[:i], lines[j], *lines[i:]], lines[: i + 1]]
         return "\n".join(self.rng.choice(ways))
 
     def _long(self, text: str) -> str:
-        """Seldom, repeat something very often."""
+        """Rarely, repeat a piece many times."""
         if self.rng.random() > 0.02:
             return text
         piece = self.rng.choice([*FRAGMENTS, *self._pieces])
@@ -108,14 +108,14 @@ class TextMutator:
 
 @dataclass
 class Tokens:
-    """What a Doc is made of; words are not empty, as spaCy wants."""
+    """Arguments of a Doc; words are not empty, as spaCy requires."""
 
     words: list[str] = field(default_factory=list)
     spaces: list[bool] = field(default_factory=list)
     starts: list[bool | None] = field(default_factory=list)
 
     def doc(self, vocab: Vocab) -> Doc:
-        """Make the Doc."""
+        """Create the Doc."""
         if not self.words:
             return Doc(vocab)
         starts: Any = self.starts
@@ -123,13 +123,13 @@ class Tokens:
 
 
 class DocMutator:
-    """Draws Docs: of any characters, without tokens, of one, of many, of blanks, very long."""
+    """Draws Docs: any characters, no tokens, one, many, only blanks, very long."""
 
     def __init__(self, sound: list[Tokens], seed: int) -> None:
         self.sound, self.rng = sound, random.Random(seed)
 
     def mutated(self) -> tuple[Tokens, Tokens]:
-        """A Doc, and a sound one."""
+        """Return a random Doc, and a sound one."""
         n = self.rng.choice([0, 1, 1, 2, 3, 5, 8, 13, 40] + [2_000] * (self.rng.random() < 0.02))
         words = [self._word() for _ in range(n)]
         if self.rng.random() < 0.05:
@@ -165,13 +165,13 @@ TEMPLATES += [
 
 
 def config(settings: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What a component is made by."""
+    """Return the config of a component."""
     solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 2}
     return {"n_threads": 1, "solver": solver, "l1": 0.1, "l2": 0.1, **(settings or {})}
 
 
 def examples(nlp: Language) -> list[Example]:
-    """A few annotated sentences."""
+    """Return a few annotated sentences."""
     made = []
     for i in range(12):
         words = [WORDS[(i + 2 * j) % len(WORDS)] for j in range(1 + i % 5)]
@@ -185,7 +185,7 @@ def examples(nlp: Language) -> list[Example]:
 
 @cache
 def pipeline() -> Language:
-    """Three components that were trained a little."""
+    """Return a pipeline with three components after a few training steps."""
     nlp = spacy.blank("xx")
     scored = {"decoding": {"scores": True}}
     templates = {
@@ -201,7 +201,7 @@ def pipeline() -> Language:
 
 
 def use_docs(tokens: Tokens, sound: Tokens) -> Arrays:
-    """Annotate a Doc alone and among others; all tokens are still there, and have labels."""
+    """Annotate a Doc alone and among others; check that all tokens are kept, and have labels."""
     nlp = pipeline()
     doc, among = tokens.doc(nlp.vocab), tokens.doc(nlp.vocab)
     plain = Doc(nlp.vocab, words=WORDS)
@@ -224,7 +224,7 @@ def use_docs(tokens: Tokens, sound: Tokens) -> Arrays:
 
 
 def named(features: PlanFeaturizer, docs: Sequence[Doc]) -> np.ndarray:
-    """The hashes of the tests of Docs, each of which has a name, and is that of its name."""
+    """Return the feature hashes of Docs; check that each has a name with the same hash."""
     record = NameRecord(features)
     found = record(docs).hashes
     keys = np.unique(found)
@@ -239,14 +239,14 @@ def named(features: PlanFeaturizer, docs: Sequence[Doc]) -> np.ndarray:
 
 @cache
 def read_by() -> list[Doc]:
-    """Docs that templates and patterns are tried on."""
+    """Return Docs for testing templates and patterns."""
     vocab = spacy.blank("xx").vocab
     n = len(WORDS)
     return [Doc(vocab, words=WORDS, tags=["T"] * n, pos=["NOUN"] * n), Doc(vocab, words=["é"])]
 
 
 def use_templates(text: Text, sound: Text) -> Arrays:
-    """Read Docs by templates, and by what they are in normal form."""
+    """Read Docs with templates, and with their canonical form."""
     lists = {"a": ["the dog"]}
     features = Featurizer(text.text.split("\n"), phrases=lists)
     found = named(features, read_by())
@@ -256,7 +256,7 @@ def use_templates(text: Text, sound: Text) -> Arrays:
 
 
 def use_patterns(text: Text, sound: Text) -> Arrays:
-    """Read Docs by a pattern file; each line that is a pattern makes a column."""
+    """Read Docs with a pattern file; each pattern line must give a column."""
     kind: Any = WapitiPatterns if text.note == "wapiti" else CRFPPTemplates
     features = kind(text=text.text, columns=["orth", "tag"])
     found = named(features, read_by())
@@ -269,14 +269,14 @@ def use_patterns(text: Text, sound: Text) -> Arrays:
 
 
 def written(text: str, folder: str, name: str) -> Path:
-    """A text as a file; what is no character is no UTF-8."""
+    """Write a text to a file; lone surrogates give invalid UTF-8."""
     path = Path(folder) / name
     path.write_bytes(Text(text).to_bytes())
     return path
 
 
 def use_columns(text: Text, sound: Text) -> Arrays:
-    """Convert a file, in which each line of a token must become one, and convert it back."""
+    """Convert a file and convert it back; each token line must become a token."""
     kind, columns, option = [*text.note.split(" "), "", ""][:3]
     names, vocab = parse_columns(columns) if columns else (), Vocab()
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
@@ -290,7 +290,7 @@ def use_columns(text: Text, sound: Text) -> Arrays:
         else:
             cut = "[ \t]+" if kind == "wapiti" else "\t"
             rows = [re.split(cut, x.strip(" \t") if kind == "wapiti" else x)[0] for x in lines]
-            # Between tabs, a word may be empty: that line is refused.
+            # A word between tabs may be empty; such a line is refused.
             n = sum(bool(line) and row != DOCSTART for line, row in zip(lines, rows, strict=True))
             n -= sum(line.strip(" \t") == "" != line for line in lines) if kind == "wapiti" else 0
         n_tokens = sum(map(len, docs))
@@ -309,7 +309,7 @@ def use_columns(text: Text, sound: Text) -> Arrays:
 
 
 def use_dump(text: Text, sound: Text) -> Arrays:
-    """Change a model by lines; where one is refused it stays what it was."""
+    """Patch a model with lines; if a line is refused, the model must be unchanged."""
     pipe, data = _component()
     pipe.from_bytes(data)
     before = pipe.model.to_bytes()
@@ -341,7 +341,7 @@ def _component() -> Any:
 
 
 def use_classes(text: Text, sound: Text) -> Arrays:
-    """Read a file of word classes; each word of a line has a class."""
+    """Read a file of word classes; each word of a line must have a class."""
     are_paths = text.note == "brown"
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         source = {"path": str(written(text.text, folder, "classes")), "format": text.note}
@@ -358,13 +358,13 @@ def use_classes(text: Text, sound: Text) -> Arrays:
 
 
 class ConfigFile(File):
-    """The settings of a component, of which something is changed."""
+    """The settings of a component, for mutation."""
 
     changes = ("meta",)
 
 
 def configs() -> list[File]:
-    """Settings with a value for most keys."""
+    """Return settings with a value for most keys."""
     features = {
         "@crf_features": "spacy_sparsecrf.Templates.v1",
         "templates": TEMPLATES,
@@ -385,7 +385,7 @@ def configs() -> list[File]:
 
 
 def use_config(file: File, sound: File) -> Arrays:
-    """Make a component, train it for a step, save, load and use it."""
+    """Create a component, train one step, save, load and use it."""
     settings = json.loads(json.dumps(file.meta))
     nlp = spacy.blank("xx")
     try:
@@ -408,16 +408,16 @@ def use_config(file: File, sound: File) -> Arrays:
 
 
 def _is_spacys(error: Exception) -> bool:
-    """Whether spaCy or its libraries raised an error, before our code was called at all."""
+    """Return whether spaCy or its libraries raised an error, before our code was called."""
     frames = traceback.extract_tb(error.__traceback__)
     return not any("spacy_sparsecrf" in frame.filename for frame in frames)
 
 
-# Sound ones
+# Sound examples
 
 
 def sound_texts(*texts: tuple[str, str]) -> Callable[[], list[Any]]:
-    """What makes sound texts. texts: with what they are read as."""
+    """Return a function that returns sound texts. texts: each with its format."""
     return lambda: [Text(text, note) for text, note in texts]
 
 
