@@ -1,4 +1,4 @@
-"""spaCy's command line, run on the component."""
+"""spaCy's command line with the component."""
 
 import json
 import logging
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 
 @pytest.fixture(scope="module")
 def cli_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `spacy train` with the shipped config wrote."""
+    """The output of `spacy train` with the shipped config."""
     output = tmp_path_factory.mktemp("cli")
     level = logger.level
     run_spacy("train", SHIPPED_CONFIG, "--output", output, *corpus.arguments)
@@ -63,7 +63,7 @@ def test_train_reports_progress(corpus: Corpus, caplog: pytest.LogCaptureFixture
 
 
 def default_block(**settings: Any) -> dict[str, Any]:
-    """The block of a component with default settings, as it is read from a file."""
+    """Return the config of a component with default settings, as read from a file."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config=settings)
     block: dict[str, Any] = Config().from_str(nlp.config.to_str())["components"]["sparse_crf"]
@@ -120,7 +120,7 @@ def test_init_labels_writes_labels_that_train_reads(corpus: Corpus, tmp_path: Pa
     config["initialize"]["components"] = {"sparse_crf": {"labels": labels}}
     config.to_disk(tmp_path / "labels.cfg")
     settings = ["--training.max_steps", "1", "--output", tmp_path / "output"]
-    # A checkpoint can be named on the command line.
+    # The command line can set a checkpoint.
     settings += ["--initialize.components.sparse_crf.checkpoint", tmp_path / "checkpoint"]
     run_spacy("train", tmp_path / "labels.cfg", *corpus.arguments, *settings)
     assert (tmp_path / "checkpoint").is_file()
@@ -144,11 +144,11 @@ def test_assemble_with_a_sourced_component(model_best: Path, corpus: Corpus, tmp
 
 @pytest.fixture(scope="module")
 def package_dir(model_best: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `spacy package` wrote."""
+    """The output of `spacy package`."""
     output = tmp_path_factory.mktemp("package")
     named = ["--name", "toy", "--version", "1.2.3", "--build", "none"]
     with warnings.catch_warnings():
-        # spaCy leaves it to the garbage collector to close the files that it writes.
+        # spaCy relies on the garbage collector to close the files that it writes.
         warnings.simplefilter("ignore", ResourceWarning)
         run_spacy("package", model_best, output, *named)
     return output / "en_toy-1.2.3"

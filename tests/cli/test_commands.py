@@ -96,7 +96,7 @@ def test_explaining_a_text(trained_dir: Path, tmp_path: Path):
     shown = run("explain", trained_dir, "--text", "the fentovtion").stdout
     for text in ("the: DT 0.9", "fentovtion: NN 0.", "lower[0]=the", "DT -> NN"):
         assert text in shown
-    # Earlier pipes annotate what is explained.
+    # Earlier pipes annotate the text before it is explained.
     nlp = spacy.load(trained_dir)
     nlp.add_pipe("sentencizer", first=True)
     nlp.to_disk(tmp_path / "x")
@@ -160,7 +160,7 @@ def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
     size = pipe.training_run().size
     for number in (size.n_features, size.n_potential, size.n_observed):
         assert f" {number:,}" in shown
-    assert f" {as_text(size.n_bytes)}" in shown  # as training logs it
+    assert f" {as_text(size.n_bytes)}" in shown  # in the format of the training log
     assert "Iteration" not in shown
 
 

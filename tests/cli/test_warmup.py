@@ -1,4 +1,4 @@
-"""Compiling ahead."""
+"""Ahead-of-time compilation by `warmup`."""
 
 import os
 import shutil
@@ -25,12 +25,12 @@ def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess
 
 def test_after_warmup_nothing_is_left_to_compile(everything_compiled, tmp_path):
     cache = tmp_path / "cache"
-    # Without what stands for training and for prediction, which is compiled again.
+    # Without one kernel of training and one of prediction, which are recompiled.
     ignored = shutil.ignore_patterns("sgd.sgd_pass*", "viterbi.viterbi*")
     shutil.copytree(everything_compiled.cache, cache, ignore=ignored)
     first = run_process(["-m", "spacy_sparsecrf", "warmup"], str(cache))
     assert "Kernels are compiled" in first.stdout
-    # What is done is told, in a line now and then; nobody has to be told of what he has asked for.
+    # The command logs its progress, but no notice of compilation, which the user requested.
     lines = first.stderr.splitlines()
     assert any("Compiling: " in line and " of about " in line for line in lines)
     assert all(line.startswith("[") for line in lines) and "once after" not in first.stderr
