@@ -1,4 +1,4 @@
-"""What tests of corpora in files share."""
+"""Helpers of tests of corpora in files."""
 
 import resource
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ SMALL_PARTS = Limits(shard_bytes=1 << 11, held_pairs=1 << 8, held_sums=1 << 8, m
 
 
 def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many blocks, runs and files also of a small corpus."""
-    # A component has no argument for them.
+    """Split even a small corpus into many shards, chunks and files."""
+    # A component has no argument for these limits.
     monkeypatch.setitem(TrainingProblem.__init__.__kwdefaults__, "limits", SMALL_PARTS)
     monkeypatch.setattr(arrays, "CHUNK", 13)
     monkeypatch.setattr(arrays, "_LEAST_FILE", 256)
@@ -29,9 +29,9 @@ def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def full_disk(n_bytes: int) -> Iterator[None]:
-    """Files may not grow beyond so many bytes, which fails as a full disk does.
+    """Limit the size of files, which fails like a full disk.
 
-    Only within the test: what it says may go to a file, too.
+    Only within the test, as test output may also be written to a file.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
@@ -45,7 +45,7 @@ Trained = tuple[bytes, list[float]]
 
 
 def train(examples: list[Example], cache_dir: Path | None, **config: object) -> Trained:
-    """The component with the names of its tests, and the losses of some steps."""
+    """Return the trained component with its feature names, and the losses of some steps."""
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
     pipe.initialize(lambda: examples, nlp=nlp, cache_dir=cache_dir)

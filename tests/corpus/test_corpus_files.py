@@ -1,4 +1,4 @@
-"""An encoded corpus in files, and arrays in files: those that would be in memory."""
+"""A corpus in files, and arrays in files, equal those in memory."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_up(seed: int, start_label: bool) -> tuple[Observations, np.ndarray, np.ndarray]:
-    """Tests, some frequent and some missing, in sequences some of which are empty."""
+    """Draw features, some frequent and some missing, in sequences, some of them empty."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 6, 40)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -56,7 +56,7 @@ def assert_same(a: EncodedCorpus, b: EncodedCorpus) -> None:
     for name, x in a.arrays.items():
         y = b.arrays[name]
         assert x.dtype == y.dtype, name
-        if name == "values":  # Of no columns: where nothing is kept, not even the tokens count.
+        if name == "values":  # Without columns, even the number of tokens may differ.
             assert x.size == y.size == 0
         else:
             np.testing.assert_array_equal(x, y, name)
@@ -99,7 +99,7 @@ def test_a_new_corpus_replaces_the_old_one(tmp_path: Path):
     before = old.uni_indices.copy()
     new = write_corpus(tmp_path, 1)
     assert_same(read_corpus(Files(tmp_path), 3), new)
-    # Who still has the old one goes on with it.
+    # Users of the old mapping continue to see the old corpus.
     np.testing.assert_array_equal(old.uni_indices, before)
     assert sorted(os.listdir(tmp_path)) == ["encoded", "mine.txt"]
 

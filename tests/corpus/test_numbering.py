@@ -1,4 +1,4 @@
-"""Numbers of distinct tests and rows are those of lists of them."""
+"""Ids of distinct features and rows, compared with plain Python lists."""
 
 import itertools
 from collections import Counter
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.numbering import distinct, number_features
 
-# Few values, so that some come again, of which zero and the largest one are two.
+# Few values, so that some repeat; including zero and the largest value.
 HASHES = st.lists(st.sampled_from([0, 1, 2, 7, 2**32, 2**63, 2**64 - 1]), max_size=30)
 
 
@@ -37,7 +37,7 @@ def test_frequent_tests_come_first_and_zero_is_no_test(rows: list[tuple[int, int
     hashes = np.array(rows, dtype=np.uint64).reshape(-1, 3)
     keys, indptr, ids = number_features(hashes)
     counts = Counter(value for row in rows for value in row if value)
-    # Sorting keeps the order of equals, which is that of their arrival.
+    # Sorting is stable: equal counts keep the order of first occurrence.
     assert keys.tolist() == sorted(counts, key=lambda key: -counts[key])
     found = [keys[ids[a:b]].tolist() for a, b in itertools.pairwise(indptr)]
     assert found == [[value for value in row if value] for row in rows]
