@@ -17,7 +17,7 @@ from ..training.test_clusters import log_probabilities
 
 Path = tuple[int, ...]
 
-# Name, kind, bounds of clusters, options of the random problem.
+# Name: kind, cluster bounds, options of the random problem.
 KINDS = {
     "chain": ("chain", (), {}),
     "no-start-label": ("chain", (), {"start_label": False, "n_bigram": 3}),
@@ -30,7 +30,7 @@ KINDS = {
 
 @dataclass
 class Case:
-    """A random model, observations, and the score of a path that the model gives."""
+    """A random model, observations, and a function that returns the score of a path."""
 
     problem: Problem
     observations: Observations
@@ -44,9 +44,9 @@ class Case:
     def table(
         self, tokens: range, valid: np.ndarray | None = None, permitted: np.ndarray | None = None
     ) -> dict[Path, float]:
-        """Log p(y | x) of every path, of those that are legal and permitted.
+        """Return log p(y | x) of every valid and permitted path.
 
-        Where there is none, of those that are permitted, with the fewest illegal transitions.
+        If there is none: of permitted paths with the fewest invalid transitions.
         """
         scores: dict[int, dict[Path, float]] = {}
         for path in itertools.product(range(self.n_labels), repeat=len(tokens)):
@@ -58,7 +58,7 @@ class Case:
 
 
 def n_illegal(path: Path, valid: np.ndarray | None) -> int:
-    """Count the transitions of a path that are not legal, from and to the boundary included."""
+    """Count the invalid transitions of a path, including those from and to the boundary."""
     if valid is None or not path:
         return 0
     boundary = len(valid) - 1
@@ -69,7 +69,7 @@ def n_illegal(path: Path, valid: np.ndarray | None) -> int:
 def make_case(
     seed: int, name: str, lengths: list[int], n_labels: int = 3, scale: float = 1.0
 ) -> Case:
-    """Make a random model of one of KINDS; scale: of its weights."""
+    """Create a random model of one of KINDS; scale: of its weights."""
     kind, bounds, options = KINDS[name]
     problem, observations = random_problem(seed, n_labels, lengths, scale=scale, **options)
     corpus, n_outcomes = problem.corpus, n_labels + max(0, len(bounds) - 1)
@@ -99,7 +99,7 @@ def make_case(
 
 
 def dense_table(keys: np.ndarray, weights: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
-    """All weights [O, P, outcomes] as a table; the start label is the last previous label."""
+    """Return all weights [O, P, outcomes] as a table; the start label is the last in P."""
     n_features, n_previous, n_outcomes = weights.shape
     order = np.argsort(keys)
     previous, labels = np.indices((n_previous, n_outcomes)).reshape(2, -1)
@@ -114,7 +114,7 @@ def dense_table(keys: np.ndarray, weights: np.ndarray, n_labels: int, pairs: boo
 
 
 def random_mask(rng: np.random.Generator, n_labels: int) -> np.ndarray:
-    """A random mask with a path of each length: some label may begin, stay and end."""
+    """Draw a mask with a path of each length: some label may begin, stay and end."""
     valid = rng.random((n_labels + 1, n_labels + 1)) < 0.6
     y = rng.integers(n_labels)
     valid[n_labels, y] = valid[y, y] = valid[y, n_labels] = valid[n_labels, n_labels] = True
@@ -122,7 +122,7 @@ def random_mask(rng: np.random.Generator, n_labels: int) -> np.ndarray:
 
 
 def random_permitted(rng: np.random.Generator, n_tokens: int, n_labels: int) -> np.ndarray:
-    """Labels permitted to tokens: of half of the tokens all, else some, at least one."""
+    """Draw permitted labels: all labels for half of the tokens, else a random non-empty set."""
     permitted = rng.random((n_tokens, n_labels)) < 0.4
     permitted[np.arange(n_tokens), rng.integers(0, n_labels, n_tokens)] = True
     permitted[rng.random(n_tokens) < 0.5] = True
@@ -130,7 +130,7 @@ def random_permitted(rng: np.random.Generator, n_tokens: int, n_labels: int) -> 
 
 
 def scheme_mask(labels: list[str], ends: str) -> np.ndarray:
-    """Legal transitions of labels such as "B-PER": IOB2 with ends = "", BILUO with ends = "LU"."""
+    """Return valid transitions of labels such as "B-PER"; ends: "" for IOB2, "LU" for BILUO."""
     n = len(labels)
     valid = np.zeros((n + 1, n + 1), dtype=bool)
     for a, before in enumerate([*labels, "O"]):
@@ -144,7 +144,7 @@ def scheme_mask(labels: list[str], ends: str) -> np.ndarray:
 
 
 def scheme_labels(n_types: int, ends: str) -> list[str]:
-    """The labels of IOB2, ends = "", or BILUO, ends = "LU"."""
+    """Return the labels of IOB2 (ends = "") or BILUO (ends = "LU")."""
     return ["O", *(f"{tag}-{i}" for i in range(n_types) for tag in "BI" + ends)]
 
 
@@ -155,7 +155,7 @@ def reference_best_labels(
     pairs: np.ndarray,
     valid: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Viterbi with back pointers, without pruning, over all transitions; legal: None for all."""
+    """Run Viterbi with back pointers, without pruning; valid: mask of transitions, or None."""
     n_labels = pairs.shape[1] - 1
     added = np.zeros((n_labels + 1, n_labels + 1))
     if valid is not None:

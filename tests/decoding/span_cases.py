@@ -1,4 +1,4 @@
-"""Docs with spans, and what hypothesis draws of them."""
+"""Docs with spans, and hypothesis strategies for them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ SpanTriple = tuple[int, int, str]
 
 @st.composite
 def span_lists(draw: Any, n_tokens: int, names: Sequence[str] = ("X", "Y-Z")) -> list[SpanTriple]:
-    """Spans of n tokens that ascend and do not overlap."""
+    """Draw ascending, non-overlapping spans of n tokens."""
     spans, start = [], 0
     while start < n_tokens:
         length = draw(st.integers(0, n_tokens - start))
@@ -26,7 +26,7 @@ def span_lists(draw: Any, n_tokens: int, names: Sequence[str] = ("X", "Y-Z")) ->
 
 
 def chunks_of(tags: Sequence[str]) -> list[SpanTriple]:
-    """Spans of a toy sentence: articles with what follows up to the noun, and single verbs."""
+    """Return chunks of a toy sentence: from article to noun, and single verbs."""
     spans: list[SpanTriple] = []
     start = None
     for i, tag in enumerate(tags):
@@ -41,7 +41,7 @@ def chunks_of(tags: Sequence[str]) -> list[SpanTriple]:
 
 
 def add_spans(doc: Doc, spans: Sequence[SpanTriple], key: str) -> Doc:
-    """Set spans: key "ents" for entities, or of a group."""
+    """Set spans; key: "ents" for entities, or a span group."""
     made = [Span(doc, start, end, label=name) for start, end, name in spans]
     if key == "ents":
         doc.set_ents(made)
@@ -51,19 +51,19 @@ def add_spans(doc: Doc, spans: Sequence[SpanTriple], key: str) -> Doc:
 
 
 def spans_of(doc: Doc, key: str) -> list[SpanTriple]:
-    """The spans of a Doc, as `add_spans` takes them."""
+    """Return the spans of a Doc, in the format of `add_spans`."""
     group = doc.ents if key == "ents" else doc.spans.get(key, [])
     return [(span.start, span.end, span.label_) for span in group]
 
 
 def scores_of(doc: Doc, key: str) -> list[float]:
-    """The probabilities that are stored of the spans of a Doc."""
+    """Return the stored probabilities of the spans of a Doc."""
     group = doc.ents if key == "ents" else doc.spans[key]
     return [span._.get(f"{key}_score") for span in group]
 
 
 def span_examples(nlp: Language, sentences: Sequence[Sentence], key: str) -> list[Example]:
-    """Examples of toy sentences with their chunks."""
+    """Return Examples of toy sentences with their chunks."""
     examples = []
     for words, tags in sentences:
         gold = add_spans(Doc(nlp.vocab, words=words), chunks_of(tags), key)

@@ -1,4 +1,4 @@
-"""Decoders of trained models, and the search for the best paths, against their references."""
+"""Decoders of trained models, and the search for best paths, against reference implementations."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def masks(rng: np.random.Generator) -> list[np.ndarray]:
     ],
 )
 def test_the_search_equals_that_of_everything(prune, integers, n_contexts, n_labels, jit):
-    """With and without pruning; n_labels: None for masks of valid transitions."""
+    """Search with and without pruning; n_labels: None for masks of valid transitions."""
     for seed in range(10 if jit else 1):
         rng = np.random.default_rng(seed)
         for valid in [None] if n_labels else masks(rng):
@@ -81,7 +81,7 @@ def test_the_search_equals_that_of_everything(prune, integers, n_contexts, n_lab
             np.testing.assert_array_equal(labels, expected)
 
 
-# Valid transitions: masks and lists of them, and what is refused.
+# Valid transitions: masks and lists, and invalid settings.
 
 LABELS = ["A", "B", "C"]
 
@@ -163,7 +163,7 @@ def test_a_preferred_label_changes_choices_and_no_probability(name, masked):
                 path: score + weight * path.count(1)
                 for path, score in case.table(tokens, valid).items()
             }
-            # The weights of an MEMM or of clusters, divided by a temperature, are another model.
+            # An MEMM or clusters with weights divided by a temperature are a different model.
             if name not in ("memm", "clusters"):
                 own = tuple(found[tokens.start : tokens.stop])
                 assert scores[own] == pytest.approx(max(scores.values()), abs=1e-9)

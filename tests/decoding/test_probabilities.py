@@ -25,7 +25,7 @@ CONSTRAINTS = ["free", "legal", "permitted", "both"]
 
 
 def constraints(name: str, seed: int, n_tokens: int, n_labels: int):
-    """A mask and what is permitted, or None."""
+    """Return a mask of valid transitions and permitted labels, each or None."""
     rng = np.random.default_rng(seed)
     valid = random_mask(rng, n_labels) if name in ("legal", "both") else None
     permitted = random_permitted(rng, n_tokens, n_labels) if name in ("permitted", "both") else None
@@ -33,7 +33,7 @@ def constraints(name: str, seed: int, n_tokens: int, n_labels: int):
 
 
 def all_spans(tokens: range, n_labels: int) -> SpanEvents:
-    """Every run of up to three tokens of a sequence, each with random next labels."""
+    """Return every run of up to three tokens of a sequence, each with random next labels."""
     found = [
         (start, labels)
         for start in tokens
@@ -45,7 +45,7 @@ def all_spans(tokens: range, n_labels: int) -> SpanEvents:
 
 
 def check_sequence(case, tokens: range, results: dict, valid, permitted) -> None:
-    """Compare everything that a decoder tells of a sequence with the table of all its paths."""
+    """Compare all results of a decoder for a sequence with the table of all its paths."""
     table = case.table(tokens, valid, permitted)
     part = slice(tokens.start, tokens.stop)
     paths = sorted(table, key=table.get, reverse=True)
@@ -130,7 +130,7 @@ def test_log_probabilities_of_paths_equal_enumeration(kind, constraint):
 
 
 def test_log_probabilities_of_certain_paths_are_not_positive():
-    # Rounding puts a score above log Z.
+    # Rounding may put a score above log Z.
     case = make_case(13, "chain", [4] * 30)
     for table in (case.model.unigram, case.model.bigram):
         table.values[:] *= 40.0
@@ -181,7 +181,7 @@ def test_nbest_of_more_labels_and_few_paths():
         np.testing.assert_allclose(few[1], ranked[:7], atol=1e-10)
         np.testing.assert_array_equal(few[0], many[0][:7])
         assert [table[tuple(path)] for path in few[0].tolist()] == pytest.approx(ranked[:7])
-    # The best of equals are in order.
+    # Among equal scores, the best path is the first in order.
     case = make_case(14, "chain", [3], n_labels=2, scale=0.0)
     [(labels, log_p)] = Decoder(case.model).nbest(case.observations, 8)
     assert labels[0].tolist() == [0, 0, 0]
@@ -210,7 +210,7 @@ def test_long_sequences_are_accurate(scale):
 
 
 def test_what_is_hopeless_early_may_win_late():
-    """Labels that never change: the first half speaks for one, the second, louder, for another."""
+    """Labels never change: the first half favours one label, the second half another, more."""
     case = make_case(16, "no-pairs", [40], n_labels=2)
     decoder = Decoder(case.model, np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool))
     chains = decoder.chains(case.observations)
@@ -263,7 +263,7 @@ def test_what_is_set_wins_over_the_mask_where_it_must():
     valid[0, 1] = valid[3, 2] = False
     case = make_case(21, "chain", [4, 3])
     permitted = np.ones((7, 3), dtype=bool)
-    permitted[1:3] = [[1, 0, 0], [0, 1, 0]]  # L0 L1, which is illegal
+    permitted[1:3] = [[1, 0, 0], [0, 1, 0]]  # L0 L1, an invalid transition
     decoder = Decoder(case.model, valid)
     with pytest.warns(SparseCRFWarning, match="SCW401.*1 sequences"):
         labels = decoder.viterbi(case.observations, permitted)

@@ -1,4 +1,4 @@
-"""Spans through the decoder: legality, what is set, probabilities and thresholds."""
+"""Spans through the decoder: validity, preset spans, probabilities and thresholds."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -19,7 +19,7 @@ from ..toy import blank_with
 from .span_cases import add_spans, scores_of, span_lists, spans_of
 from .test_word_sums import table
 
-# Docs of these tests have no tags, which the default templates of spans read.
+# Docs of these tests have no tags, which the default span templates read.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
 
 TEMPLATES = ["b:", "u:", "u:lower[0]", "u:lower[-1]"]
@@ -37,7 +37,7 @@ def pipeline(name: str, scheme: str) -> Language:
 def with_random_weights(
     labels: Sequence[str], seed: int, name: str = "sparse_crf_ner", scheme: str = "BILUO"
 ) -> Language:
-    """A pipeline whose component has these labels, and weights from a normal distribution."""
+    """Return a pipeline whose component has these labels, and normally distributed weights."""
     nlp = pipeline(name, scheme)
     pipe = nlp.get_pipe(name)
     configure(pipe, threshold=0.0, scores=False)
@@ -57,7 +57,7 @@ def configure(pipe: SparseCRFPipe, threshold: float, scores: bool) -> None:
 
 @st.composite
 def label_sets(draw: st.DrawFn, scheme: str) -> list[str]:
-    """Some labels of two types, and "O"."""
+    """Draw some labels of two types, and "O"."""
     known = [label for name in ("X", "Y-Z") for label in Scheme(scheme).labels_of(name)]
     chosen = draw(st.lists(st.sampled_from(known), unique=True, min_size=1))
     return draw(st.permutations([*chosen, OUTSIDE]))
@@ -86,7 +86,7 @@ def test_no_illegal_sequence_is_predicted(scheme: str, data: st.DataObject, seed
 @pytest.mark.parametrize("name", FACTORIES)
 @given(data=st.data(), seed=st.integers(0, 1000))
 def test_what_is_set_is_predicted(name: str, scheme: str, data: st.DataObject, seed: int):
-    """So that what is beside it is the most probable given it."""
+    """The labels of other tokens are the most probable ones given the preset spans."""
     labels = [*Scheme(scheme).labels_of("X"), *Scheme(scheme).labels_of("Y-Z"), OUTSIDE]
     nlp = with_random_weights(labels, seed, name, scheme)
     words, key = words_of(data.draw), FACTORIES[name]
@@ -110,7 +110,7 @@ def test_what_is_set_is_predicted(name: str, scheme: str, data: st.DataObject, s
 def test_scores_are_the_probabilities_of_spans(
     name: str, scheme: str, data: st.DataObject, seed: int
 ):
-    """Sums over all label sequences that tell the span; those below the threshold are gone."""
+    """Scores are sums over label sequences with the span; spans below the threshold are removed."""
     labels = [*Scheme(scheme).labels_of("X"), OUTSIDE]
     nlp = with_random_weights(labels, seed, name, scheme)
     pipe, key = nlp.get_pipe(name), FACTORIES[name]

@@ -1,4 +1,4 @@
-"""Decoding from readings, with kept sums of words, against decoding from every hash."""
+"""Decoding with cached sums of words equals decoding from every hash."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ VOCABS = [vocab_of("en"), vocab_of("en"), vocab_of("es")]
 
 
 def table(rng: np.random.Generator, hashes: np.ndarray, n_labels: int, pairs: bool) -> WeightTable:
-    """Make random weights for half of the features."""
+    """Return random weights for half of the features."""
     keys = np.unique(hashes[hashes != 0])
     keys = keys[rng.random(len(keys)) < 0.5]
     most = n_labels * (n_labels + 1) if pairs else n_labels
@@ -88,7 +88,7 @@ def test_equals_decoding_from_every_hash(
 ) -> None:
     docs = random_docs(6, seed, VOCABS)
     features = Featurizer(templates, start_label)
-    # Weights of the start label, even where the templates have none.
+    # The model has weights of the start label, even if the templates have none.
     trained = Featurizer(templates)(docs)
     decoder = Decoder(random_model(trained, n_labels, seed))
     observations = features(docs)
@@ -142,7 +142,7 @@ def test_results_do_not_depend_on_what_is_kept(
     for i in [*order, *order[::-1]]:
         (part,) = features.readings([docs[i]])
         first = sum(map(len, docs[:i]))
-        # Not merely close: the order of summation is fixed.
+        # Bit-identical: the order of summation is fixed.
         np.testing.assert_array_equal(sums.score(part), expected[first : first + len(docs[i])])
     # One Doc must fit, with five distances, whatever the bound.
     assert len(sums) <= max(8 * 5, max_bytes // (8 * 8))
