@@ -1,4 +1,4 @@
-"""A corpus in several files, and training on it by an engine."""
+"""A corpus in several files, and training on it with an engine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ for _, tags in SENTENCES[::4]:
     tags[2] = ""
 # One file has no Doc.
 CUTS = (0, 30, 30, 45, 90, 110)
-# Each iteration asks all shards.
+# Each iteration evaluates all shards.
 FEW = {"inner_iterations": 4, "warm_start_epochs": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Here(Ray):
-    """Workers in this process, which is all that differs."""
+    """A Ray engine whose workers run in this process."""
 
     def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return LocalWorkerPool(self.num_workers, make)
 
 
 class ForgetfulPool(LocalWorkerPool):
-    """A pool whose workers are lost before each call, and replaced."""
+    """A pool whose workers are lost and replaced before each call."""
 
     def __init__(self, n: int, make: Callable[[], Any]) -> None:
         super().__init__(n, make)
@@ -54,7 +54,7 @@ class ForgetfulPool(LocalWorkerPool):
 
 @dataclass(frozen=True, kw_only=True)
 class Forgetful(Here):
-    """Workers that are lost all the time."""
+    """An engine whose workers are lost before each call."""
 
     def pool(self, make: Callable[[], Any]) -> WorkerPool:
         return ForgetfulPool(self.num_workers, make)
@@ -69,7 +69,7 @@ def write_parts(folder: Path) -> Path:
 def begun(
     folder: Path, engine: Engine | None, initialize: dict[str, Any] | None = None, **config: Any
 ) -> tuple[Language, SparseCRFPipe]:
-    """A pipeline that is initialized with the parts in a folder; engine: None for threads."""
+    """Return a pipeline initialized with the parts in a directory; engine: None for threads."""
     nlp = spacy.blank("xx")
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, "solver": FEW, **config})
     if engine is not None:

@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster learn what workers in this process learn, also where they are lost."""
+"""Ray workers learn the same as workers in this process, also if workers are lost."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from .cases import Here, begun, learnt, steps, write_parts
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'spacy-sparsecrf[ray]'")
 
-# Ray leaves sockets and processes to the garbage collector.
+# Ray relies on the garbage collector to close sockets and processes.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    """One cluster for all tests, which is taken as it runs in this process."""
+    """Start one cluster for all tests; components in this process use it."""
     settings = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 200_000_000}
     ray.init(address="local", log_to_driver=False, logging_level="ERROR", **settings)
     try:
@@ -108,7 +108,7 @@ def test_files_are_annotated_by_workers(folder: Path, trained_dir: Path, tmp_pat
         assert own == (tmp_path / "here" / name).read_bytes()
 
 
-# `annotate` writes what the pipeline predicts, and makes nothing twice.
+# `annotate` writes the pipeline's predictions, and skips existing files.
 
 
 def read(path: Path) -> list[list[str]]:

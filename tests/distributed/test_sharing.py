@@ -1,4 +1,4 @@
-"""Whoever has which part of a corpus, the corpus is the same, and so is what is learnt of it."""
+"""The corpus and the learnt weights do not depend on how shards are assigned to workers."""
 
 import sys
 from pathlib import Path
@@ -97,7 +97,7 @@ def test_threads_learn_the_same_bits_without_ray(
     _, expected = begun(folder, Here(num_workers=2))
     losses = steps(expected)
     monkeypatch.setitem(sys.modules, "ray", None)
-    # More threads than shards, too: several take a shard together.
+    # Also with more threads than shards: several threads then share a shard.
     for n_threads in (2, 3, 17):
         _, pipe = begun(folder, Threads(), n_threads=n_threads)
         assert steps(pipe) == losses
