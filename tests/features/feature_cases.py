@@ -1,4 +1,4 @@
-"""Templates and a sentence that tests of features share."""
+"""Templates and a sentence shared by tests of features."""
 
 from spacy_sparsecrf.features.attributes import (
     AFFIX,
@@ -13,7 +13,7 @@ from spacy_sparsecrf.features.attributes import (
 SENTENCE = ["Ms.", "Straße", "sold", "12", "e-mails", "!"]
 PATTERN = r'("[A-Za-z0-9é]+[.!]?")'
 ARGUMENTS = dict.fromkeys(AFFIX, "(2)") | dict.fromkeys(EXPRESSION, PATTERN) | {"ngrams": "(2,3)"}
-# What is read in Python, or from lists, has tests of its own.
+# Attributes that are read in Python, or from lists, have separate tests.
 OTHERS = (CLUSTER, WORD_LABELS, *TOKEN, VALUE)
 EVERY_ATTRIBUTE = [name + ARGUMENTS.get(name, "") for name in NAMES if name not in OTHERS]
 EVERY_TEMPLATE = [

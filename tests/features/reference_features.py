@@ -1,4 +1,4 @@
-"""Reference for features: Python integers, one token at a time, through spaCy's Token."""
+"""Reference features, with Python integers, one token at a time, read from spaCy's Token."""
 
 import hashlib
 import re
@@ -16,24 +16,24 @@ Part = tuple[int, str, str]
 
 
 def mix(x: int) -> int:
-    """The finaliser of MurmurHash3, on 64 bits."""
+    """Apply the finaliser of MurmurHash3, on 64 bits."""
     x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD & MASK
     x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53 & MASK
     return x ^ x >> 33
 
 
 def before(distance: int) -> int:
-    """Value of a token so far before the sequence."""
+    """Return the value of a token at this distance before the sequence."""
     return mix(0x9E3779B97F4A7C15 ^ distance)
 
 
 def after(distance: int) -> int:
-    """Value of a token so far behind the sequence."""
+    """Return the value of a token at this distance after the sequence."""
     return mix(0xC2B2AE3D27D4EB4F ^ distance)
 
 
 def hash_values(key: str, *values: Value) -> int:
-    """Hash of a template, by its canonical text, where its parts have these values."""
+    """Return the hash of a template, by its canonical text, for values of its parts."""
     h = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
     numbers = [get_string_id(v) if isinstance(v, str) else int(v) for v in values]
     if not numbers:
@@ -49,9 +49,9 @@ TEST = re.compile(r"""(\w+)(?:\((.*?)\))?\[([+-]?\d+)\](?:\||$)""")
 
 
 def parse(template: str) -> tuple[str, list[Part]]:
-    """Canonical text and sorted parts (offset, attribute, argument) of a template.
+    """Return canonical text and sorted parts (offset, attribute, argument) of a template.
 
-    The template is canonical but for the order of its parts.
+    The template is canonical except for the order of its parts.
     """
     parts = []
     for name, argument, offset in TEST.findall(template.partition(":")[2]):
@@ -62,19 +62,19 @@ def parse(template: str) -> tuple[str, list[Part]]:
 
 
 def _length(argument: str) -> int:
-    """The number that an argument is, or begins with."""
+    """Return the number at the beginning of an argument."""
     number = re.match(r"[0-9]+", argument)
     return int(number[0]) if number else 0
 
 
 def search(pattern: str, text: str) -> str | None:
-    """First match in a text, by the standard library's regular expressions."""
+    """Return the first match in a text, found by the standard library's `re`, or None."""
     found = re.search(pattern[1:-1].replace('\\"', '"'), text)
     return None if found is None else found.group()
 
 
 def ngrams(text: str, low: int, high: int, marks: str = "") -> list[str]:
-    """The distinct n-grams of a word; of a long one those of its first and last 10 characters."""
+    """Return the distinct n-grams of a word; of a long word, its first and last 10 characters."""
     pieces = [text[:10], text[-10:]] if len(text) > 20 else [text]
     pieces[0] = marks[:1] + pieces[0]
     pieces[-1] = pieces[-1] + marks[1:]
@@ -89,7 +89,7 @@ def ngrams(text: str, low: int, high: int, marks: str = "") -> list[str]:
 
 
 def read_all(token: Token, name: str, argument: str) -> list[Value]:
-    """Values of an attribute of a token: as many as it can have, 0 where it has fewer."""
+    """Return the values of an attribute of a token, padded with 0 to the maximum number."""
     if name != "ngrams":
         return [read(token, name, argument)]
     low, high, *marks = argument.split(",")
@@ -100,7 +100,7 @@ def read_all(token: Token, name: str, argument: str) -> list[Value]:
 
 
 def read(token: Token, name: str, argument: str) -> Value:
-    """Value of an attribute of a token, by spaCy's own Token where it has the attribute."""
+    """Return the value of an attribute of a token, from spaCy's Token if it has the attribute."""
     text = token.text
     if name in ("prefix", "suffix"):
         length = int(argument)
@@ -139,7 +139,7 @@ def read(token: Token, name: str, argument: str) -> Value:
 
 
 def hash_sequence(tokens: Sequence[Token], template: str) -> list[list[int]]:
-    """Hashes of a template at each token of a sequence, of all combinations of its values."""
+    """Return the hashes of a template at each token, of all combinations of its values."""
     key, parts = parse(template)
     hashes = []
     for t in range(len(tokens)):
@@ -157,7 +157,7 @@ def hash_sequence(tokens: Sequence[Token], template: str) -> list[list[int]]:
 
 
 def hash_docs(docs: Sequence[Doc], templates: Sequence[str]) -> list[list[int]]:
-    """[N][P] hashes of Docs cut into sentences where they have them."""
+    """Return hashes [N][P] of Docs, split into sentences if they have sentence boundaries."""
     rows: list[list[int]] = []
     for doc in docs:
         sequences = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]

@@ -1,4 +1,4 @@
-"""The reference with real-valued features, and random problems that have some."""
+"""The reference loss with real-valued features, and random problems with such features."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ VALUE_KEYS = np.arange(1, 100, dtype=np.uint64) << np.uint64(40)
 
 
 class ValueProblem(Problem):
-    """A problem whose corpus has values: a test of column v adds values[t, v] times its weight."""
+    """A problem with real values: feature v adds values[t, v] times its weight."""
 
     def log_potential(self, t: int, previous: int, label: int) -> float:
         total = super().log_potential(t, previous, label)
@@ -25,7 +25,7 @@ class ValueProblem(Problem):
 
 
 def random_values(rng: np.random.Generator, n: int, n_values: int) -> np.ndarray:
-    """Values, of which every third is 0."""
+    """Draw values, about a third of them 0."""
     values = rng.normal(size=(n, n_values)).astype(np.float32)
     values[rng.random(values.shape) < 1 / 3] = 0.0
     return values
@@ -42,7 +42,7 @@ def random_value_problem(
     scale: float = 1.0,
     **kwargs: object,
 ) -> tuple[ValueProblem, Observations]:
-    """As `random_problem`; n_real: number of real-valued features."""
+    """Draw a problem as `random_problem`; n_real: number of real-valued features."""
     rng = np.random.default_rng(seed)
     observations = replace(
         random_observations(rng, lengths, **kwargs),  # type: ignore[arg-type]
@@ -59,7 +59,7 @@ def random_value_problem(
 
 
 def with_repeated_tests(problem: ValueProblem) -> Problem:
-    """The same problem where values are small whole numbers: a test that is there so often."""
+    """Return the problem with each small whole value v replaced by v copies of the feature."""
     corpus = problem.corpus
     rows = []
     for t in range(corpus.n_tokens):

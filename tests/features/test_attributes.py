@@ -1,7 +1,7 @@
 """Golden table: the names of the features that templates find in Docs.
 
 A row of `golden.jsonl` has templates, Docs, settings of the featurizer (`with`), and the names at
-each token. `names_of` holds each name to its hash, by the kernel and by the reference.
+each token. `names_of` compares the hash of each name with the kernel's and the reference's.
 """
 
 import json
@@ -37,7 +37,7 @@ def _extensions() -> Iterator[None]:
 
 
 def make_doc(vocab: Vocab, made: dict[str, Any]) -> Doc:
-    """Make a Doc of a row; extension: values of `token._.golden`; spans: (start, end, label)."""
+    """Create a Doc of a row; extension: values of `token._.golden`; spans: (start, end, label)."""
     others = {key: made.pop(key) for key in ("extension", "spans", "tensor") if key in made}
     doc = Doc(vocab, **made)
     for token, value in zip(doc, others.get("extension", ()), strict=False):
@@ -55,19 +55,19 @@ def test_golden(case: dict[str, Any]) -> None:
     vocabs = {lang: vocab_of(lang, case.get("vectors")) for lang in langs}
     docs = [make_doc(vocabs[doc.pop("lang", "en")], doc) for doc in map(dict, case["docs"])]
     names = names_of(Featurizer(case["templates"], **case.get("with", {})), docs)
-    # Without "" for what a column does not have at a token.
+    # Without the "" of columns that have no feature at a token.
     assert [[name for name in row if name] for row in names] == case["names"]
 
 
 def test_every_attribute_is_in_a_golden_test() -> None:
     texts = "|".join(template for case in CASES for template in case["templates"])
     found = {name for name in NAMES for mark in "[(." if name + mark in texts}
-    # Classes, values, and what is read of a first-stage model have tests of their own.
+    # Classes, values, and attributes of a first-stage model have separate tests.
     assert set(NAMES) - found == {CLUSTER, VALUE, WORD_LABELS, *STACKED}
 
 
 def test_hashes_are_frozen(vocab: Vocab) -> None:
-    # Models hold these numbers: to change them is to break every saved model.
+    # Models store these hashes: changing them breaks every saved model.
     doc = Doc(vocab, words=["Ms.", "Straße"])
     templates = ["b:", "u:lower[0]", "u:suffix(3)[0]|is_title[1]", "u:lower[-1]"]
     assert Featurizer(templates)([doc]).hashes.tolist() == [

@@ -1,4 +1,4 @@
-"""Word classes: what is read of a word, their sources, and that a saved pipeline has them."""
+"""Word classes: lookup of words, sources, and storage in a saved pipeline."""
 
 import copy
 import gzip
@@ -80,7 +80,7 @@ def test_table_of_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     path.write_bytes(gzip.compress(json.dumps({"la": 2, "Sold": 5, ",": 0}).encode()))
     monkeypatch.setattr(type(registry.lookups), "__contains__", lambda _, lang: lang == "en")
     monkeypatch.setattr(type(registry.lookups), "get", lambda _, lang: {"classes": plain})
-    # The lowest bit of a number is the first of the path.
+    # The lowest bit of a number is the first bit of the path.
     found = hashes(["la", "Sold", ","], "cluster(a)[0]", {"a": {"lookups": "classes"}})
     key = 'cluster("a")[0]'
     assert found == [hash_values(key, "010"), hash_values(key, "101"), 0]
@@ -208,7 +208,7 @@ def counted(lines: list[list[str]], min_count: int = 1) -> BigramCounts:
 
 
 def likelihood(bigrams: BigramCounts, classes: np.ndarray) -> float:
-    """The sum that `kernels.exchange` has in its docstring, by counting."""
+    """Return the likelihood in the docstring of `kernels.exchange`, by counting."""
     of_word = [-2, -1, *classes.tolist()]
     pairs, sizes = Counter(), Counter()
     for a, b, n in zip(bigrams.first, bigrams.second, bigrams.counts, strict=True):

@@ -1,4 +1,4 @@
-"""Regular expressions in templates: how they are written, what they find, how they fail."""
+"""Regular expressions in templates: syntax, matches, and errors."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def test_escaped_dollars_are_faults_and_large_expressions_are_none(
 
 @pytest.mark.filterwarnings("ignore:.*SCW220")
 def test_configs_keep_dollars(tmp_path: Path) -> None:
-    # spaCy doubles them each time that it saves and loads a config.
+    # spaCy doubles them each time it saves and loads a config.
     text = 'u:match("[$]?[0-9]+$")[0]|phrase("a$b")[0]|ngrams(3,3,"^$")[0]'
     nlp = blank_with([text], phrases={"a$b": ["12", "$12"]})
     words = ["12", "$12", "a"]
@@ -138,27 +138,27 @@ def test_catastrophe_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
         assert str(caught.value).startswith("[SC112] The regular expression of template 2 of")
         assert repr(text) in str(caught.value)
         assert repr(VICTIM) in str(caught.value)
-    # Nothing that was learnt about words before is lost or wrong.
+    # The cached results of earlier words are kept, and correct.
     assert (features([good]).hashes == before).all()
     expected = [hash_values("lower[0]", "three")]
     assert features([Doc(vocab, words=["three"])]).hashes[:, 0].tolist() == expected
 
 
 def test_the_limit_is_per_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Easy words together may take longer than a hard one.
+    # Easy words together may take longer than a single hard word.
     monkeypatch.setattr(expressions, "SECONDS", 0.2)
     expression = Expression("a.*b.*c$", text=False, number=1, template="")
     assert sum(expression("abc" * 2000) for _ in range(50)) == 50
 
 
-# Searches without a clock: what bounds their steps, against a matcher that counts them.
+# Searches without a time limit: bounds on their steps, compared with a counting matcher.
 
 SIGNS = {(0, None): "*", (1, None): "+", (0, 1): "?", (1, 1): ""}
 
 
 @dataclass(frozen=True)
 class Item:
-    """A set of characters, and how often it is there."""
+    """A set of characters, and its minimum and maximum number of repetitions."""
 
     characters: str
     least: int
@@ -172,7 +172,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Group:
-    """Alternatives, each of items and groups, and whether they may be left out."""
+    """Alternatives, each of items and groups; optional: whether the group may be absent."""
 
     branches: "Sequence[Sequence[Item | Group]]"
     optional: bool
@@ -186,7 +186,7 @@ Parts = Sequence[Item | Group]
 
 
 class Matcher:
-    """Searches as a textbook does it, and counts what it looks at."""
+    """Textbook backtracking search that counts its steps."""
 
     def __init__(self) -> None:
         self.n_steps = 0
@@ -233,7 +233,7 @@ parts = st.recursive(
 @given(parts, st.text("ab", max_size=7))
 @example([Group([[]], True)] * 3, "")
 def test_steps_are_bounded(parts: Parts, text: str):
-    # Nothing matches at last: every way is tried.
+    # No match is found, so that all alternatives are tried.
     parts = [*parts, Item("c", 1, 1)]
     pattern = "".join(map(str, parts))
     assert find_fault(pattern) is None
@@ -279,7 +279,7 @@ def test_long_texts_are_given_up_where_short_ones_are_not(
     letters: int, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(expressions, "SECONDS", 0.05)
-    # With a plain letter at the end `regex` sees at once that it is not there.
+    # With a plain letter at the end, `regex` would find at once that there is no match.
     expression = Expression("a*" * 9 + "[bc]", text=False, number=1, template="u:")
     assert expression("aaab") == 1
     with pytest.raises(SparseCRFError, match="SC112"):

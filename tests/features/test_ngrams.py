@@ -46,7 +46,7 @@ def test_hashes_equal_the_reference(sentences: list[list[str]], templates: list[
     for rows in (observations.unigram_hashes, observations.bigram_hashes):
         for row in rows:
             present = row[row != 0]
-            assert len(np.unique(present)) == len(present)  # a feature is at a token once
+            assert len(np.unique(present)) == len(present)  # a feature occurs once per token
 
 
 def test_too_many_combinations() -> None:

@@ -1,4 +1,4 @@
-"""Phrase lists: where they come from, and that a saved pipeline has them."""
+"""Phrase lists: sources, and storage in a saved pipeline."""
 
 import copy
 import pickle
@@ -25,7 +25,7 @@ TEMPLATES = ["u:phrase(places)[0]"]
 
 
 def signs(features: Featurizer, words: list[str]) -> list[str]:
-    """Return what a phrase attribute reads at the words of a Doc."""
+    """Return the values of a phrase attribute at the words of a Doc."""
     names = {hash_values(KEY, sign): sign for sign in "BILU"} | {0: "-"}
     found = features([Doc(ENGLISH, words=words)]).hashes[:, 0].tolist()
     return [names[value] for value in found]
@@ -188,7 +188,7 @@ def typed(features: Featurizer, words: list[str]) -> list[str]:
 
 
 def test_types_and_folded_forms(tmp_path: Path) -> None:
-    """The longest phrase has its type; an entry of two types the first."""
+    """The longest phrase determines the type; an entry with two types has the first."""
     path = tmp_path / "names.tsv"
     path.write_text("São Paulo\tcity\nPaulo\tperson\nSAO PAULO FC\tclub\nPaulo\tcity\nÀ\n", "utf8")
     features = places({"path": str(path), "license": "CC0", "version": "2"}, phrase_attr="FOLD")
@@ -204,7 +204,7 @@ def test_types_and_folded_forms(tmp_path: Path) -> None:
 
 
 def test_saved_without_types() -> None:
-    """Earlier versions saved lists of phrases."""
+    """Earlier versions saved lists of phrases without types."""
     features = places(["a"])
     features.restore({"phrases": {"places": [["b", "c"]]}})
     assert typed(features, ["a", "b", "c"]) == ["-", "B", "L"]

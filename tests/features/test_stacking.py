@@ -1,4 +1,4 @@
-"""What templates read of a first-stage model, and which features a first-stage model has."""
+"""Template attributes of a first-stage model, and the features of a first-stage model."""
 
 from collections import Counter
 

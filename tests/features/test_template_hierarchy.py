@@ -1,4 +1,4 @@
-"""Which stage and which parents templates and their tests have."""
+"""Stages and parents of templates and their features."""
 
 import itertools
 
@@ -29,7 +29,7 @@ def lineage_of(templates: list[str], *stages: Stage) -> TemplateHierarchy:
 
 
 def named(lineage: TemplateHierarchy, templates: list[str]) -> list[tuple[int, list[str]]]:
-    """Stages, and parents by their texts."""
+    """Return stages, and parents by their texts."""
     texts = [str(template) for template in parse_templates(templates)]
     both = zip(lineage.stages, lineage.parents, strict=True)
     return [(stage, sorted(texts[t] for t in parents)) for stage, parents in both]
@@ -40,7 +40,7 @@ def test_parents_are_the_largest_parts_in_stages_before():
         (0, []),
         (0, []),
         (0, []),
-        (1, ["u:lower[0]"]),  # The same test, with another kind.
+        (1, ["u:lower[0]"]),  # The same attribute, with another type.
         (1, []),
         (1, ["*:lower[-1]", "u:lower[0]"]),
         (2, ["*:lower[-1]", "u:ngrams(1,2)[0]"]),
@@ -121,7 +121,7 @@ def test_schedules_that_cannot_be_followed_are_refused(stages, message):
 
 
 def values(words: list[str], t: int, attribute: str) -> list[object]:
-    """The values of an attribute at a place, which may be outside."""
+    """Return the values of an attribute at a position, which may be outside the sequence."""
     if not 0 <= t < len(words):
         return [t if t < 0 else t - len(words) + 1]
     if attribute == "lower":
@@ -131,7 +131,7 @@ def values(words: list[str], t: int, attribute: str) -> list[object]:
 
 
 def spelt_out(template, words: list[str], t: int) -> list[frozenset[object]]:
-    """What a template tests at a token, in so many words."""
+    """Return the features of a template at a token, as explicit sets of values."""
     of_parts = []
     for part in template.attributes:
         found = values(words, t + part.offset, part.name)
@@ -140,10 +140,10 @@ def spelt_out(template, words: list[str], t: int) -> list[frozenset[object]]:
 
 
 class Reference:
-    """Admission by what tests are in so many words."""
+    """Reference for admission, with explicit feature values instead of hashes."""
 
     def __init__(self, templates, lineage, sequences):
-        self.tests = {}  # (kind, what is tested): stage, parents
+        self.tests = {}  # (type, feature): stage, parents
         for words in sequences:
             for t, i in itertools.product(range(len(words)), range(len(templates))):
                 parents = [templates[p] for p in lineage.parents[i]]
@@ -169,7 +169,7 @@ class Reference:
 
 
 def hashes_of(features, docs, templates) -> dict[tuple[str, frozenset], int]:
-    """The hash of each test, found where its template has no other test that is not hashed."""
+    """Return the hash of each feature, if it is the only unknown hash of its template there."""
     columns = features.plan.owners
     found = {}
     for doc in docs:
@@ -188,7 +188,7 @@ def hashes_of(features, docs, templates) -> dict[tuple[str, frozenset], int]:
 @pytest.mark.parametrize("start_label", [True, False])
 def test_admission_is_that_of_the_reference(seed, start_label):
     rng = np.random.default_rng(seed)
-    # A word has one n-gram, or several: then hashes are not told apart here.
+    # A word has one n-gram or several; hashes of several n-grams are not distinguished here.
     words = np.array(["a", "b", "c", "ab", "ba"])
     sequences = [rng.choice(words, n).tolist() for n in rng.integers(2, 5, 12)]
     docs = [Doc(ENGLISH, words=words) for words in sequences]
@@ -216,7 +216,7 @@ def test_admission_is_that_of_the_reference(seed, start_label):
         active[[known[test] for test in chosen]] = True
         expected = reference.admitted(stage, require, chosen)
         admitted = kin.admitted(stage, require, active)
-        # Tests with parents that are not told apart are left out.
+        # Features with indistinguishable parents are skipped.
         for test, i in known.items():
             if all(any((k, p) in known for k in "ub") for p in reference.tests[test][1]):
                 assert admitted[i] == (test in expected), (stage, require, test)
@@ -234,7 +234,7 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
     builder.add(record([doc], "docs"), np.zeros(3, np.int32))
     corpus = builder.build()
     kin = record.tree(corpus)
-    # a and b occur in two words, c in one; each of these five is conjoined with the word behind.
+    # a and b occur in two words, c in one; each of these five is conjoined with the next word.
     n_parents = np.diff(kin.parent_ptr)
     assert (n_parents[kin.stage == 1] == 1).all() and (kin.stage == 1).sum() == 5
     assert (n_parents[kin.stage == 0] == 0).all() and (kin.stage == 0).sum() == 3

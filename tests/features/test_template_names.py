@@ -55,7 +55,7 @@ def test_every_attribute_has_names_inside_and_outside(boundaries: int | None):
 
 
 def sentences(*lengths: int) -> Doc:
-    """Make a Doc of sentences with these numbers of tokens: a, b, c, ..."""
+    """Create a Doc of sentences with these numbers of tokens: a, b, c, ..."""
     words = [chr(ord("a") + i) for i in range(sum(lengths))]
     return Doc(ENGLISH, words=words, sent_starts=[i == 0 for n in lengths for i in range(n)])
 

@@ -1,4 +1,4 @@
-"""The language of templates: what is parsed, and what is refused and where."""
+"""The template language: parsing, and refusals with their position."""
 
 import re
 from pathlib import Path
@@ -73,7 +73,7 @@ words = st.text("ab_1éß", min_size=1)
 
 @pytest.mark.parametrize(("text", "canonical", "argument"), read_golden(__file__, "parsed.jsonl"))
 def test_parses(text: str, canonical: str, argument: str | None) -> None:
-    """Canonical text names every part; argument: that of the last attribute."""
+    """Canonical text names every part; argument: of the last attribute."""
     template = parse_template(text)
     assert str(template) == canonical
     assert parse_template(canonical) == template
@@ -90,7 +90,7 @@ def test_canonical_text_parses_to_itself(kind: str, tests: list[PlacedAttribute]
     ("text", "position", "expected", "found"), read_golden(__file__, "malformed.jsonl")
 )
 def test_malformed(text: str, position: int, expected: str, found: str) -> None:
-    """A template is refused with what was expected at a character of it, and what was found."""
+    """The message reports the expected and the found text at a character position."""
     with pytest.raises(SparseCRFError) as caught:
         parse_templates(["b:", text])
     message = str(caught.value)

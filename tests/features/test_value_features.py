@@ -1,4 +1,4 @@
-"""Real-valued features from templates to predictions: vectors, and numbers of tokens."""
+"""Real-valued features from templates to predictions: vectors, and numbers at tokens."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -179,7 +179,7 @@ def made_pipeline(templates: Sequence[str] = TEMPLATES, **config: Any) -> Langua
 
 
 def made_examples(nlp: Language, n: int = 40) -> list[Example]:
-    """The tag says which dimension is largest, and whether the next number is positive."""
+    """The tag shows which dimension is largest, and whether the next number is positive."""
     rng = np.random.default_rng(2)
     examples = []
     for _ in range(n):
@@ -217,7 +217,7 @@ def test_component_learns_and_is_saved(tmp_path: Path) -> None:
     for got, expected in zip(predicted(loaded, examples), (labels, marginals), strict=True):
         for a, b in zip(got, expected, strict=True):
             np.testing.assert_array_equal(a, b)
-    # From readings, as predictions are, and from observations.
+    # Predictions use readings; observations must give the same.
     decoder, docs = pipe._decoder(), [example.predicted for example in examples]
     observations = pipe.features(docs)
     np.testing.assert_allclose(decoder.marginals(observations), np.concatenate(marginals), 1e-12)
@@ -251,7 +251,7 @@ def test_names_explanations_and_patches() -> None:
     for t, score in scores.items():
         own = weight.get(("value(_.number)[1]=d0", explained.tokens[t].label), 0.0)
         assert score == pytest.approx(own * np.float32(doc[t + 1]._.number), rel=1e-6)
-    # The differences tell the gap to the runner-up.
+    # The contributions sum to the gap to the runner-up.
     decoder, observations = pipe._decoder(), pipe.features([doc])
     labels = pipe.predict([doc])[0]
     for t, token in enumerate(explained.tokens):

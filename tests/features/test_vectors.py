@@ -26,7 +26,7 @@ def with_tensor(rows: list[list[float]]) -> Doc:
 
 
 def bins_of(vector: np.ndarray, bins: int) -> list[int]:
-    """The reference for two and three bins."""
+    """Return bins by the reference, for two and three bins."""
     size = np.sqrt(np.mean(vector.astype(np.float64) ** 2))
     edges = {2: [0.0], 3: [-THIRD, THIRD]}[bins]
     values = []
