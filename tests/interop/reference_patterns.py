@@ -1,4 +1,4 @@
-"""Reference for pattern files: every line becomes the text that the other program makes of it."""
+"""Reference for pattern files: expands each line to the text that the other program makes."""
 
 import re
 import unicodedata
@@ -22,7 +22,7 @@ IS: dict[str, Callable[[str], bool]] = {
 
 
 def wapiti_outside(distance: int) -> str:
-    """Text of a position so far behind the sequence; before it, if negative."""
+    """Return the text of a position after the sequence; before it, if distance is negative."""
     number = str(abs(distance)) if abs(distance) <= 4 else "#"
     return f"_x{'-' if distance < 0 else '+'}{number}"
 
@@ -32,7 +32,7 @@ def crfpp_outside(distance: int) -> str:
 
 
 def expand(line: str, table: Table, t: int, outside: Outside = wapiti_outside) -> str:
-    """What a line becomes at token t of a sequence of rows."""
+    """Expand a line at token t of a sequence of rows."""
 
     def value(match: re.Match[str]) -> str:
         command, absolute, offset, column, expression = match.groups()
@@ -59,13 +59,13 @@ def expand(line: str, table: Table, t: int, outside: Outside = wapiti_outside) -
 
 
 def lines_of(text: str) -> list[str]:
-    """The patterns of a file of Wapiti."""
+    """Return the patterns of a Wapiti file."""
     lines = [line.split("#")[0].rstrip() for line in text.split("\n")]
     return [line for line in lines if line]
 
 
 def search(expression: str, text: str) -> str | None:
-    """The first part of a text that matches an expression of Wapiti."""
+    """Return the first part of a text that matches a Wapiti expression."""
     if expression.startswith("^"):
         end = match(expression[1:], text, 0)
         return None if end is None else text[:end]
@@ -77,7 +77,7 @@ def search(expression: str, text: str) -> str | None:
 
 
 def match(expression: str, text: str, at: int) -> int | None:
-    """Where a match that begins at a position ends."""
+    """Return the end of a match that starts at a position, or None."""
     if expression == "":
         return at
     if expression == "$":
@@ -92,7 +92,7 @@ def match(expression: str, text: str, at: int) -> int | None:
 
 
 def tries(one: str, rest: str, text: str, at: int) -> Iterator[tuple[int, str]]:
-    """Ways to match one character or class, how often it may stand there, best first."""
+    """Yield matches of one character or class, with all repetition counts, preferred first."""
     fits = at < len(text) and is_one(one, text[at])
     if rest[:1] == "*":
         yield at, rest[1:]
@@ -108,7 +108,7 @@ def tries(one: str, rest: str, text: str, at: int) -> Iterator[tuple[int, str]]:
 
 
 def is_one(one: str, char: str) -> bool:
-    """Whether a character is the one that is expected, or of the class."""
+    """Return whether a character matches the expected character or class."""
     if one == ".":
         return True
     if one[0] == "\\" and one[1].lower() in IS:

@@ -1,4 +1,4 @@
-"""Files of annotation tools and tables: each kind of file gives the same Docs."""
+"""Files of annotation tools and tables: each file format gives the same Docs."""
 
 import json
 import re
@@ -94,7 +94,7 @@ FILES = {
 
 
 def converted(path: Path, *options: str) -> tuple[list[Doc], str]:
-    """Docs of a file, with the language en, and what the command says."""
+    """Return the Docs of a file converted with `--lang en`, and the output of the command."""
     target = path.parent / "out.spacy"
     done = run("convert", path, target, "--lang", "en", *options)
     return [*unpack(target, Vocab())], " ".join((done.stdout + done.stderr).split())
@@ -159,7 +159,7 @@ def test_csv_with_a_column_of_sentences(tmp_path: Path, every_row: bool, encodin
 
 
 def of_lists(**more: Any) -> str:
-    """Sentences as the package datasets writes them to JSON; more: in the first record."""
+    """Return sentences as JSON of the package datasets; more: added to the first record."""
     records = [
         {"id": "0", "tokens": [*words], "pos_tags": ["NN"] * len(words), "ner_tags": [*labels]}
         for words, labels in (zip(*rows, strict=True) for rows in ROWS)

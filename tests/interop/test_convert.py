@@ -1,4 +1,4 @@
-"""Annotated text in columns <-> Docs."""
+"""Conversion between annotated text in columns and Docs, both ways."""
 
 import gzip
 import itertools
@@ -43,7 +43,7 @@ def docs_of(path: Path, kind: Format, columns: str = "", **options) -> list[Doc]
 
 
 def stored(docs: list[Doc], path: Path) -> list[Doc]:
-    """Docs as they come back from a .spacy file, with another vocab."""
+    """Return Docs after a round trip through a .spacy file, with another vocab."""
     DocBin(attrs=STORED, store_user_data=True, docs=docs).to_disk(path)
     return [*unpack(path, Vocab())]
 
@@ -61,7 +61,7 @@ CRFSUITE = "DT\tw[0]=The\tw[1]=a\\:b:0.5\nNN\tb\tw[0]=x\\\\y\\:z:2\n\nVB\tw[0]=R
 def test_converted_texts_are_those_of_the_table(
     tmp_path: Path, kind: str, options: dict[str, Any], text: str, columns: str, expected: list[str]
 ):
-    """Of each Doc as columns; options: those of the command."""
+    """Compare each Doc as columns; options: of the command."""
     path = tmp_path / "a"
     path.write_text(text, encoding="utf8")
     assert [text_of([doc], columns) for doc in docs_of(path, Format(kind), **options)] == expected
@@ -209,7 +209,7 @@ def test_docs_without_some_of_what_is_written():
     assert text_of([Doc(Vocab()), doc], "orth,tag,ner,chunk") == (
         "a\t_\tB-X\tO\nb c\t_\tI-X\tO\nd\t_\t_\tO\n\n"
     )
-    # Entities that go on behind the end of a sentence are cut.
+    # Entities that continue beyond the end of a sentence are cut.
     doc = make_doc(ents=["B-X", "I-X", "I-X"], sent_starts=[True, False, True])
     assert text_of([doc], "orth,ner") == "a\tB-X\nb c\tI-X\n\nd\tB-X\n\n"
 
@@ -242,7 +242,7 @@ def corpora(draw: st.DrawFn, scheme: ColumnScheme) -> str:
                 draw(st.sampled_from(["NOUN", "_", "X"])),
                 draw(st.sampled_from(["Case=Nom|Number=Sing", "_"])),
                 draw(st.one_of(words, st.just("_"))),
-                # An entity that is unknown in the middle of another would cut it.
+                # An unknown entity label inside another entity would cut it.
                 "_" if entities[i] == "O" and draw(st.booleans()) else entities[i],
                 chunks[i],
                 others[i],

@@ -1,7 +1,7 @@
-"""`import`: pipelines of models that other programs have trained label as these do.
+"""Pipelines imported from models of other programs label as these programs do.
 
-`peers` has models that Wapiti and CRF++ learnt from made-up sentences, and what they say of others:
-words, tags, and the labels by each model.
+`peers` has models that Wapiti and CRF++ trained on made-up sentences, and their labels of other
+sentences: words, tags, and the labels of each model.
 """
 
 import json
@@ -34,7 +34,7 @@ def read_peers() -> list[list[list[str]]]:
 
 
 def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) -> list[list[str]]:
-    """What a pipeline says of sentences of words and tags."""
+    """Return a pipeline's labels of sentences of words and tags."""
     nlp = spacy.load(directory)
     docs = []
     for rows in sentences:
@@ -56,7 +56,7 @@ def test_labels_are_those_of_wapiti_and_crfpp(model: str, tmp_path: Path):
 
 
 def crfsuite(X: Any, Y: Any, path: Path, **parameters: Any) -> Any:
-    """Let CRFsuite learn a model; its tagger."""
+    """Train a model with CRFsuite; return its tagger."""
     reason = "python-crfsuite (extra `bench`) is not installed"
     pycrfsuite = pytest.importorskip("pycrfsuite", reason=reason)
     trainer = pycrfsuite.Trainer(verbose=False, params={"c1": 0.05, "c2": 0.01, **parameters})
@@ -83,7 +83,7 @@ def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
     run("import", source, tmp_path / "out", "--tests", tmp_path / "tests.json")
     X, _ = make_xy(60, seed=2)
     sentences = [[[token["word"], ""] for token in tokens] for tokens in X]
-    # A suffix of three characters is none of a shorter word.
+    # Shorter words have no suffix of three characters.
     X = [[without_short(token) for token in tokens] for tokens in X]
     found = labels_of(tmp_path / "out", sentences, "tag")
     assert found == [tagger.tag(tokens) for tokens in X]

@@ -1,4 +1,4 @@
-"""Features of pattern files, counted, against Wapiti's own counts."""
+"""Numbers of features of pattern files, compared with Wapiti's counts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,19 +20,19 @@ CHUNKS = DATA / "conll2000.train7936.tsv.gz"
 
 
 class Counts(NamedTuple):
-    """Observations that are conjoined with labels, with pairs of them, and both together."""
+    """Observations conjoined with labels, with label pairs, and with either."""
 
     unigram: int
     bigram: int
     either: int
 
     def n_features(self, n_labels: int) -> int:
-        """Potential weights, as Wapiti counts them: without a start label."""
+        """Return the number of potential weights as Wapiti counts them: without a start label."""
         return self.unigram * n_labels + self.bigram * n_labels**2
 
 
 def centred(n: int) -> str:
-    """The n-grm set of Lavergne et al. (2010), section 5.1.1."""
+    """Return the n-grm patterns of Lavergne et al. (2010), section 5.1.1."""
     windows = [range(-(k // 2), k // 2 + 1) for k in range(1, n + 1, 2)]
     joined = ["".join(f"%x[{i},0]" for i in window) for window in windows]
     return "\n".join(
@@ -51,7 +51,7 @@ def docs_of(sentences: Sequence[Sentence], columns: Sequence[str]) -> list[Doc]:
 
 
 def count(text: str, sentences: Sequence[Sentence], columns: Sequence[str]) -> Counts:
-    """Our observations, of all tokens: Wapiti counts bigram ones of first tokens too."""
+    """Count our observations of all tokens, as Wapiti counts bigrams of first tokens too."""
     made = WapitiPatterns(text=text, columns=columns)(docs_of(sentences, columns), "docs")
     unigram = np.unique(made.hashes[:, made.unigram_columns])
     bigram = np.unique(made.hashes[:, made.bigram_columns])
@@ -60,7 +60,7 @@ def count(text: str, sentences: Sequence[Sentence], columns: Sequence[str]) -> C
 
 
 def count_texts(text: str, sentences: Sequence[Sentence]) -> Counts:
-    """Count distinct texts of the reference."""
+    """Count the distinct texts of the reference."""
     lines = lines_of(text)
     texts = {
         expand(line, rows, t) for rows in sentences for t in range(len(rows)) for line in lines
@@ -71,7 +71,7 @@ def count_texts(text: str, sentences: Sequence[Sentence]) -> Counts:
 
 
 class Case(NamedTuple):
-    """Data and patterns; labels, observations and features as Wapiti printed them."""
+    """Data and patterns; printed: labels, observations and features according to Wapiti."""
 
     path: Path
     text: str
@@ -88,7 +88,7 @@ CASES = {
 
 
 def read(path: Path, columns: Sequence[str], n: int) -> list[Sentence]:
-    """Sentences with the columns that patterns read, and their label behind."""
+    """Return sentences with the columns that patterns read, followed by the label."""
     sentences = read_columns(path)
     return [[row[: len(columns) + 1] for row in rows] for rows in sentences[: n or None]]
 

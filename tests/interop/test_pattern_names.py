@@ -1,4 +1,4 @@
-"""Names of the features of pattern files: as the other programs print them, with braces."""
+"""Feature names of pattern files: as printed by the other programs, with braces."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ texts = st.text(st.characters(codec="utf-8")) | st.text(st.sampled_from("\\\t\n\
 
 
 def without_braces(name: str) -> str:
-    """The text that the other program makes."""
+    """Return a name in the notation of the other program."""
     literals, values = read_pattern_name(name)
     return "".join(x + y for x, y in zip(literals, [*values, ""], strict=True))
 

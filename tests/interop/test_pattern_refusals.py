@@ -1,4 +1,4 @@
-"""Pattern files that are refused, and what the message says."""
+"""Refused pattern files, and their messages."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pattern files of Wapiti and CRF++ against the reference, and their trip with a component."""
+"""Pattern files of Wapiti and CRF++ against the reference, and saved with a component."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ def docs_of(sentences: Sequence[Table]) -> list[Doc]:
 
 
 def assert_same_features(features: PatternFeaturizer, texts: list[list[str]], docs: list[Doc]):
-    """Features of tokens are the same where their texts are, and only there."""
+    """Check that features are equal if and only if their texts are."""
     observations = features(docs, "docs")
     assert observations.hashes.shape == (len(texts), len(texts[0]))
     pairs = {*zip(observations.hashes.ravel().tolist(), chain.from_iterable(texts), strict=True)}
@@ -100,7 +100,7 @@ def macros(draw: st.DrawFn) -> str:
 
 @st.composite
 def patterns(draw: st.DrawFn) -> str:
-    # Separators that are in no text: joined texts then tell what they were joined from.
+    # Separators occur in no text, so that joined texts are unambiguous.
     kind = draw(st.sampled_from("uUbB*"))
     parts = draw(st.lists(macros(), max_size=3))
     name = draw(st.sampled_from(["", "1:", "2:", "é:"])) if parts else "bias"
@@ -158,7 +158,7 @@ def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]
     theta = np.zeros(corpus.n_potential(3))
     coordinates, values = training.weights
     theta[coordinates] = values
-    # Enumeration of all label sequences finds a minimum there.
+    # By enumeration of all label sequences, the weights are a minimum.
     _, gradient = Problem(corpus, 3, theta).loss()
     gradient += 0.1 * theta + 0.3 * np.sign(theta)
     active = theta != 0
@@ -200,6 +200,6 @@ def test_saved_pipelines_need_no_pattern_file(by: str, instead: str | None, tmp_
         write(path, instead)
     loaded = spacy.load(tmp_path / "saved") if by == "disk" else tagger(str(path)).from_bytes(data)
     assert [token.tag_ for token in loaded("a b c a")] == tags
-    # And again from what was loaded.
+    # And after a second round trip.
     loaded.to_disk(tmp_path / "again")
     assert [token.tag_ for token in spacy.load(tmp_path / "again")("a b c a")] == tags

@@ -1,4 +1,4 @@
-"""Sequences of features of the made-up language."""
+"""Sequences of features of the toy language."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ Sequences = list[list[dict[str, Any]]]
 
 
 def features(words: list[str], i: int) -> dict[str, Any]:
-    """What users write: strings, truth values and numbers of a word and of those beside it."""
+    """Return features as users write them: strings, booleans and numbers of nearby words."""
     found: dict[str, Any] = {"bias": 1.0, "word": words[i], "end": words[i][-3:], "first": i == 0}
     if i > 0:
         found["-1:end"] = words[i - 1][-3:]

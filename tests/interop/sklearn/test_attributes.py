@@ -1,4 +1,4 @@
-"""Features of tokens: what python-crfsuite reads of them, or a coded refusal with the place."""
+"""Features of tokens are read as by python-crfsuite, or refused with a code and position."""
 
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from spacy_sparsecrf.interop.sklearn.attributes import Vocabulary, read_attribut
 
 
 def read(*tokens: Any) -> list[list[tuple[str, float]]]:
-    """The attributes of each token, and their values."""
+    """Return the attributes of each token, and their values."""
     vocabulary = Vocabulary()
     found = read_attributes([list(tokens)], vocabulary)
     values = np.ones(len(found.numbers)) if found.values is None else found.values
@@ -46,11 +46,11 @@ def test_attributes_are_those_of_python_crfsuite(token: Any):
 
 
 def test_tokens_of_all_kinds_are_read_alike():
-    """Plain dicts and lists are read in another way where one among them is not plain."""
+    """Plain dicts and lists take another code path if one of them is not plain."""
     plain = [{"w": "a", "on": True}, {"w": "b", "off": 0}, {"w": "a"}]
     assert read(*plain, {"n": 0.5})[:3] == read(*plain)
     assert read(["a", "b"], {"c": True})[:1] == read(["a", "b"])
-    # A string is a token of one attribute; what is twice at a token counts twice; sets are sorted.
+    # A string is a token with one attribute; repeated attributes count twice; sets are sorted.
     assert read("the", ["cat"]) == [[("the", 1.0)], [("cat", 1.0)]]
     assert read({"a:b": "c", "a": "b:c"}) == [[("a:b:c", 1.0), ("a:b:c", 1.0)]]
     assert [text for text, _ in read({"s": set("dcba")})[0]] == ["s:a", "s:b", "s:c", "s:d"]

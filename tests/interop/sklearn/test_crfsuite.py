@@ -1,4 +1,4 @@
-"""Scripts for sklearn-crfsuite that run with another import, and their interface."""
+"""Scripts for sklearn-crfsuite run with a changed import; the classes have the same interface."""
 
 import pickle
 from collections import Counter
@@ -77,7 +77,7 @@ def inspect_tagger(crf: CRF) -> None:
 
 
 def copy_the_model_file(crf: CRF) -> None:
-    """A temporary file lives as long as its estimator, and not as that is fitted again."""
+    """A temporary file is deleted with its estimator, not when the estimator is fitted again."""
     assert CRF().modelfile.name is None
     copy = pickle.loads(pickle.dumps(crf))  # noqa: S301
     path = Path(copy.modelfile.name)
@@ -143,7 +143,7 @@ def test_scripts_need_another_import_only(script: Any, fitted: CRF):
 
 @pytest.mark.parametrize("options", [{"c1": 0.2, "c2": 0.1}, {"c2": 0.1}], ids=["l1", "l2"])
 def test_iterations_end_where_crfsuite_ends(options: dict[str, float]):
-    """By their number; else near the minimum, and there where criteria are stricter."""
+    """After the given number; else near the minimum, or at it with stricter criteria."""
     for n in (1, 3, 25):
         assert CRF(**options, max_iterations=n, delta=0.0).fit(X, Y).n_iter_ == n
     best = SparseCRF(options.get("c1", 0.0), 0.2).fit(X, Y).objective_
@@ -165,7 +165,7 @@ def test_a_line_is_written_for_each_iteration(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("case", ["fit", "dump"])
 def test_weights_are_kept_in_a_file(case: str, fitted: CRF, tmp_path: Path):
-    """Feature names that look like other lines of the file are read as they are."""
+    """Feature names that look like other lines of the file are read correctly."""
     path = tmp_path / "model.crfsuite"
     odd = [[{**token, "} = {": "a --> b: 1"} for token in tokens] for tokens in X]
     crf = CRF(c1=0.05, model_filename=str(path) if case == "fit" else None).fit(odd, Y)

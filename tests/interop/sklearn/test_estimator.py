@@ -1,4 +1,4 @@
-"""The estimator: the component's minimiser, CRFsuite's too, and what scikit-learn asks of it."""
+"""The estimator: the minimiser of the component and CRFsuite, and scikit-learn's checks."""
 
 import pickle
 from pathlib import Path
@@ -75,7 +75,7 @@ def suffix(word: str) -> list[str]:
 
 
 def weights_of(pipe: Any) -> dict[tuple[str, ...], float]:
-    """A component's weights by what the estimator calls them."""
+    """Return a component's weights by the estimator's feature names."""
     found = {}
     for line in pipe.dump():
         _, test, before, label, weight = line.split("\t")
@@ -91,9 +91,9 @@ def weights_of(pipe: Any) -> dict[tuple[str, ...], float]:
 def test_the_minimiser_is_that_of_crfsuite(
     l1: float, states: int, transitions: int, tmp_path: Path
 ):
-    """With numbers, which are features as they are in both, and with features that are False.
+    """With numbers, which both use as real values, and with features that are False.
 
-    (CRFsuite drops features whose numbers sum up to less than 0.)
+    (CRFsuite drops features whose numbers sum to less than 0.)
     """
     reason = "python-crfsuite (extra `bench`) is not installed"
     pycrfsuite = pytest.importorskip("pycrfsuite", reason=reason)

@@ -1,4 +1,4 @@
-"""Estimators as components, and components as estimators: the same labels and probabilities."""
+"""Estimators as components, and vice versa: the same labels and probabilities."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ TESTS = {"word": "lower[0]", "-1:word": "lower[-1]", "BOS": "lower[-1]=^1", "bia
 
 
 def features(words: list[str], i: int) -> dict[str, Any]:
-    """As users name features, and as templates do."""
+    """Return features with names as users write them, and as templates write them."""
     found: dict[str, Any] = {"bias": 1.0, "word": words[i].lower(), "length[0]": str(len(words[i]))}
     found["is_lower[0]"] = words[i].islower()
     found["suffix(3)[0]"] = [words[i][-3:]] if len(words[i]) >= 3 else []
