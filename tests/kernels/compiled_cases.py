@@ -1,4 +1,4 @@
-"""A cache in which the kernels of all solvers were compiled, and for what types."""
+"""A cache of the kernels of all solvers, and the types they were compiled for."""
 
 import importlib
 import json
@@ -13,16 +13,16 @@ from typing import Any
 
 import spacy_sparsecrf
 
-# The name, the type and the width of each argument of a call; see `signatures`.
+# Name, type and float width of each argument of a call; see `signatures`.
 Call = list[tuple[str, str, str]]
 Signatures = dict[str, list[Call]]
 
 
 @dataclass(frozen=True)
 class AllCompiled:
-    """What a process with an empty cache compiled for all solvers in double precision.
+    """The result of compiling all solvers in double precision, from an empty cache.
 
-    cache: the directory that has the code, which tests do not change.
+    cache: directory of the code; tests must not modify it.
     """
 
     cache: Path
@@ -30,7 +30,7 @@ class AllCompiled:
 
 
 def compile_all(precision: str, cache: Path, **environment: str) -> Signatures:
-    """Run all solvers in a process of its own; an empty cache hides nothing of what they call."""
+    """Run all solvers in a new process; an empty cache shows all kernels they call."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
     command = [sys.executable, "-m", "tests.kernels.signatures", precision]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -40,7 +40,7 @@ def compile_all(precision: str, cache: Path, **environment: str) -> Signatures:
 
 
 def all_kernels() -> Iterator[tuple[str, Any]]:
-    """The name of each kernel with that of its module, and the kernel."""
+    """Yield each kernel with its name, qualified by its module."""
     package = Path(spacy_sparsecrf.__file__).parent
     for path in sorted(package.rglob("*.py")):
         if "numba_support import" in path.read_text(encoding="utf-8"):
@@ -52,7 +52,7 @@ def all_kernels() -> Iterator[tuple[str, Any]]:
 
 
 def lend(cache: Path) -> None:
-    """Copy code to where this process looks for it, of kernels of which nothing is there."""
+    """Copy missing kernel code from `cache` to the cache of this process."""
     for name, kernel in all_kernels():
         if kernel.cache.is_kept and not kernel.cache.has_code:
             for path in cache.rglob(f"{name}-*.nb?"):

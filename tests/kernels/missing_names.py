@@ -1,8 +1,8 @@
-"""Compiles, or trains and predicts, where the package finds one of numba's names missing.
+"""Compile, or train and predict, with a private name of numba hidden from the package.
 
-Run as a module, with "compile" or "train" and names as arguments, "" for none. numba and spaCy are
-imported once; a forked process for each name hides it from the package, and writes a line of JSON:
-the name, whether the standard pipeline served, and numbers or labels.
+Run as a module, with the arguments "compile" or "train" and names, "" for none. numba and spaCy are
+imported once; for each name, a forked process hides it from the package, and writes a line of
+JSON: the name, whether the standard pipeline was used, and numbers or labels.
 """
 
 import builtins
@@ -22,7 +22,7 @@ TEXTS = ["the dog sat", "a cat ran", "dogs sat here"]
 
 
 class Lacking:
-    """An object whose attribute at the end of a path is missing."""
+    """A proxy without the attribute at the end of a path."""
 
     def __init__(self, value: Any, path: list[str]) -> None:
         self._value, self._path = value, path
@@ -38,7 +38,7 @@ class Lacking:
 
 
 def hide(name: str) -> None:
-    """Hide module.name, or an attribute of it, from the package; numba itself keeps it."""
+    """Hide module.name, or an attribute of it, from the package but not from numba."""
     parts = name.split(".")
     n = max(n for n in range(1, len(parts)) if ".".join(parts[:n]) in sys.modules)
     module, import_ = ".".join(parts[:n]), builtins.__import__
@@ -53,7 +53,7 @@ def hide(name: str) -> None:
 
 
 def compile() -> list[float]:
-    """Return numbers of a kernel that is compiled with functions of other modules."""
+    """Return the results of a kernel that is compiled with functions of other modules."""
     from spacy_sparsecrf.kernels.numba_support import kernel
     from spacy_sparsecrf.kernels.products import advance
 
@@ -68,7 +68,7 @@ def compile() -> list[float]:
 
 
 def train() -> list[list[str]]:
-    """Return the labels of `TEXTS` by a pipeline that was trained with the default solver."""
+    """Return the labels of `TEXTS` predicted by a pipeline trained with the default solver."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"l1": 0.01})
     docs = [(nlp.make_doc(text), tags) for text, tags in TRAINING]
@@ -80,7 +80,7 @@ def train() -> list[list[str]]:
 
 
 def run(name: str, task: str) -> None:
-    """Hide a name, do the task, and write what was found."""
+    """Hide a name, run the task, and write the result."""
     if name:
         hide(name)
     found = {"compile": compile, "train": train}[task]()

@@ -1,4 +1,4 @@
-"""Models of all solvers, trained for a processor: `python -m tests.kernels.processors`."""
+"""Models of all solvers, trained for a CPU: `python -m tests.kernels.processors`."""
 
 import json
 import sys
@@ -16,18 +16,18 @@ from spacy_sparsecrf.errors import SparseCRFWarning
 from ..toy import examples_of, make_sentences, train
 
 NATIVE = "native"
-# Names that LLVM has, of processors without AVX-512.
+# LLVM's names of CPUs without AVX-512.
 OLDER = {"haswell", "skylake", "znver1", "znver2", "znver3", "x86-64-v3"}
 
 
 def imitating(cpu: str, cache: Path) -> dict[str, str]:
-    """The environment in which numba compiles for a processor, and NumPy leaves out instructions.
+    """Return the environment in which numba compiles for a CPU, and NumPy omits its extensions.
 
-    cpu: whose instructions this machine has, or `NATIVE`.
+    cpu: a CPU whose instructions this machine supports, or `NATIVE`.
     """
     found = {"NUMBA_CACHE_DIR": str(cache / cpu)}
     if cpu != NATIVE:
-        # Without features of its own, numba adds those of this machine.
+        # Without a list of features, numba adds those of this machine.
         found |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": "+fma"}
     if cpu in OLDER:
         used: Any = np.show_config(mode="dicts")
@@ -37,7 +37,7 @@ def imitating(cpu: str, cache: Path) -> dict[str, str]:
 
 
 def digest_of(config: dict[str, Any]) -> str:
-    """Train a component in double precision; the SHA-256 of its model and objectives."""
+    """Train a component in double precision; return the SHA-256 of model and objectives."""
     nlp = spacy.blank("xx")
     pipe: Any = nlp.add_pipe("sparse_crf", config={**config, "dtype": "float64"})
     losses = train(nlp, examples_of(nlp, make_sentences(12, seed=1)), 3)

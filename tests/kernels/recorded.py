@@ -1,6 +1,6 @@
-"""Calls of all kernels by trainings and predictions, run again with equal arguments.
+"""Kernel calls recorded from training and prediction, repeated with equal arguments.
 
-A `Recorder` takes the place of a kernel wherever the package has it, also within other kernels.
+A `Recorder` replaces a kernel everywhere in the package, also in other kernels.
 """
 
 import sys
@@ -34,7 +34,7 @@ Check = Callable[[str, Any, tuple[Any, ...]], Any]
 
 
 class Recorder:
-    """A kernel whose calls from Python are handed to a check."""
+    """A kernel whose calls from Python are passed to a check."""
 
     def __init__(self, name: str, kernel: Any, check: Check) -> None:
         self.name, self.kernel, self.check = name, kernel, check
@@ -43,7 +43,7 @@ class Recorder:
         return getattr(self.kernel, name)
 
     def compile(self, signature: Any) -> Any:
-        """What `bind` asks for."""
+        """Return the recorder itself, for `bind`."""
         return self
 
     def __call__(self, *arguments: Any) -> Any:
@@ -57,7 +57,7 @@ def _typeof(recorder: Recorder, _: Any) -> types.Dispatcher:
 
 @contextmanager
 def recording(check: Check) -> Iterator[None]:
-    """Hand each call of a kernel to a check, which returns what the kernel would."""
+    """Pass each call of a kernel to a check, which must return the kernel's result."""
     recorders = {id(kernel): Recorder(name, kernel, check) for name, kernel in all_kernels()}
     patched = [
         (module, name, value)
@@ -78,9 +78,9 @@ def recording(check: Check) -> Iterator[None]:
 
 
 class Copies:
-    """Copies of arguments: arrays share memory if they did before.
+    """Copies arguments; arrays that share memory still do in the copies.
 
-    jitter: by how much numbers that are not whole are changed; rng: draws the changes.
+    jitter: relative change of numbers that are not whole; rng: draws the changes.
     """
 
     def __init__(self, jitter: float = 0.0, rng: np.random.Generator | None = None) -> None:
@@ -88,7 +88,7 @@ class Copies:
         self.jitter, self.rng = jitter, rng
 
     def of(self, value: Any) -> Any:
-        """A copy of arguments."""
+        """Return a copy of arguments."""
         if isinstance(value, np.ndarray):
             root = value
             while isinstance(root.base, np.ndarray):
@@ -107,7 +107,7 @@ class Copies:
 
 
 def arrays_of(value: Any) -> Iterator[np.ndarray]:
-    """The arrays and numbers in arguments or results, at any depth."""
+    """Yield the arrays and numbers in arguments or results, at any depth."""
     if isinstance(value, tuple):
         for part in value:
             yield from arrays_of(part)
@@ -116,7 +116,7 @@ def arrays_of(value: Any) -> Iterator[np.ndarray]:
 
 
 def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: str) -> None:
-    """Evaluate all that a loss has, and train."""
+    """Call all methods of a loss, and train."""
     for observed_only in (False, True):
         loss = ChainLoss(corpus, n_labels, Workers(1), precision, observed_only)
         loss.observed_coordinates()
@@ -133,7 +133,7 @@ def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: 
 
 
 def run_all(precision: str) -> None:
-    """Call every kernel that Python calls."""
+    """Call every kernel that is called from Python."""
     for kind in all_kinds():
         config = {**kind, "precision": precision}
         train_and_predict(config)
@@ -155,7 +155,7 @@ def run_all(precision: str) -> None:
     counter = class_learning.BigramCounter()
     counter.add(["a", "b", "c", "a", "d", "b"] * 3)
     class_learning.exchange_classes(counter.bigrams(1), 2, 3)
-    exchange.fill_table(np.zeros(9))  # that of words is long
+    exchange.fill_table(np.zeros(9))  # the table for words is long
     rng = np.random.default_rng(0)
     valid, permitted, ends = rng.random((4, 4)) < 0.5, rng.random((9, 3)) < 0.5, np.ones(3, bool)
     viterbi.find_possible(np.array([0, 4, 4, 9]), permitted, valid, ends, np.empty(3, bool))

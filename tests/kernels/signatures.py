@@ -1,7 +1,7 @@
-"""Runs all that `warmup` compiles, in one precision, and tells for what types that was done.
+"""Run everything that `warmup` compiles, in one precision, and print the compiled types.
 
-Run as a module, with a precision as its argument and an empty cache: counts are of a process, and
-code from the disk hides what was compiled with it.
+Run as a module, with a precision as its argument and an empty cache: signatures are recorded per
+process, and cached code hides the functions it was compiled with.
 """
 
 import json
@@ -19,18 +19,18 @@ from .compiled_cases import Signatures, all_kernels
 
 
 def run_all(precision: str) -> None:
-    """Train by each solver, and each kind of model, and predict."""
+    """Train with each solver and each type of model, and predict."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
         for config in all_kinds():
-            # Weights are stored as wide as they are learnt: no kernel needs both.
+            # Weights are stored with the precision of training: no kernel needs both.
             train_and_predict({**config, "precision": precision, "dtype": precision})
 
 
 def told(name: str, kind: Any) -> Iterator[tuple[str, str, str]]:
-    """The name and the type of an argument without the width of an array of floats, and that width.
+    """Yield name, type without float width, and float width of an argument.
 
-    Each part of a named tuple has its own entry.
+    Each field of a named tuple has its own entry.
     """
     if isinstance(kind, types.BaseNamedTuple):
         for field, part in zip(kind.fields, kind.types, strict=True):
@@ -42,7 +42,7 @@ def told(name: str, kind: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def signatures() -> Signatures:
-    """The types of the arguments of each kernel in each call that was compiled, or loaded."""
+    """Return the argument types of each kernel in each call that was compiled or loaded."""
     found: Signatures = {}
     for title, kernel in all_kernels():
         code, found[title] = kernel.py_func.__code__, []

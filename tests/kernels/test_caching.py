@@ -1,4 +1,4 @@
-"""Code of kernels on disk: read where it is, kept where it can be, and else compiled anew."""
+"""The kernel cache: reading, writing where possible, and recompiling otherwise."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ import spacy_sparsecrf
 from spacy_sparsecrf.kernels import cache_dir
 from spacy_sparsecrf.kernels.numba_support import caching
 
-# An audit hook refuses what a read-only disk refuses, to root as well.
+# An audit hook refuses writes as a read-only disk does, also for root.
 READ_ONLY = """
 import os, sys
 def refuse(event, args):
@@ -51,7 +51,7 @@ def run():
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A directory with a copy of the package, beside which nothing is compiled."""
+    """A directory with a copy of the package, without cached code."""
     source = Path(spacy_sparsecrf.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(source, tmp_path / "site" / source.name, ignore=ignored)
@@ -60,14 +60,14 @@ def package(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home without a cache."""
+    """A home directory without a cache."""
     path = tmp_path / "home"
     path.mkdir()
     return path
 
 
 def run(package: Path, home: Path, code: str, cache: Path | None = None) -> str:
-    """Run code in a process; what it wrote to standard error."""
+    """Run code in a new process; return its standard error."""
     environment = {**os.environ, "PYTHONPATH": str(package), "HOME": str(home)}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(cache or "")}
     environment.pop("XDG_CACHE_HOME", None)
@@ -78,7 +78,7 @@ def run(package: Path, home: Path, code: str, cache: Path | None = None) -> str:
 
 
 def files(directory: Path) -> dict[Path, bytes]:
-    """The files of a cache and what is in them."""
+    """Return the files of a cache and their contents."""
     return {path: path.read_bytes() for path in directory.rglob("*.nb?")}
 
 
@@ -95,9 +95,9 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, tmp_path)
     cache, beside = tmp_path / "cache", package / "spacy_sparsecrf" / "kernels" / "__pycache__"
     assert "compiles its kernels" in run(package, home, PREDICT, cache)
     read = READ_ONLY + COMPILED + PREDICT + "assert refused and not compiled.buffer\n"
-    # What a compiler needs is not even imported where there is nothing to compile.
+    # Modules for compiling are not imported if there is nothing to compile.
     read += "assert 'numba.np.linalg' not in sys.modules\nsys.stderr.write('predicted')"
-    # What is not there is compiled for this process.
+    # Code that is not cached is compiled for this process only.
     read += TRANSPOSE + "assert not is_compiled(transpose) and not is_kept(transpose)\n"
     read += "run()\nassert is_compiled(transpose)"
     for place in (cache, None):
@@ -106,7 +106,7 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, tmp_path)
         told, *_ = run(package, home, read, place).partition("predicted")
         assert "SCW" not in told and "compiles" not in told
         assert files(place or package) == kept
-        # Code has no place in it: the same files serve beside the source.
+        # Cached code does not contain its path: the same files work next to the source.
         beside.mkdir(exist_ok=True)
         for path in files(cache):
             shutil.copy(path, beside)
@@ -116,10 +116,10 @@ def test_new_code_goes_to_the_first_place_that_takes_it(package, home, tmp_path)
     cache = tmp_path / "cache"
     run(package, home, TRANSPOSE + "run()\nassert is_kept(transpose)", cache)
     assert len(files(cache)) == 2 and not list(home.iterdir())
-    # Directories after the first that is writable are not read: what is to be warm is filled.
+    # Directories after the first writable one are not read, so code is compiled again.
     run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
     assert len(files(home / ".cache" / "spacy-sparsecrf")) == 2 and not files(package)
-    # Where the user has no cache directory, code goes next to the package.
+    # Without a user cache directory, code goes next to the package.
     shutil.rmtree(home / ".cache")
     (home / ".cache").touch()
     run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
@@ -151,7 +151,7 @@ def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path
         ((0o775, 1000, 5000), (0o644, 0, 5000), False),
         ((0o775, 1000, 5000), (0o644, 0, 0), True),
         ((0o777, 1000, 1000), (0o644, 0, 0), True),
-        ((0o777, 1000, 1000), (0o666, 0, 0), False),  # whoever could write could change the source
+        ((0o777, 1000, 1000), (0o666, 0, 0), False),  # writers may also change the source
     ],
 )
 def test_who_may_write_to_a_folder(of_folder, of_source, is_refused, monkeypatch):
@@ -215,10 +215,10 @@ def test_code_of_lower_versions_and_excess_code_are_removed(tmp_path, monkeypatc
         (root / name).mkdir(parents=True)
         (root / name / "kernel.1.nbc").touch()
     everything = {*names, *higher, f"{ours}-numba-0.9.0/a", "0.0.9-numba-0.100.0/a", "notes/a"}
-    # A directory that is not a version's, such as NUMBA_CACHE_DIR, changes nothing.
+    # A directory that is not a version's, such as NUMBA_CACHE_DIR, has no effect.
     assert left(str(tmp_path)) == left(str(root / "notes")) == everything
     assert left(str(tmp_path / current.name)) == everything
-    # Of 300 bytes the 120 that have not changed for longest are removed.
+    # Of 300 bytes, the 120 least recently changed are removed.
     assert left(str(current)) == {names[2], *higher, "notes/a"}
     monkeypatch.setattr(cache_dir, "_PACKAGE", tmp_path / "package")
     (tmp_path / "package" / "__pycache__").mkdir(parents=True)
@@ -243,7 +243,7 @@ SOURCES = ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]
 
 @pytest.mark.parametrize("changed", SOURCES)
 def test_code_is_stale_once_kernels_or_its_own_directory_change(changed, monkeypatch, tmp_path):
-    # A solver's kernels are compiled with functions of `kernels/`.
+    # A solver's kernels are compiled together with functions of `kernels/`.
     for name in SOURCES:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x = 1\n", encoding="utf-8")
@@ -255,7 +255,7 @@ def test_code_is_stale_once_kernels_or_its_own_directory_change(changed, monkeyp
 
 
 class Renamed:
-    """A class of an argument, of which an earlier version has left code."""
+    """A class of a kernel argument that a later version has renamed."""
 
 
 def test_an_index_with_classes_that_no_longer_exist_counts_as_empty(tmp_path, monkeypatch):

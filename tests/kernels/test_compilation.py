@@ -1,4 +1,4 @@
-"""No kernel is compiled twice for types that differ by accident."""
+"""No kernel is compiled twice because of accidental differences between types."""
 
 from itertools import combinations
 from pathlib import Path
@@ -9,10 +9,10 @@ from .compiled_cases import AllCompiled, Call, Signatures, compile_all
 
 
 def accidents(first: Call, second: Call, *, widths: bool) -> set[str]:
-    """The arguments in whose types two calls of a kernel differ for no reason.
+    """Return the arguments whose types differ between two calls for no good reason.
 
-    widths: whether there may be floats of both widths; then all arguments that differ have the one
-    in one call and the other in the other.
+    widths: whether both float widths may occur; then a difference in width is accepted if all
+    differing arguments have one width in one call and the other width in the other call.
     """
     pairs = list(zip(first, second, strict=True))
     found = {name for (name, a, _), (_, b, _) in pairs if a != b}
@@ -37,5 +37,5 @@ def test_no_kernel_is_compiled_twice_by_accident(everything_compiled: AllCompile
 
 @pytest.mark.slow
 def test_no_kernel_of_single_precision_is_compiled_twice_by_accident(tmp_path: Path) -> None:
-    # How fast the code is, is nothing.
+    # The speed of the compiled code is irrelevant.
     check(compile_all("float32", tmp_path, NUMBA_OPT="0"), "float32")

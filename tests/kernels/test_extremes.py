@@ -1,4 +1,4 @@
-"""Problems at the edges: threads, lengths, label counts, empty working sets."""
+"""Edge cases: threads, lengths, label counts, empty working sets."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def trained(problem: Problem, n_steps: int = 3, **settings) -> Training:
 
 
 def log_z(problem: Problem, tokens: range) -> float:
-    """The forward recursion in log space, a token at a time."""
+    """Run the forward recursion in log space, token by token."""
     forward = None
     for t in tokens:
         unigram = sum(problem.mu[o] for o in problem.unigram_tests(t))

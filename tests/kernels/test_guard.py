@@ -1,4 +1,4 @@
-"""Kernels where this numba lacks a private name: its standard pipeline gives the same labels."""
+"""If numba lacks a private name, its standard pipeline is used and gives the same labels."""
 
 import ast
 import json
@@ -12,7 +12,7 @@ import pytest
 
 from spacy_sparsecrf.kernels import numba_support
 
-# The private names that are imported, and those of their attributes that are used.
+# The private names that are imported, and the used attributes of their objects.
 NAMES = [
     "numba.core.caching.CompileResultCacheImpl._locator_classes",
     "numba.core.caching.FunctionCache._load_overload",
@@ -32,7 +32,7 @@ NAMES = [
 
 
 def imported() -> set[str]:
-    """The names of numba's private modules that the package imports."""
+    """Return the names in numba's private modules that the package imports."""
     found = set()
     for path in Path(numba_support.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -42,7 +42,7 @@ def imported() -> set[str]:
 
 
 def run(task: str, *names: str, cache: Path) -> list[list[Any]]:
-    """What `missing_names` writes for each name."""
+    """Return the output of `missing_names` for each name."""
     command = [sys.executable, "-m", "tests.kernels.missing_names", task, *names]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -58,17 +58,17 @@ def test_every_private_name_that_is_imported_is_made_missing_below():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
 @pytest.mark.parametrize("task", ["compile", pytest.param("train", marks=pytest.mark.slow)])
 def test_without_a_private_name_the_standard_pipeline_gives_the_same_results(task, tmp_path):
-    # Code of the standard pipeline is compiled once, and found in the cache by the others.
+    # The standard pipeline's code is compiled once; other processes load it from the cache.
     found = {name: result for name, *result in run(task, *NAMES, cache=tmp_path / "standard")}
     [(_, is_standard, expected)] = run(task, "", cache=tmp_path / "linked")
     assert not is_standard
-    # Without its options, code counts references, and is linked.
+    # Without the options of these names, code counts references but is still linked.
     links = {name for name in NAMES if name.endswith(("_nrt", "no_cfunc_wrapper"))}
     assert found == {name: [name not in links, expected] for name in NAMES}
 
 
 def test_what_uses_internals_is_small():
-    """Count all lines, and the lines that call a builder of LLVM IR or name one of its types."""
+    """Count all lines, and lines that call a builder of LLVM IR or name one of its types."""
     sources = [
         p.read_text(encoding="utf-8") for p in Path(numba_support.__file__).parent.glob("*.py")
     ]

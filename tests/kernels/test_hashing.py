@@ -1,4 +1,4 @@
-"""Hash kernels at their edges, and tables of keys against dictionaries."""
+"""Edge cases of hash kernels, and key tables compared with dicts."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from .kernel_functions import function
 
 
 def test_threads_that_read_docs_keep_the_gil_until_they_score() -> None:
-    """Two threads that read and score in turn then overlap."""
+    """Two threads that alternate between reading and scoring then overlap."""
     assert not hashing.cut.targetoptions["nogil"] and not hashing.lookup.targetoptions["nogil"]
 
 
@@ -60,7 +60,7 @@ def test_lookup(keys: list[int], others: list[int]) -> None:
 
 @pytest.mark.parametrize("jit", [True, False])
 def test_lookup_past_the_end_of_the_slots(jit: bool) -> None:
-    # Keys that all start at the last slot: probing must go on at the first.
+    # All keys hash to the last slot: probing must continue at the first slot.
     keys = np.array([k for k in range(2000) if mix(k) & 15 == 15][:8], dtype=np.uint64)
     slots = np.full_like(hashing.build_table(keys), -1)
     assert len(slots) == 16

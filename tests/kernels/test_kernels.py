@@ -1,4 +1,4 @@
-"""Kernels that have a twin of their own."""
+"""Kernels with their own reference implementation."""
 
 import numpy as np
 import pytest

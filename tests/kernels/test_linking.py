@@ -1,4 +1,4 @@
-"""Functions that only kernels call are part of kernels, and nothing by themselves."""
+"""Functions called only by kernels are compiled as part of kernels, not separately."""
 
 import gc
 from pathlib import Path
@@ -31,8 +31,8 @@ def largest(row: np.ndarray) -> float:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, type]]:
-    """The names of functions that get machine code, and the classes of their libraries."""
-    # An earlier run of the tests has left code in the usual cache.
+    """Collects the names of functions that get machine code, and the classes of their libraries."""
+    # The usual cache has code from earlier test runs.
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     found: list[tuple[str, type]] = []
     make = JITCodeLibrary._finalize_specific
@@ -57,7 +57,7 @@ def test_a_kernel_holds_what_it_calls_at_any_depth(made) -> None:
     assert make_scale()(np.array([0.5, 3.0, -1.0])) == 7.0 * 1.0
     assert ("scale", linking.KernelLibrary) in made
     assert not {"double", "increase", "largest"} & {name for name, _ in made}
-    assert increase(3.0) == 7.0  # called from Python they are Python
+    assert increase(3.0) == 7.0  # called from Python, it runs as plain Python
 
 
 class Part(NamedTuple):

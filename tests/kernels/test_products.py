@@ -1,4 +1,4 @@
-"""Products of rows and matrices are those of numpy, whatever the number of labels and the type."""
+"""Products of rows and matrices equal numpy's, for all label counts and dtypes."""
 
 import os
 import subprocess
@@ -19,16 +19,16 @@ from spacy_sparsecrf.kernels.products import (
     retreat_two,
 )
 
-# Below, at and above the rows of a piece, and one to seven pieces of columns.
+# Fewer than, as many as, and more than the rows of a block; one to seven blocks of columns.
 LABELS = [1, 2, 3, 4, 5, 7, 8, 9, 14, 17, 22, 24, 31, 37, 49, 51]
 ROOT = Path(__file__).parents[2]
-# Behind what may be written.
+# Guard value after the part that may be written.
 UNTOUCHED = -7.0
 
 
 @kernel
 def multiply(kind: int, a: Floats, b: Floats, matrix: Floats, n: int, out: Floats) -> None:
-    """Write the products of two rows, of the kind by number, to the rows of `out`."""
+    """Write the products of two rows, of the type with this number, to the rows of `out`."""
     if kind == 0:
         advance(a, matrix, n, out[0])
         advance(b, matrix, n, out[1])
@@ -43,18 +43,18 @@ def multiply(kind: int, a: Floats, b: Floats, matrix: Floats, n: int, out: Float
 
 @kernel
 def add_products(tokens: Ints, n: int, alpha: Floats, backward: Floats, total: Floats) -> None:
-    """Do `add_outer_products`."""
+    """Call `add_outer_products`."""
     add_outer_products(tokens, n, alpha, backward, total)
 
 
 @kernel
 def add_row(theta: Floats, begin: int, n: int, scores: Floats) -> None:
-    """Do `add_weights`."""
+    """Call `add_weights`."""
     add_weights(theta, begin, n, scores)
 
 
 def padded_rows(rng: np.random.Generator, n_rows: int, n_labels: int, dtype: str) -> Floats:
-    """Random rows, whose padding is zeros."""
+    """Return random rows with zero padding."""
     rows = np.zeros((n_rows, -(-n_labels // 8) * 8), dtype)
     rows[:, :n_labels] = rng.normal(size=(n_rows, n_labels))
     return rows
@@ -96,7 +96,7 @@ def test_weights_are_added_to_scores_wherever_they_begin(dtype):
     for n_labels in LABELS:
         rng = np.random.default_rng(n_labels)
         theta, before = rng.normal(size=n_labels + 9), padded_rows(rng, 1, n_labels, dtype)[0]
-        # The last ones end with the array: nothing behind it is read.
+        # The last rows end with the array, so that nothing after it may be read.
         for begin in range(10):
             scores = before.copy()
             add_row(theta, begin, n_labels, scores)

@@ -1,4 +1,4 @@
-"""Results are the same compiled and in Python, and on different processors."""
+"""Results are the same compiled and in Python, and on different CPUs."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from .processors import NATIVE, imitating
 from .recorded import Copies, arrays_of, recording, run_all
 
 ROOT = Path(__file__).parents[2]
-# Calls of each kernel with drawn numbers, in slow tests.
+# Number of repeated calls of each kernel with random numbers, in slow tests.
 N_DRAWS = int(os.environ.get("SPARSECRF_DRAWS", "20"))
 
 
 @dataclass
 class Kept:
-    """A call of a kernel, and the seconds that it took in Python."""
+    """A recorded kernel call, and its seconds in Python."""
 
     kernel: Any
     arguments: tuple[Any, ...]
@@ -34,9 +34,9 @@ class Kept:
 
 
 class InPython:
-    """Keeps the first calls of each kernel, and repeats them compiled and in Python.
+    """Records the first calls of each kernel, and repeats them compiled and in Python.
 
-    n_kept: number of calls that are kept; the repeats of kernels add those of kernels within them.
+    n_kept: number of recorded calls; repeating a kernel also records calls of inner kernels.
     """
 
     def __init__(self, n_kept: int) -> None:
@@ -47,14 +47,14 @@ class InPython:
         self._repeats = False
 
     def __call__(self, name: str, kernel: Any, arguments: tuple[Any, ...]) -> Any:
-        """Run a kernel, and keep its arguments before."""
+        """Run a kernel, and record its arguments first."""
         if len(self.kept[name]) < self.n_kept:
             self.kept[name].append(Kept(kernel, Copies().of(arguments)))
-        # A kernel that a kernel calls in Python is Python too.
+        # While repeating in Python, inner kernels run in Python too.
         return (kernel.py_func if self._repeats else kernel)(*arguments)
 
     def repeat(self, n_draws: int) -> None:
-        """Repeat the calls as they were, and n_draws of each kernel with other numbers."""
+        """Repeat the calls unchanged, and n_draws calls of each kernel with random changes."""
         self._repeats, rng, done = True, np.random.default_rng(0), -1
         while done < self.calls.total():  # repeats may have called a kernel for the first time
             done = self.calls.total()
@@ -63,7 +63,7 @@ class InPython:
                     self._repeat(name, call, Copies())
         self.n_kept = 0
         for name, kept in self.kept.items():
-            # The fastest calls: slow ones take seconds in Python.
+            # Only the fastest calls: slow calls take seconds in Python.
             limit = 2.0 * min(call.seconds for call in kept)
             for call in islice(cycle([c for c in kept if c.seconds <= limit]), n_draws):
                 self._repeat(name, call, Copies(0.1, rng))
@@ -80,7 +80,7 @@ class InPython:
 
 
 def has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether numbers are the same, with the sign of zero; one NaN is like another."""
+    """Return whether numbers are the same, including the sign of zero; NaNs are equal."""
     first, second = (np.signbit(x) | np.isnan(x) if x.dtype.kind == "f" else x for x in (a, b))
     return np.array_equal(a, b, equal_nan=True) and np.array_equal(first, second)
 
@@ -108,7 +108,7 @@ def check(precision: str, n_kept: int, n_draws: int) -> None:
 def test_kernels_leave_the_same_numbers_compiled_and_in_python(
     precision: str, n_kept: int, n_draws: int
 ) -> None:
-    # In a process of its own: code that is bound to a kernel is kept until the end of a process.
+    # In a new process, because code that is bound to a kernel is kept until the process ends.
     call = f"check({precision!r}, {n_kept}, {n_draws})"
     code = f"from tests.kernels.test_same_results import check; {call}"
     done = subprocess.run(

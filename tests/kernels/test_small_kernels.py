@@ -1,4 +1,4 @@
-"""Kernels that number, transpose and sum, against NumPy on random arrays."""
+"""Small kernels that number, transpose and sum, compared with NumPy on random arrays."""
 
 from itertools import pairwise
 
@@ -108,7 +108,7 @@ def test_sums_of_rows_end_where_they_are_told(n):
 
 def test_a_float32_product_and_sum_are_rounded_once():
     tiny = np.float32(2.0**-23)
-    # 1 + 2^-23 + 2^-24 - 2^-70, in float64 a tie of two numbers of float32.
+    # 1 + 2^-23 + 2^-24 - 2^-70, in float64 a tie between two float32 numbers.
     x, y = np.float32(2.0**-12) * (1 + tiny), np.float32(2.0**-12) * (1 - tiny)
     assert vectors.multiply_add(x, y, 1 + tiny) == 1 + tiny
     assert vectors.multiply_add(x, -y, -1 - tiny) == -1 - tiny
@@ -173,7 +173,7 @@ def test_the_largest_number_of_a_row_is_found_anywhere():
 
 
 def test_labels_are_chosen_whose_sums_may_exceed_the_threshold():
-    # The larger sum, and slack for the rounding of both.
+    # The larger sum, with a tolerance for the rounding of both sums.
     up, down = np.array([1.0, 0.0, 0.94, 0.94, 9.0]), np.array([0.5, 1.1, 0.1, 0.3, 9.0])
     chosen = np.zeros(5, np.int64)
     assert function(screening._choose, False)(up, down, 4, 0.05, 1.0, chosen) == 3
