@@ -1,13 +1,13 @@
-"""Ways to evaluate pair potentials that the rule would choose between, forced for tests."""
+"""Layouts of pair potentials, forced for tests instead of chosen by the cost model."""
 
 import numpy as np
 import pytest
 
 from spacy_sparsecrf.loss.workspace import Limits
 
-# Shares of the tokens from which tests belong to matrices, by what they lead to.
+# Minimum share of the tokens from which a feature is in matrices, by the resulting layout.
 _SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}
-# Entries are never so many that a context gets a matrix of its own.
+# Corrections cost nothing, so that no context gets a matrix because it has many.
 LAYOUTS = {
     name: Limits(shares=(share,), correction=0.0, correction_exp=0.0)
     for name, share in _SHARES.items()

@@ -16,7 +16,7 @@ from ..reference import Problem, random_problem
 from ..solvers.cases import working_loss as everything
 from .layouts import in_every_layout
 
-# So large that zero weights stay zero.
+# Options of random problems.
 OPTIONS = [{}, {"n_bigram": 3, "weighted": True}, {"start_label": False, "n_bigram": 3}]
 OPTIONS += [{"n_bigram": 0}, {"n_unigram": 0}, {"missing": 0.3, "weighted": True}]
 
@@ -35,7 +35,7 @@ def weights_of(working: WorkingLoss, b: int) -> np.ndarray:
 
 
 def slow_curvature(problem: Problem) -> np.ndarray:
-    """Sum of w p (1 - p) over the tokens where a weight can be active, by enumeration."""
+    """Return the sum of w p (1 - p) over tokens where a weight can be active, by enumeration."""
     total = Problem(problem.corpus, problem.n_labels, np.zeros_like(problem.theta))
     n = problem.n_labels
     for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
@@ -95,14 +95,14 @@ def test_truncated_and_kept_vectors_give_the_full_gradient_for_less(options, lim
         sequences = np.unique(working.derived(BlockLayout).sequence_of[mine])
         n_evaluations = (descent.counts[0] - visits) / max(1, len(sequences))
         assert n_evaluations >= 1
-        # The gradient takes both recursions, each trial at least one.
+        # The gradient needs both recursions, each trial at least one.
         everywhere += lengths[sequences].sum() * (1 + n_evaluations)
-    # Whole recursions each time, or vectors that are not kept, take more than this.
+    # Full recursions each time, or discarded vectors, would take more than this.
     assert descent.counts[1:].sum() < 0.45 * everywhere
 
 
 def single_test(active: list[int], n_tokens: int) -> WorkingLoss:
-    """One sequence, with a test at some of its tokens and nothing else."""
+    """Return the loss of one sequence with a single feature, at some of its tokens."""
     hashes = np.zeros((n_tokens, 1), np.uint64)
     hashes[active] = 7
     observations = Observations(
@@ -143,7 +143,7 @@ def test_update_equals_equations_10_and_11(l1, l2, common):
 
 
 def same_tests(start_label: bool) -> Problem:
-    """A corpus whose tests all have unigram and bigram weights, and one that has the latter."""
+    """Return a corpus whose features all have unigram and bigram weights, but one bigram only."""
     rng = np.random.default_rng(0)
     hashes = rng.integers(1, 5, (20, 2)).astype(np.uint64)
     hashes[:, 1] += np.uint64(100)
@@ -183,7 +183,7 @@ def test_the_first_step_that_is_enough_makes_the_next_one_longer():
     problem, _ = random_problem(63, 3, [5, 4, 6], scale=0.1)
     working, theta = everything(problem), problem.theta.copy()
     own = weights_of(working, 0)
-    # Trials at 8; at 0.001, too long, and doubled from there on.
+    # Trials at 8; at 0.001, which is too long, and doubled from there.
     for kappa, after in ((8.0, {4.0}), (1e-3, {1e-3 * 2.0**i for i in range(2, 14)})):
         start, steps = theta.copy(), np.full(len(theta), kappa)
         descent = BlockDescent(working, ElasticNet(0.0, 0.1), 1e-9, False, start, steps)

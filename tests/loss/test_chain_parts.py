@@ -1,4 +1,4 @@
-"""Sub-problems and the coordinates of their weights in the whole."""
+"""Chains as sub-problems, and the positions of their weights in the whole."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def test_gold_labels_of_chains():
     gold = np.array([0, 1, 2, 3, 4, -1, -2, -3, -4, -5, 0], dtype=np.int32)
     corpus = replace(corpus, labels=gold, sets=sets)
     one, two = chain_parts(Part(corpus, 5), CHAINS)
-    # A set of two or more labels of a chain stays one, and all of them are no gold label.
+    # A set of two or more labels of a chain stays a set; a set of all labels is missing gold.
     assert one.corpus.labels.tolist() == [0, 2, 1, 2, 2, -1, 0, -3, 1, -1, 0]
     assert two.corpus.labels.tolist() == [2, 0, 2, 1, 2, -1, 0, 2, -4, 2, 2]
     np.testing.assert_array_equal(one.corpus.sets, sets[:, CHAINS[0]])
@@ -68,7 +68,7 @@ def test_weights_of_clusters_are_found_in_the_whole():
     bounds = cluster_bounds(5, 2)
     assert bounds == (0, 2, 5) and cluster_bounds(20, 4) == (0, 5, 10, 15, 20)
     corpus = local_corpus(problem.corpus, 5, pairs=False)
-    # Kinds are compared by their letters.
+    # Model types are compared by value, not by identity.
     for kind, pairs in (("maxent", False), ("memm", True)):
         made = corpus_of_kind(problem.corpus, 5, "".join([*kind]))
         expected = local_corpus(problem.corpus, 5, pairs=pairs)

@@ -1,4 +1,4 @@
-"""Training over legal sequences only: solvers, refusals, resumed runs, pipelines."""
+"""Training over valid sequences only: solvers, refusals, resumed runs, pipelines."""
 
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,7 @@ COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_solver_finds_a_stationary_point_over_legal_sequences(solver):
     l1, l2 = (0.0, 1.0) if "no l1" in SOLVERS[solver]().requires else (0.5, 0.1)
-    # The loss of missing labels has no dual.
+    # With missing labels, the loss has no dual.
     options = COMPLETE if solver == "oeg" else {"constrained": True}
     problem = partial_problem(222, 3, [6, 4, 5, 3], n_values=2, weighted=True, **options)
     training = train(problem, l1, l2, precise(solver), valid=problem.valid)
@@ -86,7 +86,7 @@ def test_models_and_solvers_that_cannot_are_refused():
 
 
 class Alternating(TokenAttribute):
-    """Tags of which none may follow itself; "B" may not begin a sequence."""
+    """A target whose tags may not follow themselves; "B" may not begin a sequence."""
 
     def legal(self, labels):
         valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Matrices, entries, blocks and precisions: the loss is the same however it is computed."""
+"""The loss does not depend on matrices, corrections, interleaving or precision."""
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ LENGTHS = [5, 3, 1, 6, 4, 2, 5, 5]
 
 
 def in_waves_of(together: int, limits: Limits = LIMITS, n_chunks: int = 1) -> Limits:
-    """Have waves of so many sequences; of one, and there are none."""
+    """Return limits with interleaved batches of so many sequences; 1 disables interleaving."""
     return limits._replace(together=together, n_chunks=n_chunks)
 
 
 def sparse_problem(seed: int, n_labels: int, lengths: list[int], **options) -> Problem:
-    """A random problem most of whose weights are zero."""
+    """Draw a random problem, most of whose weights are zero."""
     problem, _ = random_problem(seed, n_labels, lengths, **options)
     rng = np.random.default_rng(seed)
     problem.theta[rng.random(len(problem.theta)) < 0.7] = 0.0
@@ -60,7 +60,7 @@ def test_layouts_are_what_their_names_say():
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
 def test_extreme_entries_lose_no_digits(scale, layout, together):
     problem = sparse_problem(63, 3, LENGTHS, n_bigram=3)
-    # The last bigram test is always on; what it adds for one previous label is extreme.
+    # The last bigram feature is always active; its weights of one previous label are extreme.
     problem.lam[-1, 1] = scale
     value, gradient = evaluate(problem, limits=in_waves_of(1, LAYOUTS["matrices"]))
     other, other_gradient = evaluate(problem, limits=in_waves_of(together, LAYOUTS[layout]))
@@ -77,7 +77,7 @@ def test_matrices_keep_to_their_memory():
     assert value == pytest.approx(evaluate(problem)[0], rel=1e-12)
 
 
-# Every remainder of a division by 8, to which labels are padded.
+# All remainders modulo 8, to which labels are padded.
 @pytest.mark.parametrize("n_labels", [*range(1, 18), 23, 24, 25, 31, 32, 33, 39, 40])
 @pytest.mark.parametrize(("precision", "atol"), [("float64", 1e-12), ("float32", 1e-4)])
 def test_neither_layouts_nor_waves_change_anything_at_every_padding(n_labels, precision, atol):

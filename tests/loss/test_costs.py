@@ -1,4 +1,4 @@
-"""Costs of errors (softmax-margin): enumeration, differences, every solver, and pipelines."""
+"""Costs of errors (softmax-margin): enumeration, differences, every solver, pipelines."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ CASES = [
 
 @dataclass
 class Costly(Problem):
-    """A problem whose potentials contain the costs."""
+    """A problem with costs added to its potentials."""
 
     costs: np.ndarray = field(default_factory=lambda: COSTS)
 

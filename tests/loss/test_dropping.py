@@ -1,4 +1,4 @@
-"""Tests that cannot have weights at the minimum are left out, and nothing else."""
+"""Features that cannot have weights at the minimum are dropped, and no others."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ LABELS = ["a", "b", "c"]
 
 
 def make_corpus(seed: int = 0, **options: object) -> EncodedCorpus:
-    # Many values: most tests are rare.
+    # Many values: most features are rare.
     values = {"n_values": 40, "n_bigram": 3, **options}
     return random_problem(seed, 3, [5, 3, 1, 8, 2] * 4, **values)[0].corpus
 
 
 def weight_of(corpus: EncodedCorpus) -> dict[str, np.ndarray]:
-    """Total weight of the tokens of each test, token by token."""
+    """Return the total weight of the tokens of each feature, token by token."""
     totals = {"u": np.zeros(len(corpus.unigram_keys)), "b": np.zeros(len(corpus.bigram_keys))}
     for s, weight in enumerate(corpus.weights):
         tokens = range(corpus.offsets[s], corpus.offsets[s + 1])
@@ -96,7 +96,7 @@ def test_the_minimum_is_the_same(monkeypatch, kind):
     np.testing.assert_array_equal(ours.unigram.keys, theirs.unigram.keys)
 
 
-# Screening of bigram weights computes few pairs, and finds what computing all of them finds.
+# Screening computes few bigram weights, and finds the same violators as a full computation.
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.floats(0.01, 2.0), st.floats(0.0, 1.0))

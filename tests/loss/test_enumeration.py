@@ -1,8 +1,8 @@
 """The loss equals enumeration for every kind of problem, in every layout of pair potentials.
 
-One matrix: plain problems, missing and ambiguous labels with valid transitions, and real values;
-layouts of pair potentials with and without interleaved batches. For each, the loss, its gradient on
-all weights and on some, screening, Hessian products, and sums over examples.
+With one matrix: plain problems, missing and ambiguous labels with valid transitions, real values;
+and layouts of pair potentials with and without interleaved batches. Compared are the loss, its
+gradient on all weights and on some, screening, Hessian products, and sums over examples.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ every_way = pytest.mark.parametrize("limits", WAYS.values(), ids=list(WAYS))
 
 @cache
 def made(name: str, share: float = 1.0) -> tuple[Problem, np.ndarray, float, np.ndarray]:
-    """A problem with some of its weights, all others 0; these; and the loss by enumeration."""
+    """Return a problem with a share of its weights, their positions, and the enumerated loss."""
     make, n_labels, options = PROBLEMS[name]
     lengths = [4, 0, 1, 3, 2] if n_labels < 5 else [3, 3, 2]
     found = make(list(PROBLEMS).index(name) + 1, n_labels, lengths, **options)
@@ -92,12 +92,12 @@ def check_loss_of(
     np.testing.assert_allclose(found, gradient[chosen], atol=1e-10)
     for threshold in (0.0, 0.3):
         violators, gradients, _ = loss.screen(working, theta, threshold, limit=10_000)
-        # Rounding decides whether a gradient of 0 is a violator.
+        # With rounding, a gradient of 0 may or may not be a violator.
         wanted = np.flatnonzero(np.abs(gradient) > max(threshold, 1e-9))
         kept = np.abs(gradients) > 1e-9
         np.testing.assert_array_equal(violators[kept], wanted)
         np.testing.assert_allclose(gradients[kept], gradient[wanted], atol=1e-10)
-    # The largest in magnitude are kept.
+    # The violators with the largest gradients are kept.
     few = np.sort(np.abs(loss.screen(working, theta, 1e-9, limit=3)[1]))
     sizes = np.sort(np.abs(gradient[np.abs(gradient) > 1e-9]))
     np.testing.assert_allclose(few, sizes[-3:], atol=1e-10)
@@ -118,7 +118,7 @@ def test_hessian_products(name: str, limits: Limits, stored: int):
 
 def test_screening_at_every_threshold():
     problem, _ = random_problem(9, 4, [4, 3, 4], n_bigram=3, n_values=2, start_label=False)
-    # One chunk, so that features use one workspace after the other.
+    # One chunk, so that features use the workspaces one after another.
     loss, (_, gradient) = loss_of(problem, limits=LIMITS._replace(n_chunks=1)), problem.loss()
     working = loss.restrict(loss.all_coordinates())
     sizes = np.unique(np.abs(gradient).round(6))
@@ -156,7 +156,7 @@ def test_working_sets_that_end_within_a_feature(layout: str):
     problem.theta[5:] = 0.0
     expected, gradient = problem.loss()
     loss = loss_of(problem, limits=LAYOUTS[layout])
-    # The last one has a weight of the first bigram feature and all but one of the second.
+    # The last set has a weight of the first bigram feature, and all but one of the second.
     first = loss.n_unigram
     chosen = [np.arange(m) for m in range(5, n + 1, 2)]
     for own in [*chosen, np.delete(np.arange(n), [*range(first, first + 11), first + 23])]:

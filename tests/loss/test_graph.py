@@ -1,4 +1,4 @@
-"""Inference and losses of graphs agree with enumeration where they are exact, and say where not."""
+"""Graph inference and losses equal enumeration where exact, and warn where they are not."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def encoded(graphs: list[ToyGraph], weights: list[float] | None = None) -> Encod
     for i, graph in enumerate(graphs):
         nodes = Observed(np.tile(np.array([5, 3], np.uint64), (len(graph.nodes), 1)), graph.nodes)
         hashes = np.tile(np.array([9, 7], np.uint64), (len(graph.edges), 1))
-        # A number that is zero counts as no test does.
+        # A number that is zero is the same as an absent feature.
         hashes[graph.numbers == 0.0] = 0
         builder.add(
             nodes,
@@ -46,7 +46,7 @@ def encoded(graphs: list[ToyGraph], weights: list[float] | None = None) -> Encod
 
 
 def in_order(graphs: EncodedGraph, n_labels: int) -> np.ndarray:
-    """Where the weights of a `ToyGraph` are: tests are numbered by frequency."""
+    """Return the positions of a `ToyGraph`'s weights, as features are sorted by frequency."""
     nodes = [list(graphs.node_keys).index(key) for key in (5, 3)]
     edges = [list(graphs.edge_keys).index(key) for key in (9, 7) if key in graphs.edge_keys]
     n = n_labels
@@ -74,7 +74,7 @@ def theta_of(graphs: list[ToyGraph], seed: int, size: float = 1.0) -> np.ndarray
 
 
 def with_all_tests(graphs: list[ToyGraph]) -> list[ToyGraph]:
-    """So that both numbers of edges occur."""
+    """Make sure that both edge features occur."""
     graphs[0].numbers[0] = 0.5
     return graphs
 
@@ -130,7 +130,7 @@ def test_a_fixed_point_on_a_lattice_has_the_conditions_of_bethe(size, schedule):
         energy += (pair * psi).sum()
         entropy -= (pair * np.log(pair / np.outer(nodes[i], nodes[j]))).sum()
     entropy -= (nodes * np.log(nodes)).sum()
-    # Minus the free energy of Bethe, of these beliefs, is log Z.
+    # Minus the Bethe free energy of these beliefs is log Z.
     assert space.beliefs.log_z[0] == pytest.approx(energy + entropy, abs=1e-8)
     for k in rng.permutation(len(theta))[:8]:
         step = np.zeros_like(theta)
@@ -303,7 +303,7 @@ def test_what_has_not_converged_says_so_once_and_damping_helps():
     graph = random_graph(np.random.default_rng(1), 5, everyone, 2)
     graph.nodes[:], graph.numbers[:, 0], graph.numbers[:, 1] = 0.1, 1.0, 0.0
     corpus = encoded([graph])
-    # All nodes differ so strongly that messages, sent all at once, swing for ever.
+    # Neighbouring nodes differ so strongly that parallel messages oscillate forever.
     theta = np.array([1.0, -1.0, 0.0, 0.0, -1.2, 1.2, 1.2, -1.2])
     swinging = GraphLoss(corpus, 2, Workers(1), Inference(schedule="parallel", limit=20))
     with pytest.warns(SparseCRFWarning, match="SCW370.*1 of 1 graphs.*20 iterations"):
@@ -321,7 +321,7 @@ def test_graphs_without_edges_and_without_nodes():
     for method in METHODS:
         loss = GraphLoss(encoded([alone, empty, many]), 2, Workers(1), Inference(method=method))
         theta = np.array([0.1, -0.2, 0.3, 0.5])
-        # Both tests occur as often: they come in their order.
+        # Both features occur equally often, so they keep their order.
         dense = np.concatenate((theta, np.zeros(8)))
         exact = [graph.loss(dense)[0] for graph in (alone, many)]
         assert loss.n_examples == 2
@@ -339,7 +339,7 @@ def test_a_node_with_very_many_neighbours(method):
     value, gradient = loss.value_and_grad(np.array([0.1, 0.0, 0.5, 0.0, 0.0, 0.5]))
     assert np.isfinite(value) and np.isfinite(gradient).all()
     if method == "lbp":
-        # Of a star log Z has a closed form.
+        # For a star, log Z has a closed form.
         each = np.logaddexp([0.6, 0.1], [0.0, 0.5])
         log_z = np.logaddexp.reduce(np.array([0.1, 0.0]) + (n - 1) * each)
         assert loss.field.real.beliefs.log_z[0] == pytest.approx(log_z, rel=1e-10)

@@ -1,4 +1,4 @@
-"""Hessian-vector products against the enumerated Hessian and differences of the gradient."""
+"""Hessian-vector products against the enumerated Hessian and finite differences."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from .layouts import LAYOUTS, in_every_layout
 
 
 def covariance(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
-    """Of the path counts of a sequence: the Hessian of its log Z."""
+    """Return the covariance of a sequence's path counts: the Hessian of its log Z."""
     paths = problem.paths(tokens, agree)
     scores = np.array([problem.score(tokens, path) for path in paths])
     p = np.exp(scores - problem.log_z(tokens, agree))

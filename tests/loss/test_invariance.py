@@ -1,4 +1,4 @@
-"""Results are bit-identical for any number of threads; other sizes of work change only rounding."""
+"""Results are bit-identical for any number of threads; sizes of work change only rounding."""
 
 from functools import cache
 
@@ -22,7 +22,7 @@ PROBLEMS = {
     "partial labels": lambda: partial_problem(210, 4, [2, 1, 4] * 30, **PARTIAL),
     "real values": lambda: random_value_problem(13, 6, LENGTHS, n_real=33, missing=0.1)[0],
 }
-# Other sizes of the pieces of work, each of which leads to another order of sums.
+# Other sizes of work items, each of which changes the order of sums.
 SIZES = {
     "shards": {"shard_bytes": 8 * 8 * 40, "held_pairs": 100, "held_sums": 100},
     "spans": {"span": 16},
@@ -46,7 +46,7 @@ def problem_of(name: str) -> Problem:
 
 @cache
 def results(name: str, limits: Limits, n_threads: int = 1) -> list[np.ndarray]:
-    """Value, gradient, Hessian product and violators of the weights that are not zero."""
+    """Return loss, gradient, Hessian product and violators, for the non-zero weights."""
     problem = problem_of(name)
     chosen = np.flatnonzero(problem.theta)
     loss, theta = loss_of(problem, n_threads=n_threads, limits=limits), problem.theta[chosen]

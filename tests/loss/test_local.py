@@ -1,4 +1,4 @@
-"""Per-position models: losses and decoding equal enumeration; pipelines of them."""
+"""Per-position models: losses and decoding equal enumeration; pipelines."""
 
 import contextlib
 import itertools
@@ -60,7 +60,7 @@ def test_loss_and_gradient_equal_enumeration(pairs, options):
     expected, gradient = local_loss(problem, pairs)
     assert value == pytest.approx(expected, rel=1e-10)
     np.testing.assert_allclose(found, gradient[half], atol=1e-10)
-    # What screening finds outside is the gradient there.
+    # Outside of the working set, screening returns the gradient.
     working = loss.restrict(half)
     coordinates, gradients, _ = loss.screen(working, problem.theta[half], 1e-3, 10**6)
     np.testing.assert_array_equal(coordinates, np.flatnonzero(np.abs(gradient[:n]) > 1e-3))
@@ -81,7 +81,7 @@ def test_a_corpus_without_usable_tokens_is_refused():
 
 
 def warnings_of(kind: str):
-    """Bigram tests are left out of a maxent model, with a warning."""
+    """Expect the warning that a maxent model drops bigram features."""
     if kind == "maxent":
         return pytest.warns(SparseCRFWarning, match="SCW340")
     return contextlib.nullcontext()
@@ -95,7 +95,7 @@ def make_training(problem: Problem, kind: str, **options) -> Training:
 
 
 def trained(seed: int, kind: str, **options):
-    """A problem with the weights of a model that was trained a little, and the model."""
+    """Return a problem with the weights of a briefly trained model, and the model."""
     problem, observations = random_problem(seed, 3, [4, 1, 0, 5], **options)
     with warnings_of(kind if options.get("n_bigram", 2) else "chain"):
         training = make_training(problem, kind)
@@ -107,7 +107,7 @@ def trained(seed: int, kind: str, **options):
 
 
 def path_probabilities(problem: Problem, tokens: range, pairs: bool) -> dict[tuple, float]:
-    """p(y | x) of every label sequence, as a product over tokens."""
+    """Return p(y | x) of every label sequence, as a product over tokens."""
     return {
         path: np.exp(
             sum(

@@ -1,4 +1,4 @@
-"""The chain loss against enumeration, finite differences and its invariances."""
+"""The chain loss against enumeration, finite differences and invariances."""
 
 import numpy as np
 import pytest
@@ -126,7 +126,7 @@ def test_curvature_leaves_out_clamped_lattices():
 def test_a_constant_added_to_potentials_changes_nothing(seed, constant):
     problem, _ = random_problem(seed, 3, [4, 2], n_bigram=1)
     value, gradient = full_value_and_grad(problem)
-    # The last bigram test is always on: its weights are a constant for every pair.
+    # The last bigram feature is always active: its weights shift all pairs by a constant.
     problem.lam[-1] += constant
     other_value, other = full_value_and_grad(problem)
     assert other_value == pytest.approx(value, rel=1e-9, abs=1e-9)
@@ -145,7 +145,7 @@ def test_ten_thousand_tokens_are_finite_and_exact():
             expected.mu[o] += marginals[t]
             expected.mu[o, problem.corpus.labels[t]] -= 1.0
     n = expected.mu.size
-    # Logarithms near 1e5 leave the twin, not the kernel, with errors near 1e-9 a token.
+    # Logarithms near 1e5 leave errors near 1e-9 per token, in the reference and not the kernel.
     np.testing.assert_allclose(gradient[:n], expected.mu.ravel(), rtol=1e-6, atol=1e-6)
 
 

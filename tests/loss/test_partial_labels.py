@@ -1,4 +1,4 @@
-"""Ambiguous and missing gold labels, and illegal sequences: the loss equals enumeration."""
+"""Ambiguous and missing gold labels, and invalid sequences: the loss equals enumeration."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The expected entity ratio: value and gradient equal enumeration, screening sees all of it."""
+"""The expected entity ratio: value and gradient equal enumeration, screening includes it."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def ratio_of(n_labels: int, rho: float = 0.2, margin: float = 0.05) -> EntityRat
 
 
 def twin(problem: Problem, ratio: EntityRatio) -> float:
-    """The loss with the term, by marginals of all paths."""
+    """Return the loss with the ratio term, from marginals over all paths."""
     used = [(t, w) for t, w in zip(problem.sequences(), problem.corpus.weights, strict=True) if t]
     expected = sum(w * problem.marginals(t)[:, ratio.labels].sum() for t, w in used)
     n_tokens = sum(w * len(t) for t, w in used)

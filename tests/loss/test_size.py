@@ -1,4 +1,4 @@
-"""Estimates of what training takes, what is available, and refusals before it begins."""
+"""Estimates of memory for training, available memory, and refusals before training starts."""
 
 import logging
 from dataclasses import replace
@@ -23,7 +23,7 @@ from ..toy import examples_of, make_sentences
 MEMINFO = "MemTotal:  8000 kB\nMemAvailable:    5000 kB\n"
 
 
-# Control groups of a process: folder, limit, usage, and inactive pages of files.
+# Control groups of a process: directory, limit, usage, and inactive file pages.
 OUTER, INNER = ("a", "10000", 4_000, 500), ("a/b", "max", 100, 0)
 MACHINE = 5000 * 1024
 MEMORY = {
@@ -147,7 +147,7 @@ def test_the_size_is_logged_before_training(caplog):
 
 
 def test_no_array_is_as_long_as_the_potential_weights():
-    """A thousand labels and as many bigram tests: hundreds of millions of weights."""
+    """A thousand labels and as many bigram features: hundreds of millions of weights."""
     rng = np.random.default_rng(2)
     lengths = [20] * 25
     builder = CorpusBuilder()

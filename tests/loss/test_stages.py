@@ -27,7 +27,7 @@ def test_observed_pairs_only(l1):
     assert training.n_potential == len(observed) < loss.n_potential
     coordinates, values = training.weights
     assert set(coordinates) <= set(observed)
-    # It is the minimum over those weights.
+    # The result is the minimum over those weights.
     theta = np.zeros(len(observed))
     theta[np.searchsorted(observed, coordinates)] = values
     _, gradient = loss.restrict(observed).value_and_grad(theta)
@@ -35,7 +35,7 @@ def test_observed_pairs_only(l1):
 
 
 def learnable(n_labels: int = 4, seed: int = 54) -> Problem:
-    """A corpus whose labels depend on its tests."""
+    """Return a corpus whose labels depend on its features."""
     problem, _ = random_problem(seed, n_labels, [9, 8, 10, 3] * 20, n_values=6)
     for tokens in problem.sequences():
         for t in tokens:
@@ -76,7 +76,7 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
     loss, penalty = ChainLoss(learnable().corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
     coordinates, means = warm_start(loss, penalty, 3, 0, averaged=True)
     (*parts, (due, last)) = taken
-    # Two quarters of the second pass, four of the third; after the last nothing is learnt.
+    # Two quarters of the second pass, four of the third; nothing is learnt after the last.
     assert len(parts) == 6
     assert parts[-1][0] == due
     assert len({due for due, _ in parts}) == 6
@@ -85,7 +85,7 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
     taken.clear()
     np.testing.assert_array_equal(coordinates, loss.descent_coordinates()[np.flatnonzero(last)])
     warm_start(loss, penalty, 3, 0)
-    # Penalties that are due act at once or in parts, which is not quite the same.
+    # Outstanding penalties are applied at once or in parts, with slightly different results.
     assert len(taken) == 1
     np.testing.assert_allclose(taken[0][1], last, atol=1e-3)
 

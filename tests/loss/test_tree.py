@@ -1,4 +1,4 @@
-"""Sums over a fixed tree are the same bits, however the leaves are divided."""
+"""Sums over a fixed tree are bit-identical, for any division of the leaves."""
 
 from itertools import pairwise
 
@@ -60,7 +60,7 @@ def test_a_sequence_is_in_the_leaf_of_its_middle(lengths: list[int], n: int) -> 
     assert cut_leaves(np.array(lengths, np.int64), n).tolist() == expected.tolist()
 
 
-# Sums over leaves, and gradients at other weights than those that were evaluated.
+# Sums over leaves, and gradients at weights that were evaluated earlier.
 
 
 def test_a_gradient_is_taken_at_weights_that_were_evaluated_before() -> None:

@@ -1,4 +1,4 @@
-"""Real-valued features in the loss, its derivatives, screening and the solvers."""
+"""Real-valued features in the loss, its derivatives, screening and solvers."""
 
 import re
 from dataclasses import replace
@@ -38,7 +38,7 @@ from ..features.reference_values import ValueProblem, random_value_problem, with
 from ..solvers.cases import SOLVERS_IN_USE
 from ..solvers.test_solvers import dense_weights, smooth_minimum, train
 
-# Real-valued features and nothing else but transitions, too few tokens to fit them all.
+# Only real-valued features and transitions, with too few tokens to fit all weights.
 SPARSE = (8, 3, [6, 4, 7, 3, 5], {"n_real": 20, "n_bigram": 1})
 
 
@@ -133,7 +133,7 @@ def test_solvers_reach_the_minimum(solver, l1, l2):
     if l2:
         np.testing.assert_allclose(got, theta, atol=2e-4)
     if l1:
-        # Some values work and some do not, and the certificate is that of all of them.
+        # Some values have weights and some do not; the certificate covers all.
         active = got[: len(problem.mu) * 3].reshape(-1, 3)[problem.corpus.value_features] != 0
         assert 0 < active.sum() < active.size
         _, gradient = restricted(problem).value_and_grad(got)
