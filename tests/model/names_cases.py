@@ -1,4 +1,4 @@
-"""What tests of names share."""
+"""Helpers of tests of feature names."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,11 @@ from spacy_sparsecrf.model.names import Outside, Value, read_feature
 
 from ..features.reference_features import MASK, after, before, hash_values
 
-EMPTY = 0x27D4EB2F165667C5  # what an empty text of a pattern counts as
+EMPTY = 0x27D4EB2F165667C5  # value of an empty text of a pattern
 
 
 def number(value: Value) -> int:
-    """What is hashed of a value of a name."""
+    """Return the number that is hashed for a value of a name."""
     if isinstance(value, Outside):
         distance = value.distance
         return before(-distance) if distance < 0 else after(distance)

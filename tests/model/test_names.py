@@ -1,4 +1,4 @@
-"""Names of tests: how they are written, which tests get them, and the file that keeps them."""
+"""Feature names: syntax, record of names, and the file that stores them."""
 
 import copy
 import gzip
@@ -173,12 +173,12 @@ def test_names_survive_bytes_disk_copies_and_pickles(
     again.to_disk(tmp_path / "b")
     first, second = (tmp_path / x / "sparse_crf" / "names" for x in "ab")
     assert first.read_bytes() == second.read_bytes()
-    # Without the file, a pipeline loads and saves without names.
+    # Without the file, a pipeline can be loaded and saved without names.
     first.unlink()
     nlp = spacy.load(tmp_path / "a")
     pipe = nlp.get_pipe("sparse_crf")
     assert all(name.startswith("0x") for name in names_of(pipe))
-    # A file that was there before belongs to another model.
+    # An existing file belongs to another model, and is removed.
     first.write_bytes(b"old")
     nlp.to_disk(tmp_path / "a")
     assert not first.exists()
@@ -204,7 +204,7 @@ def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpu
 
 
 def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path: Path):
-    # Without names of its own, and without a corpus that has a gold label.
+    # No stored names, and no gold label in the corpus.
     nlp = blank_with(store_feature_names=False)
     pipe = nlp.get_pipe("sparse_crf")
     docs = docs_of(nlp, [(["a"], ["DT"])])
