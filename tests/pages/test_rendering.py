@@ -1,4 +1,4 @@
-"""Pages: what is in them, and that nothing can get into them or out of them."""
+"""Rendered pages: contents, escaped text, and no external resources."""
 
 import html.parser
 import json
@@ -110,7 +110,7 @@ PAGES: dict[str, Page] = {
 
 
 class Reader(html.parser.HTMLParser):
-    """Tags, ids, links and texts of a page; elements without an end tag of their own are let be."""
+    """Collects tags, ids, links and texts of a page; elements may lack optional end tags."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ def test_pages_are_whole_and_load_nothing(name: str):
 def test_spans_are_shown_as_spans():
     text = render(explained_doc())
     labels = re.findall(r'class="label"[^>]*>([^<]*)<', text)
-    # In the legend, above the sentence, and on the cards.
+    # Spans occur in the legend, above the sentence, and on the cards.
     assert labels == ["X", "PER", "LOC", "PER", "LOC"]
     assert "0.9876" in text and text.count("<section") == 3 + 2
     assert "first token" in text and "only token" in text
@@ -178,7 +178,7 @@ def test_errors_are_coloured_by_the_gold_label():
 
 
 def test_labels_have_the_colour_of_their_type():
-    """Tinted by B, I, L, U; no weight is called -0."""
+    """Shades differ for B, I, L, U; no weight is shown as -0."""
     pairs = [Transition("O", f"{kind}-{kinds}", -0.001) for kind in "BILU" for kinds in ("A", "C")]
     labels = tuple(LabelExplanation(pair.label, (), (), 1234) for pair in pairs)
     text = render(ModelExplanation(tuple(pairs), (*labels, LabelExplanation("O", (), (), 0)), 9876))
@@ -200,7 +200,7 @@ LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf8")
 
 
 def seen(shown: Sequence[Page], tmp_path: Path, *options: str) -> list[dict[str, Any]]:
-    """What a browser makes of pages in frames, as notebooks show them, at both widths."""
+    """Return a browser's measurements of pages in frames, as in notebooks, at both widths."""
     frames = [
         f"width: {width}px".join(page._repr_html_().rsplit("width: 100%", 1))
         for page in shown
@@ -227,7 +227,7 @@ def test_pages_fit_and_work_in_a_browser(tmp_path: Path):
     n_cards = {"doc": 5, "tags": 3, "model": 3, "mistakes": 2, "calibration": 3}
     assert {name: each["all"] for name, each in by_page.items()} == n_cards
     assert [each.get("zzz") for each in found] == 8 * [0] + 2 * [None]
-    # Cards in the first row, at the larger width.
+    # Number of cards in the first row, at the larger width.
     assert [each["row"] for each in found[1::2]] == [2, 2, 2, 2, 2]
     assert by_page["model"]["a10"] == 3
     assert (by_page["doc"]["loc"], by_page["mistakes"]["loc"]) == (1, 0)
