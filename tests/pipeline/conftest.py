@@ -1,4 +1,4 @@
-"""What tests of the pipeline share."""
+"""Fixtures of tests of the pipeline."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from spacy.language import Language
 
 @pytest.fixture(scope="session")
 def fitted(trained_dir: Path) -> Language:
-    """The trained pipeline, loaded once: for tests that change neither it nor its component."""
+    """The trained pipeline, loaded once, for tests that do not modify it or its component."""
     return spacy.load(trained_dir)

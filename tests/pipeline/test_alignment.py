@@ -1,4 +1,4 @@
-"""Gold labels that are lost to alignment are counted, and warned of above one in a hundred."""
+"""Gold labels lost by alignment are counted; more than one in a hundred raise a warning."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bad input: a coded error that names the remedy, or correct work."""
+"""Bad input gives a coded error with a remedy, or correct results."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
 
 
 def trained_on(nlp: Language, examples: list[Example]) -> Any:
-    """Initialize and update three times; the component."""
+    """Initialize and update three times; return the component."""
     nlp.initialize(lambda: examples)
     run_steps(nlp, examples, 3)
     return nlp.get_pipe("sparse_crf")
@@ -102,7 +102,7 @@ def test_update_without_initialize(nlp: Language, corpus: Corpus):
 
 @pytest.mark.filterwarnings("ignore:.*SCW220")
 def test_gold_words_without_spaces_between_them_are_warned_of(nlp: Language, corpus: Corpus):
-    """As they come back from a DocBin that was written with `spaces=[False] * n`."""
+    """Such words come from a DocBin written with `spaces=[False] * n`."""
     examples = examples_of(nlp, corpus.train[:2])
     for words, tags in corpus.train[5:30]:
         joined = Doc(nlp.vocab, words=["".join(words)])
@@ -146,7 +146,7 @@ def test_wrong_keys_and_types_in_the_config_are_located(overrides: dict[str, Any
     [
         ("nan", r"SC205\] \[components\.sparse_crf\] l1 = 'nan'"),
         ("-0.5", r"SC205\] \[components\.sparse_crf\] l1 = -0\.5"),
-        # spaCy itself refuses what JSON does not have, before the factory is called.
+        # spaCy itself refuses non-JSON numbers, before the factory is called.
         ("NaN", "E961.*'l1': nan"),
         ("Infinity", "E961.*'l1': inf"),
         ("1e999", "E961.*'l1': inf"),

@@ -1,4 +1,4 @@
-"""What the config of spaCy's loop means for a solver that holds the whole corpus."""
+"""The settings of spaCy's training loop with a solver that holds the whole corpus."""
 
 import warnings
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from spacy_sparsecrf.pipeline.batchers import ONE_STEP, is_quiet, one_step_per_e
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """What `spacy init config --pipeline sparse_crf` writes, with a corpus."""
+    """The config of `spacy init config --pipeline sparse_crf`, with a corpus."""
     vocab = spacy.blank("en").vocab
     docs = [Doc(vocab, words=["a", "b"], tags=["X", "Y"]) for _ in range(3)]
     DocBin(docs=docs).to_disk(tmp_path / "corpus.spacy")

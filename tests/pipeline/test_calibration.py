@@ -1,4 +1,4 @@
-"""Calibration: what is found equals its definition, and holds for what is predicted."""
+"""Calibration: results match their definition, and hold for predictions."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ WORDS = ["ada", "bob", "rome", "oslo", "went", "to", "met", "in"]
 
 
 def made_up(nlp: Language, n: int, seed: int) -> list[Example]:
-    """Sentences in which a share of the names is not annotated."""
+    """Return sentences in which a share of the names is not annotated."""
     rng, examples = np.random.default_rng(seed), []
     for _ in range(n):
         words = [WORDS[i] for i in rng.integers(len(WORDS), size=6)]
@@ -48,7 +48,7 @@ def made_up(nlp: Language, n: int, seed: int) -> list[Example]:
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline that takes names for names, three of four times rightly."""
+    """A pipeline that predicts every name, right in about three of four cases."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
     examples = made_up(nlp, 150, 1)
@@ -133,7 +133,7 @@ def test_best_labels_stay_and_probabilities_change_with_temperature(noisy: Path)
     np.testing.assert_allclose(q.sum(axis=1), 1.0)
     assert q.max(axis=1).mean() < p.max(axis=1).mean()
     labels = [pipes[0].label_data[i] for i in found[0]]
-    # The ratio of two paths' probabilities becomes its root.
+    # The probability ratio of two paths becomes its square root.
     ratios = [
         np.log(best[1] / second[1]) for best, second in (pipe.nbest(doc, 2) for pipe in pipes)
     ]
@@ -163,7 +163,7 @@ def test_the_weight_of_the_outside_label_has_the_best_f(noisy: Path):
             weighted.get_pipe("sparse_crf_ner").settings
         )
         scores.append(weighted.evaluate(made_up(weighted, 200, 6)))
-        # Precision, recall and F1 before thresholds are those with the weight.
+        # Precision, recall and F1 before thresholds include the weight.
         n, right = (sum(f(each) for each in found.thresholds) for f in (_found, _right))
         assert scores[-1]["ents_p"] == pytest.approx(right / n)
     assert weights == sorted(weights, reverse=True) and weights[0] > weights[-1]
@@ -220,7 +220,7 @@ def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):
     report = run(str(noisy), str(data), "--html", str(page))
     assert "expected calibration error" in report and "Nothing was saved" in report
     assert "threshold" not in report and "<svg" in page.read_text(encoding="utf8")
-    # Precision, recall and F1 are those of spaCy's scorer.
+    # Precision, recall and F1 equal those of spaCy's scorer.
     scores = nlp.evaluate(made_up(nlp, 200, 5))["ents_per_type"]
     for label, each in scores.items():
         assert [f"{100 * each[key]:.2f}" for key in "prf"] == _row_of(report, label)[-3:]
@@ -228,7 +228,7 @@ def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):
     assert "threshold" in saved and "To undo: [components.sparse_crf_ner.decoding]" in saved
     assert set(decoding_of(out).thresholds) == {"LOC", "PER"}
     assert decoding_of(noisy) == DecodingSettings()
-    # A temperature alone keeps thresholds.
+    # Setting only a temperature keeps thresholds.
     thresholds = decoding_of(out).thresholds
     run(str(out), str(data), "--in-place")
     assert decoding_of(out).thresholds == thresholds

@@ -1,4 +1,4 @@
-"""The component by itself: labels, prediction, annotation, storage, processes."""
+"""The component alone: labels, prediction, annotation, storage, processes."""
 
 import copy
 import os
@@ -106,7 +106,7 @@ def pairs(items: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def with_boundaries(nlp: Language, corpus: Corpus) -> list[Doc]:
-    """Docs of two sentences each, cut."""
+    """Return Docs of two sentences each, with sentence boundaries."""
     docs = []
     for (first, _), (second, _) in pairs(corpus.dev):
         starts = [i in (0, len(first)) for i in range(len(first) + len(second))]
@@ -192,7 +192,7 @@ def test_a_copy_made_during_training_has_the_weights_but_not_the_corpus(
     assert other.model.to_bytes() == pipe.model.to_bytes()
     assert other.model.n_active > 0
     before = pipe.model.to_bytes()
-    # From batches, around its weights; the run of the first goes on.
+    # The copy learns from batches around its weights; the run of the original continues.
     assert other.update(examples)["sparse_crf"] > 0.0
     assert pipe.model.to_bytes() == before != other.to_bytes()
     assert pipe.update(examples)
@@ -254,7 +254,7 @@ def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Pat
         pytest.skip("no safe fork on this platform")
     script = tmp_path / "in_processes.py"
     script.write_text(IN_PROCESSES, encoding="utf8")
-    # The tests can be imported in the script.
+    # Put the tests on the script's path.
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     given = {"timeout": 300, "env": {**os.environ, "PYTHONPATH": path}}
     command = [sys.executable, str(script), method]

@@ -21,7 +21,7 @@ from ..training.test_training_loop import run_training
 
 ALL = sorted(CONFIG_DIR.glob("*.cfg"))
 BASES = {TAGGER: "OWLQN", MAXENT: "GIS"}
-# Configs of taggers by the names of tests, one for each solver.
+# Tagger configs by test id, one for each solver.
 CONFIGS = {name: name for name in BASES} | {
     solver: f"{variant.base} --solver {solver}"
     for solver, variant in VARIANTS.items()
@@ -61,7 +61,7 @@ def test_every_config_trains_and_stops_on_the_development_score(name: str, corpu
     assert accuracy(nlp, corpus.dev) > 0.9
 
 
-# The toy spans have no tags, which the default templates of spans read.
+# The toy spans have no tags, which the default span templates read.
 @pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
 @pytest.mark.parametrize(
     ("name", "key", "score"), [("ner", "ents", "ents_f"), ("spans", "sc", "spans_sc_f")]

@@ -1,4 +1,4 @@
-"""The corpus reader yields what spaCy's does, keeps what it has read, hands annotations over."""
+"""The corpus reader yields the same as spaCy's, caches files, and copies annotations."""
 
 import os
 import random
@@ -25,7 +25,7 @@ EXTENSION = "corpus_test"
 
 
 def gold_doc(nlp: Language, n_sentences: int, seed: int) -> Doc:
-    """A Doc with every annotation, the words of one sentence joined to what is one token."""
+    """Return a Doc with every annotation; each sentence ends with "don't", a single token."""
     words, tags, starts = [], [], []
     for sentence, of_sentence in make_sentences(n_sentences, seed):
         words += [*sentence, "don't"]
@@ -66,7 +66,7 @@ def blank() -> Language:
 
 @pytest.fixture
 def path(blank: Language, tmp_path: Path) -> Path:
-    """A directory of two files, one with a Doc without sentences and one of unknown spaces."""
+    """A directory of two files, with a Doc without sentences and a Doc of unknown spaces."""
     directory = tmp_path / "corpus"
     directory.mkdir()
     docs = [gold_doc(blank, n, seed) for seed, n in enumerate([1, 3, 2, 5])]
@@ -81,13 +81,13 @@ def path(blank: Language, tmp_path: Path) -> Path:
 
 
 def contents(doc: Doc) -> Any:
-    """Everything that a Doc has; spans are compared by what they are."""
+    """Return the contents of a Doc; spans are compared by their values."""
     spans = {
         key: [(s.start, s.end, s.label_, s.kb_id_, s.id_) for s in group]
         for key, group in doc.spans.items()
     }
     data = doc.to_bytes(exclude=["user_data", "spans"])
-    # The place of an extension attribute in user data tells its token.
+    # User data stores an extension attribute by the position of its token.
     return data, spans, doc.user_data, doc.has_unknown_spaces
 
 
@@ -145,7 +145,7 @@ def test_what_an_augmenter_writes_to_gold_is_gone_at_the_next_reading(path: Path
 
 @pytest.fixture
 def n_reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Collects the paths of files that are read."""
+    """Record the paths of files that are read."""
     found: list[Path] = []
     read = DocBin.from_disk
 
@@ -214,7 +214,7 @@ def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
 def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language):
     example = next(make_annotated_corpus(path, annotations=EVERYTHING)(blank))
     predicted, gold = example.predicted, example.reference
-    # "don't" is two predicted tokens, which both have the gold token's values.
+    # "don't" is two predicted tokens, which both get the gold token's values.
     assert [token.text for token in predicted[-2:]] == ["do", "n't"]
     assert len(predicted) == len(gold) + 1
     tags = [token.tag_ for token in gold]
@@ -305,7 +305,7 @@ def test_extensions_have_to_be_registered(path: Path, blank: Language):
     assert "set_extension" in Errors.SC221
 
 
-# Attributes that templates read, and no token has
+# Attributes that templates read but no token has
 
 
 def pipeline(templates: list[str] = TEMPLATES, **config: Any) -> Language:
@@ -336,12 +336,12 @@ def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
     for attribute, message in zip(["tag", f"_.{EXTENSION}", 'span("sc")'], messages, strict=True):
         assert f" read {attribute}, " in message
     run_steps(nlp, examples, 1)
-    nlp("the plan")  # of which training has warned
+    nlp("the plan")  # training has raised the warning already
 
 
 @pytest.fixture(scope="module")
 def learnt() -> Language:
-    """A pipeline that learnt with tags."""
+    """A pipeline trained with tags."""
     nlp = pipeline(overwrite=True)
     examples = tagged(examples_of(nlp, make_sentences(30, seed=1)))
     train(nlp, examples, 2)

@@ -1,4 +1,4 @@
-"""Data that training would learn nothing from, or other things than prediction needs."""
+"""Warnings of data from which training learns nothing, or that differs from prediction."""
 
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ def test_a_model_without_weights_is_warned_of_once():
     nlp = pipeline(l1=1000.0)
     given = examples(nlp, TAGS)
     nlp.initialize(lambda: given)
-    nlp("Ana")  # before training there are none
+    nlp("Ana")  # no warning before training
     nlp.update(given)
     with pytest.warns(SparseCRFWarning, match=r"SCW218.*l1 = 1000\.0.*Lower"):
         nlp("Ana")
@@ -89,7 +89,7 @@ def test_a_model_without_weights_is_warned_of_once():
 def test_docs_of_another_language_are_warned_of(lang: str, own: str, stored: bool, tmp_path: Path):
     nlp = pipeline(lang=lang)
     given = examples(spacy.blank(own), TAGS)
-    if stored:  # a .spacy file takes the vocab of the pipeline
+    if stored:  # a .spacy file is read with the pipeline's vocab
         text = "\n".join(map("\t".join, zip(WORDS, TAGS["tags"], strict=True)))
         (tmp_path / "a.tsv").write_text(text, encoding="utf8")
         run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", own)

@@ -1,4 +1,4 @@
-"""What a component tells of Docs: probabilities, other labels, stored scores, and settings."""
+"""Results of a component for Docs: probabilities, n-best labels, stored scores, settings."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ DEFAULTS |= {"temperature": 1.0, "outside_weight": 0.0, "thresholds": {}}
 
 
 class PresetTags(TokenAttribute):
-    """Keeps tags that are set, and lets nothing but IN follow a VB."""
+    """Keeps preset tags, and allows only IN after a VB."""
 
     def legal(self, labels: Sequence[str]) -> np.ndarray:
         valid = np.ones((len(labels) + 1, len(labels) + 1), dtype=bool)
@@ -47,7 +47,7 @@ def pipe(trained: Language) -> Any:
 
 
 def with_decoding(trained: Language, path: Path, **decoding: Any) -> Language:
-    """The trained pipeline, loaded with other settings of decoding."""
+    """Load the trained pipeline with other decoding settings."""
     trained.to_disk(path)
     return spacy.load(path, config={"components": {"sparse_crf": {"decoding": decoding}}})
 

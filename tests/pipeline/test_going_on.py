@@ -1,4 +1,4 @@
-"""Trained components that learn more: around the weights of a saved pipeline, in either loop."""
+"""Continued training around the weights of a saved pipeline, in spaCy's loop and others."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_a_new_label_is_learnt_around_a_saved_pipeline(
     nlp.to_disk(tmp_path / "adapted")
     again = spacy.load(tmp_path / "adapted")
     assert accuracy(again, NEW) == 1.0
-    # Names of tests that only the saved pipeline had are there too.
+    # Names of features that only the saved pipeline had are kept.
     names = {line.split("\t")[0] for line in pipe.dump()}
     assert not any("0x" in name for name in names)
 

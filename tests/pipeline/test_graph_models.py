@@ -1,4 +1,4 @@
-"""Components of kind "graph": edges of Docs, training, prediction, storage, refusals."""
+"""Graph models in components: edges of Docs, training, prediction, storage, refusals."""
 
 import copy
 
@@ -54,7 +54,7 @@ def test_equal_tokens_are_joined() -> None:
     assert pairs_of("same(lower, if=is_title)", doc) == [[0, 4], [4, 6]]
     assert pairs_of("same(orth, most=2, if=is_alpha)", doc) == [[0, 4], [0, 6], [4, 6]]
     assert pairs_of("same(orth, far=2)", doc) == [[4, 6]]
-    # Sequences do not see each other.
+    # Edges do not cross sequences.
     assert pairs_of("same(orth)", doc, [0, 4, 8]) == [[4, 6]]
     assert pairs_of("chain", doc) == []
     assert pairs_of("same(tag)", doc) == []
@@ -65,7 +65,7 @@ def test_links_of_extensions_and_places(places: None) -> None:
     for token, other in zip(doc, (2, [0, 3], None, []), strict=True):
         token._.other = other
     assert pairs_of("link(_.other)", doc) == [[0, 2], [0, 1], [1, 3]]
-    # A table, whose cells stand in the Doc column by column.
+    # A table, whose cells are in the Doc column by column.
     for token, place in zip(doc, ((0, 0), (1, 0), (0, 1), (1, 1)), strict=True):
         token._.row, token._.column = place
     assert sorted(pairs_of("rows", doc)) == [[0, 2], [1, 3]]
@@ -128,7 +128,7 @@ def train(model: str, steps: int = 3, **config):
 def test_a_graph_of_neighbours_predicts_as_the_chain() -> None:
     nlp, chain = train("chain")
     _, graph = train("graph", steps=1)
-    chain.to_bytes()  # brings the model up to date
+    chain.to_bytes()  # completes the model
     weights = chain.model
     tables = weights.unigram, weights.bigram
     graph.model = CRFModel(weights.labels, "float64", *tables, kind="graph")
@@ -171,7 +171,7 @@ def test_entities_of_a_graph_are_legal() -> None:
         pipe.settings.decoding.__dict__["method"] = method
         doc = nlp(Doc(nlp.vocab, words=words))
         assert [(e.start, e.end, e.label_) for e in doc.ents] == [(0, 2, "PER"), (3, 5, "PER")]
-    # What is set stays, and illegal labels are none of the possible ones.
+    # Preset entities are kept, and invalid labels are impossible.
     given = Doc(nlp.vocab, words=words)
     given.set_ents([spacy.tokens.Span(given, 2, 3, "PER")], default="unmodified")
     assert (2, 3) in [(e.start, e.end) for e in nlp(given).ents]

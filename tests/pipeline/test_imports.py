@@ -1,4 +1,4 @@
-"""What importing costs, and that it works where something is missing: each in one process."""
+"""Imported modules, and imports with missing packages, each in a new process."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""Entities of which some are annotated: negatives that are sampled, and the expected ratio."""
+"""Partly annotated entities: sampled negatives, and the expected ratio."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from spacy_sparsecrf.pipeline.encoding import with_negatives
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
 
-# That most tokens have no gold label is what these tests are about.
+# In these tests, most tokens have no gold label.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW201")
 
 WORDS = [f"w{i}" for i in range(200)]
@@ -27,7 +27,7 @@ def pipeline(factory: str = "sparse_crf_ner", solver: str = "OWLQN", **learning)
 
 
 def partial(nlp: Language, words=WORDS, starts=(3, 50), predicted=None) -> Example:
-    """Entities of two words begin at some of them; of all others nothing is said."""
+    """Return an Example with entities of two words at `starts`; other tokens are unannotated."""
     reference = Doc(nlp.vocab, words=words)
     entities = [Span(reference, i, i + 2, label="X") for i in starts]
     reference.set_ents(entities, default="missing")
@@ -50,7 +50,7 @@ def test_a_share_of_what_is_open_is_outside():
     counts = {rate: labels.count("O") for rate, labels in found.items()}
     assert counts[1.0] == len(WORDS) - 4
     assert 8 <= counts[0.1] <= 32 and 70 <= counts[0.5] <= 126
-    # With a higher rate those of a lower one stay.
+    # A higher rate includes the negatives of a lower rate.
     assert all(b == "O" for a, b in zip(found[0.1], found[0.5], strict=True) if a == "O")
     assert sampled(example, 0.5) == found[0.5] != sampled(example, 0.5, seed=1)
 
@@ -71,7 +71,7 @@ def test_docs_that_are_annotated_throughout_or_not_at_all_are_left_alone():
 
 def test_labels_that_alignment_loses_are_no_negatives():
     nlp = spacy.blank("en")
-    # The entity "w3w4" is cut otherwise in the middle: neither part has a label.
+    # Predicted tokens split the entity differently, so that no part has a label.
     words, predicted = ["a", "bc", "de", "f", "g"], ["a", "b", "cd", "e", "f", "g"]
     reference = Doc(nlp.vocab, words=words, spaces=[True, False, True, True, False])
     reference.set_ents([Span(reference, 1, 2, label="X")], default="missing")

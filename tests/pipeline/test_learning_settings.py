@@ -1,4 +1,4 @@
-"""The block [components.NAME.learning]: what each setting does, and what is refused."""
+"""The block [components.NAME.learning]: effect of each setting, and refusals."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def examples_of(nlp: Language, sentences=SENTENCES, weights=None) -> list[Exampl
 
 
 def trained(nlp: Language, examples: list[Example], n: int = 8) -> tuple[float, bytes]:
-    """The loss and the weights after some updates."""
+    """Return the loss and the weights after some updates."""
     nlp.initialize(lambda: examples)
     for _ in range(n):
         loss = nlp.update(examples)["sparse_crf"]
@@ -74,7 +74,7 @@ KEPT_AS_KEYS = ["NN", "B-PER", "''", "``", "$", ",", ".", "%", "a b", "-", "é",
 
 
 def saved_with(path: Path, value: str) -> list[str]:
-    """Save a trained pipeline in whose config `merge_tests` has a value, as older ones have it."""
+    """Save a trained pipeline whose config sets `merge_tests`, as in older versions."""
     nlp = pipeline()
     trained(nlp, examples_of(nlp))
     nlp.to_disk(path)
@@ -91,7 +91,7 @@ def test_a_setting_that_is_gone_is_taken_from_a_stored_pipeline(tmp_path):
     predicted = saved_with(tmp_path, "false")
     nlp = spacy.load(tmp_path)
     assert [token.tag_ for token in nlp("a b a c")] == predicted
-    # It asks for nothing, so that the pipeline can be trained anew too.
+    # The removed setting has no effect, so that the pipeline can also be retrained.
     trained(nlp, examples_of(nlp))
 
 
@@ -198,7 +198,7 @@ def test_a_sequence_counts_as_its_gold_labels_do_on_average():
 
 @pytest.mark.parametrize("model", ["chain", "memm"])
 def test_weights_of_labels_in_a_pipeline(model):
-    # Pairs, as a config has sections for dicts, whose keys cannot be everything.
+    # As pairs, because dict keys in a config cannot be arbitrary strings.
     nlp = pipeline(model=model, label_weights=[["NN", 3.0], [":", 0.5]])
     examples = examples_of(nlp, [*SENTENCES, ("a :", "DT :")])
     nlp.initialize(lambda: examples)

@@ -1,4 +1,4 @@
-"""What is done to a component, in any order: it does, or refuses and stays whole."""
+"""Operations on a component in any order: each succeeds, or is refused and changes nothing."""
 
 import copy
 import pickle
@@ -27,7 +27,7 @@ WORDS = ["a", "b", "c", "d", "e"]
 LABELS = st.sampled_from(["A", "B", "C", "Ü"])
 SENTENCES = st.lists(st.tuples(st.sampled_from(WORDS), LABELS), min_size=1, max_size=5)
 CORPORA = st.lists(SENTENCES, min_size=1, max_size=3)
-# Of batches that are not what was read, or of one example.
+# Warnings of batches that differ from the initial examples, or have one example.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW2")
 
 
@@ -44,7 +44,7 @@ def pickled(pipe: Any) -> Any:
 
 
 class LifeCycle(RuleBasedStateMachine):
-    """A component, of which is known which labels it has, and whether it can go on learning."""
+    """A component, with its expected labels, and whether it can continue learning."""
 
     @initialize(solver=st.sampled_from(SOLVERS))
     def begin(self, solver: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ class LifeCycle(RuleBasedStateMachine):
         return "online" in self.solver
 
     def refused(self, codes: str, do: Callable[[], object]) -> None:
-        """What is refused changes nothing."""
+        """Check that an operation is refused, and changes nothing."""
         before = self.pipe.to_bytes()
         with pytest.raises(SparseCRFError, match=codes):
             do()
@@ -81,7 +81,7 @@ class LifeCycle(RuleBasedStateMachine):
         return [token.tag_ for token in nlp(Doc(nlp.vocab, words=[*WORDS, *WORDS[::2]]))]
 
     def replace(self, nlp: Language, learns: bool = False) -> None:
-        """Go on with another pipeline, which must be the same."""
+        """Continue with another pipeline, which must be equal."""
         assert nlp.get_pipe("sparse_crf").label_data == tuple(self.labels)
         assert list(nlp.get_pipe("sparse_crf").dump()) == list(self.pipe.dump())
         if self.labels:
@@ -126,7 +126,7 @@ class LifeCycle(RuleBasedStateMachine):
         if not self.learns and not self.pipe.model.n_active:
             self.refused("SC202", do)
             return
-        if not self.learns:  # from the weights, by online training with any solver
+        if not self.learns:  # online training from the weights, with any solver
             self.seen = set(self.labels)
         resumed = self.resumed or not self.learns
         if (self.online or resumed) and gold - self.seen:
@@ -134,7 +134,7 @@ class LifeCycle(RuleBasedStateMachine):
             return
         do()
         self.learns, self.resumed = True, resumed
-        # Other solvers extend their corpus by examples that they have not read.
+        # Other solvers add unseen examples to their corpus.
         assert set(self.pipe.label_data) == gold | set(self.labels)
         self.labels = list(self.pipe.label_data)
 
@@ -194,7 +194,7 @@ class LifeCycle(RuleBasedStateMachine):
             assert tuple(self.pipe.labels) == tuple(self.labels)
 
 
-# To make a case smaller takes minutes.
+# Shrinking a failing case takes minutes.
 PHASES = [Phase.explicit, Phase.generate]
 LifeCycle.TestCase.settings = settings(max_examples=6, stateful_step_count=20, phases=PHASES)
 TestLifeCycle = LifeCycle.TestCase

@@ -1,4 +1,4 @@
-"""What a component gets wrong, and why."""
+"""Errors of a component, and their causes."""
 
 import pytest
 from spacy.language import Language
@@ -12,7 +12,7 @@ from ..toy import Sentence, examples_of
 
 
 def mistagged(sentences: list[Sentence]) -> list[Sentence]:
-    """Sentences, in each second of which a tag is another one than predicted."""
+    """Return sentences; in every second one, one gold tag differs from the prediction."""
     found = []
     for n, (words, tags) in enumerate(sentences):
         wrong = n // 2 % len(tags)
@@ -23,7 +23,7 @@ def mistagged(sentences: list[Sentence]) -> list[Sentence]:
 
 @pytest.fixture
 def examples(trained: Language, corpus: Corpus) -> list[Example]:
-    """Held-out Examples; the last has a tag that was not learnt, and tokens without one."""
+    """Held-out Examples; the last has an unknown gold tag, and tokens without a gold tag."""
     words = ["the", "plan", "of", "the", "fentovtion"]
     reference = Doc(trained.vocab, words=words, tags=["DT", "ZZ", "", "IN", ""])
     odd = Example(Doc(trained.vocab, words=words), reference)

@@ -1,4 +1,4 @@
-"""What `meta.json` has of a component."""
+"""Entries of a component in `meta.json`."""
 
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,14 @@ def test_sources_and_training_are_in_the_meta(author: Any, tmp_path: Path):
     brown.write_text("01\tthe\t5\n10\tdog\t3\n", encoding="utf8")
     templates = ["b:", "u:cluster(brown)[0]", "u:phrase(places)[0]"]
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    # What no template reads is not in the model.
+    # Lists that no template reads are not in the model.
     phrases = {"places": ["New York", "Bonn"], "unused": ["a"]}
     features |= {"clusters": {"brown": {"path": str(brown), "license": "MIT"}}, "phrases": phrases}
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config={"features": features, "l1": 0.25, "l2": 0.5})
     nlp.meta["notes"], nlp.meta["sources"] = "Mine.", [author] if author else None
     examples = examples_of(nlp, make_sentences(3, seed=0))
-    for _ in range(2):  # The second time replaces the note of the first.
+    for _ in range(2):  # The second call replaces the note of the first.
         nlp.initialize(lambda: examples)
     nlp.to_disk(tmp_path / "saved")
     meta = spacy.load(tmp_path / "saved").meta

@@ -1,4 +1,4 @@
-"""Spans that may overlap: a chain for each group of types, in one component."""
+"""Spans that may overlap: one component with a chain for each group of types."""
 
 import random
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..decoding.span_cases import SpanTriple, add_spans, spans_of
 NAME = "sparse_crf_spans"
 TEMPLATES = ["b:", "b:lower[0]", "u:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
 SPANS = "spacy_sparsecrf.Spans.v1"
-# What is within a span of another type, and what is not; some say two things.
+# Phrases with nested spans, and without; some words occur with several annotations.
 PHRASES: list[tuple[str, list[SpanTriple]]] = [("mayor of ulm", [(0, 3, "PER"), (2, 3, "LOC")])]
 PHRASES += [("bank of kiel", [(0, 3, "ORG"), (2, 3, "LOC")]), ("ulm", [(0, 1, "LOC")])]
 PHRASES += [("ada", [(0, 1, "PER")]), ("ulm", [(0, 1, "LOC"), (0, 1, "ORG")]), ("runs", [])]
@@ -39,7 +39,7 @@ def pipeline(overlap: object = (("PER", "ORG"),), scheme: str = "BILUO", **confi
 
 
 def make_examples(nlp: Language, n: int, types: tuple[str, ...] = ("PER", "ORG", "LOC")) -> Any:
-    """Examples of the same texts each time, with the spans of some types."""
+    """Return Examples, the same in each call, with the spans of some types."""
     rng, found = random.Random(0), []
     for i in range(n):
         words, spans = [], []
@@ -171,7 +171,7 @@ def test_gold_of_chains():
     assert gold == [("B-PER",), ("I-PER", "U-LOC"), ("L-PER",), None]
     assert target.gold(Example(doc, doc)) == [None] * 4
     assert target.gold(Example(doc, add_spans(doc.copy(), [], "sc"))) == ["O"] * 4
-    # A predicted token that two gold tokens make may have any label of their chain.
+    # A predicted token that merges two gold tokens may have any label of their chain.
     merged = Doc(doc.vocab, words=["ab", "c", "d"], spaces=[True] * 3)
     split = Doc(doc.vocab, words=["a", "b", "c", "d"], spaces=[False, True, True, True])
     lost, *rest = target.gold(Example(merged, add_spans(split, [(1, 2, "LOC")], "sc")))

@@ -1,4 +1,4 @@
-"""Prediction by the component: kept words and sums must never show."""
+"""Prediction by the component does not depend on cached words and sums."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ TEMPLATES = ["b:", "u:", "u:norm[0]", "u:norm[-1]|lower[0]", "u:like_num[0]", "u
 
 @pytest.fixture
 def normed(corpus: Corpus) -> Language:
-    """A pipeline whose features read what users can change in the vocab."""
+    """A pipeline whose features read an attribute that users can change in the vocab."""
     nlp = spacy.blank("en")
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
     nlp.add_pipe("sparse_crf", config={"features": features, "n_threads": 1, "l1": 0.1})
@@ -34,7 +34,7 @@ def normed(corpus: Corpus) -> Language:
 
 
 def plain(nlp: Language, docs: Sequence[Doc]) -> list[int]:
-    """Labels from every test's hash, with features and a decoder that have kept nothing."""
+    """Return labels from every feature's hash, with a new featurizer and decoder."""
     pipe = nlp.get_pipe("sparse_crf")
     features = Featurizer(pipe.features.templates, pipe.features.start_label)
     return Decoder(pipe.model).viterbi(features(docs)).tolist()
@@ -54,7 +54,7 @@ def test_a_norm_that_changes_is_seen(normed: Language):
 
 
 def add_labels(pipe: Any) -> None:
-    for i in range(4):  # more than the padding of a row of scores has room for
+    for i in range(4):  # more labels than fit in the padding of a row of scores
         pipe.add_label(f"Z{i}")
 
 

@@ -1,4 +1,4 @@
-"""The setting `schedule` in a pipeline: the config, and what the log shows."""
+"""The setting `schedule` in a pipeline: config and log."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""The default scorer follows the target, and a config that weighs another score is refused."""
+"""The default scorer matches the target; a config with weights of other scores is refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ SCORES = {"tag": "tag_acc", "pos": "pos_acc", "morph": "morph_acc", "_.role": "r
 
 @pytest.fixture(autouse=True)
 def no_extension() -> Iterator[None]:
-    """Extensions are global."""
+    """Remove global extensions after a test."""
     yield
     if Token.has_extension("role"):
         Token.remove_extension("role")
@@ -64,7 +64,7 @@ def test_the_default_scorer_scores_what_is_learnt(attr: str):
 
 
 def config_for(tmp_path: Path, attr: str, weights: dict[str, float | None], gold: str = "") -> Any:
-    """The shipped config with another target and the weights of scores."""
+    """Return the shipped config with another target and other score weights."""
     nlp = spacy.blank("en")
     docs = [gold_doc(nlp, gold or attr) for _ in range(10)]
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "corpus.spacy")

@@ -1,4 +1,4 @@
-"""Components that are updated with other examples than they were initialized with."""
+"""Components updated with examples that differ from those of initialization."""
 
 import random
 from pathlib import Path
@@ -21,7 +21,7 @@ BCD = {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}
 
 
 def train(nlp: Language, examples: list[Example], n: int, n_epochs: int = 3) -> float:
-    """Run the loop of spaCy's documentation, initialized on a sample. RETURNS: the last loss."""
+    """Run spaCy's documented loop, initialized on a sample. RETURNS: the last loss."""
     loss, rng = {}, random.Random(0)
     optimizer = nlp.initialize(lambda: examples[:n])
     for _ in range(n_epochs):

@@ -1,4 +1,4 @@
-"""Settings of a component: what is refused, numbers that JSON does not have, and former names."""
+"""Settings of a component: refusals, non-JSON numbers, and former names."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ KEYS = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: f"{row['match'][:24]}-{row['config']}")
 def test_what_is_refused_names_its_key(row: dict[str, Any], tmp_path: Path, monkeypatch):
-    """On creation, or before or after examples are read; paths are within the current folder."""
+    """On creation, or before or after examples are read; paths are in the current directory."""
     monkeypatch.chdir(tmp_path)
     nlp = spacy.blank("xx")
     nlp.config["training"]["batcher"] = {"@batchers": "spacy.batch_by_words.v1", "size": 9}
@@ -57,7 +57,7 @@ def test_numbers_that_are_not_finite_are_refused(nlp: Language, value: float):
 
 
 def test_former_names_of_settings_count_and_warn(nlp: Language, tmp_path: Path):
-    """They are ignored with their defaults, which filled configs of earlier versions have."""
+    """With default values they are ignored, as filled configs of earlier versions have them."""
     examples = examples_of(nlp, make_sentences(5, 1))
     with pytest.warns(SparseCRFDeprecationWarning, match=r"SCW213.*mine\] names .*store_feature"):
         pipe = nlp.add_pipe("sparse_crf", name="mine", config={"names": False})

@@ -1,4 +1,4 @@
-"""A corpus in several files is learnt from as if it were read at once."""
+"""Training on a corpus in several files equals training on it in one piece."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Soft labels: weighted labellings of columns and of models, and what is learnt from them."""
+"""Soft labels: weighted labellings from columns and from models, and training on them."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_the_model_expects_what_the_labellings_do(tmp_path: Path):
     pipe = nlp.get_pipe("sparse_crf")
     while not pipe.training_run().converged:
         nlp.update(examples[:1])
-    # X X: 0.2, X Y: 0.5, Y X: 0.3; three paths, which determine the weights.
+    # X X: 0.2, X Y: 0.5, Y X: 0.3; three paths determine the weights.
     found = {tuple(path): p for path, p in pipe.nbest(Doc(nlp.vocab, words=["a", "b"]), 4)}
     assert found["X", "X"] == pytest.approx(0.2, abs=0.01)
     assert found["X", "Y"] == pytest.approx(0.5, abs=0.01)

@@ -1,4 +1,4 @@
-"""The factories for entities and spans: what users of spaCy expect of them."""
+"""The factories for entities and spans, from the view of a spaCy user."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..decoding.span_cases import (
     training_sentences,
 )
 
-# Docs of these tests have no tags, which the default templates of spans read.
+# Docs of these tests have no tags, which the default span templates read.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
 
 FACTORIES = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}
@@ -31,7 +31,7 @@ TYPES = ("NP", "VP")
 
 @pytest.fixture(scope="module")
 def trained_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A trained pipeline of each factory, on disk."""
+    """A trained pipeline for each factory, on disk."""
     paths = {}
     for name, key in FACTORIES.items():
         nlp = spacy.blank("en")
@@ -48,7 +48,7 @@ def trained_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module", params=FACTORIES)
 def fitted(request: pytest.FixtureRequest, trained_dirs: dict[str, Path]) -> Language:
-    """A trained pipeline of each factory, for tests that do not change it."""
+    """A trained pipeline for each factory, for tests that do not modify it."""
     return spacy.load(trained_dirs[request.param])
 
 
@@ -77,7 +77,7 @@ def predicted(nlp: Language, **settings: int) -> list[list[tuple[int, int, str]]
 def test_mistakes_are_spans(fitted: Language):
     pipe, examples = fitted.get_pipe(fitted.pipe_names[0]), held_out(fitted)
     for example in examples[::3]:
-        # A gold span is longer by a token, one is of the other type, one is not there.
+        # One gold span is longer by a token, one has the other type, one is missing.
         spans = spans_of(example.reference, key_of(fitted))
         spans[0] = *spans[0][:2], {"NP": "VP", "VP": "NP"}[spans[0][2]]
         add_spans(example.reference, spans[:-1], key_of(fitted))
@@ -97,7 +97,7 @@ def test_mistakes_are_spans(fitted: Language):
     spans = [(span.start, span.end, span.label) for span in told.spans]
     annotated = fitted(Doc(fitted.vocab, words=[t.text for t in doc]))
     assert spans == spans_of(annotated, key_of(fitted))
-    # The component's own annotation does not count as given.
+    # The component's own annotation does not count as preset.
     assert pipe.explain_doc(annotated) == told
     covered = [t for _, own in told.parts() for t in own]
     assert covered == list(range(len(doc)))
@@ -133,7 +133,7 @@ def test_adding_a_type_adds_all_its_labels(trained: Language):
     assert pipe.model.labels == pipe.label_data
     assert pipe.labels[-1] == "PER"
     assert predicted(trained) == before
-    assert pipe.add_label("VP") == 1  # the others of its labels
+    assert pipe.add_label("VP") == 1  # adds the remaining labels of the type
     pipe.set_output(len(pipe.label_data))
 
 

@@ -1,4 +1,4 @@
-"""Two stages in a pipeline: a first model, and a second one that reads what it says."""
+"""Stacking in a pipeline: a first-stage model, and a second model that reads its predictions."""
 
 import random
 
@@ -16,7 +16,7 @@ NAME = "sparse_crf_ner"
 BASE = ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
 READING = ["u:first[0]", "u:first[-1]|first[0]", "u:doc_majority[0]", "u:doc_entity[0]"]
 SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "warm_start_epochs": 0, "tolerance": 1e-8}
-# What speaks for a type: names stand alone elsewhere in the Doc, where nothing tells which it is.
+# Evidence of a type: elsewhere in the Doc, names occur in contexts without any evidence.
 PLACES = {"PER": "Mr. {} spoke .", "LOC": "in {} today ."}
 
 
@@ -32,7 +32,7 @@ def make_doc(nlp: Language, rng: random.Random) -> Doc:
     words, starts, ents = [], [], []
     for label, sentence in PLACES.items():
         name = "".join(rng.choices("bdfgklmnprstvz", k=5)).title()
-        # Persons more often, lest a first model has to choose between equals.
+        # Persons occur more often, so that a first model does not choose between equal scores.
         for text in (sentence, *["so {} !"] * (2 if label == "PER" else 1)):
             own = text.format(name).split()
             at = len(words) + own.index(name)
@@ -86,7 +86,7 @@ def test_labels_of_a_fold_are_those_of_a_model_that_has_not_seen_it(monkeypatch)
     (first,) = said
     labels = np.array(nlp.get_pipe(NAME).label_data)
     found = np.split(labels[first.labels], first.ends[:-1])
-    for fold in (0, 1):  # Four Docs, fewer than runs of them: each other one is of a fold.
+    for fold in (0, 1):  # With only four Docs, folds alternate.
         alone = pipeline(BASE, {})
         train(alone, [e for i, e in enumerate(examples) if i % 2 != fold], n_steps=20)
         pipe = alone.get_pipe(NAME)

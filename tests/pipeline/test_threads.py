@@ -1,4 +1,4 @@
-"""Threads that use one component at once find what one thread finds."""
+"""Threads that share a component get the same results as a single thread."""
 
 import random
 import threading
@@ -19,14 +19,14 @@ N_THREADS = 8
 
 
 def digest(found: Any) -> Any:
-    """What is compared of a result: arrays as bytes, other things as they are written."""
+    """Return a comparable form of a result: arrays as bytes, other objects as strings."""
     if isinstance(found, list | tuple):
         return [digest(part) for part in found]
     return found.tobytes() if isinstance(found, np.ndarray) else str(found)
 
 
 def run(nlp: Language, corpus: Corpus, seed: int, barrier: threading.Barrier | None) -> list[Any]:
-    """Do each thing once, in an order of its own, and return what is found by name."""
+    """Run each job once, in a random order, and return the results by name."""
     pipe: Any = nlp.get_pipe("sparse_crf")
     rng = random.Random(seed)
     docs = docs_of(nlp, rng.sample(corpus.dev, 6))
@@ -50,7 +50,7 @@ def run(nlp: Language, corpus: Corpus, seed: int, barrier: threading.Barrier | N
 @pytest.mark.parametrize("n_rounds", [3, pytest.param(200, marks=pytest.mark.slow)])
 def test_threads_find_what_one_finds(trained_dir: Path, corpus: Corpus, n_rounds: int) -> None:
     expected = [run(spacy.load(trained_dir), corpus, seed, None) for seed in range(N_THREADS)]
-    nlp, barrier = spacy.load(trained_dir), threading.Barrier(N_THREADS)  # has seen no word
+    nlp, barrier = spacy.load(trained_dir), threading.Barrier(N_THREADS)  # its caches are empty
     with ThreadPoolExecutor(N_THREADS) as pool:
         for _ in range(n_rounds):
             found = pool.map(partial(run, nlp, corpus, barrier=barrier), range(N_THREADS))

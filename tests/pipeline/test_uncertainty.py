@@ -1,4 +1,4 @@
-"""`uncertainty` of Docs against the enumeration of all their label sequences."""
+"""`uncertainty` of Docs equals enumeration of all label sequences."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def entropy(p: np.ndarray) -> float:
 
 
 def expected(table: dict[tuple[int, ...], float], target: Any, n: int) -> list[Any]:
-    """The uncertainty of a Doc of n tokens, from the probabilities of its label sequences."""
+    """Return the uncertainty of a Doc of n tokens, from its label sequence probabilities."""
     ranked = sorted(table, key=table.__getitem__, reverse=True)
     marginals = np.zeros((n, len(LABELS)))
     for path, p in table.items():
@@ -81,7 +81,7 @@ def test_uncertainty_of_docs(fitted: Language):
     assert found[1][:5] == (0.0, 0.0, 0.0, 1.0, 0.0)
     assert set(found[0].by_label) == set(pipe.labels)
     docs[2][0].tag_ = "VB"
-    assert pipe.uncertainty([docs[2]]) == found[2:]  # a Doc counts as unannotated
+    assert pipe.uncertainty([docs[2]]) == found[2:]  # annotation is ignored by default
     [given] = pipe.uncertainty([docs[2]], forced=True)
     assert given.entropy < found[2].entropy
     assert pipe.uncertainty([]) == []

@@ -1,4 +1,4 @@
-"""The config `ner_upstream`: entities of another pipeline are features."""
+"""The config `ner_upstream`: entities of another pipeline as features."""
 
 import shutil
 from pathlib import Path
@@ -15,7 +15,7 @@ from ..training.test_training_loop import run_training
 
 @pytest.fixture(scope="module", params=["ner", "sparse_crf_ner"])
 def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline, by spaCy's ner or ours, that finds chunks; their types are not those of gold."""
+    """A pipeline with spaCy's ner or ours that finds chunks, with types unlike the gold types."""
     nlp = spacy.blank("en")
     nlp.add_pipe(request.param, name="ner")
     examples = span_examples(nlp, training_sentences(), "ents")
@@ -31,7 +31,7 @@ def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_entities_of_another_pipeline_are_features(upstream: Path, tmp_path: Path) -> None:
-    """Training and evaluation see what the other pipeline predicts, and never the gold entities."""
+    """Training and evaluation read the other pipeline's predictions, never gold entities."""
     nlp = spacy.blank("en")
     docs = [example.y for example in span_examples(nlp, training_sentences(), "ents")]
     path, own = tmp_path / "train.spacy", shutil.copytree(upstream, tmp_path / "own")
@@ -40,7 +40,7 @@ def test_entities_of_another_pipeline_are_features(upstream: Path, tmp_path: Pat
     config["paths"].update(train=str(path), dev=str(path), upstream=str(own))
     config["training"].update(max_steps=2, patience=0)
     config["components"]["ner"]["n_threads"] = 1
-    # Only the other pipeline knows where entities are.
+    # Only the other pipeline provides evidence of entities.
     config["components"]["ner"]["features"]["templates"] = ["b:", "u:", "@spans(upstream)"]
     trained, rows = run_training(config)
     assert float(rows[-1][3]) > 95
@@ -50,6 +50,6 @@ def test_entities_of_another_pipeline_are_features(upstream: Path, tmp_path: Pat
     doc = loaded(Doc(loaded.vocab, words=[token.text for token in docs[0]]))
     assert spans_of(doc, "ents") == spans_of(docs[0], "ents")
     assert {name for *_, name in spans_of(doc, "upstream")} <= {"FOUND-NP", "FOUND-VP"}
-    # The entities are kept, so that the component reads the same of a Doc that it has annotated.
+    # The upstream entities are kept, so that an annotated Doc gives the same features again.
     pipe = loaded.get_pipe("ner")
     assert pipe.entity_probabilities(doc, doc.ents).min() > 0.5

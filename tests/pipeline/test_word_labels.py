@@ -1,4 +1,4 @@
-"""The attribute `word_labels`: which labels a word has in the rest of the training data."""
+"""The attribute `word_labels`: labels of a word in the rest of the training data."""
 
 from collections import Counter
 
