@@ -1,4 +1,4 @@
-"""Each command of project.yml runs on toy data, and makes what it says."""
+"""Each command of project.yml runs on toy data, and writes its outputs."""
 
 import importlib
 import shlex
@@ -21,7 +21,7 @@ from .toy_data import PROJECT, write_all
 TRIAL = {"bench_size": "quick", "study_size": "quick", "lavergne_size": "quick"}
 TRIAL |= {"lattices_size": "quick", "fuzz_files": 1, "kills": 1, "brown_sentences": 10}
 TRIAL |= {"train_words": 1000}
-# They start many processes, or need a cluster.
+# Commands that start many processes, or need a cluster.
 SLOW = {
     *("bench-startup", "bench-whole", "bench-out-of-core", "bench-memory", "bench-workers"),
     *("bench-driver", "bench-threads", "lavergne-run", "reliability-faults", "reliability-kills"),
@@ -30,12 +30,12 @@ SLOW = {
     *("bench-decode", "bench-gradient", "bench-chain", "bench-agreement"),
     *("lattices-race", "lattices-report"),
 }
-# Pipelines that commands read.
+# Pipelines that commands load.
 TRAINED = {"ud": "ud_tagger", "conll2000": "chunker"}
 
 
 def commands() -> dict[str, dict]:
-    """The commands, in the order in which workflows run them."""
+    """Return the commands in the order of workflows."""
     overrides = {f"vars.{name}": value for name, value in TRIAL.items()}
     config = load_project_config(PROJECT, overrides=overrides)
     known = {command["name"]: command for command in config["commands"]}
@@ -45,7 +45,7 @@ def commands() -> dict[str, dict]:
 
 
 def run(words: list[str], there: bool = True) -> None:
-    """Run the words of a command in this process, or only read its arguments."""
+    """Run the words of a command in this process, or only parse its arguments."""
     assert words[:2] == ["python", "-m"]
     name = {"bench": "bench.__main__", "spacy": "spacy.cli"}.get(words[2], words[2])
     module = importlib.import_module(name)
@@ -99,7 +99,7 @@ def test_commands_run_on_toy_data(name: str, place: Path, monkeypatch: pytest.Mo
     inputs = [x for x in command["deps"] if x.startswith(written)]
     there = all((place / x).exists() for x in inputs)
     for words in map(shlex.split, command["script"]):
-        # What spaCy does, or what is measured while it does, would take long.
+        # spaCy commands, and measurements of them, would take long.
         own = not words[2].startswith("spacy")
         made = there and own and words[2] != "measure.processes"
         if own:

@@ -1,4 +1,4 @@
-"""Mutants of the package are killed, in functions and in what imports run, and its own code not."""
+"""Mutants of functions and of import-time code are killed; unchanged code survives."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from .toy_data import PROJECT
 
-# The source of the penalty, and with a change in a function and in a class.
+# The source of the penalty, unchanged, and with a mutation in a function and in a class.
 SCRIPT = """
 import sys
 from pathlib import Path

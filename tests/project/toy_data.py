@@ -1,4 +1,4 @@
-"""Made-up files of all data sets that commands of the project read."""
+"""Made-up files of all data sets that project commands read."""
 
 import gzip
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 from ..toy import make_sentences
 
 PROJECT = Path(__file__).resolve().parents[2] / "project"
-# Tokens have different numbers of these features.
+# Tokens differ in the number of these features.
 WORDS = "cat", "tack", "act", "back", "cab", "tab", "bat", "kit", "tick", "bit"
 _SOUNDS = {"c": "k", "k": "-"}
 
@@ -21,14 +21,14 @@ def write_gzip(path: Path, rows: list[list[list[str]]]) -> None:
 
 
 def letter_rows(word: str) -> list[list[str]]:
-    """A letter a row: its sound, stress, and both."""
+    """Return a row for each letter: sound, stress, and both joined."""
     sounds = [_SOUNDS.get(letter, letter) for letter in word]
     stress = ["1" if letter in "ai" else ">" for letter in word]
     return [[a, b, c, f"{b}/{c}"] for a, b, c in zip(word, sounds, stress, strict=True)]
 
 
 def write_letters(folder: Path) -> None:
-    """Ten words in ten folds, of which the last is for testing and the one before for stopping."""
+    """Write ten words in ten folds; the last is the test part, the one before the dev part."""
     parts = {"train": WORDS[:8], "dev": WORDS[8:9], "test": WORDS[9:]}
     dealt = [["excluded", "0", "-1", "bad", "_", "1"]]
     for split, words in parts.items():
