@@ -1,4 +1,4 @@
-"""Losses that solvers are tested on."""
+"""Losses for tests of solvers."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ def everything(
     stochastic: bool = True,
     **options: Any,
 ) -> WorkingLoss:
-    """The loss of a corpus on all of its weights; by default for a stochastic solver."""
+    """Return the loss of a corpus on all of its weights; by default for a stochastic solver."""
     loss = ChainLoss(corpus, n_labels, Workers(1), precision, **options)
     return loss.restrict(loss.all_coordinates(), stochastic=stochastic)
 
 
 def working_loss(problem: Problem, **options: Any) -> WorkingLoss:
-    """The loss of a problem on all of its weights; see `everything`."""
+    """Return the loss of a problem on all of its weights; see `everything`."""
     return everything(problem.corpus, problem.n_labels, **options)
 
 

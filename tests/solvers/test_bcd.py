@@ -40,7 +40,7 @@ def test_no_sweep_ascends(seed, n_labels, lengths, missing, penalty, scale, kapp
 
 
 def test_weights_without_curvature_still_move():
-    # The label of these weights has a probability of exactly zero.
+    # The label of these weights has probability exactly zero.
     working = single_test([0, 1], 3)
     solver, penalty = BCD(), ElasticNet(0.5, 0.0)
     state = solver.start(working, penalty, np.array([0.0, -900.0, 0.0]))
@@ -54,7 +54,7 @@ def test_weights_without_curvature_still_move():
 
 
 def test_a_weight_without_curvature_does_not_hold_up_the_others():
-    # The gold label has hardly any probability.
+    # The gold label has a probability near zero.
     working, solver, penalty = single_test([0, 1], 3), BCD(common=True), ElasticNet(0.0, 0.1)
     state = solver.start(working, penalty, np.array([-900.0, 0.0, 0.0]))
     solver.step(working, penalty, state)
@@ -63,7 +63,7 @@ def test_a_weight_without_curvature_does_not_hold_up_the_others():
 
 
 def test_an_objective_that_is_not_finite_is_never_accepted():
-    # A step of 1 / kappa that leaves the range of numbers.
+    # A step of 1 / kappa overflows.
     problem, _ = random_problem(66, 3, [5, 4])
     working, penalty = everything(problem), ElasticNet(0.0, 0.1)
     solver = BCD(kappa=1e-3)
@@ -79,7 +79,7 @@ def test_a_block_that_finds_no_step_is_restored():
     problem, _ = random_problem(67, 3, [5, 4])
     working, theta = everything(problem), problem.theta.copy()
     descent = BlockDescent(working, ElasticNet(0.3, 0.1), 1.0, False, theta, np.ones(len(theta)))
-    # No decrease is enough.
+    # No decrease is sufficient.
     descent._settings = descent._settings._replace(noise=-1e9)
     descent.run()
     np.testing.assert_array_equal(theta, problem.theta)

@@ -1,4 +1,4 @@
-"""A solver that is gone: what it trained is loaded and predicts, but is not trained again."""
+"""A removed solver: its models load and predict, but cannot be retrained with it."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ..conftest import Corpus
 from ..reference import random_problem
 from ..toy import docs_of, examples_of, tags_of
 
-# As the config of a pipeline has it that was saved when the solver was there.
+# Settings in the config of a pipeline that was saved before the removal.
 SOLVER = {"@crf_solvers": "spacy_sparsecrf.OrthantNewton.v1", "stored": -1, "xi": 0.1, "max_cg": 50}
 SOLVER |= {"max_line_search": 5, "tolerance": 0.001, "window": 1e-05, "inner_iterations": 5}
 SOLVER |= {"warm_start_epochs": 6, "seed": 0, "polish_iterations": 0, "polish_l2": 1e-05}

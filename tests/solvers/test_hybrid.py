@@ -1,4 +1,4 @@
-"""The hybrid method: sums over samples, how they grow, what it reaches."""
+"""The hybrid method: sums over samples, sample growth, convergence."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_sums_of_examples_equal_enumeration(options, limits):
     problem.corpus.labels[[0, 5, 8, 12]] = 0
     working = working_loss(problem, limits=limits)
     sums, numbers = ChainExamples(working), lattice_order(problem, working)
-    # Potentials at other weights, and of other examples, are not taken for present ones.
+    # Cached potentials of other weights or examples must not be reused.
     for members, factor in (([0], 1.0), ([2, 0, 3], 0.5), ([1, 2], 0.5), ([], 1.0)):
         theta = factor * problem.theta
         gradient = np.ones_like(theta)
@@ -74,7 +74,7 @@ def test_samples_grow_and_have_those_before(monkeypatch):
     assert sizes == [2, 4, 7, 12, 19, 30] and n_steps == 3
     for members in samples:
         np.testing.assert_array_equal(members, order[: len(members)])
-    # Of a larger sample, what is new is evaluated before the line search.
+    # The new examples of a larger sample are evaluated before the line search.
     added = [members for members in visited if members[0] != order[0]]
     np.testing.assert_array_equal(np.concatenate(added), order[2:30])
     assert 40 * passes == pytest.approx(sum(map(len, visited)) + 40 - 30)

@@ -1,4 +1,4 @@
-"""Line searches of L-BFGS on functions of one number."""
+"""Line searches of L-BFGS on functions of one variable."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def bounds(f, slope, low, high):
     ("low", "high", "expected"),
     [
         *((0.0, 1.2, 1.0), (1.2, 0.0, 1.0), (0.85, 2.0, 1.0), (-3.0, 6.0, 1.0)),
-        # Too near an end.
+        # Too close to an end.
         *((0.0, 1.05, 0.525), (1.05, 0.0, 0.525), (0.95, 2.0, 1.475), (0.8, 3.0, 1.9)),
         *((-8.0, 2.0, 1.0), (0.0, 10.0, 1.0), (1.0, 1.0, 1.0)),
     ],
@@ -45,12 +45,12 @@ def test_a_cubic_is_minimised_and_others_are_halved():
         assert _interpolate(*bounds(cubic, slope, low, high)) == pytest.approx(1.0)
     assert _interpolate((1.0, 0.0, -1.0), (4.0, np.inf, 1.0)) == 2.5
     assert _interpolate((1.0, 0.0, -1.0), (4.0, 1.0, np.nan)) == 2.5
-    # No minimum between: x^3 + x; and a straight line.
+    # Without a minimum in between: x^3 + x; and a straight line.
     assert _interpolate((0.0, 0.0, 1.0), (2.0, 10.0, 13.0)) == 1.0
     assert _interpolate((0.0, 0.0, -1.0), (2.0, -2.0, -1.0)) == 1.0
 
 
-# Function, first step and most evaluations; the accepted step, and evaluations.
+# Function, first step and maximum evaluations; accepted step, and number of evaluations.
 WOLFE = [
     ("quadratic", 0.01, 2, 0.02, 2),
     ("quadratic", 0.01, 20, 0.16, 5),
@@ -70,7 +70,7 @@ WOLFE = [
     ("high", 0.01, 20, 0.16, 5),
     ("high", 100.0, 20, 1.0, 6),
 ]
-# A smaller gradient ends a search only where rounding hides the change of the objective.
+# A smaller gradient only ends a search if rounding hides the change of the objective.
 HIDDEN = [("hill", 3.09, 20, 0.09720279828174538, 4), ("hidden", 0.5, 20, 0.5, 1)]
 
 
@@ -120,7 +120,7 @@ def test_a_model_that_misleads_is_dropped():
     penalty, solver = ElasticNet(0.5, 0.0), OWLQN(max_line_search=1)
     theta = np.array([1.0, 0.0])
     value, gradient = evaluate(Bowl(), penalty, theta)
-    # Pairs of a curvature that is far too low: the first direction overshoots.
+    # Pairs whose curvature is far too low: the first direction overshoots.
     pairs = np.array([[1.0, 0.0]]), np.array([[1e-6, 0.0]])
     state = OwlqnState(theta, gradient, value, np.array([1.0, 4.0]), *pairs)
     report = solver.step(Bowl(), penalty, state)

@@ -1,4 +1,4 @@
-"""Trust-region Newton: its constants, its steps, where it starts, what it stores."""
+"""Trust-region Newton: constants, steps, start, stored vectors."""
 
 import itertools
 
@@ -58,11 +58,11 @@ def test_an_exact_step_ends_the_products():
         (2.0, -0.5, 0.5, 2.0 / 3.0),
         (8.0, -np.inf, 0.5, 0.5),
         (1.0, 0.0, 0.5, 0.5),
-        # In between: a quarter of the radius to four times that.
+        # In between: from a quarter of the radius to four times the radius.
         (4.0, 0.25, 0.5, 4.0 / 3.0),
         (8.0, 0.25, 0.5, 2.0),
         (0.2, 0.25, 0.5, 0.8),
-        # Good: not smaller, up to four times the radius.
+        # Good: at least the radius, up to four times.
         (4.0, 0.45, 0.5, 4.0),
         (1.0, 0.45, 0.5, 2.0 / 1.1),
         (0.2, 0.5, 0.5, 0.8),
@@ -75,7 +75,7 @@ def test_the_radius_follows_the_ratio_of_reductions(radius, actual, predicted, e
 
 
 def quadratic(seed: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """A positive definite matrix and a gradient."""
+    """Return a positive definite matrix and a gradient."""
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(n, n))
     return root @ root.T + 0.1 * np.eye(n), rng.normal(size=n)
@@ -91,7 +91,7 @@ def test_steps_minimise_the_model_inside_the_region_or_end_at_its_boundary(radiu
     else:
         assert np.sqrt(step @ step) == pytest.approx(radius, rel=1e-9)
     np.testing.assert_allclose(residual, -gradient - hessian @ step, atol=1e-9)
-    # No step of that length is better than the one that the gradient alone leads to.
+    # No gradient step of that length is better.
     cauchy = scaled_down(gradient) * np.sqrt(step @ step)
     model = [gradient @ s + 0.5 * s @ hessian @ s for s in (step, cauchy)]
     assert model[0] <= model[1] + 1e-12 and model[0] < 0.0
@@ -140,7 +140,7 @@ def test_the_radius_is_kept_for_another_working_set():
 def test_no_more_products_than_allowed():
     problem, _ = random_problem(81, 3, [9, 8, 10, 3] * 4, n_bigram=3)
     _, reports = run(problem, 1e-3, np.zeros(len(problem.theta)), 3, xi=0.0, max_cg=4)
-    # Each trial is some products and an evaluation.
+    # Each trial takes some products and an evaluation.
     assert all(report.passes >= 2.0 for report in reports)
     assert reports[0].passes <= 5.0
 
@@ -160,7 +160,7 @@ def test_the_last_steps_converge_quadratically():
     ("options", "l2", "scale"),
     [
         *(({}, 0.5, scale) for scale in (1.0, 20.0, 200.0)),
-        # Flat, from certainties of both signs.
+        # Flat, because probabilities are near 0 or 1.
         ({"n_values": 8}, 1e-3, None),
         ({"n_values": 8}, 1e-8, None),
         # Clamped lattices make the loss concave in places.
@@ -182,7 +182,7 @@ def test_no_step_ascends_on_the_way_to_a_minimum(options, l2, scale):
 
 
 class Damaged:
-    """A loss with a finite value whose gradient is not a number far from zero."""
+    """A loss with finite values, whose gradient is NaN far from zero."""
 
     def __init__(self, loss: WorkingLoss, reach: float) -> None:
         self.loss, self.reach = loss, reach

@@ -1,4 +1,4 @@
-"""Online exponentiated gradient: its dual against enumeration, its way to the minimum."""
+"""Online exponentiated gradient: its dual against enumeration, its convergence."""
 
 import itertools
 from dataclasses import replace
@@ -36,7 +36,7 @@ CASES = {
 
 
 def contents(labels: np.ndarray, tests: Csr, begin: int, end: int) -> list[tuple[int, list[int]]]:
-    """The label and the features of each token of a sequence, which identify it."""
+    """Return the label and features of each token of a sequence, which identify it."""
     rows = np.split(tests.indices, tests.indptr[1:-1])[begin:end]
     return [(int(label), sorted(row)) for label, row in zip(labels[begin:end], rows, strict=True)]
 
@@ -44,8 +44,8 @@ def contents(labels: np.ndarray, tests: Csr, begin: int, end: int) -> list[tuple
 class Reference:
     """The dual by enumeration: a distribution over all label sequences of each sequence.
 
-    order: sequences of the problem in the solver's order; features: [paths, K] of each, and of the
-    gold path; agreeing: [paths] how many labels of a path are gold.
+    order: sequences of the problem in the solver's order; features: [paths, K] of each sequence,
+    and of its gold path; agreeing: [paths] number of gold labels in each path.
     """
 
     def __init__(self, problem: Problem, working: WorkingLoss, l2: float) -> None:
@@ -81,7 +81,7 @@ class Reference:
         return self.weight @ entropies - self.l2 / 2.0 * w @ w
 
     def step(self, alphas: list[np.ndarray], s: int, eta: float) -> list[np.ndarray]:
-        """The multiplicative step of one sequence."""
+        """Return the distributions after the multiplicative step of one sequence."""
         gradient = np.log(alphas[s]) - self.features[s] @ self.weights(alphas)
         logs = np.log(alphas[s]) - eta * gradient
         return [*alphas[:s], np.exp(logs - logsumexp(logs)), *alphas[s + 1 :]]
@@ -136,7 +136,7 @@ def test_the_dual_never_falls_and_meets_the_objective(case):
         gaps.append(report.objective - state.dual)
         assert state.dual == pytest.approx(report.objective - gaps[-1])
     assert all(b >= a for a, b in itertools.pairwise(duals))
-    # A bound from below at any time; in the end the minimum.
+    # The dual is always a lower bound, and in the end the minimum.
     assert min(gaps) >= -1e-10 * abs(duals[-1])
     assert gaps[-1] <= 1e-9 * abs(duals[-1]) < gaps[0]
     problem.theta = state.theta
@@ -180,7 +180,7 @@ def test_first_weights_give_the_first_distributions():
         state = OEG().start(working, penalty, theta)
         np.testing.assert_array_equal(state.theta, theta)
         assert state.dual == pytest.approx(reference.value(reference.first(theta, 0.0)), rel=1e-11)
-    # The minimiser stays.
+    # The minimiser is a fixed point.
     solver = OEG()
     state = solver.start(working, penalty, best)
     assert solver.step(working, penalty, state).objective == pytest.approx(state.dual, rel=1e-9)
@@ -223,10 +223,10 @@ def test_log_potentials_are_wide_within_a_token_or_a_group():
     wide = np.array([[0.0, -299.0, 0.0], [5000.0, 4600.0, -9e9]])
     for nodes, pairs, expected in ((flat, flat[:1], False), (wide, flat[:1], True)):
         assert function(is_wide, False)(2, Factors(nodes, pairs[None]), False) == expected
-    # Each token has its range.
+    # The range is computed per token.
     apart = Factors(np.array([[0.0, -1.0], [-900.0, -901.0]]), flat[None, :1])
     assert not function(is_wide, False)(2, apart, False)
-    # A group is one matrix, whose numbers are raised to the range of its largest.
+    # A group shares a matrix, whose numbers are raised to within range of its largest.
     assert function(is_wide, False)(2, Factors(flat, flat[None]), False)
     raised = Factors(wide.copy(), flat[None].copy())
     assert function(is_wide, False)(2, raised, True)

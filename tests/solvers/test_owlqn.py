@@ -1,4 +1,4 @@
-"""The state of OWL-QN on another working set."""
+"""The state of OWL-QN on a changed working set."""
 
 from typing import Any
 

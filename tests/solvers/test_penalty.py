@@ -1,4 +1,4 @@
-"""The elastic net: its proximal map beats a grid; the certificate is zero at fixed points."""
+"""The elastic net: its prox is optimal on a grid; the certificate is zero at fixed points."""
 
 import numpy as np
 import pytest

@@ -61,7 +61,7 @@ def test_a_run_goes_on_while_passes_change_the_objective(solver: Any) -> None:
     assert not any(training.step().converged for _ in range(6))
 
 
-# Iterative parameter mixing: passes over leaves, averaged.
+# Iterative parameter mixing: passes over shards, averaged.
 
 TOTALS = {"seen": 5.0, "eta": 0.2, "due": 0.01, "decayed": 0.0}
 
@@ -89,7 +89,7 @@ def test_leaves_are_visited_as_if_each_had_all_weights(
     means, told, lost = begun.averaged(total, 3)
     expected, losses = [], []
     for i in (0, 2, 3):
-        # The order of sequences follows from contexts.
+        # The order of sequences depends on contexts.
         own = with_distinct_contexts(sliced(corpus, *shard_ptr[i : i + 2]))
         whole = ChainLoss(own, 3, workers)
         batch = Batch(whole.restrict(coordinates, True), np.random.default_rng((3, 2, 4 + i)))
@@ -104,7 +104,7 @@ def test_leaves_are_visited_as_if_each_had_all_weights(
 
 
 class Divided:
-    """The loss of a corpus in three leaves."""
+    """The loss of a corpus divided into three shards."""
 
     is_divided = True
     n_examples = 6
@@ -123,7 +123,7 @@ class Divided:
 
 
 def averages(solver: Any, penalty: ElasticNet) -> tuple[Any, list[Any], list[tuple[Any, ...]]]:
-    """The state after three passes, their reports, and their averages over leaves."""
+    """Return the state after three passes, their reports, and their averages over shards."""
     loss = Divided()
     state, reports = solver.start(loss, penalty, loss.theta), []
     for _ in range(3):
@@ -137,7 +137,7 @@ def test_the_mean_of_a_perceptron_is_over_leaves_and_passes() -> None:
     means = [columns[MEAN] for _, columns, *_ in passes]
     np.testing.assert_allclose(state.theta, np.mean(means, axis=0), atol=1e-12)
     np.testing.assert_array_equal(state.iterate, passes[-1][1]["theta"])
-    # As if all visits had been in one place: the mean is the iterate less moves per visit.
+    # As if all visits were in one place: the mean is the iterate minus moves per visit.
     np.testing.assert_allclose(state.theta, state.iterate - state.moves / state.count, atol=1e-12)
     assert (state.epoch, state.count) == (3, 18)
     assert [begun.epoch for begun, *_ in passes] == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Solvers refuse what they cannot minimise, before any work."""
+"""Solvers refuse problems that they do not support, before any work."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, co
 NAN = float("nan")
 
 
-# Settings that all solvers have: see `check_solver`.
+# Settings shared by all solvers: see `check_solver`.
 @pytest.mark.parametrize(
     ("make", "values"),
     [
@@ -111,7 +111,7 @@ def test_a_corpus_without_sequences_is_refused():
 def test_settings_have_names_and_solvers_are_not_compared():
     for make in crf_solvers.get_all().values():
         assert make() != make()
-        # A weight that enters the working set is zero.
+        # A weight that enters the working set starts at zero.
         assert make().columns["theta"] == 0.0
         with pytest.raises(TypeError, match="positional"):
             make(1)

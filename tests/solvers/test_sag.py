@@ -1,4 +1,4 @@
-"""SAG and SAGA: their way to the minimum, their state, their memory."""
+"""SAG and SAGA: convergence, state, memory."""
 
 import copy
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
     solver.step(working, penalty, state)
     assert np.count_nonzero(state.total) > 20
     places = np.arange(loss.n_potential)
-    # The last one has four weights of each bigram feature.
+    # The last working set has four weights of each bigram feature.
     four = places[(places < loss.n_unigram) | ((places - loss.n_unigram) % 12 < 4)]
     for own in [*(places[:m] for m in range(1, len(places))), four]:
         part = loss.restrict(own, stochastic=True)
@@ -63,7 +63,7 @@ def test_by_default_the_gradient_ends_a_run():
         solver = SAG(tolerance=1e9, stopping=stopping)
         state = solver.start(working, penalty, problem.theta)
         assert solver.step(working, penalty, state).converged == converged
-        # A sequence was not drawn, so that its gradient is not stored.
+        # One sequence was not drawn, so its gradient is not stored.
         assert state.curvatures.min() == 0.0
 
 
@@ -80,7 +80,7 @@ def test_the_papers_test_of_stored_gradients_can_tell_when_to_stop(l1):
         while not converged:
             report = solver.step(working, penalty, state)
             seen = state.curvatures.min() > 0.0
-            # Algorithm 1: m = n and |d / n + lambda w| < delta, here of the sum.
+            # Algorithm 1: m = n and |d / n + lambda w| < delta, here for the sum.
             converged = seen and penalty.distance(state.theta, state.total) <= 0.3
             assert report.converged == converged
             passes_unseen += not seen
@@ -117,7 +117,7 @@ def test_a_pass_without_finite_objective_is_undone(monkeypatch):
 def test_steps_that_are_too_long_are_shortened():
     problem, _ = random_problem(84, 3, LENGTHS * 3)
     penalty, working = ElasticNet(0.0, 0.5), everything(problem.corpus, 3)
-    # Without a search the curvature stays far too small.
+    # Without the search, the curvature estimate remains far too small.
     solver = SAG(sampling="uniform", first_curvature=1e-3, least_norm=np.inf)
     state = solver.start(working, penalty, np.zeros_like(problem.theta))
     for _ in range(400):
@@ -131,10 +131,10 @@ def test_steps_that_are_too_long_are_shortened():
 
 @dataclass
 class Reference:
-    """Stores the whole gradient of each sequence, changes all weights at each draw."""
+    """A reference that stores the gradient of each sequence, and updates all weights per draw."""
 
     problem: Problem
-    # Sequences of the corpus, in the order in which the solver counts them.
+    # Sequences of the corpus, in the solver's order.
     sequences: list[int]
     sampling: str
     method: str
@@ -156,13 +156,13 @@ class Reference:
         return weight * value, weight * gradient
 
     def share(self) -> float:
-        """How likely the next draw is by curvature."""
+        """Return the probability that the next draw is by curvature."""
         n_seen = np.count_nonzero(self.curvatures)
         shares = {"uniform": 0.0, "nus*": 0.5, "nus": 0.5 * n_seen / len(self.sequences)}
         return shares[self.sampling] if n_seen else 0.0
 
     def draw(self, numbers: np.ndarray) -> tuple[int, float]:
-        """A sequence, and its probability."""
+        """Draw a sequence; return it and its probability."""
         n, share, seen = len(self.sequences), self.share(), self.curvatures > 0.0
         by_curvature = share * self.curvatures / max(self.curvatures.sum(), 1e-300)
         others = np.full(n, (1.0 - share) / n)
@@ -183,7 +183,7 @@ class Reference:
         return s, float(by_curvature[s] + others[s])
 
     def begin_pass(self) -> None:
-        """Sequences that were seen come first."""
+        """Put sequences that were visited first."""
         self.order = sorted(range(len(self.sequences)), key=lambda s: self.curvatures[s] == 0.0)
 
     def first_estimate(self, s: int) -> float:
@@ -234,7 +234,7 @@ def assert_equal_to_reference(
     solver = SAG(sampling=sampling, method=method, seed=3)
     state = solver.start(working, penalty, problem.theta)
     n = len(state.curvatures)
-    # Sequences are told by their weights.
+    # Sequences are identified by their weights.
     weights = working.space.lattice.weights[:n]
     sequences = [int(np.flatnonzero(problem.corpus.weights == w)[0]) for w in weights]
     theta = problem.theta.copy()
@@ -275,7 +275,7 @@ def test_iterates_of_all_kinds_of_problems(options, limits):
 @pytest.mark.parametrize(
     ("uniform", "s", "order"),
     [
-        # Drawn by curvature, uniformly from the sequences seen so far, and from new ones.
+        # Drawn by curvature, uniformly from visited sequences, and from new ones.
         ((0.2, 0.0), 1, [3, 1, 0, 2]),
         ((0.2, 0.5), 3, [3, 1, 0, 2]),
         ((0.25, 0.0), 3, [3, 1, 0, 2]),

@@ -52,13 +52,13 @@ def test_a_weight_moves_to_the_minimum_of_the_bound(l1, l2, slowing):
             options={"xatol": 1e-10},
         )
         assert bound(*settings, found) <= lowest.fun + 1e-9 * abs(lowest.fun)
-        # The subdifferential there has zero.
+        # The subdifferential there contains zero.
         smooth = expected * np.exp(slowing * (found - weight)) - observed + l2 * found
         distance = max(abs(smooth) - l1, 0.0) if found == 0.0 else smooth + l1 * np.sign(found)
         assert abs(distance) <= 1e-9 * (expected + observed + abs(weight))
         moved_to_zero += found == 0.0
     assert (moved_to_zero > 0) == (l1 > 0.0)
-    # A feature that does not occur.
+    # A feature that does not occur has weight zero.
     for weight in np.linspace(0.0, 2.0, 41):
         assert compiled(scaled_weight)(weight, 0.0, 0.0, slowing, l1, l2) == 0.0
 
@@ -75,10 +75,10 @@ def test_far_weights_move_by_bounded_finite_steps(values):
     found = compiled(scaled_weight)(weight, observed, expected, slowing, 0.1, 0.1)
     assert np.isfinite(found)
     assert 0.0 < abs(found - weight) <= 30.0 / slowing + 1e-12
-    # That of a feature that never occurs becomes zero.
+    # The weight of a feature that never occurs becomes zero.
     assert compiled(scaled_weight)(0.7, 0.0, 0.0, 1.0, 0.0, 0.0) == 0.0
     assert compiled(scaled_weight)(0.0, 0.0, 0.0, 1.0, 0.0, 0.5) == 0.0
-    # So do all within l1.
+    # So do all weights within l1.
     weights = np.linspace(-0.3, 0.3, 41)
     assert not any(compiled(scaled_weight)(w, 1.0, 1.0, 7.0, 9.0, 0.1) for w in weights)
 
@@ -103,7 +103,7 @@ def test_the_objective_never_rises(solver, l1, l2, options):
 
 
 def reference_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:
-    """Goodman 2002, figure 2, by evaluating the whole loss for each weight."""
+    """Apply Goodman 2002, figure 2, evaluating the whole loss for each weight."""
     working = loss.restrict(loss.all_coordinates())
     theta = theta.copy()
     for k in range(len(theta)):
@@ -133,7 +133,7 @@ def test_masses_kept_over_a_sweep_equal_those_computed_anew(by_test):
     problem, loss = local_problem(73)
     penalty = ElasticNet(0.0, 1e-4)
     working = loss.restrict(loss.all_coordinates())
-    # Far off, so that totals grow and shrink by much.
+    # Large weights, so that the sums vary by orders of magnitude.
     theta = 15.0 * problem.theta
     mass = probabilities(working, theta)
     np.testing.assert_allclose(mass.sum(axis=1), 1.0, rtol=1e-12)
@@ -145,7 +145,7 @@ def test_masses_kept_over_a_sweep_equal_those_computed_anew(by_test):
 
 def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
     problem, _ = local_problem(74, n_bigram=0, n_unigram=4)
-    # Columns of one test each.
+    # Each column has a single feature.
     problem.corpus.uni_indices[:] = problem.corpus.uni_indices % 3
     problem.corpus.uni_indices.sort()
     loss = make_loss(problem, "memm")
@@ -161,14 +161,14 @@ def test_tests_that_occur_twice_at_a_token_do_not_overshoot():
 
 
 def begin(loss: ChainLoss, solver, penalty: ElasticNet):
-    """What does one pass of a solver, from zero weights, and tells the objective."""
+    """Return a function that runs a pass of a solver from zero weights; returns the objective."""
     working = loss.restrict(loss.all_coordinates())
     state = solver.start(working, penalty, np.zeros(loss.n_potential))
     return lambda: solver.step(working, penalty, state).objective
 
 
 def test_scgis_is_ahead_of_gis_the_more_features_are_on():
-    """After ten sweeps it is much closer, and GIS takes long to follow (Goodman 2002, table 1)."""
+    """SCGIS is much closer after ten sweeps; GIS takes long to follow (Goodman 2002, table 1)."""
     penalty = ElasticNet(0.0, 0.1)
     needed = []
     for n_features in (2, 5, 12):
@@ -204,6 +204,6 @@ def test_what_scaling_cannot_minimise_is_refused(make):
         training.step()
     training = Training(problem.corpus, names, make(), l1=0.5, l2=0.5, kind="memm")
     assert np.isfinite(training.step().objective)
-    # Weights of what occurs have no penalty to fear.
+    # Weights of observed pairs need no penalty.
     options = {"l1": 0.0, "l2": 0.0, "kind": "memm", "observed_only": True}
     assert np.isfinite(Training(problem.corpus, names, make(), **options).step().objective)

@@ -1,4 +1,4 @@
-"""SGD-L1, SGD and AdaGrad as solvers: their updates, their states, what they reach."""
+"""SGD-L1, SGD and AdaGrad as solvers: updates, states, convergence."""
 
 from itertools import product
 
@@ -32,7 +32,7 @@ MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
 
 
 def example_loss(problem: Problem, i: int, theta: np.ndarray) -> tuple[float, np.ndarray]:
-    """Loss and gradient of one sequence by enumeration, not weighted."""
+    """Return loss and gradient of one sequence by enumeration, unweighted."""
     there = Problem(problem.corpus, problem.n_labels, theta)
     tokens = there.sequences()[i]
     value = there.log_z(tokens) - there.log_z(tokens, agree=True)
@@ -56,7 +56,7 @@ def test_one_step_is_the_gradient_of_one_example(options, limits):
 
 
 def slow_pass(problem, penalty, theta, received, due, order, eta, decay):
-    """Tsuruoka 2009, figure 2, with l2 by lazy decay; each test once in a sequence."""
+    """Apply Tsuruoka 2009, figure 2, with lazy l2 decay; each feature once per sequence."""
     shrunk, decayed = np.zeros_like(theta), 0.0
     n = len(order)
     for i in order:
@@ -89,14 +89,14 @@ def clip(w: float, u: float, q: float) -> tuple[float, float]:
 
 
 def lattice_order(problem: Problem, working: WorkingLoss) -> np.ndarray:
-    """The corpus' number of each sequence of the lattice, whose lengths are all distinct."""
+    """Return corpus numbers of the lattice's sequences, whose lengths are all distinct."""
     lengths = np.diff(problem.corpus.offsets).tolist()
     found = [lengths.index(n) for n in np.diff(working.space.lattice.offsets)]
-    # Copies come last.
+    # Clamped copies come last.
     return np.array(found[: len(lengths)])
 
 
-# What is due of a small l2 is taken off without an exp, of many weights at once.
+# With a small l2, outstanding decay is applied without exp, to many weights at once.
 @pytest.mark.parametrize("l2", [0.0, 1e-6, 1e-3, 0.5])
 def test_passes_of_sgd_l1_equal_the_reference(l2):
     penalty = ElasticNet(0.4 if l2 == 0.0 else 0.3, l2)
@@ -136,7 +136,7 @@ class PlainExamples(ChainExamples):
     ],
 )
 def test_losses_without_passes_of_their_own_are_descended_alike(solver, l1, l2):
-    # Each feature occurs once in each sequence, so no penalty is applied late.
+    # Each feature occurs once in each sequence, so that no penalty is applied late.
     hashes, none = np.tile(np.array([7, 8], np.uint64), (7, 1)), np.empty(0, np.int32)
     builder, labels = CorpusBuilder(), np.array([0, 1, 2, 0, 0, 1, 2], np.int32)
     observations = Observations(hashes, np.arange(8), np.array([0, 1], np.int32), none)
@@ -166,7 +166,7 @@ def test_missed_proximal_steps_in_one():
 
 @pytest.mark.parametrize(
     ("best", "expected", "n_trials"),
-    # The first step is 0.1, and ten more in each direction are tried.
+    # The first step is 0.1, and up to ten more are tried in each direction.
     [(0.1, 0.1, 3), (0.4, 0.4, 4), (0.05, 0.05, 4), (0.012, 0.0125, 6), (1e9, 102.4, 11)],
 )
 @pytest.mark.parametrize("n", [3, 600])
@@ -179,7 +179,7 @@ def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
 
     order = np.arange(n)[::-1]
     step, visits = calibrate(order, loss_after)
-    # A pass over the sample, and another to measure.
+    # Each trial is a pass over the sample, and another to evaluate.
     assert step == pytest.approx(expected) and visits == 2 * n_trials * len(samples[0])
     assert all(sample.tolist() == order[:500].tolist() for sample in samples)
 
@@ -194,7 +194,7 @@ def test_iterates_are_averaged_from_a_pass_of_a_stream_on():
         solver.learn(batch, columns, totals, terms)
         counts.append(totals["n_averaged"])
     assert counts == [0, 3, 6] and totals["seen"] == 9
-    # Sums of exp(-shrinkage) lose digits in the end.
+    # Sums of exp(-shrinkage) eventually lose digits.
     assert solver.must_settle({**totals, "shrinkage": 1e3}) and not solver.must_settle(totals)
 
 
@@ -242,7 +242,7 @@ def test_a_weight_that_enters_late_owes_nothing():
     np.testing.assert_array_equal(new.received[::2], state.received)
     np.testing.assert_array_equal(new.received[1::2], state.due * np.sign(gradient[1::2]))
     descent = SequenceDescent(everything, penalty)
-    # It moves against its gradient without being clipped.
+    # It moves against its gradient without clipping.
     step = np.zeros(loss.n_potential)
     step[1::2] = -1e-3 * np.sign(gradient[1::2])
     descent.resume(new.theta + step, new.received, new.due)
@@ -255,7 +255,7 @@ EPSILON = 1e-150
 
 
 def analytic_expectation(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
-    """E F, as an analytic function of complex weights: shifted by the real part only."""
+    """Return E F, analytic in complex weights: shifted only by the real part."""
     paths = problem.paths(tokens, agree)
     scores = np.array([problem.score(tokens, path) for path in paths])
     mass = np.exp(scores - scores.real.max())
@@ -264,7 +264,7 @@ def analytic_expectation(problem: Problem, tokens: range, agree: bool) -> np.nda
 
 
 def complex_step(problem: Problem, i: int, theta: np.ndarray, v: np.ndarray):
-    """Gradient and Hessian times v of one sequence (Vishwanathan 2006, equation 12)."""
+    """Return gradient and Hessian times v of a sequence (Vishwanathan 2006, equation 12)."""
     there = Problem(problem.corpus, problem.n_labels, theta + 1j * EPSILON * v)
     tokens = there.sequences()[i]
     g = analytic_expectation(there, tokens, False) - analytic_expectation(there, tokens, True)
@@ -291,7 +291,7 @@ def test_steps_that_are_too_long_are_refused(solver):
 
 
 def corpus_of_rare_tests() -> EncodedCorpus:
-    """2000 sequences, 4 labels, 3220 weights; labels mostly follow from the sum of true weights."""
+    """2000 sequences, 4 labels, 3220 weights; labels mostly maximise the sum of true weights."""
     problem, _ = random_problem(5, 4, [9, 8, 10, 3] * 500, n_values=200, n_unigram=4, n_bigram=1)
     rng = np.random.default_rng(1)
     mu = rng.normal(size=problem.mu.shape)
@@ -304,13 +304,13 @@ def corpus_of_rare_tests() -> EncodedCorpus:
 
 
 def gaps(corpus: EncodedCorpus, solver: BatchSolver, minimum: float, n: int) -> np.ndarray:
-    """Relative gaps to the minimum after 1, 2, ... n passes."""
+    """Return relative gaps to the minimum after 1, 2, ... n passes."""
     training = Training(corpus, list("abcd"), solver, l1=0.0, l2=1.0, n_threads=1)
     reached, passes = [], 0.0
     while passes < n:
         report = training.step()
         passes += report.passes
-        # A line search may take several: all count as if they had reached its end.
+        # A line search may take several passes: all count as if they had reached its end.
         reached += [report.objective / minimum - 1.0] * (int(passes) - len(reached))
     return np.array(reached)
 
@@ -320,11 +320,11 @@ def passes_to(gaps: np.ndarray, goal: float) -> float:
 
 
 def test_smd_needs_fewer_passes_than_constant_gains_and_lbfgs():
-    """Vishwanathan 2006, section 5.1, with its settings.
+    """Reproduces Vishwanathan 2006, section 5.1, with its settings.
 
-    There SMD is at the minimum after several times fewer passes than L-BFGS. Here it comes within
-    1 % four times as fast, but within 0.1 % only somewhat faster: gains that do not vanish leave
-    the noise of minibatches in its weights. Its passes cost several times more, besides.
+    There, SMD reaches the minimum in several times fewer passes than L-BFGS. Here it comes within
+    1 % four times as fast, but within 0.1 % only slightly faster: constant gains leave the noise of
+    minibatches in its weights. Its passes also cost several times more.
     """
     corpus = corpus_of_rare_tests()
     exact = Training(corpus, list("abcd"), OWLQN(window=0.0), l1=0.0, l2=1.0)

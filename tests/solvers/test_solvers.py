@@ -29,7 +29,7 @@ from ..oracle_cases import oracle_corpus, oracle_run
 from ..reference import Problem, bfgs_inverse, local_loss, random_problem
 from .cases import METHODS, SAMPLINGS, working_loss
 
-# Batch solvers, as functions of the settings that all of them have.
+# Batch solvers, as functions of the settings shared by all solvers.
 SOLVERS = {
     "owlqn": OWLQN,
     "hybrid": Hybrid,
@@ -39,17 +39,17 @@ SOLVERS = {
     "bcd": BCD,
     "newton-cg": NewtonCG,
     "sag": SAG,
-    # Its steps are four times shorter than those of SAG.
+    # The steps of SAGA are four times shorter than those of SAG.
     "saga": partial(SAG, method="saga", inner_iterations=20),
     "oeg": OEG,
 }
-# Those of per-position models only.
+# Solvers for per-position models only.
 LOCAL_SOLVERS = {"gis": GIS, "scgis": SCGIS, "scgis-by-test": partial(SCGIS, by_test=True)}
 ALL_SOLVERS = SOLVERS | LOCAL_SOLVERS
 
 
 def kind_of(solver: str) -> str:
-    """The kind of model that a solver is tested on."""
+    """Return the type of model on which a solver is tested."""
     return "memm" if solver in LOCAL_SOLVERS else "chain"
 
 
@@ -73,7 +73,7 @@ def skip_where_labels_are_missing(solver: str, missing: float) -> None:
 def train(
     problem: Problem, l1: float, l2: float, solver: BatchSolver, lowest: float = -np.inf, **options
 ) -> Training:
-    """Train to the end; every bound holds for the lowest objective, if it is given."""
+    """Train to convergence; check that every bound holds for the lowest objective, if given."""
     names = [f"L{y}" for y in range(problem.n_labels)]
     training = Training(problem.corpus, names, solver, l1=l1, l2=l2, **options)
     for _ in range(300):
@@ -88,7 +88,7 @@ def train(
 
 def precise(solver: str = "owlqn") -> BatchSolver:
     if solver in LOCAL_SOLVERS:
-        # Scaling crawls where the minimum is flat.
+        # Scaling converges slowly if the minimum is flat.
         return LOCAL_SOLVERS[solver](tolerance=9e-7, window=0.0, inner_iterations=50)
     return SOLVERS[solver](tolerance=1e-7, window=0.0)
 
@@ -100,9 +100,9 @@ _MINIMA: dict[Hashable, tuple[float, np.ndarray]] = {}
 def smooth_minimum(
     problem: Problem, l1: float, l2: float, kind: str = "chain", origin: np.ndarray = NOTHING
 ) -> tuple[float, np.ndarray]:
-    """The optimum by scipy on theta = plus - minus, plus, minus >= 0 (Kazama & Tsujii 2003).
+    """Return scipy's optimum of theta = plus - minus, plus, minus >= 0 (Kazama & Tsujii 2003).
 
-    Found once for all solvers. origin: of a penalty around it; the optimum is less these weights.
+    Cached for all solvers. origin: centre of the penalty; the optimum is relative to it.
     """
     key = replace(problem, theta=np.empty(0)).contents(), l1, l2, kind, origin.tobytes()
     if key not in _MINIMA:
@@ -145,7 +145,7 @@ def dense_weights(training: Training, n: int) -> np.ndarray:
     return theta
 
 
-# Those that are slowest where there is hardly any curvature.
+# Cases with almost no curvature are marked as slow for the slowest solvers.
 CASES = [
     pytest.param(
         solver,
@@ -177,7 +177,7 @@ def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, options, l
     problem.theta = theta
     _, gradient = problem.loss() if kind == "chain" else local_loss(problem, pairs=True)
     assert ElasticNet(l1, l2).distance(theta, gradient) <= 1e-6
-    # But for ties, on the border of being active.
+    # Except for ties, at the border of being active.
     idle = np.abs(gradient) < l1 - 1e-3
     assert not theta[idle].any() and idle.any() == (l1 > 0.0)
     if l2 >= 0.01:
@@ -203,7 +203,7 @@ def test_convergence_is_linear(solver):
         assert len(gaps) < 500
         objective = solver.step(working, penalty, state).objective
         gaps.append(lowest - state.dual if is_dual else objective - lowest)
-    # At first sequences are missing; then the logarithm of the gap falls along a line.
+    # Sequences are unseen at first; then the logarithm of the gap falls linearly.
     logs = np.log(gaps[2:])
     assert len(logs) >= 8
     assert np.corrcoef(np.arange(len(logs)), logs)[0, 1] < -0.98
@@ -238,7 +238,7 @@ def test_no_weight_crosses_zero_in_a_step():
 
 @pytest.mark.parametrize(("l1", "l2"), [(0.3, 0.1), (1.0, 0.0)])
 def test_the_certificate_is_reached_where_rounding_hides_the_decrease(l1, l2):
-    # Where gradients are 1e-8 the objective, of about 200, still falls by some 1e-16.
+    # With gradients of 1e-8, the objective of about 200 still falls by about 1e-16.
     for seed in range(3):
         problem, _ = random_problem(seed, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
         training = train(problem, l1, l2, OWLQN(tolerance=1e-8, window=0.0))
@@ -253,14 +253,14 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
     rng = np.random.default_rng(n_pairs)
     root = rng.normal(size=(9, 9))
     steps = rng.normal(size=(max(4, n_pairs), 9))
-    # The Hessian is not positive definite: some pairs are left out.
+    # The Hessian is not positive definite: some pairs are skipped.
     changes = steps @ (root @ root.T - 2.0 * np.eye(9))
     metric, free = rng.uniform(0.1, 9.0, 9), rng.random(9) < 0.7
     state = OwlqnState(*np.zeros((2, 9)), 0.0, np.ones(9), *np.zeros((2, 4, 9)), n_pairs=n_pairs)
     for i in range(n_pairs):
         state.steps[i % 4], state.changes[i % 4] = steps[i], changes[i]
     if n_pairs > 2:
-        # One of hardly any curvature is left out, too.
+        # A pair with almost no curvature is skipped, too.
         i, s = (n_pairs - 2) % 4, np.where(free, steps[n_pairs - 2], 0.0)
         changes[n_pairs - 2] -= (s @ changes[n_pairs - 2] / (s @ s) - 1e-12) * s
         state.changes[i] = changes[n_pairs - 2]
@@ -339,7 +339,7 @@ def test_optimum_equals_the_independent_programs(case, n_steps, rel):
 
 
 class Overflowing:
-    """A loss (theta - 3)^2 that is told to be low, with a gradient of NaN, from theta = 5 on."""
+    """A loss (theta - 3)^2 with value -100 and gradient NaN from theta = 5 on."""
 
     def value_and_grad(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         if theta[0] >= 5.0:
@@ -350,7 +350,7 @@ class Overflowing:
 def test_no_step_leads_where_the_gradient_is_not_finite():
     penalty, solver = ElasticNet(0.1, 0.0), OWLQN(tolerance=1e-6)
     start, gradient = evaluate(Overflowing(), penalty, np.array([1.0]))
-    # A metric that makes the first steps go too far.
+    # A metric that makes the first steps too long.
     pair = np.array([[1.0]]), np.array([[0.01]])
     state = OwlqnState(np.array([1.0]), gradient, start, np.full(1, 100.0), *pair)
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Each solver takes the recorded steps: a change of a rule of its steps changes trained models.
+"""Each solver repeats its recorded steps, so that changed update rules are noticed.
 
 `python -m tests.solvers.test_trajectories` records them again.
 """
@@ -55,7 +55,7 @@ SMOOTH = {f"{name}-smooth": ALL_SOLVERS[name] for name in ("owlqn", "rprop+", "b
 
 
 def trajectory(name: str) -> Iterator[list[float]]:
-    """The objective, its certificate, passes and a projection of the weights after each step."""
+    """Yield objective, certificate, passes and a projection of the weights after each step."""
     make, kind = (BATCH | SMOOTH | STOCHASTIC | STREAMING)[name], kind_of(name)
     l1 = 0.0 if {"no l1"} & make().requires or name.endswith("smooth") else 0.3
     l2 = 0.0 if name == "perceptron" else 0.5
@@ -66,7 +66,7 @@ def trajectory(name: str) -> Iterator[list[float]]:
     training = Training(problem.corpus, ["a", "b", "c"], solver, l1=l1, l2=l2, kind=kind)
     for _ in range(4 if name in BATCH | SMOOTH else 2):
         report = training.step()
-        # Checkpoints have all that a step changes.
+        # Checkpoints have all values that a step changes.
         for state in (run._state for run in training._runs):
             assert vars(state).keys() == {field.name for field in fields(state)}
         coordinates, values = training.weights
