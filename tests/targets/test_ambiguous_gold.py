@@ -1,4 +1,4 @@
-"""Gold labels of which any may be right: from annotation to models, and what is refused."""
+"""Ambiguous gold labels: from annotation to models, and refusals."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from ..training.learning_cases import partial_problem
 
 
 def reference_local_loss(problem: Problem, pairs: bool) -> float:
-    """The loss of a per-position model: -log of the probability of a token's set of labels."""
+    """Return the loss of a per-position model: -log probability of each token's label set."""
     value = 0.0
     for t, previous, weight in with_before(problem):
         if problem.corpus.labels[t] != -1 and not (pairs and previous < 0):
@@ -52,7 +52,7 @@ def test_per_position_losses_equal_their_reference(pairs, options):
     [
         (GIS(), {"l1": 0.1, "l2": 0.1, "kind": "memm"}, "SC361.*GIS"),
         (SCGIS(), {"l1": 0.1, "l2": 0.1, "kind": "memm"}, "SC361.*SCGIS"),
-        # Sequences with several gold labels are left out: none is left.
+        # Sequences with ambiguous gold labels are skipped, which leaves none.
         (AveragedPerceptron(), {"l1": 0.0, "l2": 0.0}, "SC337"),
         (OWLQN(), {"l1": 0.1, "l2": 0.1, "kind": "maxent", "clusters": 2}, "SC360. 9 training"),
     ],
@@ -87,7 +87,7 @@ def test_alternatives_of_an_attribute():
     nlp.initialize(lambda: examples_with(nlp, *sentences))
     corpus = corpus_of(nlp)
     assert nlp.get_pipe("sparse_crf").labels == ("DT", "NN", "VB")
-    # Any of all labels says nothing; one alternative twice, or beside none, is one label.
+    # A set of all labels is missing gold; a repeated or single alternative is one label.
     assert corpus.labels.tolist() == [0, -2, 2, -2, 0, 1, 0, -1]
     assert corpus.sets.tolist()[0] == [False, True, True]
     for _ in range(10):

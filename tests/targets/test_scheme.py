@@ -1,4 +1,4 @@
-"""BILUO and IOB2: encoding, decoding of any labels, legality."""
+"""BILUO and IOB2: encoding, decoding of arbitrary labels, valid transitions."""
 
 from itertools import pairwise, product
 
@@ -43,7 +43,7 @@ def decode(scheme: Scheme, sequence: list[str], labels: list[str]) -> list[SpanT
 
 
 def decode_slowly(sequence: list[str]) -> list[SpanTriple]:
-    """Token by token."""
+    """Decode token by token, as a reference."""
     spans: list[SpanTriple] = []
     before = OUTSIDE
     for i, label in enumerate(sequence):
@@ -96,7 +96,7 @@ def test_spans_end_with_their_doc(sequences: list[list[str]]):
 
 @pytest.mark.parametrize("name", LETTERS)
 def test_legal_sequences_are_those_that_come_back(name: str):
-    """In BILUO other ones do not; in IOB2, I- that begins a span does not."""
+    """In BILUO, invalid sequences do not round-trip; in IOB2, I- that begins a span does not."""
     scheme = Scheme(name)
     labels = labels_of(scheme)
     valid = scheme.valid_transitions(labels)
@@ -156,7 +156,7 @@ Spans = list[tuple[int, int, str]]
 def test_kinds_of_match(
     gold: Spans, predicted: Spans, recall: list[float], precision: list[float], faults: list[str]
 ):
-    """Of spans by tokens and their types "A" and "B"."""
+    """Match spans by tokens and their types "A" and "B"."""
     gold, predicted = ([tuple(span) for span in spans] for spans in (gold, predicted))
     matches = Matches()
     pairs = matches.add(gold, predicted)

@@ -1,4 +1,4 @@
-"""Targets with spans by themselves: gold, writing, what is kept."""
+"""Span targets alone: gold labels, writing, preset spans."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -146,7 +146,7 @@ def test_what_is_set_is_kept_and_nothing_overlaps_it(key: str, scheme: str, data
 def test_permitted_legal_labels_are_those_that_agree_with_what_is_set(
     key: str, scheme: str, data: st.DataObject
 ):
-    """Of all spans that tell no more and no less where something is set."""
+    """A label sequence is permitted if its spans agree with the annotation at preset tokens."""
     target, n = both(key, scheme), data.draw(st.integers(1, 7))
     labels = labels_of(target)
     preset, found = data.draw(span_lists(n)), data.draw(span_lists(n))

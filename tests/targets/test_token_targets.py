@@ -26,7 +26,7 @@ NOUN = "Case=Nom|Number=Sing"
 
 @pytest.fixture(autouse=True)
 def no_extensions() -> Iterator[None]:
-    """Extensions are global."""
+    """Remove global extensions after a test."""
     yield
     for name in ("role", "fixed", "both", "method"):
         if Token.has_extension(name):
