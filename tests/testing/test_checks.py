@@ -1,4 +1,4 @@
-"""What others check their parts by: ours pass, and parts with a fault are found."""
+"""Checks for third-party parts: our parts pass, and faulty parts are detected."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -73,7 +73,7 @@ def changing(docs: Sequence[Doc], sequences: str) -> Observations:
 
 
 def with_numbers(docs: Sequence[Doc], sequences: str) -> Observations:
-    """Depends on the other Docs."""
+    """Return features that depend on the other Docs."""
     found = TEMPLATES(docs, sequences)
     found.hashes[-1:] += np.uint64(len(docs))
     return found
@@ -112,14 +112,14 @@ def test_features_with_a_fault(features: Any, fact: str):
 
 
 class Swapped(TokenAttribute):
-    """Write other labels than those that are given."""
+    """A target that writes labels other than the given ones."""
 
     def write(self, docs: Any, label_ids: Any, labels: Any, **named: Any) -> None:
         super().write(docs, label_ids, labels[::-1], **named)
 
 
 class Late(TokenAttribute):
-    """Lets no label be first."""
+    """A target that allows no label at the start."""
 
     def legal(self, labels: Sequence[str]) -> np.ndarray:
         mask = np.ones((len(labels) + 1, len(labels) + 1), np.bool_)
@@ -148,7 +148,7 @@ def test_targets_with_a_fault(target: Any, fact: str):
 
 class Careless(OWLQN):
     def __post_init__(self) -> None:
-        """Forget the settings that all solvers have."""
+        """Skip the checks of settings that all solvers have."""
 
 
 class Hasty(OWLQN):
@@ -193,7 +193,7 @@ def test_solvers_with_a_fault(solver: Any, fact: str):
 
 
 class Sloping:
-    """A loss theta^2 that tells a multiple of its slope."""
+    """A loss theta^2 that returns a multiple of its gradient."""
 
     def __init__(self, factor: float, moves: bool = False) -> None:
         self.factor, self.moves = factor, moves
