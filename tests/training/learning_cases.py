@@ -1,4 +1,4 @@
-"""Random problems with missing and ambiguous gold labels, and with illegal sequences."""
+"""Random problems with missing and ambiguous gold labels, and with invalid transitions."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from ..reference import Problem, random_problem
 
 
 def random_valid(rng: np.random.Generator, n_labels: int) -> np.ndarray:
-    """Half of all pairs; each label may follow itself, so that every length has a sequence."""
+    """Draw half of all pairs; labels may follow themselves, so that each length is possible."""
     valid = rng.random((n_labels + 1, n_labels + 1)) < 0.5
     np.fill_diagonal(valid, True)
     kept = rng.integers(n_labels)
@@ -31,7 +31,7 @@ def partial_problem(
     constrained: bool = False,
     **options: object,
 ) -> Problem:
-    """Gold labels are those of random (legal) sequences, many of which are then hidden."""
+    """Draw a problem whose gold labels are from random (valid) sequences, many then hidden."""
     problem, _ = random_problem(seed, n_labels, lengths, **options)
     rng = np.random.default_rng(seed + 1)
     if constrained:
@@ -59,5 +59,5 @@ def loss_of(problem: Problem, *, n_threads: int = 1, **options: object) -> Chain
 
 
 def admitted_alone(corpus: EncodedCorpus, admitted: np.ndarray) -> EncodedCorpus:
-    """A corpus without the tests that are not admitted; admitted: [U + B] bool."""
+    """Return a corpus without the features that are not admitted; admitted: [U + B] bool."""
     return with_distinct_contexts(reduced(corpus, np.flatnonzero(admitted)))

@@ -1,4 +1,4 @@
-"""Problems cut into batches, and which of their weights exist after each."""
+"""Problems divided into batches, and their weights that exist after each batch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SOLVERS: dict[str, tuple[Callable, ElasticNet]] = {
 
 
 def part_of(problem: Problem, observations: Observations, first: int, last: int) -> EncodedCorpus:
-    """The corpus of sequences first:last, with tests numbered by themselves."""
+    """Return the corpus of sequences first:last, with its own feature ids."""
     offsets = observations.offsets
     begin, end = offsets[first], offsets[last]
     builder = CorpusBuilder()
@@ -61,7 +61,7 @@ def part_of(problem: Problem, observations: Observations, first: int, last: int)
 
 @dataclass
 class Case:
-    """A problem in batches; in each batch the lengths of sequences are distinct."""
+    """A problem in batches; sequences of a batch have distinct lengths."""
 
     problem: Problem
     batches: list[EncodedCorpus]
@@ -74,18 +74,18 @@ class Case:
         return names.model(np.arange(len(theta)), theta, "float64")
 
     def orders(self, seed: int) -> Iterator[np.ndarray]:
-        """The sequences of each batch in the order in which they are visited."""
+        """Yield the sequences of each batch in the order of their visits."""
         lengths = np.diff(self.problem.corpus.offsets)
         for i, (batch, first) in enumerate(zip(self.batches, self.bounds, strict=False)):
             own = lengths[first : self.bounds[i + 1]].tolist()
             lattice = build_lattice(batch, N)
-            # Without copies, which come last and subtract.
+            # Without clamped copies, which come last and are subtracted.
             there = np.diff(lattice.offsets)[lattice.weights > 0.0]
             order = np.random.default_rng([seed, i]).permutation(len(there))
             yield first + np.array([own.index(n) for n in there])[order]
 
     def tests_of(self, sequences: np.ndarray) -> np.ndarray:
-        """[K] bool, the weights of the tests of sequences."""
+        """Return a mask [K] bool of the weights of features of sequences."""
         found = Problem(self.problem.corpus, N, np.zeros(len(self.problem.theta)))
         for i in sequences:
             for t in self.problem.sequences()[i]:
@@ -94,7 +94,7 @@ class Case:
         return found.theta > 0.0
 
     def observed(self, sequences: np.ndarray) -> Problem:
-        """Whether the gold labels of sequences have a weight."""
+        """Return weights of 1 for the features observed with the gold labels of sequences."""
         found = Problem(self.problem.corpus, N, np.zeros(len(self.problem.theta)))
         for i in sequences:
             tokens = self.problem.sequences()[i]
@@ -107,7 +107,7 @@ class Case:
         return found
 
     def born(self, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """With l1, of each batch: the order, weights of its tests, and which exist by then."""
+        """Yield for each batch, with l1: order, weights of its features, and existing weights."""
         born = Problem(self.problem.corpus, N, np.zeros(len(self.problem.theta)))
         for order, span in zip(self.orders(seed), pairwise(self.bounds), strict=True):
             tests = self.tests_of(np.arange(*span))
@@ -130,7 +130,7 @@ def make_case(seed: int = 5, lengths: list[int] | None = None, **options) -> Cas
 
 
 def has_repeated_tests(case: Case) -> bool:
-    """Whether a unigram test occurs at two tokens of a sequence."""
+    """Return whether a unigram feature occurs at two tokens of a sequence."""
     problem = case.problem
     tests = [
         [o for t in tokens for o in problem.unigram_tests(t)] for tokens in problem.sequences()
@@ -139,6 +139,6 @@ def has_repeated_tests(case: Case) -> bool:
 
 
 def make_stream(case: Case, solver, penalty: ElasticNet, **options) -> Stream:
-    """A run on the batches of a case, which has seen none of them."""
+    """Return a run on the batches of a case, before its first batch."""
     options = {"l1": penalty.l1, "l2": penalty.l2, "dtype": "float64"} | options
     return Stream(case.batches[0], LABELS, solver, **options)

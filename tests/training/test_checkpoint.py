@@ -1,4 +1,4 @@
-"""Runs that are cut off and go on: to the same weights, bit for bit."""
+"""Interrupted runs resume to the same weights, bit for bit."""
 
 import subprocess
 import sys
@@ -50,14 +50,14 @@ def test_a_killed_run_goes_on_to_the_same_weights(tmp_path):
             child.stdin.write("step\n")
             assert child.stdout.readline() == "saved\n"
         child.stdin.write("step\n")
-        # Wherever it is in that, or while it writes.
+        # Kill it at any point of the step, or while it writes.
         child.kill()
     later, whole = make_run(), make_run()
     later.resume(path)
     for _ in range(n_saved):
         whole.step()
     if whole.objective != later.objective:
-        # It was done.
+        # The killed process had finished its step.
         whole.step()
     assert whole.objective == later.objective
     for _ in range(3):
@@ -93,7 +93,7 @@ LOOPS = {
 
 
 def loop_config(corpus, directory, name, n_steps):
-    """The shipped config with few templates, so many steps, and a checkpoint."""
+    """Return the shipped config with few templates, n_steps steps, and a checkpoint."""
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
     pipe, changes = config["components"]["sparse_crf"], LOOPS[name]
     solver = changes.get("solver", {})
@@ -117,7 +117,7 @@ def files_of(output):
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_an_interrupted_run_ends_with_the_same_files(name, corpus, tmp_path):
-    """SpaCy's loop counts steps anew: it sees the same rows once more."""
+    """SpaCy's loop restarts at step 0, so the same evaluations are replayed."""
     (tmp_path / "whole").mkdir()
     _, whole = run_training(loop_config(corpus, tmp_path, name, 7), tmp_path / "whole")
     (tmp_path / "run").unlink()
@@ -151,7 +151,7 @@ SLOW = {"inner_iterations": 1, "tolerance": 0.0, "window": 0.0, "history": 1}
 
 
 def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.EvaluationLog]:
-    """A run whose model was taken after each of its steps, and is saved."""
+    """Return a run with a model recorded after each step, saved."""
     run, rows = make_run(OWLQN(**SLOW)), checkpoint.EvaluationLog()
     for i in range(n):
         run.step()

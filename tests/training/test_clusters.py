@@ -1,4 +1,4 @@
-"""Maximum entropy models with labels in clusters: losses, training and decoding."""
+"""Maximum entropy models with label clusters: losses, training and decoding."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ OPTIONS = [{}, {"missing": 0.3, "weighted": True}, {"n_values": 9}]
 
 
 def make_problem(seed: int = 81, **options) -> tuple[Problem, np.ndarray]:
-    """A problem without bigram tests, and random weights mu [O, Y + C] with room for C = Y."""
+    """Return a problem without bigram features, and random weights mu [O, Y + C], C = Y."""
     problem, _ = random_problem(seed, N_LABELS, [6, 0, 4, 7, 5, 8], n_bigram=0, **options)
     rng = np.random.default_rng(seed)
     return problem, rng.normal(size=(len(problem.corpus.unigram_keys), 2 * N_LABELS))
 
 
 def log_probabilities(mu: np.ndarray, bounds: tuple[int, ...]) -> np.ndarray:
-    """Log p(c | x) p(y | x, c) of all y. mu: [Y + C], sums over the tests of a token."""
+    """Return log p(c | x) p(y | x, c) of all y. mu: [Y + C], sums over features of a token."""
     n = bounds[-1]
     clusters = mu[n:] - logsumexp(mu[n:])
     found = []
@@ -53,7 +53,7 @@ def twin_loss(problem: Problem, mu: np.ndarray, bounds: tuple[int, ...]) -> floa
 
 
 def twin_gradient(problem: Problem, mu: np.ndarray, bounds: tuple[int, ...]) -> np.ndarray:
-    """By central differences in the scores of each token, which are sums over its tests."""
+    """Return central differences in the scores of each token, which sum over its features."""
     gradient = np.zeros_like(mu)
     for tokens, weight in zip(problem.sequences(), problem.corpus.weights, strict=True):
         for t in tokens:

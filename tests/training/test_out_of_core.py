@@ -1,4 +1,4 @@
-"""Training on a corpus in files: the very weights that training in memory finds."""
+"""Training on a corpus in files finds exactly the weights of training in memory."""
 
 import os
 import tracemalloc
@@ -63,14 +63,14 @@ def test_values_gradients_and_screening_are_the_same_bits(tmp_path: Path, case, 
         everything = loss.all_coordinates()
         rng = np.random.default_rng(0)
         chosen = everything[rng.random(len(everything)) < 0.4]
-        # Of some tests, all labels.
+        # All labels of some features.
         chosen = np.union1d(chosen, everything[: 3 * problem.n_labels])
         theta = rng.normal(size=len(chosen))
         working = loss.restrict(chosen)
         value, gradient = working.value_and_grad(theta)
         screened = loss.screen(working, theta, 0.01, 10**9)
         curvature = working.curvature(gradient)
-        # That of other coordinates at the point that was evaluated last.
+        # Curvature of other coordinates at the last evaluated point.
         loss.screen(working, theta, 0.01, 10**9)
         other = loss.restrict(everything)
         more = other.curvature(np.zeros(len(everything)))
@@ -106,14 +106,14 @@ def test_models_are_the_same_bytes(tmp_path: Path, solver: str, l1: float, n_thr
 
 
 def peak_memory(problem: Problem, directory: Path | None) -> int:
-    """Bytes that a training run allocates at most at a time."""
+    """Return the peak number of bytes that a training run allocates."""
     names = [f"L{y}" for y in range(problem.n_labels)]
     tracemalloc.start()
     try:
         store = MEMORY if directory is None else Files(directory)
         solver = crf_solvers.get("spacy_sparsecrf.OWLQN.v1")(warm_start_epochs=1)
         corpus = replace(problem.corpus, store=store)
-        # A block is about as large as the small corpus, so that Python's objects count for little.
+        # A shard is about as large as the small corpus, so that Python objects hardly matter.
         options = {"l1": 0.3, "l2": 0.01, "n_threads": 1, "limits": Limits(shard_bytes=1 << 18)}
         training = Training(corpus, names, solver, **options)
         training.step()
@@ -126,7 +126,7 @@ def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(arrays, "CHUNK", 256)
     monkeypatch.setattr(arrays, "_LARGEST_FILE", 1 << 20)
     small, large = (random_problem(0, 4, [40] * n)[0] for n in (100, 2000))
-    # Kernels are compiled or loaded the first time, and what Python keeps for calls fills up.
+    # The first run compiles or loads kernels, and fills Python's caches of calls.
     peak_memory(small, tmp_path)
     n_more = large.corpus.n_tokens - small.corpus.n_tokens
     more = [peak_memory(large, where) - peak_memory(small, where) for where in (tmp_path, None)]
@@ -171,7 +171,7 @@ CONFIGS = [
 def test_a_component_learns_the_same(tmp_path: Path, monkeypatch, batch_size: int, config: dict):
     examples = examples_of(spacy.blank("en"), make_sentences(40, seed=1))
     for example in examples[::3] if "target" in config else ():
-        # A missing label, and one of several.
+        # A missing label, and an ambiguous label.
         example.reference[0].tag_ = ""
         example.reference[1].tag_ += "|NN|VB"
     in_memory = train(examples, None, **config)
@@ -220,7 +220,7 @@ def test_a_failure_while_reading_leaves_nothing(tmp_path: Path):
     assert os.listdir(tmp_path) == []
 
 
-# What fails, and what else learning can do
+# Failures, and other features of training
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The regularisation path: each point is the solution that a cold run finds."""
+"""The regularisation path: each point equals the solution of a cold start."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,14 +46,14 @@ def begun(problem: Problem, solver=None, l1=0.25, **options) -> Training:
 
 
 def full(problem: Problem, theta: np.ndarray, kind: str = "chain") -> tuple[float, np.ndarray]:
-    """The loss, and the gradient of all potential weights."""
+    """Return the loss, and the gradient of all potential weights."""
     loss = make_loss(problem, kind)
     return loss.restrict(loss.all_coordinates()).value_and_grad(theta)
 
 
 @cache
 def cold_objective(name: str, l1: float) -> float:
-    """Where a run ends that begins at this l1."""
+    """Return the final objective of a cold start with this l1."""
     return train(small(), l1, L2, precise(name), kind=kind_of(name)).objective
 
 

@@ -1,4 +1,4 @@
-"""A penalty around an earlier model's weights: each solver reaches the minimum of the shift."""
+"""A penalty centred at an earlier model: each solver reaches the minimum."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def names_of(problem: Problem) -> WeightNames:
 def prior_of(
     problem: Problem, share: float = 0.3, n_labels: int = 0
 ) -> tuple[CRFModel, np.ndarray]:
-    """A model with a share of the weights, of the first labels only, and them, dense."""
+    """Return a model with a share of the weights, of the first labels only; and dense weights."""
     names, n = names_of(problem), len(problem.theta)
     rng = np.random.default_rng(5)
     chosen = np.flatnonzero(rng.random(n) < share)
@@ -133,7 +133,7 @@ def test_tests_that_the_corpus_does_not_have_keep_their_weights():
         kept = {place: x for place, x in old.entries() if place[0] not in known}
         found = dict(own.entries())
         assert kept
-        # The start label has another number among three labels.
+        # The start label has a different id with three labels.
         shown = {(key, 3 if before == 2 else before, y): x for (key, before, y), x in kept.items()}
         assert shown.items() <= found.items()
 
@@ -160,7 +160,7 @@ def test_a_stream_of_all_sequences_is_a_pass_around_the_prior(make):
     dense[coordinates] = values
     assert working.value_and_grad(dense)[0] < working.value_and_grad(origin)[0]
     assert losses[-1] < losses[0]
-    # As if it had not begun: the prior, also of a stream that starts from its weights.
+    # Before any batch, the weights are the prior, also in a stream that starts from them.
     for init in (None, prior):
         fresh = Stream(problem.corpus, labels_of(3), make(), l1=l1, l2=0.5, init=init, prior=prior)
         kept = CRFModel(labels_of(3), "float32").labels

@@ -1,4 +1,4 @@
-"""The same training gives the same files, whatever the process."""
+"""Training gives the same files in every process."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def read_files(directory: Path, replace: Callable[[bytes], bytes]) -> dict[str, 
 def test_model_directories_are_the_same_whatever_hash_seed_and_threads(
     corpus: Corpus, tmp_path: Path
 ):
-    """Of this process, whose hash seed is random, and of another one with two threads."""
+    """Compares this process, with a random hash seed, and another one with two threads."""
     here, there = tmp_path / "here", tmp_path / "there"
     options = [SHIPPED_CONFIG, *corpus.arguments, "--training.max_steps", "3"]
     n_threads = "--components.sparse_crf.n_threads"
@@ -51,7 +51,7 @@ def test_model_directories_are_the_same_whatever_hash_seed_and_threads(
     assert "sparse_crf/model" in files[0]
 
 
-# What a member of a run tells of its part.
+# Digests of a worker's shards.
 
 
 def test_digests_do_not_depend_on_the_numbers_of_sets() -> None:

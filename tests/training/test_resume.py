@@ -72,7 +72,7 @@ def stream(name: str = "sgd-l1", n_threads: int = 1, horizon: int = 5, **options
 
 @dataclass
 class ResumeCase:
-    """A type of run, and after how many steps it is interrupted."""
+    """A type of run, and the numbers of steps after which it is interrupted."""
 
     make: Callable[..., Any]
     n_steps: tuple[int, ...] = (1, 3)
@@ -126,10 +126,10 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
     for i in range(n_steps):
         case.advance(plain, i)
         case.advance(whole, i)
-        whole.model()  # Taking or saving a model leaves no trace.
+        whole.model()  # Creating or saving a model has no effect on the run.
     whole.save(tmp_path / "run")
     if "polished" in name:
-        # Nor do steps before a run is resumed.
+        # Steps before a run is resumed have no effect either.
         case.advance(later, 0)
         later.model()
     later.resume(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Training in stages: the problems of stages, their certificates, and going on."""
+"""Training in stages: problems of stages, certificates, and resumption."""
 
 import itertools
 
@@ -32,8 +32,8 @@ def make_problem(seed=50, **options) -> tuple[Problem, Observations]:
 
 
 def make_kin(observations: Observations, corpus) -> TemplateTree:
-    """Columns 1 and 4 are of stage 1, with columns 0 and 3 as parents where they are; 2 of stage 2,
-    with columns 0 and 1.
+    """Return a tree: columns 1 and 4 are of stage 1, with columns 0 and 3 as parents if present;
+    column 2 is of stage 2, with columns 0 and 1 as parents.
     """
     descents = []
     for column, stage, parents in ((1, 1, [0]), (4, 1, [3]), (2, 2, [0, 1])):
@@ -72,7 +72,7 @@ def finish(run: Training, n: int = 300) -> Training:
 
 
 def with_weights(run: Training, corpus) -> np.ndarray:
-    """The tests [U + B] that have weights, one weight after the other."""
+    """Return a mask of features [U + B] that have weights, weight by weight."""
     n, n_unigram = len(LABELS), len(corpus.unigram_keys)
     n_pairs = n * (n + int(corpus.start_label))
     active = np.zeros(n_unigram + len(corpus.bigram_keys), np.bool_)
@@ -96,7 +96,7 @@ def test_with_everything_admitted_the_end_is_the_minimiser_of_the_full_problem(s
         if report.converged:
             break
     full = finish(Training(problem.corpus, LABELS, both[1], kind=kind, **PENALTY))
-    # Where rounding ends progress (SCW340), a solver stops just above its tolerance.
+    # If rounding ends progress (SCW340), a solver stops just above its tolerance.
     assert report.converged and report.optimality <= 2e-7
     assert run.objective == pytest.approx(full.objective, rel=1e-10)
     np.testing.assert_array_equal(run.weights[0], full.weights[0])
@@ -111,7 +111,7 @@ def test_real_values_enter_in_stages(admit):
     made = random_value_problem(54, 3, LENGTHS, n_unigram=3, n_bigram=3, n_values=5, n_real=3)
     problem, observations = made
     corpus = problem.corpus
-    # The second and the third; the parent of the third is not there, and it never enters.
+    # The second and third; the third's parent is absent, so that the third never enters.
     keys, unknown = observations.value_keys[1:], np.array([[7]], np.uint64)
     descents = [
         FeatureAncestry(1, "u", keys[:1], np.empty((1, 0), np.uint64)),
@@ -151,12 +151,12 @@ def test_a_stage_ends_at_the_minimiser_of_the_problem_of_its_tests(require):
             admitted_alone(corpus, admitted), LABELS, solver, **(PENALTY | {"l1": 2.0})
         )
         assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
-        # The loss of the whole problem at these weights is the same: they are named as there.
+        # The whole problem has the same loss at these weights, by the names of features.
         model = run._names.model(*run.weights, "float64")
         there = Training(corpus, LABELS, OWLQN(), init=model, **(PENALTY | {"l1": 2.0}))
         assert there.objective == pytest.approx(run.objective, rel=1e-12)
     assert run.converged
-    # Otherwise there was nothing to see.
+    # Otherwise the test would be trivial.
     assert 0 < admitted.sum() < len(admitted)
     assert active[kin.stage > 0].any()
 
@@ -192,10 +192,10 @@ def test_a_path_is_refused():
 
 
 def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[int, int]]) -> set:
-    """What the tests of a stage are admitted with, (test, label), label None for all labels."""
+    """Return the admitted pairs (feature, label) of a stage; label None for all labels."""
     found = set()
     blocks = active | {(int(kin.counterpart[test]), label) for test, label in active}
-    # The number that stands for no test.
+    # Remove the id that represents no feature.
     blocks -= {(len(kin.stage), label) for label in range(3)}
     for test in np.flatnonzero(kin.stage == stage).tolist():
         parents = kin.parents[kin.parent_ptr[test] : kin.parent_ptr[test + 1]].tolist()
@@ -208,7 +208,7 @@ def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[i
 
 
 def coordinates_of(pairs: set, corpus) -> np.ndarray:
-    """The coordinates of weights of pairs of a test and a label, None for all labels."""
+    """Return the coordinates of weights of pairs (feature, label); None for all labels."""
     n, n_unigram = 3, len(corpus.unigram_keys)
     n_previous, found = n + int(corpus.start_label), []
     for test, y in pairs:
@@ -250,7 +250,7 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
         else:
             assert reports[-1].admitted[1] == len(own)
         assert np.isin(run.weights[0], own).all()
-        # The same minimum, on just these weights and without screening.
+        # The same minimum, on only these weights and without screening.
         working, penalty = loss.restrict(own), ElasticNet(l1, 0.1)
         alone = OWLQN(tolerance=1e-6)
         state = alone.start(working, penalty, np.zeros(len(own)))

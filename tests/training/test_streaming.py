@@ -1,4 +1,4 @@
-"""Training on batches: against dense slow twins, against passes over a compiled corpus."""
+"""Online training compared with slow dense references, and with passes over a whole corpus."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ OPTIONS = [{}, {"start_label": False}, {"missing": 0.2}, {"n_bigram": 0}, {"n_un
 @pytest.mark.parametrize("penalty", [ElasticNet(0.4, 0.0), ElasticNet(0.3, 0.8)])
 def test_sgd_l1_equals_a_slow_twin(penalty, options):
     if penalty.l2 > 0.0:
-        # How late a weight is shrunk depends on how pairs are evaluated, but with one bigram test
-        # in sequences of two tokens at least, and other tests once in each.
+        # The delay of shrinkage depends on how pairs are evaluated, unless there is one bigram
+        # feature, sequences have two tokens or more, and other features occur once in each.
         lengths = [4, 3, 5, 2, 4, 3, 4, 2, 5]
         options = {"n_bigram": 1, **options, "lengths": lengths, "n_values": 60}
     case = next(
@@ -191,7 +191,7 @@ def test_smd_equals_a_slow_twin(l2, decay):
 
 
 def test_the_perceptron_equals_a_slow_twin():
-    # Start weights without ties; another order of sums would break ties otherwise.
+    # Initial weights without ties, which other orders of summation would break differently.
     case = make_case(seed=6)
     start = 0.1 * case.problem.theta
     stream = make_stream(case, AveragedPerceptron(seed=4), NONE, init=case.model_of(start))
@@ -260,13 +260,13 @@ def test_what_cannot_be_learnt_from_batches_is_refused():
         SGDL1(horizon=-1)
 
 
-# Training on the batches of spaCy's loop.
+# Training on batches in spaCy's loop.
 
 NAMES = {"SGDL1": 0.1, "SGD": 0.0, "AdaGrad": 0.1, "SMD": 0.0, "Perceptron": 0.0}
 
 
 def config_for(corpus: Corpus, solver: str = "SGDL1", **options):
-    """The shipped config with another solver, on batches of words."""
+    """Return the shipped config with another solver, on batches of words."""
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
     config["components"]["sparse_crf"]["features"]["templates"].remove("@word_labels")
     settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", **options}
@@ -293,7 +293,7 @@ def test_batches_of_a_finite_corpus_where_the_solver_asks_for_them(corpus: Corpu
     config["training"]["max_epochs"] = 4
     nlp, rows = run_training(config)
     assert accuracy(nlp, corpus.dev) > 0.9
-    # Each row has the loss of the batches since the row before.
+    # Each row shows the loss of the batches since the preceding row.
     losses = [float(row[2]) for row in rows]
     assert losses[0] > 0.0
     assert losses[-1] < losses[1]
@@ -319,7 +319,7 @@ def test_the_batcher_of_batch_solvers_is_refused(corpus: Corpus):
 
 
 def begin(solver: str = "SGDL1", examples=None, initialize=None, component=None, **options):
-    """A pipeline that learns from batches in a user's own loop, and its examples."""
+    """Return a pipeline that learns from batches in a custom loop, and its examples."""
     nlp = spacy.blank("en")
     settings = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1", "online": True, **options}
     config = {"solver": settings, "l1": NAMES[solver], "l2": 0.0, "dtype": "float64"}
@@ -346,7 +346,7 @@ def test_losses_add_up():
     nlp.update(examples[8:16], losses=losses)
     second = losses["sparse_crf"] - 100.0 - first
     assert 0.0 < second < first * 2
-    # Without gold labels there is nothing to add.
+    # Without gold labels, nothing is added.
     blank = [Example(nlp.make_doc("of the"), nlp.make_doc("of the"))]
     total, before = losses["sparse_crf"], weights_of(nlp)
     nlp.update(blank, losses=losses)

@@ -1,4 +1,4 @@
-"""A batch solver in spaCy's training loop, and in a user's own."""
+"""A batch solver in spaCy's training loop, and in a custom loop."""
 
 import io
 from pathlib import Path
@@ -33,7 +33,7 @@ SMALL_TAGGER = {
 
 
 def run_training(config: Any, output: Path | None = None) -> tuple[Language, list[list[str]]]:
-    """Train as `spacy train` does; the pipeline, and the rows of the log, split."""
+    """Train as `spacy train` does; return the pipeline, and the rows of the log, split."""
     nlp = init_nlp(config)
     log = io.StringIO()
     train(nlp, output, stdout=log, stderr=io.StringIO())
@@ -42,7 +42,7 @@ def run_training(config: Any, output: Path | None = None) -> tuple[Language, lis
 
 
 def config_for(corpus: Corpus, **training: Any) -> Any:
-    """The shipped config with the toy corpus."""
+    """Return the shipped config with the toy corpus."""
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
     config["components"]["sparse_crf"]["n_threads"] = 1
     config["training"].update(training)
@@ -50,9 +50,9 @@ def config_for(corpus: Corpus, **training: Any) -> Any:
 
 
 def with_sourced(config: Any, name: str, path: Path, *, frozen: bool, first: bool = True) -> Any:
-    """The config with a component of a saved pipeline beside `sparse_crf`."""
+    """Return the config with a component of a saved pipeline added to `sparse_crf`."""
     config["components"][name] = {"source": str(path), "component": "sparse_crf"}
-    config["nlp"]["lang"] = "xx"  # that of the saved pipeline
+    config["nlp"]["lang"] = "xx"  # language of the saved pipeline
     names = config["nlp"]["pipeline"]
     config["nlp"]["pipeline"] = [name, *names] if first else [*names, name]
     config["training"]["frozen_components"] = [name] if frozen else []
