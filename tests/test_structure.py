@@ -16,7 +16,7 @@ from spacy_sparsecrf.pipeline import add_ons
 
 PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
-# Packages and top-level modules, with their allowed imports besides their own package.
+# Packages and top-level modules, with their allowed imports; their own package is always allowed.
 BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
 BASE |= {"atomic_write", "old_paths"}
 MAY_IMPORT: dict[str, set[str]] = {

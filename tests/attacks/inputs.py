@@ -82,7 +82,7 @@ def kept(name: str) -> list[bytes]:
 
 
 def keep(name: str, found: Iterable[bytes]) -> None:
-    """Replace the stored inputs of a kind, leaving out inputs that reach no new branch."""
+    """Replace the stored inputs of a type, leaving out inputs that reach no new branch."""
     inputs, seen = Inputs(name), set[_Branch]()
     for data in inputs.first():
         seen |= reached(inputs, data)
