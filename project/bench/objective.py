@@ -46,7 +46,7 @@ def race(sides: Sides, repeats: int) -> Runs:
 def comparisons(
     problem: Problem, path: Path, scratch: Path, threads: int, cap: float
 ) -> dict[str, Sides]:
-    """Return the sides on all weights, with Wapiti, and on observed weights, also with CRFsuite."""
+    """Return sides on all weights; on one thread, with plain transitions, also on observed."""
 
     def ours(_: float, **settings: bool) -> Course:
         return train(problem, threads=threads, cap=cap, **LONG, **settings)[0].course

@@ -82,10 +82,10 @@ def drop_rare(words: Sequence[Entry], min_count: int) -> list[Entry]:
 
 
 def write_docs(words: Iterable[Entry], path: Path) -> None:
-    """Write one Doc a word.
+    """Write one Doc per word.
 
-    A space follows each letter: spacy.Corpus.v1 tokenises the text again, and letters that stand
-    close together would come back as one token.
+    A space follows each letter: spacy.Corpus.v1 tokenises the text again, and adjacent letters
+    without a space would become one token.
     """
     vocab = spacy.blank("en").vocab
     docs = (

@@ -3,7 +3,7 @@
 A pass is an evaluation of every sequence, or as many evaluations of single sequences (Schmidt et
 al. 2015). The forward pass of a line search counts as one; an evaluation only for a stochastic
 solver's report does not count, but its time does. Times are processor seconds on one thread,
-without counting errors. All contestants start from zero weights.
+excluding time to count errors. All contestants start from zero weights.
 """
 
 import math

@@ -249,7 +249,7 @@ def test_a_weight_that_enters_late_owes_nothing():
     np.testing.assert_allclose(descent.settle()[1::2], step[1::2], atol=1e-15)
 
 
-# Stochastic meta-descent: Hessian-vector products, updates, what it reaches.
+# Stochastic meta-descent: Hessian-vector products, updates, convergence.
 
 EPSILON = 1e-150
 
