@@ -222,7 +222,7 @@ def main(
     noises: Annotated[list[str] | None, typer.Option("--noise", help="Kinds; all")] = None,
     quick: Quick = False,
 ) -> None:
-    """Train on noisy pictures by all optimisers and kinds of inference; what was run is kept."""
+    """Train on noisy pictures with all optimisers and types of inference; keep earlier results."""
     # The number of images that have not converged is a figure in the results.
     warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
     n_train, n_test, passes = (4, 2, 2) if quick else (40, 10, passes)

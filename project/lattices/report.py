@@ -289,7 +289,7 @@ def render(records: Mapping[str, list[Row]], published: Published, trial: bool) 
 
 
 def main(metrics: Metrics, project: Project) -> None:
-    """Write the report, on what was run so far."""
+    """Write the report on the results so far."""
     files = {noise: read_rows(metrics / f"{noise}.jsonl") for noise in NOISES}
     records = {noise: rows for noise, rows in files.items() if rows}
     # Some courses end with weights so large that no inference converges; the tables report them.

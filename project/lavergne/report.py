@@ -415,9 +415,7 @@ def render(known: Known, published: Published, trial: bool) -> str:
 
 
 def main(metrics: Metrics, project: Project) -> None:
-    """Write the report, with the kept figures of what was not run; that of a trial has none of
-    them, and stays beside its figures.
-    """
+    """Write the report; a trial omits the kept figures and writes next to its own figures."""
     rows = read_rows(metrics / "results.jsonl")
     trial = is_trial(rows)
     known = {row["name"]: figures_of(row) for row in rows}

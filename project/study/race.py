@@ -117,7 +117,7 @@ def main(
     most: Annotated[float, typer.Option(help="Passes of a contestant")] = 200.0,
     quick: Quick = False,
 ) -> None:
-    """Race all solvers on all data sets; courses that are there are kept."""
+    """Race all solvers on all data sets; keep existing courses."""
     limits = {"cap": 1.0, "most": 10.0} if quick else {"cap": cap, "most": most}
     for race in RACES:
         if names and race.name not in names:

@@ -135,7 +135,7 @@ def render(records: Mapping[str, Courses], published: Published, trial: bool) ->
 
 
 def main(metrics: Metrics, project: Project) -> None:
-    """Write the report; that of a trial stays beside the courses."""
+    """Write the report; a trial writes it next to the courses."""
     files = [(race, read_rows(metrics / f"{race.name}.jsonl")) for race in RACES]
     records = {race.name: Courses(race, rows) for race, rows in files if rows}
     trial = is_trial(courses.reference for courses in records.values())

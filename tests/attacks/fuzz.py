@@ -169,7 +169,7 @@ def main(
         "metrics/reliability/fuzz.json"
     ),
 ) -> None:
-    """Try mutated files, and tell how many were refused, accepted, or did harm."""
+    """Try mutated files, and report how many were refused, accepted, or did harm."""
     turns = [kind] if kind else _TURNS_WRITTEN if written else _TURNS
     found = {name: Counter[str]() for name in ALL if name in turns}
     began, child, number = time.monotonic(), Child(), 0

@@ -96,7 +96,7 @@ def main(
         "metrics/reliability/guided"
     ),
 ) -> None:
-    """Try inputs, and tell how many there were and which branches they reached."""
+    """Try inputs, and report their number and the number of branches that they reached."""
     from .fuzz import CHECKED
 
     folder = (output / f"{target}{'-blind' * blind}").absolute()

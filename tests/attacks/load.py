@@ -104,7 +104,7 @@ def main(
     words: Annotated[int, typer.Option(help="Distinct words that are streamed")] = 1_000_000,
     docs: Annotated[int, typer.Option(help="Docs that are replayed")] = 100_000,
 ) -> None:
-    """Put load on a pipeline of three components, and tell by how much memory grows."""
+    """Put load on a pipeline of three components, and report the growth of memory."""
     with np.errstate(over="ignore"):
         nlp = pipeline()
         threads(nlp, 50_000)
