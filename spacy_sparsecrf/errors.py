@@ -862,7 +862,7 @@ class Errors(metaclass=_Coded):
         "Choose one of: {known}."
     )
     SC605 = (
-        "{path}, line {line}: feature {test!r} cannot have a weight: no template or pattern of "
+        "{path}, line {line}: feature {feature!r} cannot have a weight: no template or pattern of "
         "type {kind} of the component is {template!r} (see [components.NAME.features]). Correct "
         "the name, or train with that template."
     )
@@ -1131,8 +1131,9 @@ class Errors(metaclass=_Coded):
     SC809 = "{name} = {value!r} is not valid ({reason}). Change it."
     SC810 = (
         "{n} features that have weights cannot be written as templates: {shown}. A component reads "
-        "features by templates only. Name the template's feature for each with `tests` (--tests), "
-        'as in {{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}}, or fit without them.'
+        "features by templates only. Name the template's feature for each with `features` "
+        '(--features), as in {{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}}, or fit without '
+        "them."
     )
     SC811 = (
         "{first!r} and {second!r} are both the feature {name}, which has one weight for each "

@@ -53,10 +53,10 @@ def _write_weight(weight: np.floating) -> str:
 
 
 class Change(NamedTuple):
-    """The change in one line. test: hash or name; previous: -1 for none; weight: 0 removes it."""
+    """A change of one weight. feature: hash or name; previous: -1 for none; weight: 0 removes."""
 
     kind: str
-    test: int | str
+    feature: int | str
     previous: int
     label: int
     weight: np.floating
@@ -100,7 +100,7 @@ class _LineReader:
     def _read(self, fields: list[str]) -> Change:
         if len(fields) != 5:
             self._fail(f"it has {len(fields)} columns, not 5")
-        kind, test, previous, label, weight = fields
+        kind, feature, previous, label, weight = fields
         if kind not in ("u", "b"):
             self._fail(f"kind {kind!r} is neither u nor b")
         before = -1
@@ -109,7 +109,7 @@ class _LineReader:
         elif previous != _NO_LABEL:
             self._fail(f"the label before is {previous!r}, but of kind u there is none: write #")
         after = self._find(self._labels if kind == "u" else self._pair_labels, label)
-        return Change(kind, self._test(kind, test), before, after, self._weight(weight))
+        return Change(kind, self._feature(kind, feature), before, after, self._weight(weight))
 
     @property
     def _where(self) -> dict[str, object]:
@@ -121,22 +121,22 @@ class _LineReader:
             raise SparseCRFError(error)
         return known[text]
 
-    def _test(self, kind: str, test: str) -> int | str:
-        key = read_hash(test)
-        if key is not None or (kind, test) in self._checked:
-            return test if key is None else key
+    def _feature(self, kind: str, feature: str) -> int | str:
+        key = read_hash(feature)
+        if key is not None or (kind, feature) in self._checked:
+            return feature if key is None else key
         try:
-            named = read_feature(test)
-            test.encode("utf8")  # fails for lone surrogates
+            named = read_feature(feature)
+            feature.encode("utf8")  # fails for lone surrogates
         except ValueError as error:
-            self._fail(f"{test!r} is neither a feature nor a hash ({error})")
+            self._fail(f"{feature!r} is neither a feature nor a hash ({error})")
         if 0 in named.values:
-            self._fail(f"{test!r} never occurs, because 0 is no value")
+            self._fail(f"{feature!r} never occurs, because 0 is no value")
         if self._templates is not None and named.key not in self._templates[kind]:
-            values = {"kind": kind, "test": test, "template": named.text}
+            values = {"kind": kind, "feature": feature, "template": named.text}
             raise SparseCRFError(Errors.SC605.format(**self._where, **values))
-        self._checked.add((kind, test))
-        return test
+        self._checked.add((kind, feature))
+        return feature
 
     def _weight(self, text: str) -> np.floating:
         if not _WEIGHT.fullmatch(text):
@@ -169,7 +169,9 @@ def patch(
     RAISES: SparseCRFError with the file and line.
     """
     changes = [*_LineReader(model, path, templates).read(lines)]
-    named = [*dict.fromkeys(change.test for change in changes if isinstance(change.test, str))]
+    named = [
+        *dict.fromkeys(change.feature for change in changes if isinstance(change.feature, str))
+    ]
     hashes: list[int] = hash_names(named).tolist()
     keys = dict(zip(named, hashes, strict=True))
     tables = {"u": model.unigram, "b": model.bigram}
@@ -190,8 +192,8 @@ def patch(
 def _table(weights: Weights, dtype: str, *, pairs: bool) -> WeightTable:
     """Pack weights in the same order as training."""
     named = sorted(weights)
-    tests = np.array([key for key, _, _ in named], dtype=np.uint64)
+    features = np.array([key for key, _, _ in named], dtype=np.uint64)
     labels = np.array([label for _, _, label in named], dtype=np.uint16)
     values = np.array([weights[name] for name in named], dtype=dtype)
     previous = np.array([before for _, before, _ in named], dtype=np.int64) if pairs else None
-    return WeightTable.of(tests, previous, labels, values)
+    return WeightTable.of(features, previous, labels, values)

@@ -1,5 +1,6 @@
 """Explanations by weights, of a model's labels and of the labels of tokens."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,15 +35,27 @@ class Transition:
     weight: float
 
 
+class _Featured:
+    """Base class of the weights and contributions of features."""
+
+    feature: str
+
+    @property
+    def test(self) -> str:
+        """Deprecated name of `feature`."""
+        warnings.warn("Write `feature` instead of `test`.", DeprecationWarning, stacklevel=2)
+        return self.feature
+
+
 @dataclass(frozen=True)
-class FeatureWeight:
+class FeatureWeight(_Featured):
     """The weight of a feature with a label, or with a pair of labels.
 
-    test: name, or hash; previous: the label before, "" at the beginning of a sequence, None if
+    feature: name, or hash; previous: the label before, "" at the beginning of a sequence, None if
     the feature is conjoined with the label alone; label; weight.
     """
 
-    test: str
+    feature: str
     previous: str | None
     label: str
     weight: float
@@ -87,18 +100,18 @@ class ModelExplanation(Page):
 
 
 @dataclass(frozen=True)
-class Contribution:
+class Contribution(_Featured):
     """Contribution of a feature, or of a transition, to the score of a token's label.
 
-    kind: "test" (a feature with the token's label), "in" (with the previous label and the label) or
-    "out" (with the label and the next label); test: name, or hash; previous, label: the pair, or
-    None and the label for "test"; weight: its part of the label's score (of a real-valued feature,
+    kind: "feature" (with the token's label), "in" (with the previous label and the label) or "out"
+    (with the label and the next label); feature: name, or hash; previous, label: the pair, or None
+    and the label for "feature"; weight: its part of the label's score (for a real-valued feature,
     weight times value); rival: its part of the runner-up's score, 0 without a runner-up. If the
     previous token also has a given runner-up, rival belongs to the pair of the two runners-up.
     """
 
     kind: str
-    test: str
+    feature: str
     previous: str | None
     label: str
     weight: float
@@ -113,9 +126,9 @@ class Contribution:
     def name(self) -> str:
         """The feature, with its pair of labels if it has one."""
         if self.previous is None:
-            return self.test
+            return self.feature
         pair = f"{escape(self.previous) or START} -> {escape(self.label)}"
-        return pair if self.test == ALWAYS else f"{pair} {self.test}"
+        return pair if self.feature == ALWAYS else f"{pair} {self.feature}"
 
 
 @dataclass(frozen=True)
@@ -308,17 +321,17 @@ class _Explainer:
             for key, weights in self._bigram.at(t + 1):
                 found.append(self._pair("out", key, weights, (label, after), (rival, after)))
         found = [c for c in found if c.weight or c.rival]
-        return sorted(found, key=lambda c: (-c.difference, c.kind, c.test, c.label))
+        return sorted(found, key=lambda c: (-c.difference, c.kind, c.feature, c.label))
 
     def _tests(self, t: int, label: int, rival: int | None) -> Iterator[Contribution]:
-        tests = [(key, weights, 1.0) for key, weights in self._unigram.at(t)]
+        found = [(key, weights, 1.0) for key, weights in self._unigram.at(t)]
         for column in range(len(self._valued)):
             x = float(self._values[t, column])
-            tests += [(key, weights, x) for key, weights in self._valued.at(column)]
-        for key, weights, x in tests:
+            found += [(key, weights, x) for key, weights in self._valued.at(column)]
+        for key, weights, x in found:
             for own, other in self._outcome_pairs(label, rival):
                 values = (0.0 if y is None else x * weights.get((-1, y), 0.0) for y in (own, other))
-                yield Contribution("test", self._names[key], None, self._outcomes[own], *values)
+                yield Contribution("feature", self._names[key], None, self._outcomes[own], *values)
 
     def _outcome_pairs(self, label: int, rival: int | None) -> Iterator[tuple[int, int | None]]:
         """Yield the label and the rival, and then their clusters if the model has clusters."""

@@ -24,14 +24,14 @@ _SHOWN = 5  # features in a message
 _SEPARATOR = re.compile("[:=]")
 
 
-def names_of(features: Sequence[str], tests: Mapping[str, str]) -> list[str]:
+def names_of(features: Sequence[str], names: Mapping[str, str]) -> list[str]:
     """Return the template names of features.
 
-    tests: template names by key or whole feature: an attribute such as lower[0], which has the
+    names: template names by key or whole feature: an attribute such as lower[0], which has the
     feature's value, or a name such as always or lower[-1]=^1.
     RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
     """
-    found = {text: name_of(text, tests) for text in features}
+    found = {text: name_of(text, names) for text in features}
     others = [text for text, name in found.items() if name is None]
     if others:
         shown = ", ".join(map(repr, others[:_SHOWN]))
@@ -47,24 +47,24 @@ def templates_of(model: CRFModel, names: Mapping[int, str]) -> list[str]:
     """Return the templates of features with weights. names: of features, by the model's keys."""
     templates = []
     for kind, table in (("u", model.unigram), ("b", model.bigram)):
-        tests = (read_name(names[key]) for key in table.keys.tolist())
-        keys = dict.fromkeys("|".join(test for test, _ in parts) for parts in tests)
+        parts_of = (read_name(names[key]) for key in table.keys.tolist())
+        keys = dict.fromkeys("|".join(attribute for attribute, _ in parts) for parts in parts_of)
         templates += [f"{kind}:{key}" for key in keys]
     return templates
 
 
-def name_of(text: str, tests: Mapping[str, str]) -> str | None:
+def name_of(text: str, names: Mapping[str, str]) -> str | None:
     """Return the template name of a feature, or None; see `names_of`."""
-    name = _name_of(text, None, tests)
+    name = _name_of(text, None, names)
     ends = (match.start() for match in _SEPARATOR.finditer(text))
     splits = ((text[:end], text[end + 1 :]) for end in ends)
-    found = (_name_of(key, value, tests) for key, value in splits)
+    found = (_name_of(key, value, names) for key, value in splits)
     return name or next(filter(None, found), None)
 
 
-def _name_of(key: str, value: str | None, tests: Mapping[str, str]) -> str | None:
+def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | None:
     """Return the template name of a dict's key and value, or None. value: None for True."""
-    called = tests.get(key, key)
+    called = names.get(key, key)
     if "]" not in called and called != ALWAYS:
         return None  # the common case, without parsing
     template = _template(called)
@@ -80,7 +80,7 @@ def _name_of(key: str, value: str | None, tests: Mapping[str, str]) -> str | Non
         parts = read_name(called)
     except ValueError:
         return None
-    template = _template("|".join(test for test, _ in parts))
+    template = _template("|".join(attribute for attribute, _ in parts))
     return None if template is None else called
 
 

@@ -37,11 +37,11 @@ class Imported(NamedTuple):
 
 
 def import_model(
-    path: Path, columns: Sequence[str], tests: Mapping[str, str], dtype: str
+    path: Path, columns: Sequence[str], known: Mapping[str, str], dtype: str
 ) -> Imported:
     """Read a model of Wapiti, CRF++ or CRFsuite.
 
-    columns: attributes of the columns of the data, see `parse_columns` of `patterns.plan`; tests:
+    columns: attributes of the columns of the data, see `parse_columns` of `patterns.plan`; known:
     template names of CRFsuite's features, see `names_of`; dtype: of the weights.
     RAISES: SparseCRFError for other files, patterns that read other columns, and features that
         templates cannot express.
@@ -57,7 +57,7 @@ def import_model(
         features |= {"text": trained.patterns, "columns": list(columns)}
     else:
         own = [i for i in active if trained.features[i]]
-        texts = names_of([trained.features[i] for i in own], tests)
+        texts = names_of([trained.features[i] for i in own], known)
         named = {len(trained.features) - 1: [ALWAYS]}
         named |= {i: [name] for i, name in zip(own, texts, strict=True)}
     model, names = _with_names(trained, named, dtype)
@@ -92,11 +92,11 @@ def _with_names(
 
 
 def _table(
-    tests: NDArray[np.uint64], weights: models.ExternalWeights, rows: NDArray[np.int64], dtype: str
+    keys: NDArray[np.uint64], weights: models.ExternalWeights, rows: NDArray[np.int64], dtype: str
 ) -> WeightTable:
     previous, values = weights.previous[rows], weights.values[rows].astype(dtype)
     of_pairs = None if (previous < 0).all() else previous
-    return WeightTable.of(tests, of_pairs, weights.labels[rows], values)
+    return WeightTable.of(keys, of_pairs, weights.labels[rows], values)
 
 
 def names_by_patterns(feature: str, patterns: Sequence[Pattern]) -> list[str]:

@@ -50,11 +50,13 @@ def test_a_model_is_explained_by_its_strongest_weights():
     assert found.n_active == 8
     a, b = found.labels
     assert (a.label, a.n_active, b.label, b.n_active) == ("A", 4, "B", 2)
-    shown = [(w.test, w.previous, w.label, w.weight) for w in a.supporting]
+    shown = [(w.feature, w.previous, w.label, w.weight) for w in a.supporting]
     assert shown == [("seven", None, "A", 3.0), ("six", "B", "A", 2.0)]
-    assert [(w.test, w.weight) for w in a.opposing] == [("nine", -0.5)]
-    assert [(w.test, w.weight) for w in b.opposing] == [("always", -2.0), ("nine", -0.25)]
+    assert [(w.feature, w.weight) for w in a.opposing] == [("nine", -0.5)]
+    assert [(w.feature, w.weight) for w in b.opposing] == [("always", -2.0), ("nine", -0.25)]
     assert b.supporting == ()
+    with pytest.warns(DeprecationWarning, match="Write `feature`"):
+        assert b.opposing[0].test == "always"
     assert explain_model(model, names, {5}, 0).labels[0].supporting == ()
 
 

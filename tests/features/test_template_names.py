@@ -106,5 +106,5 @@ def test_a_pipeline_has_names_for_all_of_its_features(corpus: Corpus):
     pipe.patch(lines, replace=True)
     assert pipe.to_bytes() == before
     found = pipe.explain_doc(examples[0].predicted).tokens
-    names = {c.test for token in found for c in token.contributions}
+    names = {c.feature for token in found for c in token.contributions}
     assert names and not [name for name in names if name.startswith("0x")]

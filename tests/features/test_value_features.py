@@ -240,7 +240,7 @@ def test_names_explanations_and_patches() -> None:
     scores = {}
     for t, token in enumerate(explained.tokens):
         for c in token.contributions:
-            if c.test == "value(_.number)[1]=d0":
+            if c.feature == "value(_.number)[1]=d0":
                 scores[t] = c.weight
     weight = {
         (test, label): float(value)

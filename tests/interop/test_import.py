@@ -80,7 +80,8 @@ def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
     tagger.dump(str(tmp_path / "dump"))
     (tmp_path / "tests.json").write_text(json.dumps(TESTS))
     source = tmp_path / ("dump" if dumped else "model")
-    run("import", source, tmp_path / "out", "--tests", tmp_path / "tests.json")
+    option = "--tests" if dumped else "--features"  # the former name, and the new one
+    run("import", source, tmp_path / "out", option, tmp_path / "tests.json")
     X, _ = make_xy(60, seed=2)
     sentences = [[[token["word"], ""] for token in tokens] for tokens in X]
     # Shorter words have no suffix of three characters.
@@ -133,7 +134,7 @@ def damaged(name: str, old: str, new: str) -> str:
         ("lCRF and nothing else, really", (), "SC631.*CRFsuite"),
         ("FILEHEADER = {\n}\n\nLABELS = {\n  what\n", (), "SC631.*CRFsuite.*'  what'"),
         ("a word\n", ("--columns", "orth,tag"), "SC633.*'?tag"),
-        ("a word\n", ("--tests", PEERS / "labels.txt"), "SC634"),
+        ("a word\n", ("--features", PEERS / "labels.txt"), "SC634"),
     ],
 )
 def test_what_cannot_be_imported(text: str, options: Any, message: str, tmp_path: Path):
@@ -147,4 +148,4 @@ def test_what_cannot_be_imported(text: str, options: Any, message: str, tmp_path
 def test_features_of_crfsuite_that_are_no_tests(tmp_path: Path):
     crfsuite(*make_xy(20), tmp_path / "model")
     result = run("import", tmp_path / "model", tmp_path / "out", code=1)
-    assert "SC810" in result.output and "--tests" in result.output
+    assert "SC810" in result.output and "--features" in result.output

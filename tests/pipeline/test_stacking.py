@@ -104,7 +104,7 @@ def test_probabilities_and_explanations_are_of_the_second_model(trained):
     assert labels == [pipe.label_data[i] for i in pipe.predict([doc])[0]]
     assert np.log(probability) == pytest.approx(pipe.log_probability(doc, labels))
     page = pipe.explain_doc(doc)
-    tests = {each.test for token in page.tokens for each in token.contributions}
+    tests = {each.feature for token in page.tokens for each in token.contributions}
     assert any(test.startswith("doc_majority[0]=U-") for test in tests)
     assert any("first[0]=U-PER" in line for line in pipe.dump())
 

@@ -80,7 +80,7 @@ def nlp() -> Language:
 def test_a_saved_pipeline_knows_the_labels_of_words(nlp, tmp_path):
     doc = nlp(Doc(nlp.vocab, words=["the", "plan", "izes"]))
     explained = nlp.get_pipe("sparse_crf").explain_doc(doc)
-    assert "word_labels[0]=NN/VB" in {c.test for c in explained.tokens[1].contributions}
+    assert "word_labels[0]=NN/VB" in {c.feature for c in explained.tokens[1].contributions}
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     own, other = (each.get_pipe("sparse_crf") for each in (nlp, again))

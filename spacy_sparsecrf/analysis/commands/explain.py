@@ -66,7 +66,7 @@ def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
     for label in explanation.labels:
         msg.divider(f"{escape(label.label)}: {label.n_active} weights")
         rows = (
-            (w.test, "" if w.previous is None else before(w.previous), signed(w.weight))
+            (w.feature, "" if w.previous is None else before(w.previous), signed(w.weight))
             for w in label.strongest
         )
         print_table(rows, "llr", "feature", "before", "weight")

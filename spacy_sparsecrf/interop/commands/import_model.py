@@ -32,9 +32,13 @@ def import_model(
     target: Annotated[
         str, typer.Option(help="Attribute that gets the labels: tag, pos, morph or _.NAME")
     ] = "tag",
-    tests: Annotated[
+    features: Annotated[
         Path | None,
-        typer.Option(help=f"JSON file from CRFsuite's features to templates': {_EXAMPLE}"),
+        typer.Option(
+            "--features",
+            "--tests",
+            help=f"JSON file from CRFsuite's features to templates': {_EXAMPLE}",
+        ),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
     dtype: Annotated[
@@ -50,7 +54,7 @@ def import_model(
         names = columns.split(",")
         if target in names:
             raise SparseCRFError(Errors.SC633.format(target=target))
-        imported = read(source, names, _read_tests(tests), dtype)
+        imported = read(source, names, _read_names(features), dtype)
         nlp = spacy.blank(lang)
         block = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": target}
         config: dict[str, Any] = {"features": imported.features, "target": block, "dtype": dtype}
@@ -64,7 +68,7 @@ def import_model(
         msg.good(f"{counts} of {source} are in {output}")
 
 
-def _read_tests(path: Path | None) -> dict[str, str]:
+def _read_names(path: Path | None) -> dict[str, str]:
     """Read the template names of features. RAISES: SparseCRFError for an invalid file."""
     if path is None:
         return {}

@@ -285,28 +285,32 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def to_pipe(
         self,
         nlp: Any,
-        tests: Mapping[str, str] | None = None,
+        features: Mapping[str, str] | None = None,
         factory: str = "sparse_crf",
         config: Mapping[str, Any] | None = None,
+        tests: Mapping[str, str] | None = None,
     ) -> Any:
         """Add a component with these weights to a pipeline; its templates generate the features.
 
         Each feature with weights must be a template feature (see `pipes`). The component predicts
         the same labels if its templates read the same values.
 
-        nlp: the pipeline; tests: template names by feature, or by key of a dict, as in
+        nlp: the pipeline; features: template names by feature, or by key of a dict, as in
         {"word.lower()": "lower[0]"}; factory: "sparse_crf" for labels as tags, or another; config:
-        of the component's block. RETURNS: the component.
+        of the component's block; tests: deprecated name of `features`. RETURNS: the component.
         RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
         """
         from .pipes import make_pipe
 
+        if tests is not None:
+            warnings.warn("Write `features` instead of `tests`.", DeprecationWarning, stacklevel=2)
+            features = tests
         self._take_decoder()
         settings, model = self.settings(), self.model_
         start_label = bool((model.bigram.previous == len(model.labels)).any())
         own = {"l1": settings.l1, "l2": settings.l2, "dtype": model.dtype, **(config or {})}
         own["features"] = {"start_label": start_label, **own.get("features", {})}
-        return make_pipe(nlp, self.model_, self.attributes_, tests or {}, factory, own)
+        return make_pipe(nlp, self.model_, self.attributes_, features or {}, factory, own)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without caches."""

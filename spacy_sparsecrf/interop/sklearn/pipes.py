@@ -25,17 +25,17 @@ def make_pipe(
     nlp: Any,
     model: CRFModel,
     attributes: Sequence[str],
-    tests: Mapping[str, str],
+    known: Mapping[str, str],
     factory: str,
     config: Mapping[str, Any],
 ) -> Any:
     """Add a component with an estimator's weights to a pipeline.
 
-    model, attributes: of the estimator; tests: see `names_of`; factory: of the component; config:
-    its block, without templates. RETURNS: the component.
+    model, attributes: of the estimator; known: template names of features; factory: of the
+    component; config: its block, without templates. RETURNS: the component.
     RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
     """
-    own = names_of(attributes, tests)
+    own = names_of(attributes, known)
     names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
     features = {"templates": templates_of(model, names), **config.get("features", {})}
     pipe = nlp.add_pipe(factory, config={**config, "features": features})
@@ -68,13 +68,13 @@ def take_weights(pipe: Any) -> Taken:
     for name in names.values():
         if read_hash(name) is not None or name.startswith(_NUMBERS):
             raise SparseCRFError(Errors.SC812.format(name=pipe.name))
-    tests = [[names[key] for key in t.keys.tolist()] for t in (model.unigram, model.bigram)]
-    bigrams = tuple(name for name in tests[1] if name != ALWAYS)
-    attributes = [*dict.fromkeys((*tests[0], *bigrams))]
+    named = [[names[key] for key in t.keys.tolist()] for t in (model.unigram, model.bigram)]
+    bigrams = tuple(name for name in named[1] if name != ALWAYS)
+    attributes = [*dict.fromkeys((*named[0], *bigrams))]
     numbers = {name: n for n, name in enumerate(attributes, start=encoding.ALWAYS + 1)}
-    unigram = _renamed(model.unigram, [numbers[name] for name in tests[0]])
+    unigram = _renamed(model.unigram, [numbers[name] for name in named[0]])
     numbers[ALWAYS] = encoding.ALWAYS
-    bigram = _renamed(model.bigram, [numbers[name] for name in tests[1]])
+    bigram = _renamed(model.bigram, [numbers[name] for name in named[1]])
     model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
     return Taken(model, attributes, bigrams)
 
