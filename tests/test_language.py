@@ -15,7 +15,7 @@ from spacy_sparsecrf.__main__ import app
 from .notebook_cells import NOTEBOOKS, cells_of
 from .test_docs import ROOT
 
-PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CHANGELOG.md"])
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
 PAGES += NOTEBOOKS
 # Phrases that are hard to read, and titles that nobody would search for.
 PHRASES = re.compile(

@@ -46,8 +46,8 @@ def clusters(
     """Learn word classes, for templates such as cluster("name")[0].
 
     Classes of texts maximise the likelihood of a bigram class model (exchange algorithm); --vectors
-    uses spherical k-means. Lines of the output have a word and the number of its class:
-    [components.NAME.features.clusters] name = {"path": FILE, "format": "word2vec"} reads them.
+    uses spherical k-means. Lines of the output have a word and the number of its class. To read
+    them, add name = {"path": FILE, "format": "word2vec"} to the features' block `clusters`.
     """
     with reported():
         if not texts and not vectors:

@@ -24,18 +24,23 @@ _CHANCE = 1e-6
 class Coverage:
     """Counts of the tokens that have a value of each watched attribute.
 
-    n_tokens: number of tokens seen; counts: number of tokens with a value, by attribute.
+    n_tokens: number of tokens seen; counts: number of tokens with a value, by attribute; values: at
+    most two different values, by attribute.
     """
 
     def __init__(self) -> None:
         self.n_tokens = 0
         self.counts: Counter[str] = Counter()
+        self.values: dict[str, set[int]] = {}
 
     def add(self, plan: TemplatePlan, annotations: NDArray[np.uint64]) -> None:
         """Count tokens. annotations: [N, A], by the plan's columns, 0 = missing."""
         self.n_tokens += len(annotations)
         for name, column in plan.watched.items():
-            self.counts[name] += int(np.count_nonzero(annotations[:, column]))
+            found = annotations[:, column][annotations[:, column] != 0]
+            self.counts[name] += len(found)
+            if len(found):
+                self._add_values(name, {int(found.min()), int(found.max())})
 
     def join(self, other: "Coverage") -> None:
         """Add the counts of further tokens."""
@@ -43,6 +48,11 @@ class Coverage:
         # Counts of 0 are kept: they mark watched attributes.
         for name, count in other.counts.items():
             self.counts[name] += count
+            self._add_values(name, other.values.get(name, set()))
+
+    def _add_values(self, name: str, values: set[int]) -> None:
+        both = self.values.get(name, set()) | values
+        self.values[name] = {min(both), max(both)} if both else both
 
     @property
     def missing(self) -> list[str]:
@@ -53,10 +63,12 @@ class Coverage:
     def rare(self) -> dict[str, float]:
         """The share of tokens with a value, for attributes that most tokens lack.
 
-        Attributes of entities and spans are excluded, because few tokens are part of one.
+        Attributes of entities and spans are excluded, because few tokens are part of one, and so
+        are flags: extension attributes with one value, which are false at the other tokens.
         """
-        shares = self.shares.items()
-        return {x: p for x, p in shares if p < _RARE and not x.startswith(("ent_", "span("))}
+        shares = {x: p for x, p in self.shares.items() if not x.startswith(("ent_", "span("))}
+        flags = {x for x in shares if x.startswith("_.") and len(self.values[x]) == 1}
+        return {x: p for x, p in shares.items() if p < _RARE and x not in flags}
 
     @property
     def shares(self) -> dict[str, float]:

@@ -65,6 +65,8 @@ def _reader(attribute: str) -> Callable[[Token], Any]:
         return lambda token: token._.get(attribute[2:])
     if attribute in WORD:
         return lambda token: WORD[attribute](token.text)
+    if attribute == "morph":
+        return lambda token: str(token.morph)
     return lambda token: str(getattr(token, f"{attribute}_"))
 
 

@@ -506,6 +506,7 @@ class Setup(NamedTuple):
         for key, fits in (
             ("] edges", is_graph or [edge.form for edge in settings.edges] == [CHAIN]),
             ("] threshold", not (is_graph and settings.threshold)),
+            (".decoding] thresholds", not (is_graph and settings.decoding.thresholds)),
             (".decoding] scores", not (is_graph and of_spans)),
             (".learning] stack", not (is_graph and settings.learning.stack.folds)),
         ):

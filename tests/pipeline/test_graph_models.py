@@ -54,6 +54,9 @@ def test_equal_tokens_are_joined() -> None:
     assert pairs_of("same(lower, if=is_title)", doc) == [[0, 4], [4, 6]]
     assert pairs_of("same(orth, most=2, if=is_alpha)", doc) == [[0, 4], [0, 6], [4, 6]]
     assert pairs_of("same(orth, far=2)", doc) == [[4, 6]]
+    for i in (1, 5):
+        doc[i].set_morph("Tense=Past")
+    assert pairs_of("same(morph, if=morph)", doc) == [[1, 5]]
     # Edges do not cross sequences.
     assert pairs_of("same(orth)", doc, [0, 4, 8]) == [[4, 6]]
     assert pairs_of("chain", doc) == []

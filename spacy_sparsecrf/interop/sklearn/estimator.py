@@ -423,7 +423,10 @@ def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
         if name in crf_solvers:
             made: BatchSolver = crf_solvers.get(name)()
             return made
-    known = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
+    found = crf_solvers.get_all().items()
+    known = ", ".join(
+        sorted(name.split(".")[1] for name, made in found if not getattr(made, "removed", False))
+    )
     raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
 
 

@@ -18,6 +18,7 @@ from ..external_features import names_of, templates_of
 from ..from_weights import set_weights
 from . import encoding
 
+_OF_SPANS = ("sparse_crf_ner", "sparse_crf_spans")
 _NUMBERS = ("vector[", "value(")  # begin names of real-valued features
 
 
@@ -32,13 +33,19 @@ def make_pipe(
     """Add a component with an estimator's weights to a pipeline.
 
     model, attributes: of the estimator; known: template names of features; factory: of the
-    component; config: its block, without templates. RETURNS: the component.
+    component; config: its block, without templates; the default scheme of spans is that of the
+    labels. RETURNS: the component.
     RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
     """
     own = names_of(attributes, known)
     names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
     features = {"templates": templates_of(model, names), **config.get("features", {})}
-    pipe = nlp.add_pipe(factory, config={**config, "features": features})
+    config = {**config, "features": features}
+    target = config.get("target", {})
+    if factory in _OF_SPANS and not {"@crf_targets", "scheme"} & target.keys():
+        is_biluo = any(label.startswith(("L-", "U-")) for label in model.labels)
+        config["target"] = {**target, "scheme": "BILUO" if is_biluo else "IOB2"}
+    pipe = nlp.add_pipe(factory, config=config)
     set_weights(pipe, model, names, "the estimator")
     return pipe
 

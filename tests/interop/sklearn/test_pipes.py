@@ -50,6 +50,18 @@ def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: 
     assert marginals == pytest.approx(np.array(expected), abs=1e-12)
 
 
+@pytest.mark.parametrize("scheme", ["IOB2", "BILUO"])
+def test_a_component_of_entities_has_the_scheme_of_the_labels(scheme: str):
+    last = "L-PER" if scheme == "BILUO" else "I-PER"
+    words = [{"lower[0]": word} for word in ("met", "ann", "lee", "now")]
+    crf = SparseCRF(0.01, 0.01).fit([words] * 5, [["O", "B-PER", last, "O"]] * 5)
+    for config in ({}, {"target": {"scheme": scheme}}):
+        nlp = spacy.blank("xx")
+        crf.to_pipe(nlp, factory="sparse_crf_ner", config=config)
+        doc = nlp(Doc(nlp.vocab, words=["Met", "Ann", "Lee", "now"]))
+        assert [(ent.text, ent.label_) for ent in doc.ents] == [("Ann Lee", "PER")]
+
+
 @pytest.mark.parametrize(
     "templates", [["b:", "u:", "*:lower[0]", "u:suffix(3)[-1]|lower[0]"], None]
 )
