@@ -778,6 +778,10 @@ class Errors(metaclass=_Coded):
         "The templates of component '{name}' read {reads}, predictions of a first-stage model, but "
         'there is none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
     )
+    SC417 = (
+        "[components.{name}.decoding] thresholds names {unknown}, which are not types of spans of "
+        "the component. Choose from: {known}."
+    )
     SC420 = (
         "[components.NAME.target] overlap = {value!r} is not valid. Set it to true (spans of any "
         'two types may overlap), to lists of types such as [["A", "B"], ["C"]] (spans of one list '
@@ -1014,6 +1018,10 @@ class Errors(metaclass=_Coded):
     SC652 = (
         "No weight of the outside label can be found for beta = {value} of component '{name}'. "
         "Give --outside BETA, 0 < BETA, and a component of entities or spans that is not a graph."
+    )
+    SC653 = (
+        "Thresholds are for entities and spans, but component '{name}' learns labels of tokens. "
+        "Remove --precision and --best-f, or choose another component by --component."
     )
     SC660 = "{part} does not implement its interface: {fact}. Correct the class."
     SC661 = (

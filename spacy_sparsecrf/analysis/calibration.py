@@ -178,6 +178,8 @@ def calibrate(
         examples = list(examples)
         with _predicting(pipe, outside_weight=outside_weight(pipe, examples, outside_beta)):
             return calibrate(pipe, examples, precision, beta)
+    if not (precision is beta is None or isinstance(pipe.target, SpanTarget)):
+        raise SparseCRFError(Errors.SC653.format(name=pipe.name))
     if precision is not None and not 0.0 < precision < 1.0:
         raise SparseCRFError(Errors.SC642.format(value=precision))
     if beta is not None and (precision is not None or not 0.0 < beta < math.inf):

@@ -154,7 +154,9 @@ class _JsonReader:
 
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
         """Return the marks of a record: under a known key, else a list of objects with labels."""
-        key = next((key for key in _SPANS if key in value), None)
+        # An empty list does not hide another one.
+        key = next((key for key in _SPANS if value.get(key)), None)
+        key = key or next((key for key in _SPANS if key in value), None)
         if key is None:
             key = next((k for k, own in value.items() if _has_labels(own)), None)
         if key is None:

@@ -44,7 +44,7 @@ _HEADINGS = frozenset(
 DOCSTART = "-DOCSTART-"
 """The word of a line that is not a token, but begins a document."""
 
-_SPAN_LABEL = re.compile(r"[BIELSU]-(.+)")
+_SPAN_LABEL = re.compile(r"[BIELMSU]-(.+)")
 # Chunk types of CoNLL-2000, which are stored in spans "sc"; other types are entities.
 _CHUNKS = frozenset(
     ["NP", "VP", "PP", "ADJP", "ADVP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"]
@@ -93,7 +93,7 @@ def is_header(values: Sequence[str]) -> bool:
 
 def why_not(column: str, value: str) -> str:
     """Return the reason why a text is not a valid value of a column, or ""."""
-    if not value:
+    if not value and column != IGNORED:
         return "it is empty; write _ where there is no value"
     fits, reason = _EXPECTED.get(column, (bool, ""))
     return "" if (value == UNSET and column != SPACE) or fits(value) else reason

@@ -23,7 +23,7 @@ from .attributes import (
     is_header,
     span_key,
 )
-from .schemes import OUTSIDE, standard_label
+from .schemes import OUTSIDE, PREFIXED, standard_label
 
 TAB, BLANKS = "\t", " "
 N_GUESSED = 1000  # number of sentences from which columns are guessed
@@ -127,8 +127,9 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
 
     entries: Iterable[Line] = chain(head, lines)
     if separator == BLANKS:
-        # A line of blanks is an empty line.
         entries = ((number, line.strip(" \t")) for number, line in entries)
+    elif width > 1:  # A line of blanks is an empty line.
+        entries = ((number, line if line.strip(" \t") else "") for number, line in entries)
     notes: tuple[str, ...] = ()
     is_comment = partial(_is_comment, separator, width, first)
     before = [
@@ -288,7 +289,7 @@ def _note_of_tags(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[st
     most, n = counts.most_common(1)[0]
     if len(counts) < 2 or n <= counts.total() / 2:
         return ()
-    if most == OUTSIDE:
+    if most == OUTSIDE and not any(PREFIXED.fullmatch(tag) for tag in counts):
         return (
             "Most tags are O. If the others are entity labels without B- and I-, use --scheme io",
         )

@@ -9,7 +9,8 @@ from typing import TypeAlias
 OUTSIDE = "O"
 MISSING = ("_", "-", "?")
 # Other ways to write B-PER: b-PER, B_PER and PER-B.
-_BEGINS = re.compile("([BIELSUbielsu])[-_](.+)")
+_BEGINS = re.compile("([BIELMSUbielmsu])[-_](.+)")
+PREFIXED = re.compile("[BIELMSU](-.+)?")
 _ENDS = re.compile("(.+)[-_]([BIELSU])")
 
 
@@ -88,8 +89,12 @@ class _SpanReader:
     def _parse(self, i: int, text: str) -> tuple[str, str]:
         """Return the role of a token as a letter of BILU, and the label of its span."""
         if not self._letters:
+            if PREFIXED.fullmatch(text):
+                raise BadLabelError(i, "labels of io have no prefix")
             return "I", text
         letter, _, label = text.partition("-")
+        if letter == "M" and self._scheme is ColumnScheme.bioes:
+            letter = "I"
         if len(letter) != 1 or letter not in self._letters or not label:
             known = ", ".join(f"{known}-LABEL" for known in self._letters)
             raise BadLabelError(i, f"O or one of {known} is expected")

@@ -74,12 +74,15 @@ def _labellings(source: Source, sentence: Sentence) -> Iterator[tuple[float, Sen
 def _parse(path: Path, line: int, column: str, cell: str) -> list[tuple[str, float]]:
     """Return the labels of a cell, each with its end in the interval from 0 to 1."""
     parts = [_PART.fullmatch(part) for part in cell.split("|")]
+    where = {"path": path, "line": line, "value": cell, "column": column}
     if None in parts:
+        if any(parts):
+            reason = "some of its labels have no weight such as :0.7"
+            raise SparseCRFError(Errors.SC616.format(**where, reason=reason))
         return [(cell, 1.0)]
     labels, weights = zip(*(part.groups() for part in parts if part), strict=True)
     total = sum(map(float, weights))
     if abs(total - 1.0) > _TOLERANCE:
-        where = {"path": path, "line": line, "value": cell, "column": column}
         reason = f"its weights sum to {total:g} and not to 1"
         raise SparseCRFError(Errors.SC616.format(**where, reason=reason))
     ends = np.round(np.cumsum([float(weight) / total for weight in weights]), _DIGITS)

@@ -139,7 +139,7 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     with reported_as(Errors.SC624, _UNREADABLE, path=path, place="the file"):
         file = ParquetFile(path)
         schema = file.schema_arrow
-    lists = [name for name in schema.names if str(schema.field(name).type).startswith("list")]
+    lists = [name for name in schema.names if "list<" in str(schema.field(name).type)[:16]]
     classes = _classes((schema.metadata or {}).get(b"huggingface", b"{}"))
     word = next((name for name in lists if _plain(name) in _WORDS), None)
     if word is None:

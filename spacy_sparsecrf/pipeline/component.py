@@ -246,9 +246,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError if there is no training data, a batch has an unknown label, or
             training diverges.
         """
+        examples = list(examples)
         validate_examples(examples, "SparseCRFPipe.update")
         losses = {} if losses is None else losses
-        examples = list(examples)
         if self._session.is_new and self.model.n_active and not self.resume_training(examples):
             losses.setdefault(self.name, 0.0)
             return losses
@@ -344,7 +344,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Its
             probabilities, if any, are written to `token._.NAME_score`.
         """
-        docs, overwrite = list(docs), self._overwrite
+        docs, overwrite = list(docs), self.settings.overwrite
         span_scores = scores.span_scores if isinstance(scores, Predictions) else None
         self.target.write(docs, scores, self.label_data, overwrite=overwrite, scores=span_scores)
         store_scores(self.name, docs, scores)
@@ -369,12 +369,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if self.target.chains(self.label_data):
             raise SparseCRFError(Errors.SC423.format(name=self.name))
 
-    @property
-    def _overwrite(self) -> bool:
-        # `spacy find-threshold` puts the threshold into `cfg`, and passes Docs annotated with the
-        # previous threshold: that annotation must not be kept.
-        return self.settings.overwrite or "threshold" in self.cfg
-
     def _reader(self) -> Reader:
         expected = self._session.expected
         if expected is None:
@@ -387,7 +381,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                     first, setup.valid_transitions(labels), self.settings.inference
                 )
             read = partial(read_first, setup, labels, decoder)
-        return Reader(setup, labels, self._overwrite, expected, read)
+        return Reader(setup, labels, self.settings.overwrite, expected, read)
 
     def _decoder(self) -> "Decoder":
         self.check_one_chain()

@@ -573,9 +573,13 @@ class Setup(NamedTuple):
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `valid_transitions`.
 
-        RAISES: SparseCRFError for unknown labels, and if no sequence of some length is valid.
+        RAISES: SparseCRFError for unknown labels, also in `thresholds`, and if no sequence of some
+            length is valid.
         """
-        own = self.settings.decoding
+        own, names = self.settings.decoding, self.target.names_of(labels)
+        if unknown := ", ".join(repr(name) for name in own.thresholds if name not in names):
+            values = {"unknown": unknown, "known": ", ".join(names)}
+            raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
         return valid_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
 
 

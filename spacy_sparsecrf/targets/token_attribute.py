@@ -190,7 +190,7 @@ class TokenExtension(TokenTarget):
 
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
         """Return a mask of the current labels of tokens."""
-        present = [value for doc in docs for value in self._present(doc)]
+        present = [value for doc in docs for value in self._set(doc)]
         if not any(present):
             return None
         return np.array([[label == value for label in labels] for value in present])
@@ -202,7 +202,7 @@ class TokenExtension(TokenTarget):
         *_, setter = Token.get_extension(self.name)
         for doc, ids in zip(docs, label_ids, strict=True):
             kept: dict[Any, Any] = doc.user_data
-            present = [None] * len(doc) if overwrite else self._present(doc)
+            present = [None] * len(doc) if overwrite else self._set(doc)
             for token, i, value in zip(doc, ids.tolist(), present, strict=True):
                 if value:
                     continue
@@ -211,6 +211,11 @@ class TokenExtension(TokenTarget):
                     kept["._.", self.name, token.idx, None] = labels[i]
                 else:
                     token._.set(self.name, labels[i])
+
+    def _set(self, doc: Doc) -> list[Any]:
+        """Return the current values of tokens; None for the default, which nobody has set."""
+        default = Token.get_extension(self.name)[0]
+        return [None if value == default else value for value in self._present(doc)]
 
     def _present(self, doc: Doc) -> list[Any]:
         """Return the current values of tokens."""

@@ -391,6 +391,41 @@ def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
     assert "splits 1 of 3 tokens (33.33%) differently: '10mg' (1)" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("a.tsv", "a\tB-X\n", ("--spans", "sc")),
+        ("a.jsonl", one(spans=[[0, 3, "A"]]), ("--docs", "2")),
+        ("a.tsv", "a\tB-X\n", ("--skip-space",)),
+    ],
+)
+def test_options_without_effect_are_refused(
+    tmp_path: Path, name: str, text: str, options: tuple[str, ...]
+):
+    (tmp_path / name).write_text(text)
+    done = run("convert", tmp_path / name, tmp_path / "a.spacy", *options, code=2)
+    assert f"{options[0]} has no effect" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "said"),
+    [
+        ("a.tsv", "a\tB-X\nb\tO\n", ("--scheme", "io"), "labels of io have no prefix"),
+        ("a.tsv", "a\tB-X:0.7|O\n", ("--soft", "--columns", "orth,ner"), "no weight such as"),
+    ],
+)
+def test_labels_of_another_form_are_refused(
+    tmp_path: Path, name: str, text: str, options: tuple[str, ...], said: str
+):
+    (tmp_path / name).write_text(text)
+    assert said in run("convert", tmp_path / name, tmp_path / "a.spacy", *options, code=1).stderr
+
+
+def test_an_empty_list_of_spans_does_not_hide_another(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text(one(ents=[], entities=[[0, 3, "A"]]))
+    assert entities(converted(tmp_path / "a.jsonl")[0]) == [[("Ann", "A")]]
+
+
 SPAN = '"spans": [[0, 3, "P"]]'
 HEADER = "Sentence #,Word,POS,Tag\n"
 

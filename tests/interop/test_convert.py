@@ -289,6 +289,11 @@ def test_spans_are_those_that_spacy_finds(labels: list[str]):
         assert found == expected
 
 
+def test_bmes_is_read_as_bioes():
+    labels = ["B-PER", "M-PER", "E-PER", "S-LOC"]
+    assert read_spans(labels, ColumnScheme.bioes) == [(0, 3, "PER"), (3, 4, "LOC")]
+
+
 def test_io_marks_spans_by_their_labels_alone(tmp_path: Path):
     path, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
     path.write_text("a\tvitamin-B\nb\tvitamin-B\nc\tX\nd\t_\n" + "o\tO\n" * 5)

@@ -26,7 +26,7 @@ from spacy_sparsecrf.pages.rendering import render
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 
 from ..conftest import Corpus
-from ..toy import examples_of
+from ..toy import examples_of, make_sentences
 
 WORDS = ["ada", "bob", "rome", "oslo", "went", "to", "met", "in"]
 
@@ -147,6 +147,25 @@ def test_thresholds_by_type_replace_the_component_s(noisy: Path):
     nlp = spacy.load(noisy, config=config)
     doc = nlp(Doc(nlp.vocab, words=["ada", "met", "bob", "in", "rome"]))
     assert {each.label_ for each in doc.ents} == {"PER"}
+    config["components.sparse_crf_ner.decoding.thresholds"] = {"LOCATION": 1.0}
+    with pytest.raises(SparseCRFError, match=r"SC417.*'LOCATION'.*LOC"):
+        spacy.load(noisy, config=config)
+
+
+def test_annotation_is_kept_also_with_a_threshold_as_spacy_sets_it(noisy: Path):
+    nlp = spacy.load(noisy)
+    nlp.get_pipe("sparse_crf_ner").cfg["threshold"] = 0.0
+    doc = Doc(nlp.vocab, words=["ada", "met", "bob"], ents=["O", "B-LOC", "O"])
+    assert ("met", "LOC") in [(ent.text, ent.label_) for ent in nlp(doc).ents]
+
+
+def test_thresholds_of_token_labels_are_refused():
+    nlp = spacy.blank("xx")
+    pipe = nlp.add_pipe("sparse_crf")
+    examples = examples_of(nlp, make_sentences(5, seed=1))
+    nlp.initialize(lambda: examples)
+    with pytest.raises(SparseCRFError, match="SC653"):
+        calibrate(pipe, examples, precision=0.9)
 
 
 def test_the_weight_of_the_outside_label_has_the_best_f(noisy: Path):

@@ -144,6 +144,17 @@ def test_extensions_that_cannot_be_written():
     assert list(written.values()) == ["X"]
 
 
+def test_a_default_is_no_annotation(vocab: Vocab):
+    Token.set_extension("slot", default="O")
+    target = make_token_attribute("_.slot")
+    doc = Doc(vocab, words=["a", "b"])
+    doc[1]._.slot = "X"
+    assert target.matches([doc], ["O", "X", "Y"]).tolist() == [[False] * 3, [False, True, False]]
+    target.write([doc], [np.array([2, 2])], ["O", "X", "Y"], overwrite=False)
+    assert [token._.slot for token in doc] == ["Y", "X"]
+    Token.remove_extension("slot")
+
+
 def test_a_pipeline_learns_an_extension_and_stores_it():
     target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "_.role"}
     scorer = {"@scorers": "spacy_sparsecrf.token_scorer.v1", "attr": "_.role"}

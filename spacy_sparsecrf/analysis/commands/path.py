@@ -102,7 +102,7 @@ def path(
             found = PipelinePath(loaded, l1s, N_POINTS if points is None else points)
         msg.good("Initialized pipeline")
         _follow(found, choice, window or None, output)
-    except SparseCRFError as error:
+    except (OSError, ValueError) as error:
         msg.fail(str(error), exits=1)
 
 

@@ -68,7 +68,7 @@ def tune(
         output.parent.mkdir(parents=True, exist_ok=True)
         found.to_disk(output)
         msg.good("Saved the config with the best score", output)
-    except SparseCRFError as error:
+    except (OSError, ValueError) as error:
         msg.fail(str(error), exits=1)
 
 

@@ -98,6 +98,11 @@ def convert(
         are_records = source.suffix != SPACY and has_records(source, kind)
         if columns and (are_records or kind in (Format.conllu, Format.slash)):
             raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
+        is_written = target.suffix != SPACY
+        _check_fit("--spans", bool(spans), are_records)
+        _check_fit("--docs", docs > 1, not (are_records or is_written))
+        _check_fit("--dev", bool(dev), not is_written)
+        _check_fit("--skip-space", skip_space, is_written)
         if merge_subtokens and kind is not Format.conllu:
             raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
         names = parse_columns(columns) if columns else ()
@@ -116,7 +121,7 @@ def convert(
                 msg.warn(f"{count} {what}")
         else:
             opened = open_source(source, kind, names, attribute, merge_subtokens)
-            if scheme is ColumnScheme.io and not names:
+            if scheme is ColumnScheme.io and not names and kind in (*SEPARATORS, Format.slash):
                 opened.columns = tuple(ENTITIES if c == "tag" else c for c in opened.columns)
             _say_columns(opened, bool(names) or kind not in GUESSED)
             if soft:
@@ -128,6 +133,12 @@ def convert(
         _say_cuts(cuts, lang)
         for path, n_docs in n.items():
             msg.good(f"{n_docs} docs are in {path}")
+
+
+def _check_fit(option: str, is_given: bool, fits: bool) -> None:
+    """Refuse an option that has no effect for the format. RAISES: typer.BadParameter."""
+    if is_given and not fits:
+        raise typer.BadParameter(f"{option} has no effect for this format: remove it")
 
 
 def _say_columns(opened: Source, are_given: bool) -> None:
