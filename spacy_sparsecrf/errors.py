@@ -938,6 +938,10 @@ class Errors(metaclass=_Coded):
         "{path} has no columns of tokens and sentences; its columns are: {columns}. Name them, as "
         "in sentence,word,tag of a CSV file and tokens,ner_tags of a Parquet or JSON file."
     )
+    SC629 = (
+        "{path} has a column that numbers sentences. Read it by --format csv, or name the columns "
+        "by --columns."
+    )
     SC630 = (
         "{path} cannot be imported: it is not a model of Wapiti, CRF++ (as text, crf_learn -t) or "
         "CRFsuite, or a dump of one. Give such a file."

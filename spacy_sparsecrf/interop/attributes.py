@@ -41,6 +41,14 @@ _HEADINGS = frozenset(
 )
 """Column names that appear in the first lines of files."""
 
+_NAMED = {
+    **dict.fromkeys(["word", "words", "token", "tokens", "text", "form", "orth"], WORDS),
+    **dict.fromkeys(["ner", "nertag", "nertags", "entity", "entities"], ENTITIES),
+    "upos": "pos",
+    "lemma": "lemma",
+}
+_TAGS = frozenset(["pos", "postag", "postags", "xpos", "tag", "tags"])
+
 DOCSTART = "-DOCSTART-"
 """The word of a line that is not a token, but begins a document."""
 
@@ -117,6 +125,34 @@ def guess_columns(rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
     if len(names) > 1:
         names[-1] = "tag"
     return tuple(names)
+
+
+def named_columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return the attributes of columns with names; values decide where names do not.
+
+    rows: see `guess_columns`.
+    """
+    known = [_NAMED.get(plain_name(name), "") for name in names]
+    word = known.index(WORDS) if WORDS in known else 0
+    order = [word, *(i for i in range(len(names)) if i != word)]
+    rows = [[row[i] for i in order] for row in rows if len(row) == len(names)]
+    taken = [IGNORED] * len(names)
+    taken[word] = WORDS
+    for j, guessed in enumerate(guess_columns(rows)[1:], start=1):
+        i = order[j]
+        if guessed == "tag" and all(row[j] == OUTSIDE for row in rows):
+            guessed = ENTITIES
+        own = known[i] or ("" if ENTITIES in known else guessed)
+        taken[i] = own if own and own not in taken else IGNORED
+    for i, name in enumerate(names):
+        if taken[i] == IGNORED and "tag" not in taken and plain_name(name) in _TAGS:
+            taken[i] = "tag"
+    return tuple(taken)
+
+
+def plain_name(name: str) -> str:
+    """Return a column's name in lower case, with letters and digits only."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def _types(values: Iterable[str]) -> set[str]:

@@ -21,6 +21,8 @@ from .attributes import (
     WORDS,
     guess_columns,
     is_header,
+    named_columns,
+    plain_name,
     span_key,
 )
 from .schemes import OUTSIDE, PREFIXED, standard_label
@@ -131,11 +133,13 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     elif width > 1:  # A line of blanks is an empty line.
         entries = ((number, line if line.strip(" \t") else "") for number, line in entries)
     notes: tuple[str, ...] = ()
+    names: list[str] = []
     is_comment = partial(_is_comment, separator, width, first)
     before = [
         line for _, line in head[: n - 1] if line.strip(" \t") and not line.startswith(DOCSTART)
     ]
     if is_header(values) and all(map(is_comment, before)):
+        names = values
         notes = (f"Line {number} is a header and is left out: {first.strip()}",)
         entries = ((line, text) for line, text in entries if line != number)
     if comment := next(filter(is_comment, before), ""):
@@ -144,7 +148,7 @@ def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -
     rows = sentences(entries, split)
     if columns:
         return Source(path, tuple(columns), rows, notes=notes)
-    return _with_guessed_columns(path, rows, notes)
+    return _with_guessed_columns(path, rows, notes, names)
 
 
 def _head(lines: Iterator[Line], marks: tuple[str, ...]) -> tuple[list[Line], int]:
@@ -186,8 +190,12 @@ def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
         raise SparseCRFError(Errors.SC636.format(path=path, **counts))
 
 
-def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str, ...]) -> Source:
-    """Guess the columns of a file from its first sentences."""
+def _with_guessed_columns(
+    path: Path, rows: Iterator[Sentence], notes: tuple[str, ...], names: Sequence[str] = ()
+) -> Source:
+    """Guess the columns of a file from its first sentences, and their names if it has some."""
+    if "sentence" in map(plain_name, names):
+        raise SparseCRFError(Errors.SC629.format(path=path))
     guessed_by = [*islice(rows, N_GUESSED)]
     tokens = [row for found in guessed_by for row in found if row.values[0] != DOCSTART]
     texts = [row for row in tokens if _looks_like_text(row.values)]
@@ -197,9 +205,9 @@ def _with_guessed_columns(path: Path, rows: Iterator[Sentence], notes: tuple[str
     n_numbers = int(_is_numbered(guessed_by))
     if n_numbers:
         notes += ("Column 1 numbers the tokens and is ignored",)
-    guessed = (IGNORED,) * n_numbers + guess_columns(
-        row.values[n_numbers:] or row.values for sentence in guessed_by for row in sentence
-    )
+    values = (row.values[n_numbers:] or row.values for found in guessed_by for row in found)
+    own = named_columns(names[n_numbers:], values) if names else guess_columns(values)
+    guessed = (IGNORED,) * n_numbers + own
     _check_labels(path, guessed, guessed_by)
     notes += _note_of_labels(guessed, guessed_by) + _note_of_tags(guessed, guessed_by)
     return Source(path, guessed, chain(guessed_by, rows), notes=notes)

@@ -14,9 +14,8 @@ from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
 from .annotation_tools import check_unicode, json_values
-from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns
+from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns, named_columns
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
-from .schemes import OUTSIDE
 
 # Names of columns, in lower case and without blanks, _ and #.
 _SENTENCES = frozenset(
@@ -24,7 +23,6 @@ _SENTENCES = frozenset(
 )
 _WORDS = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
 # Attributes of columns, by their names in data sets of Hugging Face.
-_OF_NAMES = {"pos": "tag", "postag": "tag", "xpos": "tag", "upos": "pos", "lemma": "lemma"}
 _OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
 
 _JSON_VALUES = {str, int, bool, type(None)}  # permitted in lists
@@ -59,14 +57,11 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     head = [*islice(found_rows, N_GUESSED)]
     if not head:
         return Source(path, (), iter(()))
-    others = [i for i in range(len(names)) if i not in (number, word)]
-    order = [word, *others]
-    by_values = guess_columns([row.values[i] for i in order] for rows in head for row in rows)
+    others = [i for i in range(len(names)) if i != number]
+    values = ([row.values[i] for i in others] for rows in head for row in rows)
     taken = [IGNORED] * len(names)
-    for i, name in zip(order, by_values, strict=True):
-        taken[i] = name if name != IGNORED else _OF_NAMES.get(names[i], IGNORED)
-        if name == "tag" and all(row.values[i] == OUTSIDE for rows in head for row in rows):
-            taken[i] = ENTITIES
+    for i, name in zip(others, named_columns([names[i] for i in others], values), strict=True):
+        taken[i] = name
     return Source(path, tuple(taken), chain(head, found_rows), has_marks=False, notes=notes)
 
 
