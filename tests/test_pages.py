@@ -73,6 +73,13 @@ def for_decoding() -> Names:
     return {"nlp": nlp, "pipe": nlp.get_pipe("ner"), "examples": examples, "Path": Path}
 
 
+def for_thresholds() -> Names:
+    given = for_decoding()
+    given["nlp"].to_disk("training/model-best")
+    DocBin(docs=[example.reference for example in given["examples"]]).to_disk("dev.spacy")
+    return given
+
+
 def for_active_learning() -> Names:
     Path("unlabelled.txt").write_text("2 cups of milk\n\n1 white egg\n", encoding="utf-8")
     return for_decoding()
@@ -103,7 +110,7 @@ def for_columns() -> Names:
     return {}
 
 
-GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.md": for_decoding}
+GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.md": for_thresholds}
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
 GIVEN |= {"active-learning.md": for_active_learning, "columns.md": for_columns}
 GIVEN |= {"templates.md": for_templates, "word-classes.md": for_commands}
