@@ -22,7 +22,7 @@ from ..features.class_learning import (
     write_classes,
 )
 from ..progress import track
-from .common import reported
+from .common import reported, with_folder
 from .files import read_lines
 
 Texts = Annotated[
@@ -60,7 +60,7 @@ def clusters(
         else:
             words = _enough(counted, classes)
             found = exchange_classes(counted, classes, iterations)
-        with output.open("w", encoding="utf8", newline="\n") as file:
+        with with_folder(output).open("w", encoding="utf8", newline="\n") as file:
             file.writelines(write_classes(words, found))
         msg.good(f"{len(words)} words in {len(np.unique(found))} classes are in {output}")
 

@@ -67,6 +67,12 @@ def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[
         yield loaded
 
 
+def with_folder(path: Path) -> Path:
+    """Create the directory of a file or directory to write. RETURNS: its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def load(model: str, name: str = "") -> tuple[Language, SparseCRFPipe]:
     """Load a pipeline, and find its sparse CRF component; see `find`."""
     nlp = spacy.load(model)

@@ -10,7 +10,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
-from .common import reported
+from .common import reported, with_folder
 from .solver_configs import FORMER_NAMES, VARIANTS, with_solver
 
 
@@ -39,7 +39,7 @@ def config(
             return
         if output.exists() and not force:
             raise SparseCRFError(Errors.SC608.format(path=output))
-        output.write_text(text, encoding="utf8")
+        with_folder(output).write_text(text, encoding="utf8")
         msg.good(f"The config {name} is in {output}")
 
 

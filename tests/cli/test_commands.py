@@ -289,3 +289,18 @@ def test_conversions_that_fail(tmp_path: Path):
     assert "--attribute" in run("convert", source, target, "--attribute", "w", code=2).stderr
     assert "--merge-subtokens" in run("convert", source, target, "-T", code=2).stderr
     assert "--format" in run("convert", target, source, "--format", "conllu", code=2).stderr
+
+
+def test_directories_of_output_are_created(tmp_path: Path):
+    path = tmp_path / "no" / "such" / "a.cfg"
+    assert run("config", "ner", "-o", path).exit_code == 0
+    assert "sparse_crf_ner" in path.read_text()
+
+
+@pytest.mark.parametrize("command", ["path", "tune"])
+def test_missing_files_are_reported_without_a_traceback(tmp_path: Path, command: str):
+    config = tmp_path / "a.cfg"
+    run("config", "ner", "-o", config)
+    data = ("--paths.train", "no.spacy", "--paths.dev", "no.spacy")
+    done = run(command, config, "-o", tmp_path / "out", *data, code=1)
+    assert "no.spacy" in done.output and "Traceback" not in done.output

@@ -8,7 +8,17 @@ from spacy.language import Language
 from spacy.training import Example
 from wasabi import msg
 
-from ...cli.common import Component, Data, Model, load, print_table, read, reported, up_to
+from ...cli.common import (
+    Component,
+    Data,
+    Model,
+    load,
+    print_table,
+    read,
+    reported,
+    up_to,
+    with_folder,
+)
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.names import escape
 from ...pages.rendering import render
@@ -62,7 +72,9 @@ def calibrate(
         given = (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
         found = calibration.calibrate(pipe, given, precision, best_f, outside)
         if html is not None:
-            html.write_text(render(found, f"{pipe.name} on {data.name}"), encoding="utf8")
+            with_folder(html).write_text(
+                render(found, f"{pipe.name} on {data.name}"), encoding="utf8"
+            )
         _print(found)
         directory = Path(model) if in_place else output
         if directory is None:
@@ -83,7 +95,7 @@ def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path)
     thresholds = as_section(decoding.thresholds)
     block.update(temperature=decoding.temperature, thresholds=thresholds)
     block["outside_weight"] = decoding.outside_weight
-    nlp.to_disk(directory)
+    nlp.to_disk(with_folder(directory))
     msg.good(f"Pipeline is in {directory}")
     undo = ", ".join(f"{key} = {value}" for key, value in before.items())
     msg.text(f"To undo: [components.{name}.decoding] {undo} in {directory / 'config.cfg'}")

@@ -8,7 +8,17 @@ import typer
 from spacy.training import Example
 from wasabi import msg
 
-from ...cli.common import Component, Data, Model, load, print_table, read, reported, up_to
+from ...cli.common import (
+    Component,
+    Data,
+    Model,
+    load,
+    print_table,
+    read,
+    reported,
+    up_to,
+    with_folder,
+)
 from ...model.names import escape
 from ...pages.rendering import render
 from ...targets.matching import Rates, Score
@@ -49,7 +59,9 @@ def errors(
         most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE
         found = find_mistakes(pipe, given, label=label, word=word, most=most)
         if html is not None:
-            html.write_text(render(found, f"{pipe.name} on {data.name}", n), encoding="utf8")
+            with_folder(html).write_text(
+                render(found, f"{pipe.name} on {data.name}", n), encoding="utf8"
+            )
             msg.good(f"Page is in {html}")
             return
         msg.divider(f"{pipe.name} on {data}")

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ...cli.common import Component, Model, load, print_table, reported, up_to
+from ...cli.common import Component, Model, load, print_table, reported, up_to, with_folder
 from ...errors import Errors, SparseCRFError
 from ...model.names import escape
 from ...pages.rendering import N_SHOWN, render
@@ -47,7 +47,7 @@ def explain(
         else:
             shown, title = pipe.explain(n), pipe.name
         if html is not None:
-            html.write_text(render(shown, title, n), encoding="utf8")
+            with_folder(html).write_text(render(shown, title, n), encoding="utf8")
             msg.good(f"Page is in {html}")
         elif isinstance(shown, DocExplanation):
             _print_tokens(shown, n)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ...cli.common import Component, Model, load, reported
+from ...cli.common import Component, Model, load, reported, with_folder
 from ...cli.files import read_lines
 from ...progress import track
 
@@ -30,7 +30,7 @@ def dump(
         if output is None:
             sys.stdout.writelines(lines)
             return
-        with output.open("w", encoding="utf8", newline="\n") as file:
+        with with_folder(output).open("w", encoding="utf8", newline="\n") as file:
             file.writelines(lines)
         msg.good(f"{pipe.model.n_active} weights of {pipe.name} are in {output}")
 
@@ -53,5 +53,5 @@ def patch(
         nlp, pipe = load(model, component)
         lines = (line for _, line in read_lines(weights))
         n = pipe.patch(lines, str(weights), replace=replace)
-        nlp.to_disk(output)
+        nlp.to_disk(with_folder(output))
         msg.good(f"{n} changes: {pipe.name} has {pipe.model.n_active} weights now, in {output}")

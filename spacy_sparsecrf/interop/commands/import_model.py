@@ -8,7 +8,7 @@ import spacy
 import typer
 from wasabi import msg
 
-from ...cli.common import reported
+from ...cli.common import reported, with_folder
 from ...errors import Errors, SparseCRFError
 from ...pipeline.component import SparseCRFPipe
 from ...schema import reported_as
@@ -61,7 +61,7 @@ def import_model(
         config["model"] = imported.model.kind
         pipe = cast(SparseCRFPipe, nlp.add_pipe("sparse_crf", config=config))
         set_weights(pipe, imported.model, imported.names, str(source))
-        nlp.to_disk(output)
+        nlp.to_disk(with_folder(output))
         if imported.n_never:
             msg.warn(f"Left out {imported.n_never} features that no pattern generates")
         counts = f"{pipe.model.n_active} weights and {len(pipe.label_data)} labels"
