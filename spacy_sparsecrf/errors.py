@@ -782,6 +782,11 @@ class Errors(metaclass=_Coded):
         "[components.{name}.decoding] thresholds names {unknown}, which are not types of spans of "
         "the component. Choose from: {known}."
     )
+    SC418 = (
+        "{source} of component '{name}' was trained with scheme = {trained!r}, but "
+        "[components.{name}.target] scheme is {given!r}, in which labels have other meanings. Set "
+        "scheme to {trained!r}."
+    )
     SC420 = (
         "[components.NAME.target] overlap = {value!r} is not valid. Set it to true (spans of any "
         'two types may overlap), to lists of types such as [["A", "B"], ["C"]] (spans of one list '

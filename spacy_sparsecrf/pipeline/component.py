@@ -134,8 +134,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         progress.be_quiet(is_quiet(nlp))
         progress.watch_compilation(progress.TRAINING_KERNELS)
         setup = self.setup
-        start, names = storage.load_weights(init_weights, self.name)
-        prior, more = storage.load_weights(self.settings.learning.prior, self.name, storage.PRIOR)
+        start, names = storage.load_weights(init_weights, setup)
+        prior, more = storage.load_weights(self.settings.learning.prior, setup, storage.PRIOR)
         known = storage.labels_of(prior, start)
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
@@ -199,7 +199,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _keep(self, read: ReadCorpus) -> None:
         """Store labels, the division into sequences, and learnt values of features in `cfg`."""
         self.cfg.update(labels=list(read.compiled.labels), sequences=read.compiled.cut)
-        storage.keep(self.cfg, self.features, read.coverage.shares)
+        storage.keep(self.cfg, self.setup, read.coverage.shares)
 
     def _grow(
         self,

@@ -21,6 +21,8 @@ from ..features.featurizer import Featurizer
 from ..features.templates import without_sets
 from ..model.model import CRFModel
 from ..model.names import Names, read_feature_parts
+from ..targets.base import Target
+from ..targets.spans import SpanTarget
 from .settings import Setup
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 Parts: TypeAlias = Mapping[str, Callable[[], bytes]]
 
 FORMAT = 1  # of `cfg`; a model file has its own
-NAMES, TEMPLATES = "names", "templates"
+NAMES, TEMPLATES, SCHEME = "names", "templates", "scheme"
 _SETTING = "the directory that the pipeline is saved to"
 INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
 PRIOR = "[components.{name}.learning] prior"
@@ -64,6 +66,8 @@ def check_loaded(
     features: object = setup.features
     if "cfg" not in exclude and cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
         raise SparseCRFError(Errors.SC225.format(name=name))
+    if "cfg" not in exclude:
+        _check_scheme(setup.name, setup.target, cfg, "cfg")
     learnt = cfg.get("features", {})
     if clusters and isinstance(learnt, dict):
         learnt = {**learnt, CLUSTERS: unpack(clusters)}
@@ -160,19 +164,35 @@ def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes
 # Weights of an earlier training run, to continue from
 
 
+def scheme_of(target: Target) -> str:
+    """Return the labelling scheme of spans; "" for other targets."""
+    return target.scheme.name if isinstance(target, SpanTarget) else ""
+
+
+def _check_scheme(name: str, target: Target, cfg: Mapping[str, Any], source: object) -> None:
+    """Refuse weights of another scheme, in which equal labels differ. RAISES: SparseCRFError."""
+    trained, given = cfg.get(SCHEME, ""), scheme_of(target)
+    if trained and given and trained != given:
+        values = {"name": name, "source": source, "trained": trained, "given": given}
+        raise SparseCRFError(Errors.SC418.format(**values))
+
+
 def load_weights(
-    path: str | Path | None, name: str, key: str = INIT_WEIGHTS
+    path: str | Path | None, setup: Setup, key: str = INIT_WEIGHTS
 ) -> tuple[CRFModel | None, Names]:
     """Load a model of an earlier training run, and the names next to it.
 
     path: a saved pipeline that has a component of this name, the directory of one component,
         or a component's file `model`; None or "" for no model and no names.
-    name: of the component; key: of the setting, for messages.
-    RAISES: SparseCRFError if there is no such file, or it is not a model.
+    setup: of the component; key: of the setting, for messages.
+    RAISES: SparseCRFError if there is no such file, it is not a model, or its labels have another
+        scheme.
     """
     if not path:
         return None, Names()
-    file = _find(Path(path), name, key)
+    file = _find(Path(path), setup.name, key)
+    if (saved := file.with_name("cfg")).is_file():
+        _check_scheme(setup.name, setup.target, srsly.read_json(saved), path)
     return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))
 
 
@@ -234,14 +254,15 @@ def learnt_by(features: object) -> dict[str, Any]:
     return {key: found for key, found in learnt.items() if key != CLUSTERS}
 
 
-def keep(cfg: dict[str, Any], features: object, shares: Mapping[str, float]) -> None:
+def keep(cfg: dict[str, Any], setup: Setup, shares: Mapping[str, float]) -> None:
     """Store learnt values, except labels, in `cfg`; leave out empty values.
 
-    features: their learnt values and a digest of their templates are stored; shares: share of the
-    training tokens with a value, by attribute.
+    setup: learnt values of its features, a digest of their templates and the scheme of its target
+    are stored; shares: share of the training tokens with a value, by attribute.
     """
-    learnt = {"features": learnt_by(features), "shares": dict(shares)}
-    for key, found in {**learnt, TEMPLATES: digest_of(features)}.items():
+    learnt: dict[str, Any] = {"features": learnt_by(setup.features), "shares": dict(shares)}
+    learnt |= {TEMPLATES: digest_of(setup.features), SCHEME: scheme_of(setup.target)}
+    for key, found in learnt.items():
         cfg.pop(key, None)
         if found:
             cfg[key] = found

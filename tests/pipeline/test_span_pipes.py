@@ -152,3 +152,29 @@ def test_spans_that_are_set_are_kept(fitted: Language):
     found = spans_of(kept, key_of(fitted))
     assert found[0] == preset[0]
     assert found[-1] == chunks_of(tags)[-1]
+
+
+def test_weights_of_another_scheme_are_refused(tmp_path: Path):
+    words, ents = ["ada", "lee", "met", "bob"], ["B-PER", "I-PER", "O", "B-PER"]
+
+    def pipeline(scheme: str, **config: object) -> Language:
+        target = {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": scheme}
+        nlp = spacy.blank("xx")
+        nlp.add_pipe("sparse_crf_ner", config={"target": target, "n_threads": 1, **config})
+        return nlp
+
+    def initialize(nlp: Language, **given: str) -> None:
+        made = Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, ents=ents))
+        nlp.get_pipe("sparse_crf_ner").initialize(lambda: [made], **given)
+
+    nlp = pipeline("IOB2")
+    initialize(nlp)
+    nlp.to_disk(tmp_path)
+    refused = r"SC418.*trained with scheme = 'IOB2'.*is 'BILUO'"
+    with pytest.raises(SparseCRFError, match=refused):
+        pipeline("BILUO").from_disk(tmp_path)
+    with pytest.raises(SparseCRFError, match=refused):
+        initialize(pipeline("BILUO"), init_weights=str(tmp_path))
+    with pytest.raises(SparseCRFError, match=refused):
+        initialize(pipeline("BILUO", learning={"prior": str(tmp_path)}))
+    initialize(pipeline("IOB2", learning={"prior": str(tmp_path)}))
