@@ -292,7 +292,9 @@ def use_columns(text: Text, sound: Text) -> Arrays:
             rows = [re.split(cut, x.strip(" \t") if kind == "wapiti" else x)[0] for x in lines]
             # A word between tabs may be empty; such a line is refused.
             n = sum(bool(line) and row != DOCSTART for line, row in zip(lines, rows, strict=True))
-            n -= sum(line.strip(" \t") == "" != line for line in lines) if kind == "wapiti" else 0
+            # A line of blanks has no values, unless the words are the only column.
+            if kind == "wapiti" or len(source.columns) > 1:
+                n -= sum(line.strip(" \t") == "" != line for line in lines)
         n_tokens = sum(map(len, docs))
         is_whole = not any("left out" in note for note in source.notes)
         if kind in ("conllu", "tsv", "wapiti") and not option and is_whole:
