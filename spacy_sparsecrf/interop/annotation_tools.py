@@ -49,8 +49,7 @@ def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
     lines: Iterable[tuple[int, str]] = read_lines(path)
     if not in_lines:
         lines = [*lines]
-        values = _list_in(path, lines)
-        if values is not None:
+        if (values := _list_in(path, lines)) is not None:
             yield from ((f"record {i}", value) for i, value in enumerate(values, start=1))
             return
     for number, line in lines:

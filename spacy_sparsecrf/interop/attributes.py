@@ -41,8 +41,10 @@ _HEADINGS = frozenset(
 )
 """Column names that appear in the first lines of files."""
 
+WORD_NAMES = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
+"""Names of columns of words, see `plain_name`."""
 _NAMED = {
-    **dict.fromkeys(["word", "words", "token", "tokens", "text", "form", "orth"], WORDS),
+    **dict.fromkeys(WORD_NAMES, WORDS),
     **dict.fromkeys(["ner", "nertag", "nertags", "entity", "entities"], ENTITIES),
     "upos": "pos",
     "lemma": "lemma",

@@ -14,14 +14,22 @@ from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
 from .annotation_tools import check_unicode, json_values
-from .attributes import ENTITIES, IGNORED, UNSET, WORDS, guess_columns, named_columns
+from .attributes import (
+    ENTITIES,
+    IGNORED,
+    UNSET,
+    WORD_NAMES,
+    WORDS,
+    guess_columns,
+    named_columns,
+    plain_name,
+)
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
 
 # Names of columns, in lower case and without blanks, _ and #.
 _SENTENCES = frozenset(
     ["sentence", "sentenceid", "sentid", "sentenceidx", "sentenceno", "sentencenumber"]
 )
-_WORDS = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
 # Attributes of columns, by their names in data sets of Hugging Face.
 _OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
 
@@ -43,12 +51,10 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     lines = [*io.StringIO(text.removeprefix(BOM), newline="")]
     separator = max(",;\t", key=lambda each: lines[0].count(each)) if lines else ","
     rows = csv.reader(lines, delimiter=separator)
-    names = [_plain(name) for name in next(_checked(path, rows), [])]
+    names = [plain_name(name) for name in next(_checked(path, rows), [])]
     number = next((i for i, name in enumerate(names) if name in _SENTENCES), None)
-    word = next((i for i, name in enumerate(names) if name in _WORDS), -1)
-    if number is None or (word < 0 and not columns):
-        found = ", ".join(names)
-        raise SparseCRFError(Errors.SC628.format(path=path, columns=found))
+    if number is None or not (columns or WORD_NAMES & {*names}):
+        raise SparseCRFError(Errors.SC628.format(path=path, columns=", ".join(names)))
     if columns and len(columns) != len(names):
         raise wrong_width(path, Row(1, names), len(columns), "as --columns says", "one comma each")
     found_rows = _sentences(path, rows, len(names), number)
@@ -59,9 +65,8 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
         return Source(path, (), iter(()))
     others = [i for i in range(len(names)) if i != number]
     values = ([row.values[i] for i in others] for rows in head for row in rows)
-    taken = [IGNORED] * len(names)
-    for i, name in zip(others, named_columns([names[i] for i in others], values), strict=True):
-        taken[i] = name
+    taken = [*named_columns([names[i] for i in others], values)]
+    taken.insert(number, IGNORED)
     return Source(path, tuple(taken), chain(head, found_rows), has_marks=False, notes=notes)
 
 
@@ -79,10 +84,6 @@ def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     except UnicodeDecodeError as error:
         note = f"{path} is not UTF-8 (byte {error.start}); it is read as Latin-1"
         return data.decode("latin1"), (note,)
-
-
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def _sentences(
@@ -136,12 +137,11 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
         schema = file.schema_arrow
     lists = [name for name in schema.names if "list<" in str(schema.field(name).type)[:16]]
     classes = _classes((schema.metadata or {}).get(b"huggingface", b"{}"))
-    word = next((name for name in lists if _plain(name) in _WORDS), None)
+    word = next((name for name in lists if plain_name(name) in WORD_NAMES), None)
     if word is None:
         found = ", ".join(schema.names)
         raise SparseCRFError(Errors.SC628.format(path=path, columns=found))
-    lists.remove(word)
-    lists.insert(0, word)
+    lists = [word, *(name for name in lists if name != word)]
     named = [_namer(path, name, schema.field(name).type, classes) for name in lists]
     return _of_lists(path, lists, _parquet_rows(path, file, lists, named), columns)
 
@@ -155,7 +155,7 @@ def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:
     for _, record in json_values(path, in_lines):
         lists = record.items() if isinstance(record, Mapping) else ()
         found = {name: v for name, v in lists if isinstance(v, list)}
-        word = next((name for name in found if _plain(name) in _WORDS), "")
+        word = next((name for name in found if plain_name(name) in WORD_NAMES), "")
         tokens = found.pop(word, None)
         if tokens == []:
             continue
