@@ -1353,6 +1353,10 @@ class Warnings(metaclass=_Coded):
         "[nlp.tokenizer], or annotate its tokens; `python -m spacy_sparsecrf debug` counts "
         "all tokens."
     )
+    SCW221 = (
+        "Spans of {path} cross the ends of sentences. Columns have one span for each sentence, so "
+        "these are written as several. Correct the sentences or the spans if they are one."
+    )
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} '
         "features that templates combine with pairs of labels are left out. Remove b: "

@@ -11,17 +11,20 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 
+GZIP = b"\x1f\x8b"
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 file without line ends, each with its number from 1.
 
-    path: compressed by gzip if it ends in .gz. Lines end with LF, or CR and LF; a byte-order mark
-    is skipped.
+    path: compressed by gzip if its name or its content says so. Lines end with LF, or CR and LF; a
+    byte-order mark is skipped.
     RAISES: SparseCRFError if the file is not UTF-8 or cannot be decompressed.
     """
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+    with path.open("rb") as file:
+        is_packed = path.suffix == ".gz" or file.read(2) == GZIP
+    with gzip.open(path, "rb") if is_packed else path.open("rb") as lines:
         try:
             for number, line in enumerate(lines, start=1):
                 text = _decode(path, number, line).removesuffix("\n").removesuffix("\r")
@@ -36,7 +39,7 @@ def _decode(path: Path, number: int, line: bytes) -> str:
     except UnicodeDecodeError as error:
         # UTF-16 text begins with a byte-order mark, or has a zero byte in each Latin letter.
         is_wide = line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in line
-        values = {"reason": error.reason, "encoding": "utf-16" if is_wide else "latin1"}
+        values = {"reason": error.reason, "encoding": "utf-16" if is_wide else "cp1252"}
         message = Errors.SC610.format(path=path, line=number, **values)
         raise SparseCRFError(message) from error
 

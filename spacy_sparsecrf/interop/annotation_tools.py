@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spacy.tokens import Doc
 from spacy.training.converters.json_to_docs import json_to_docs
+from spacy.vocab import Vocab
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
@@ -23,8 +25,11 @@ _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
+_OF_TOKENS = frozenset(["tag", "pos", "morph", "lemma", "dep"])  # in `doc.to_json()`
 _REJECTED = ("reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
+# Raised by spaCy's readers for invalid values.
+_OF_SPACY = (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError)
 _KNOWN = "text with spans of Prodigy, Doccano, Label Studio or spaCy"
 _reported = partial(reported_as, Errors.SC624, (ValueError, RecursionError))
 
@@ -79,7 +84,7 @@ def _list_in(path: Path, lines: Sequence[tuple[int, str]]) -> list[Any] | None:
 
 class _JsonReader:
     def __init__(self, source: RecordSource, lang: str) -> None:
-        self._source, self._lang = source, lang
+        self._source, self._lang, self._vocab = source, lang, Vocab()
         self._has_spans = False
 
     def entries(self, in_lines: bool) -> Iterator[Any]:
@@ -90,6 +95,8 @@ class _JsonReader:
             with _reported(path=self._source.path, place=place):
                 if isinstance(value, Mapping) and "paragraphs" in value:
                     yield from self._docs(value)
+                elif _is_of_doc(value):
+                    yield self._doc(value)
                 elif record := self._record(place, value):
                     yield record
         if n and not self._has_spans:
@@ -101,12 +108,22 @@ class _JsonReader:
         try:
             read: Any = json_to_docs
             found = list(read(json.dumps([value])))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except _OF_SPACY as error:
             raise ValueError(f"spaCy cannot read its paragraphs ({repr(error)[:200]})") from error
         self._has_spans = True
         for doc in found:
             doc.user_data[LANG] = self._lang
             yield doc
+
+    def _doc(self, value: Mapping[str, Any]) -> Doc:
+        """Return the Doc that `doc.to_json()` wrote."""
+        try:
+            doc = Doc(self._vocab).from_json(dict(value))
+        except _OF_SPACY as error:
+            raise ValueError(f"spaCy cannot read this Doc ({repr(error)[:200]})") from error
+        self._has_spans = True
+        doc.user_data[LANG] = self._lang
+        return doc
 
     def _record(self, place: str, value: Any) -> Record | None:
         if isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[1], Mapping):
@@ -141,7 +158,7 @@ class _JsonReader:
         if len(done) > 1:
             self._source.left_out["further annotations of a task (the first is read)"] += 1
         texts = [each for each in value["data"].values() if isinstance(each, str)]
-        text = value["data"].get("text", texts[0] if texts else None)
+        text = _first_of(value["data"], (*_TEXTS, *value["data"])) if texts else None
         self._has_spans = True
         results = [each.get("value") for each in _objects_of(done[0], "result")]
         of_spans = [each for each in results if isinstance(each, Mapping) and "start" in each]
@@ -176,6 +193,13 @@ class _JsonReader:
 
 def _is_list(value: Mapping[str, Any], key: str) -> bool:
     return isinstance(value.get(key), list)
+
+
+def _is_of_doc(value: Any) -> bool:
+    """Return whether a record is of `doc.to_json()`: its tokens are annotated."""
+    is_list = isinstance(value, Mapping) and "text" in value and _is_list(value, "tokens")
+    found = value["tokens"] if is_list else []
+    return any(isinstance(each, Mapping) and not _OF_TOKENS.isdisjoint(each) for each in found)
 
 
 def _has_labels(found: Any) -> bool:

@@ -35,7 +35,8 @@ _HEADINGS = frozenset(
     word
     for line in (
         "word words token tokens text form orth sentence lemma pos pos_tag pos_tags upos xpos",
-        "tag tags label labels ner ner_tag ner_tags entity entities chunk chunk_tag chunk_tags",
+        "tag tags label labels gold ne ner ner_tag ner_tags ner_label entity entities bio iob iob2",
+        "chunk chunk_tag chunk_tags",
     )
     for word in line.split()
 )
@@ -45,11 +46,13 @@ WORD_NAMES = frozenset(["word", "words", "token", "tokens", "text", "form", "ort
 """Names of columns of words, see `plain_name`."""
 _NAMED = {
     **dict.fromkeys(WORD_NAMES, WORDS),
-    **dict.fromkeys(["ner", "nertag", "nertags", "entity", "entities"], ENTITIES),
+    **dict.fromkeys(["ne", "ner", "nertag", "nertags", "entity", "entities"], ENTITIES),
+    **dict.fromkeys(["chunk", "chunktag", "chunktags"], _SHORT["chunk"]),
     "upos": "pos",
     "lemma": "lemma",
 }
 _TAGS = frozenset(["pos", "postag", "postags", "xpos", "tag", "tags"])
+_LABELS = _TAGS | {"label", "labels", "gold", "class", "target"}
 
 DOCSTART = "-DOCSTART-"
 """The word of a line that is not a token, but begins a document."""
@@ -134,7 +137,9 @@ def named_columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[
 
     rows: see `guess_columns`.
     """
-    known = [_NAMED.get(plain_name(name), "") for name in names]
+    plain = [plain_name(name) for name in names]
+    known = [_NAMED.get(name, "") for name in plain]
+    has_labels = any(name in _TAGS for name in plain) or {*known} - {"", WORDS, "lemma"}
     word = known.index(WORDS) if WORDS in known else 0
     order = [word, *(i for i in range(len(names)) if i != word)]
     rows = [[row[i] for i in order] for row in rows if len(row) == len(names)]
@@ -144,10 +149,12 @@ def named_columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[
         i = order[j]
         if guessed == "tag" and all(row[j] == OUTSIDE for row in rows):
             guessed = ENTITIES
+        elif guessed == "tag" and has_labels and plain[i] not in _LABELS:
+            guessed = IGNORED
         own = known[i] or ("" if ENTITIES in known else guessed)
         taken[i] = own if own and own not in taken else IGNORED
-    for i, name in enumerate(names):
-        if taken[i] == IGNORED and "tag" not in taken and plain_name(name) in _TAGS:
+    for i, name in enumerate(plain):
+        if taken[i] == IGNORED and "tag" not in taken and name in _TAGS:
             taken[i] = "tag"
     return tuple(taken)
 

@@ -18,6 +18,7 @@ from .attributes import (
     DOCSTART,
     ENTITIES,
     IGNORED,
+    WORD_NAMES,
     WORDS,
     guess_columns,
     is_header,
@@ -182,6 +183,16 @@ def _without(is_comment: Callable[[str], bool], entries: Iterable[Line]) -> Iter
             yield number, line
 
 
+def _hides_labels(values: Sequence[Sequence[str]]) -> bool:
+    """Return whether a first row with a name such as Token is all that keeps labels from spans."""
+    return (
+        plain_name(values[0][0]) in WORD_NAMES
+        and len(values) > 1
+        and guess_columns(values)[-1] == "tag"
+        and guess_columns(values[1:])[-1] != "tag"
+    )
+
+
 def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
     """Refuse running text: lines whose numbers of words differ much. RAISES: SparseCRFError."""
     n, m = sorted((width, len(row.values)))
@@ -205,7 +216,11 @@ def _with_guessed_columns(
     n_numbers = int(_is_numbered(guessed_by))
     if n_numbers:
         notes += ("Column 1 numbers the tokens and is ignored",)
-    values = (row.values[n_numbers:] or row.values for found in guessed_by for row in found)
+    values = [row.values[n_numbers:] or row.values for found in guessed_by for row in found]
+    if not names and _hides_labels(values):
+        names, values = tokens[0].values, values[1:]
+        guessed_by[:1] = filter(None, [guessed_by[0][1:]])
+        notes += (f"Line {tokens[0].line} is a header and is left out: {' '.join(names)}",)
     own = named_columns(names[n_numbers:], values) if names else guess_columns(values)
     guessed = (IGNORED,) * n_numbers + own
     _check_labels(path, guessed, guessed_by)

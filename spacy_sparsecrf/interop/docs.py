@@ -1,5 +1,6 @@
 """Sentences in columns -> Docs, and back."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from ..cli.files import BOM
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pipeline.seen import LANG
 from .attributes import (
     ARGUMENTS,
@@ -237,14 +238,14 @@ class _DocWriter:
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """Return the values of a sentence's tokens."""
         may_mark = {columns[0], WORDS}
-        checked = [self._checked(sentence, column, column in may_mark) for column in columns]
+        tokens = [token for token in sentence if not (self.skip_space and token.is_space)]
+        checked = [self._checked(tokens, column, column in may_mark) for column in columns]
         return zip(*checked, strict=True)
 
-    def _checked(self, sentence: Span, column: str, may_mark: bool) -> list[str]:
+    def _checked(self, tokens: Sequence[Token], column: str, may_mark: bool) -> list[str]:
         refused = {"\t", "\n", "\r", self.separator}
-        pairs = zip(sentence, self._texts(sentence, column), strict=True)
-        kept = [(token, text) for token, text in pairs if not (self.skip_space and token.is_space)]
-        for token, text in kept:
+        texts = self._texts(tokens, column)
+        for token, text in zip(tokens, texts, strict=True):
             if may_mark and text == DOCSTART:
                 raise self.error(token.i, column, text, "begins a document where it is read")
             if not refused.isdisjoint(text) or text != (text.strip(" ") or text):
@@ -252,37 +253,40 @@ class _DocWriter:
                 if token.is_space:
                     reason += ", which --skip-space leaves out"
                 raise self.error(token.i, column, text, reason)
-        return [text for _, text in kept]
+        return texts
 
-    def _texts(self, sentence: Span, column: str) -> list[str]:
+    def _texts(self, tokens: Sequence[Token], column: str) -> list[str]:
         if column == ENTITIES:
-            labels = self._labels(sentence, column, self.doc.ents)
+            labels = self._labels(tokens, column, self.doc.ents)
             # A token may have an unknown entity label, which differs from no entity.
-            known = [token.ent_iob != 0 for token in sentence]
+            known = [token.ent_iob != 0 for token in tokens]
             return [text if k else UNSET for text, k in zip(labels, known, strict=True)]
         if key := span_key(column):
-            return self._labels(sentence, column, self.doc.spans.get(key, []))
+            return self._labels(tokens, column, self.doc.spans.get(key, []))
         if name := custom_name(column):
-            values = [token._.get(name) for token in sentence]
+            values = [token._.get(name) for token in tokens]
             return [UNSET if value is None else str(value) for value in values]
-        return [_READ[column](token) or UNSET for token in sentence]
+        return [_READ[column](token) or UNSET for token in tokens]
 
-    def _labels(self, sentence: Span, column: str, spans: Iterable[Span]) -> list[str]:
+    def _labels(self, tokens: Sequence[Token], column: str, spans: Iterable[Span]) -> list[str]:
         """Return the labels of a sentence's tokens; a span that crosses its boundary is cut."""
-        start, end = sentence.start, sentence.end
-        found: Spans = sorted(
-            (max(span.start, start) - start, min(span.end, end) - start, span.label_)
-            for span in spans
-            if span.start < end and span.end > start
+        at = [token.i for token in tokens]
+        ends = (
+            (bisect_left(at, span.start), bisect_left(at, span.end), span.label_) for span in spans
         )
+        found: Spans = sorted(each for each in ends if each[0] < each[1])
+        for span in spans:
+            begun = self.doc[span.start : at[0]] if at and at[0] < span.end else ()
+            if any(not token.is_space for token in begun):
+                warn(Warnings.SCW221.format(path=self.path))
         last = 0
         for first, behind, label in found:
             if not label:
-                raise self.error(start + first, column, label, "is a span without a label")
+                raise self.error(at[first], column, label, "is a span without a label")
             if first < last:
-                raise self.error(start + first, column, label, "overlaps the span before it")
+                raise self.error(at[first], column, label, "overlaps the span before it")
             last = behind
-        return write_spans(found, len(sentence), self.scheme)
+        return write_spans(found, len(tokens), self.scheme)
 
     def error(self, token: int, column: str, value: str, reason: str) -> SparseCRFError:
         """Return an error about a value. token: its index in the Doc."""

@@ -5,35 +5,37 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ..cli.files import BOM
+from ..cli.files import BOM, GZIP
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
 from .annotation_tools import check_unicode, json_values
 from .attributes import (
-    ENTITIES,
+    DOCSTART,
     IGNORED,
     UNSET,
     WORD_NAMES,
     WORDS,
-    guess_columns,
     named_columns,
     plain_name,
 )
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
 
+_T = TypeVar("_T")
+
 # Names of columns, in lower case and without blanks, _ and #.
 _SENTENCES = frozenset(
     ["sentence", "sentenceid", "sentid", "sentenceidx", "sentenceno", "sentencenumber"]
 )
-# Attributes of columns, by their names in data sets of Hugging Face.
-_OF_LISTS = {"ner_tags": ENTITIES, "pos_tags": "tag", "chunk_tags": "spans:sc", "upos": "pos"}
+_DOCUMENTS = frozenset(["doc", "docid", "document", "documentid", "file", "fileid", "filename"])
 
-_JSON_VALUES = {str, int, bool, type(None)}  # permitted in lists
+_LABEL_TYPES = {str, int, bool, type(None)}  # permitted in lists
 # Raised by pyarrow for damaged files, and by conversion of their values.
 _UNREADABLE = (ValueError, TypeError, LookupError, NotImplementedError, OSError)
 
@@ -41,9 +43,10 @@ _UNREADABLE = (ValueError, TypeError, LookupError, NotImplementedError, OSError)
 def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     """Read CSV with a header, one token per row, and a column of sentence numbers.
 
-    The number may be in the first row of each sentence only. A file that is not UTF-8 is read as
-    Latin-1 and gets a note. columns: attributes of the columns, _ for the sentence numbers; by
-    default they are guessed, see `guess_columns`.
+    The number may be in the first row of each sentence only. A column of documents, such as doc_id,
+    begins sentences too. A file that is not UTF-8 is read as Windows-1252 and gets a note.
+    columns: attributes of the columns, _ for the sentence numbers; by default they are guessed,
+    see `named_columns`.
     RAISES: SparseCRFError without these columns, and for a row with another number of columns.
     """
     text, notes = _decoded(path)
@@ -57,23 +60,29 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
         raise SparseCRFError(Errors.SC628.format(path=path, columns=", ".join(names)))
     if columns and len(columns) != len(names):
         raise wrong_width(path, Row(1, names), len(columns), "as --columns says", "one comma each")
-    found_rows = _sentences(path, rows, len(names), number)
+    others = [i for i, name in enumerate(names) if i != number and name not in _DOCUMENTS]
+    document = next((i for i, name in enumerate(names) if name in _DOCUMENTS), number)
+    known = columns or [WORDS if name in WORD_NAMES else "" for name in names]
+    found_rows = _sentences(path, rows, [*known], (document, number))
+    has_marks = document != number
     if columns:
-        return Source(path, tuple(columns), found_rows, has_marks=False, notes=notes)
+        return Source(path, tuple(columns), found_rows, has_marks, notes=notes)
     head = [*islice(found_rows, N_GUESSED)]
     if not head:
         return Source(path, (), iter(()))
-    others = [i for i in range(len(names)) if i != number]
-    values = ([row.values[i] for i in others] for rows in head for row in rows)
-    taken = [*named_columns([names[i] for i in others], values)]
-    taken.insert(number, IGNORED)
-    return Source(path, tuple(taken), chain(head, found_rows), has_marks=False, notes=notes)
+    tokens = (row.values for rows in head for row in rows if row.values[0] != DOCSTART)
+    guessed = named_columns(
+        [names[i] for i in others], ([row[i] for i in others] for row in tokens)
+    )
+    taken = dict(zip(others, guessed, strict=True))
+    attributes = tuple(taken.get(i, IGNORED) for i in range(len(names)))
+    return Source(path, attributes, chain(head, found_rows), has_marks, notes=notes)
 
 
 def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the text of a file, which may be compressed, and notes on how it was read."""
     data = path.read_bytes()
-    if path.suffix == ".gz":
+    if path.suffix == ".gz" or data.startswith(GZIP):
         with reported_as(Errors.SC618, (gzip.BadGzipFile, EOFError, zlib.error), path=path):
             data = gzip.decompress(data)
     if b"\0" in data:
@@ -82,28 +91,40 @@ def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     try:
         return data.decode("utf8"), ()
     except UnicodeDecodeError as error:
-        note = f"{path} is not UTF-8 (byte {error.start}); it is read as Latin-1"
-        return data.decode("latin1"), (note,)
+        with suppress(UnicodeDecodeError):
+            note = f"{path} is not UTF-8 (byte {error.start}); it is read as Windows-1252"
+            return data.decode("cp1252"), (note,)
+        return data.decode("latin1"), (note.replace("Windows-1252", "Latin-1"),)
 
 
 def _sentences(
-    path: Path, rows: Iterator[list[str]], width: int, number: int
+    path: Path, rows: Iterator[list[str]], columns: Sequence[str], numbers: tuple[int, int]
 ) -> Iterator[Sentence]:
-    """Split rows into sentences by their numbers; an empty number continues a sentence."""
+    """Split rows into sentences by their numbers; an empty number continues a sentence.
+
+    columns: their attributes as far as known; numbers: of the columns with documents and sentences,
+    which are the same without documents. A document begins with a row of -DOCSTART-.
+    """
     found: Sentence = []
-    last = ""
+    last = ["", ""]
+    width = len(columns)
+    word = columns.index(WORDS)
     reader: Any = rows
     for values in _checked(path, rows):
         if not any(value.strip() for value in values):
             continue
         row = Row(reader.line_num, [value.strip() or UNSET for value in values])
+        # A word of blanks is kept; an empty word is refused later.
+        row.values[word : word + 1] = [own.strip() or own for own in values[word : word + 1]]
         if len(values) != width:
             raise wrong_width(path, row, width, "as in the header", "one comma each")
-        own = values[number].strip()
-        if found and own and own != last:
+        own = [values[i].strip() or before for i, before in zip(numbers, last, strict=True)]
+        if found and own != last:
             yield found
             found = []
-        last = own or last
+        if numbers[0] != numbers[1] and own[0] != last[0]:
+            found.append(Row(reader.line_num, [DOCSTART] * width))
+        last = own
         found.append(row)
     if found:
         yield found
@@ -135,24 +156,35 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     with reported_as(Errors.SC624, _UNREADABLE, path=path, place="the file"):
         file = ParquetFile(path)
         schema = file.schema_arrow
-    lists = [name for name in schema.names if "list<" in str(schema.field(name).type)[:16]]
+    names = [name for name in schema.names if "list<" in str(schema.field(name).type)[:16]]
     classes = _classes((schema.metadata or {}).get(b"huggingface", b"{}"))
-    word = next((name for name in lists if plain_name(name) in WORD_NAMES), None)
-    if word is None:
+    lists = [*_first_lists(_parquet_rows(path, file, names, lambda _, record: record))]
+    if not lists:
         found = ", ".join(schema.names)
         raise SparseCRFError(Errors.SC628.format(path=path, columns=found))
-    lists = [word, *(name for name in lists if name != word)]
-    named = [_namer(path, name, schema.field(name).type, classes) for name in lists]
-    return _of_lists(path, lists, _parquet_rows(path, file, lists, named), columns)
+    named = [_namer(path, name, schema.field(name).type, classes) for name in lists[1:]]
+    read = partial(_tokens, lists=lists, named=[_as_word, *named])
+    rows = (found for found in _parquet_rows(path, file, lists, read) if found)
+    return _of_lists(path, lists, rows, columns)
 
 
 def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:
     """Return the lists of tokens and labels in the first sentence of a JSON file, by name.
 
-    Tokens are first, and other lists have their length. The result is empty if the file has no
-    tokens as text, or no other list. in_lines, RAISES: see `json_values`.
+    See `_first_lists`; the result is empty if there are tokens only. in_lines, RAISES: see
+    `json_values`.
     """
-    for _, record in json_values(path, in_lines):
+    found = _first_lists(record for _, record in json_values(path, in_lines))
+    return found if len(found) > 1 else {}
+
+
+def _first_lists(records: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the lists of tokens and labels in the first sentence, by name.
+
+    Tokens are first; other lists have their length and text, numbers or null. The result is empty
+    if there are no tokens as text.
+    """
+    for record in records:
         lists = record.items() if isinstance(record, Mapping) else ()
         found = {name: v for name, v in lists if isinstance(v, list)}
         word = next((name for name in found if plain_name(name) in WORD_NAMES), "")
@@ -162,8 +194,8 @@ def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:
         if not tokens or not all(isinstance(token, str) for token in tokens):
             break
         found = {k: v for k, v in found.items() if len(v) == len(tokens)}
-        found = {k: v for k, v in found.items() if {*map(type, v)} <= _JSON_VALUES}
-        return {word: tokens} | found if found else {}
+        found = {k: v for k, v in found.items() if {*map(type, v)} <= _LABEL_TYPES}
+        return {word: tokens} | found
     return {}
 
 
@@ -175,6 +207,10 @@ def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> 
     lengths differ.
     """
     lists = lists_in_json(path, in_lines)
+    texts: list[Callable[[Any], str]] = [
+        partial(_json_text, text=_as_word),
+        *[_json_text] * (len(lists) - 1),
+    ]
     if not lists:
         raise SparseCRFError(Errors.SC628.format(path=path, columns="no lists of text"))
 
@@ -184,7 +220,7 @@ def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> 
                 if not isinstance(record, Mapping):
                     raise ValueError(f"it is {repr(record)[:60]}, not an object with lists")
                 number, names = int(place.split()[-1]), [*lists]
-                rows = _tokens(number, record, names, [_json_text] * len(names))
+                rows = _tokens(number, record, names, texts)
             if rows:
                 yield rows
 
@@ -208,24 +244,21 @@ def _of_lists(
     head = [*islice(found_rows, N_GUESSED)]
     if not head:
         return Source(path, (), iter(()))
-    guessed = guess_columns(row.values for rows in head for row in rows)
-    taken = [WORDS, *(_OF_LISTS.get(name, IGNORED) for name in lists[1:])]
-    if taken.count(IGNORED) == len(taken) - 1:
-        taken = [*guessed]
-    return Source(path, tuple(taken), chain(head, found_rows), has_marks=False, notes=notes)
+    taken = named_columns(lists, (row.values for rows in head for row in rows))
+    return Source(path, taken, chain(head, found_rows), has_marks=False, notes=notes)
 
 
 def _parquet_rows(
-    path: Path, file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
-) -> Iterator[Sentence]:
+    path: Path, file: Any, lists: Sequence[str], read: Callable[[int, Mapping[str, Any]], _T]
+) -> Iterator[_T]:
+    """Yield what read returns for the number, from 1, and the lists of each row."""
     number = 0
     place = "from row {} on".format
     with reported_as(Errors.SC624, _UNREADABLE, path=path, place=lambda: place(max(number, 1))):
         for batch in file.iter_batches(columns=lists):
             for row in batch.to_pylist():
                 number += 1
-                if found := _tokens(number, row, lists, named):
-                    yield found
+                yield read(number, row)
 
 
 def _tokens(
@@ -247,17 +280,21 @@ def _tokens(
     ]
 
 
-def _json_text(value: Any) -> str:
-    """Return the text of a JSON value. RAISES: ValueError if it is not text, a number or null."""
-    if type(value) not in _JSON_VALUES:
-        raise ValueError(f"a list contains {repr(value)[:60]}, which is not text")
-    text = _as_text(value)
-    check_unicode(text, "value")
-    return text
-
-
 def _as_text(value: Any) -> str:
     return UNSET if value is None or not str(value).strip() else str(value)
+
+
+def _as_word(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _json_text(value: Any, text: Callable[[Any], str] = _as_text) -> str:
+    """Return the text of a JSON value. RAISES: ValueError if it is not text, a number or null."""
+    if type(value) not in _LABEL_TYPES:
+        raise ValueError(f"a list contains {repr(value)[:60]}, which is not text")
+    found = text(value)
+    check_unicode(found, "value")
+    return found
 
 
 def _classes(metadata: bytes) -> dict[str, list[str]]:

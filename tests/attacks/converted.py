@@ -128,7 +128,8 @@ _SPACY = {"id": 0, "paragraphs": [{"raw": "Ann", "sentences": [{"tokens": _TOKEN
 _DOCCANO = {"id": 1, "text": "Ann ran", "label": [[0, 3, "P"], [0, 7, "X"]], "Comments": []}
 _PAIR = ["Ann ran", {"entities": [[4, 7, "V"]]}]
 _SHORT = {"text": "Ann", "label": [{"start": 0, "end": 3, "labels": ["P", "Q"]}]}
-_JSON = [json.dumps(each) for each in (_STUDIO, _PRODIGY, _SPACY, _DOCCANO, _PAIR, _SHORT)]
+_DOC = {"text": "Ann", "tokens": [{"id": 0, "start": 0, "end": 3, "tag": "N"}], "ents": [_SPAN]}
+_JSON = [json.dumps(e) for e in (_STUDIO, _PRODIGY, _SPACY, _DOCCANO, _PAIR, _SHORT, _DOC)]
 _BRAT = "Ann ran.\nBo\n\fT1\tP 0 3\tAnn\nT2\tP 0 3;9 11\tAnn Bo\nR1\tx Arg1:T1 Arg2:T2\n#1\tn\n"
 _CSV = "Sentence #,Word,POS,Tag\nSentence: 1,Ann,NN,B-P\n,ran,VB,O\nSentence: 2,Bo,NN,B-P\n"
 _LISTS = '{"tokens": ["Ann", "ran"], "ner_tags": ["B-P", "O"], "x": [null, "A"]}\n'
@@ -150,6 +151,7 @@ CONVERTED_KINDS = {
         sound_texts(
             (_CSV, "csv"),
             (_CSV.replace(",", ";"), "csv _,orth,tag,ner"),
+            ("doc_id," + _CSV.replace("\n", "\na,").removesuffix("a,"), "csv"),
             ("Word Tag\n" + COLUMNS.replace("\t", " ").replace(" NN", ""), "columns"),
             (_SLASHES, "columns"),
             (f"# id = 1\n# text = Ann\n{COLUMNS}\n# id = 2\n# NN O\n", "columns"),

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.cli.files import unpack
+from spacy_sparsecrf.errors import SparseCRFWarning
 
 from ..cli.commands import run
 
@@ -122,6 +123,17 @@ def test_json_of_spacy_has_its_tokens_and_annotation(tmp_path: Path):
     assert entities(converted(tmp_path / "a.json")[0]) == [[("Bo", "PER")]]
 
 
+def test_json_of_docs_has_their_annotation(tmp_path: Path):
+    starts = [True, False, False, True]
+    words = ["Ann", "ran", "  ", "."]
+    doc = Doc(Vocab(), words, [True, True, False, False], tags=[*"abcd"], sent_starts=starts)
+    doc.ents, doc.spans["sc"] = [Span(doc, 0, 1, "PER")], [Span(doc, 0, 2, "X")]
+    (tmp_path / "a.jsonl").write_text(json.dumps(doc.to_json()))
+    ((read,), _) = converted(tmp_path / "a.jsonl")
+    assert read.to_json() == doc.to_json()
+    assert [sentence.text for sentence in read.sents] == ["Ann ran   ", "."]
+
+
 def test_answers_that_were_rejected_are_counted(tmp_path: Path):
     rejected = prodigy(TEXTS[0], SPANS[0]) | {"answer": "reject"}
     (tmp_path / "a.jsonl").write_text(lines(prodigy) + json.dumps(rejected), encoding="utf8")
@@ -142,10 +154,23 @@ def test_brat(tmp_path: Path):
         assert "1 discontinuous spans" in said and "1 annotations that are not spans" in said
 
 
+@pytest.mark.parametrize("options", [(), ("--columns", "_,_,orth,tag,ner")])
+def test_csv_with_documents(tmp_path: Path, options: tuple[str, ...]):
+    text = "doc_id,sentence_id,word,pos,label\na,1,Ann,N,B-P\na,1,ran,V,O\nb,1,Bo,N,B-P\n"
+    (tmp_path / "a.csv").write_text(text + "b,2,sat,V,O\n")
+    docs, said = converted(tmp_path / "a.csv", "--docs", "2", *options)
+    assert [(doc.text, doc.user_data["document"]) for doc in docs] == [
+        ("Ann ran ", "1"),
+        ("Bo sat ", "2"),
+    ]
+    assert entities(docs) == [[("Ann", "P")], [("Bo", "P")]] and docs[0][0].tag_ == "N"
+    assert options or "_,_,orth,tag,ner" in said
+
+
 @pytest.mark.parametrize("every_row", [False, True])
-@pytest.mark.parametrize("encoding", ["utf8", "latin1"])
+@pytest.mark.parametrize("encoding", ["utf8", "cp1252"])
 def test_csv_with_a_column_of_sentences(tmp_path: Path, every_row: bool, encoding: str):
-    word = "José" if encoding == "latin1" else "🙂"
+    word = "“José”" if encoding == "cp1252" else "🙂"
     text = "Sentence #,Word,POS,Tag\n"
     for i, rows in enumerate(ROWS):
         for j, (token, label) in enumerate(rows):
@@ -155,7 +180,7 @@ def test_csv_with_a_column_of_sentences(tmp_path: Path, every_row: bool, encodin
     docs, said = converted(tmp_path / "a.csv")
     assert entities(docs) == [[("Ann Lee", "PER"), ("New", "LOC")], FOUND[1]]
     assert docs[1][1].text == word and docs[0][0].tag_ == "NN"
-    assert ("read as Latin-1" in said) == (encoding == "latin1")
+    assert ("read as Windows-1252" in " ".join(said.split())) == (encoding == "cp1252")
 
 
 def of_lists(**more: Any) -> str:
@@ -214,6 +239,8 @@ def test_parquet(tmp_path: Path, are_numbers: bool):
         metadata = {"huggingface": json.dumps({"info": {"features": {"ner_tags": feature}}})}
     words = [[word for word, _ in rows] for rows in ROWS]
     table = pa.table({"id": ["0", "1"], "tokens": words, "ner_tags": labels})
+    # Other lists do not matter: of structs, of another length.
+    table = table.append_column("spans", pa.array([[{"start": 0}]] * 2))
     parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "a.parquet")
     docs, _ = converted(tmp_path / "a.parquet")
     assert entities(docs) == [[("Ann Lee", "PER"), ("New", "LOC")], FOUND[1]]
@@ -383,6 +410,12 @@ def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path: Path):
     assert "--skip-space" in run("convert", source, target, code=1).stderr
     run("convert", source, target, "--skip-space")
     assert target.read_text() == "Ann\tB-A\nLee\tI-A\nran\tO\n\n"
+    doc = Doc(Vocab(), ["\n", "Ann", "ran", "so"], sent_starts=[True, False, False, True])
+    doc.ents = [Span(doc, 0, 2, "A"), Span(doc, 2, 4, "B")]
+    DocBin(docs=[doc]).to_disk(source)
+    with pytest.warns(SparseCRFWarning, match="SCW221.*cross the ends of sentences"):
+        run("convert", source, target, "--skip-space", "--columns", "orth,ner")
+    assert target.read_text() == "Ann\tB-A\nran\tB-B\n\nso\tB-B\n\n"
 
 
 def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
@@ -397,6 +430,8 @@ def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
         ("a.tsv", "a\tB-X\n", ("--spans", "sc")),
         ("a.jsonl", one(spans=[[0, 3, "A"]]), ("--docs", "2")),
         ("a.tsv", "a\tB-X\n", ("--skip-space",)),
+        ("a.tsv", "a\tB-X\n", ("--alignment", "strict")),
+        ("a.jsonl", one(spans=[[0, 3, "A"]]), ("--scheme", "iob1")),
     ],
 )
 def test_options_without_effect_are_refused(
@@ -441,6 +476,20 @@ HEADER = "Sentence #,Word,POS,Tag\n"
         ("a.csv", '"' + HEADER * 10_000, "SC624.*field"),
         ("a.csv", HEADER + "1,A\0n,N,O\n", "SC610.*utf-16"),
         ("a.csv.gz", "no gzip", "SC618"),
+        ("a.csv", HEADER + "1,,N,O\n", "SC616.*line 2.*is empty"),
+        ("a.jsonl", '{"tokens": ["Ann", ""], "tags": ["N", "V"]}', "SC616.*line 1.*is empty"),
+        ("a.jsonl", '{"tokens": ["Ann"], "ner_tags": ["O"], "x": ["B-X"]}', "orth,ner,_"),
+        ("a.jsonl", '{"tokens": ["Ann"], "upos": ["VERB"], "misc": ["x"]}', "orth,pos,_"),
+        ("a.jsonl", '{"tokens": ["Ann"], "pos_tags": ["N"], "own": ["B-X"]}', "orth,tag,ner"),
+        ("a.csv", "sentence,word,pos,chunk,ner\n1,a,N,B-NP,O\n", "_,orth,tag,spans:sc,ner"),
+        ("a.csv", "sentence,word,pos,head\n1,a,N,3\n", "_,orth,tag,_"),
+        ("a.tsv", "Ann;B-P\nran;O\n", "There are no labels"),
+        ("a.jsonl", '{"text": "a", "tokens": [{"id": 0, "tag": "N"}]}', "SC624.*read this Doc"),
+        (
+            "a.jsonl",
+            '{"text": "ab", "tokens": [{"id": 0, "start": 0, "end": 1, "tag": "N"}]}',
+            "SC624.*read this Doc",
+        ),
         ("a.csv", HEADER + "1,Ann,N,O\n,ran,V,O\n", "_,orth,tag,ner"),
         ("a.jsonl", '{"text": "Ann", "ents": [[0, 3, "P"]], "spans": {}}', "1 doc"),
         (
@@ -459,7 +508,9 @@ def test_odd_files_have_a_coded_error_or_lose_nothing(
 
 
 def test_latin_1_has_no_other_ends_of_lines(tmp_path: Path):
-    (tmp_path / "a.csv").write_bytes(HEADER.encode() + b"1,a\x85b,N,B-P\n,ran,V,O\n")
-    run("convert", tmp_path / "a.csv", tmp_path / "a.spacy")
+    text = HEADER.encode() + b"1,a\x85b,N,B-P\n,ran,V,\x81\n"
+    (tmp_path / "a.csv").write_bytes(text)
+    done = run("convert", tmp_path / "a.csv", tmp_path / "a.spacy", "--columns", "_,orth,_,tag")
+    assert "read as Latin-1" in " ".join(done.stdout.split())
     (doc,) = unpack(tmp_path / "a.spacy", Vocab())
     assert [token.text for token in doc] == ["a\x85b", "ran"]

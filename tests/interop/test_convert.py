@@ -16,7 +16,7 @@ from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.vocab import Vocab
 
 from spacy_sparsecrf.cli.files import unpack
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.attributes import guess_columns, parse_columns
 from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
 from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
@@ -133,6 +133,8 @@ def test_files_that_are_no_text(tmp_path: Path):
     with pytest.raises(SparseCRFError, match="SC610.*a.tsv, line 2, is not UTF-8"):
         docs_of(path, Format.tsv)
     zipped = tmp_path / "a.tsv.gz"
+    path.write_bytes(gzip.compress(b"a\tX\n"))
+    assert [doc.text for doc in docs_of(path, Format.tsv)] == ["a "]
     for damaged in (b"plain", gzip.compress(b"a\tX\n" * 999)[:-9]):
         zipped.write_bytes(damaged)
         with pytest.raises(SparseCRFError, match=r"SC618.*a\.tsv\.gz"):
@@ -211,7 +213,8 @@ def test_docs_without_some_of_what_is_written():
     )
     # Entities that continue beyond the end of a sentence are cut.
     doc = make_doc(ents=["B-X", "I-X", "I-X"], sent_starts=[True, False, True])
-    assert text_of([doc], "orth,ner") == "a\tB-X\nb c\tI-X\n\nd\tB-X\n\n"
+    with pytest.warns(SparseCRFWarning, match="SCW221"):
+        assert text_of([doc], "orth,ner") == "a\tB-X\nb c\tI-X\n\nd\tB-X\n\n"
 
 
 words = st.text(
@@ -352,6 +355,8 @@ def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_pat
         ("".join(f"w{i} v{i % 20}\n" for i in range(30)), "SC637"),
         ("1 Ann B-PER\n2 ran O\n\n3 Bob B-PER\n4 sat O\n", r"orth,ner|_,orth,ner"),
         ("Ann/B-PER and\\/or/O Bob/B-PER\n", "orth,ner"),
+        ("Token XE\nAnn B-PER\nBob B-PER\n", "Line 1 is a header"),
+        ("Token XE\n\nAnn B-PER\n\nBob B-PER\n", "Line 1 is a header"),
     ],
 )
 def test_layouts_that_are_no_plain_columns(tmp_path: Path, text: str, said: str):

@@ -100,6 +100,9 @@ def convert(
             raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
         is_written = target.suffix != SPACY
         _check_fit("--spans", bool(spans), are_records)
+        _check_fit("--alignment", alignment is not Alignment.expand, are_records)
+        has_labels = not are_records and kind is not Format.conllu
+        _check_fit("--scheme", scheme is not ColumnScheme.iob2, is_written or has_labels)
         _check_fit("--docs", docs > 1, not (are_records or is_written))
         _check_fit("--dev", bool(dev), not is_written)
         _check_fit("--skip-space", skip_space, is_written)
@@ -148,6 +151,11 @@ def _say_columns(opened: Source, are_given: bool) -> None:
     if opened.columns and not are_given:
         taken = ",".join(opened.columns)
         msg.info(f"Columns are read as {taken} by their values (see --columns)")
+        if len(opened.columns) == 1:
+            msg.warn(
+                "There are no labels: each line is one word. Columns are separated by tabs or "
+                "blanks; --format csv reads commas and semicolons"
+            )
 
 
 def _say_multiword(n: int, are_merged: bool) -> None:
