@@ -357,6 +357,14 @@ class Errors(metaclass=_Coded):
         "[components.{name}.features], so its weights match no feature. Restore the "
         "config.cfg that was saved with it, or retrain it."
     )
+    SC226 = (
+        "The target of component '{name}' returned {n} labels for a Doc of {n_tokens} tokens "
+        "('{text}'). Its method gold must return one label for each token of example.predicted."
+    )
+    SC227 = (
+        "The features of component '{name}' have {n} rows for Docs of {n_tokens} tokens together. "
+        "They must have one row for each token."
+    )
     SC233 = (
         "[components.{name}] edges has {edge!r}, which is not an edge. Write 'chain'; same(ATTR), "
         "optionally with if=ATTR, most=N and far=N, as in same(lower, if=is_title); link(_.NAME); "
@@ -1177,6 +1185,11 @@ class Errors(metaclass=_Coded):
         "spacy_sparsecrf import."
     )
     SC817 = f"{{what}} needs {{package}}, which is not installed. {_install('{extra}')}."
+
+    SC818 = (
+        "An estimator cannot predict as component '{name}' does: [components.{name}{key} is set, "
+        "which estimators lack. Remove it from the config first."
+    )
 
     # SC9xx: clusters
     SC900 = (

@@ -15,7 +15,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpus.arrays import MEMORY, Files, Memory
-from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus
+from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
 from ..corpus.files import check_directory, corpus_builder
 from ..corpus.index import CorpusPart, part_of
 from ..corpus.readings import Readings
@@ -290,6 +290,12 @@ def check_strings(name: str, labels: Iterable[object]) -> None:
             raise SparseCRFError(Errors.SC212.format(name=name, label=label))
 
 
+def check_rows(name: str, found: Observations, n_tokens: int) -> None:
+    """Raise SparseCRFError unless features of component `name` have a row for each token."""
+    if found.n_tokens != n_tokens:
+        raise SparseCRFError(Errors.SC227.format(name=name, n=found.n_tokens, n_tokens=n_tokens))
+
+
 def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
     """Read the examples of component `name`, and check their type."""
     if not callable(get_examples):
@@ -472,6 +478,7 @@ class _Reader:
                 self._waiting.add(record.read(docs, settings.sequences), labels, of_tokens)
                 return
             observations = self._features(docs, settings.sequences)
+            check_rows(name, observations, sum(lengths))
             self._builder.add(
                 observations, labels, _sequence_weights(observations.offsets, of_tokens)
             )
@@ -479,6 +486,9 @@ class _Reader:
     def _read_gold(self, example: Example) -> NDArray[np.int32]:
         doc, target, found = example.predicted, self._setup.target, self.found
         learning, labels = self._setup.settings.learning, target.gold(example)
+        if len(labels) != len(doc):
+            counts = {"n": len(labels), "n_tokens": len(doc), "text": doc.text[:60]}
+            raise SparseCRFError(Errors.SC226.format(name=self._setup.name, **counts))
         found.aligned.add(example, labels, target)
         if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
             share = learning.negative_rate, learning.negative_seed

@@ -19,6 +19,7 @@ from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .add_ons import graphs
 from .annotating import Expected
+from .encoding import check_rows
 from .graph_settings import Inference
 from .settings import Setup
 
@@ -72,6 +73,8 @@ class Reader(NamedTuple):
         features, cut = self.setup.features, self.setup.settings.sequences
         read = getattr(features, "readings", None)
         parts = [features(docs, cut)] if read is None else read(docs, cut)
+        if read is None:
+            check_rows(self.setup.name, parts[0], sum(map(len, docs)))
         self.expected.check(features, parts)
         if self.first is not None:
             parts = [*self.first(parts, docs)]

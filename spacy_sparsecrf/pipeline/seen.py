@@ -44,13 +44,15 @@ def _found(doc: Doc) -> Iterator[tuple[str, str]]:
 class Seen:
     """The examples that `initialize` has read, and new examples from `update`.
 
-    Stores a hash of the words of each gold Doc, and the types of annotation that Docs have.
+    Stores hashes of the words and the annotation of each gold Doc, and the types of annotation that
+    Docs have.
 
-    new: unseen examples, by the hash of their words, that are not in the corpus yet.
+    new: unseen examples, by the hash of their words, that are not in the corpus yet. They replace
+        Docs with the same words, whose annotation they correct.
     """
 
     def __init__(self) -> None:
-        self._hashes: set[int] = set()
+        self._hashes: set[tuple[int, int]] = set()
         self._kinds: dict[str, str] = {}
         self._n = 0
         self._warned = False
@@ -71,7 +73,7 @@ class Seen:
         lang = None if nlp is None or nlp.lang in _ANY_LANGUAGE else nlp.lang
         for example in examples:
             doc = example.reference
-            self._hashes.add(_hash_of(doc))
+            self._hashes.add(_hashes_of(doc))
             self._n += 1
             self._kinds.update(_found(doc))
             own = doc.user_data.get(LANG, doc.lang_)
@@ -89,7 +91,8 @@ class Seen:
     @property
     def made_up(self) -> bool:
         """Whether the only example was the dummy Doc that spaCy creates if it gets none."""
-        return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
+        words = hash(string_ids(_MADE_UP).tobytes())
+        return self._n == 1 and {own for own, _ in self._hashes} == {words}
 
     @property
     def remedy(self) -> str:
@@ -111,7 +114,7 @@ class Seen:
             yield example
 
     def collect(self, name: str, examples: Iterable[Example]) -> bool:
-        """Collect the unseen examples of an update, identified by their words.
+        """Collect the unseen examples of an update, identified by their words and annotation.
 
         If the examples of `initialize` are not kept, warn once if the first example is unseen.
 
@@ -122,30 +125,32 @@ class Seen:
             return False
         if self._kept is None:
             first = None if self._warned else next(iter(examples), None)
-            if first is not None and _hash_of(first.reference) not in self._hashes:
+            if first is not None and _hashes_of(first.reference) not in self._hashes:
                 self.warn_of_ignored(name, [first], _NOT_KEPT)
             return False
         same_doc = False
         for example in examples:
-            key = _hash_of(example.reference)
-            if key in self.new:
+            own = _hashes_of(example.reference)
+            known = self.new.get(own[0])
+            if known is not None and _hashes_of(known.reference) == own:
                 # Different Docs with the same words do not show a new epoch, unless all repeat.
-                same_doc |= self.new[key].reference is example.reference
+                same_doc |= known.reference is example.reference
                 self._n_again += 1
-            elif key not in self._hashes:
-                self.new[key] = example
+            elif own not in self._hashes:
+                self.new[own[0]] = example
         n = len(self.new)
         return n > 0 and (same_doc or self._n_again >= n or 2 * n >= len(self._kept))
 
     @property
     def all(self) -> list[Example]:
-        """The kept examples and the new examples."""
-        return [*(self._kept or ()), *self.new.values()]
+        """The kept examples, without those that are corrected, and the new examples."""
+        kept = [each for each in self._kept or () if _hashes_of(each.reference)[0] not in self.new]
+        return [*kept, *self.new.values()]
 
     def extend(self) -> None:
         """Count the new examples as seen."""
         self._kept = self.all
-        self._hashes.update(self.new)
+        self._hashes.update(_hashes_of(each.reference) for each in self.new.values())
         self._n = len(self._kept)
         self.new, self._n_again = {}, 0
 
@@ -167,6 +172,12 @@ def check_evaluated(name: str, target: Target, examples: Sequence[Example]) -> N
     warn(Warnings.SCW217.format(name=name, what=what))
 
 
-def _hash_of(doc: Doc) -> int:
-    """Return a hash of a Doc's words, the same for Docs of any vocab in this process."""
-    return hash(doc.to_array("ORTH").tobytes())
+def _hashes_of(doc: Doc) -> tuple[int, int]:
+    """Return hashes of a Doc's words and annotation, equal in any vocab of this process."""
+    spans = [
+        (key, span.start, span.end, span.label)
+        for key, group in sorted(doc.spans.items())
+        for span in group
+    ]
+    gold = doc.to_array(["TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE"]).tobytes()
+    return hash(doc.to_array("ORTH").tobytes()), hash((gold, *spans))

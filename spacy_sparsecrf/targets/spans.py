@@ -319,7 +319,8 @@ class SpanGroups(SpanTarget):
         spans, probabilities = spans.where(order), probabilities[order]
         bounds = np.searchsorted(spans.starts, np.append(0, ends)).tolist()
         for doc, end, first, last in zip(docs, ends.tolist(), bounds, bounds[1:], strict=False):
-            kept = [] if overwrite else list(doc.spans.get(self.key, []))
+            before = () if overwrite else doc.spans.get(self.key, ())
+            kept = list(before)
             taken = {(self._group(span.label_), t) for span in kept for t in _tokens(span)}
             group = [(span, 1.0) for span in kept]
             for k in range(first, last):
@@ -329,7 +330,9 @@ class SpanGroups(SpanTarget):
                     group.append((new, float(probabilities[k])))
             if kept:
                 group.sort(key=lambda item: item[0].start)
-            attrs = {} if scores is None else {SCORES: np.array([score for _, score in group])}
+            attrs = {k: v for k, v in getattr(before, "attrs", {}).items() if k != SCORES}
+            if scores is not None:
+                attrs[SCORES] = np.array([score for _, score in group])
             found = [span for span, _ in group]
             if scores is not None:
                 for span, score in group:

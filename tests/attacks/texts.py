@@ -291,6 +291,7 @@ def use_columns(text: Text, sound: Text) -> Arrays:
             cut = "[ \t]+" if kind == "wapiti" else "\t"
             rows = [re.split(cut, x.strip(" \t") if kind == "wapiti" else x)[0] for x in lines]
             # A word between tabs may be empty; such a line is refused.
+            rows = [row.strip(" ") for row in rows]
             n = sum(bool(line) and row != DOCSTART for line, row in zip(lines, rows, strict=True))
             # A line of blanks has no values, unless the words are the only column.
             if kind == "wapiti" or len(source.columns) > 1:

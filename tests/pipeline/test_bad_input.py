@@ -53,6 +53,30 @@ def test_a_gold_label_outside_the_labels_given(nlp: Language, corpus: Corpus):
         pipe.initialize(lambda: examples_of(nlp, corpus.train), labels=["DT", "NN", "VB"])
 
 
+def test_own_targets_and_features_of_another_length(
+    nlp: Language, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+):
+    examples = examples_of(nlp, corpus.train)
+    pipe = trained_on(nlp, examples)
+    doc = examples[0].predicted
+    monkeypatch.setattr(type(pipe.target), "gold", lambda self, example: ["DT", "DT"])
+    with pytest.raises(SparseCRFError, match=f"SC226.*2 labels for a Doc of {len(doc)} tokens"):
+        nlp.initialize(lambda: examples)
+    monkeypatch.undo()
+    full: Any = pipe.features
+
+    class Doubled:
+        start_label = full.start_label
+
+        def __call__(self, docs: list[Doc], sequences: str) -> Any:
+            return full([*docs, *docs], sequences)
+
+    monkeypatch.setattr(pipe, "features", Doubled())
+    for use in (lambda: pipe.predict([doc]), lambda: nlp.initialize(lambda: examples)):
+        with pytest.raises(SparseCRFError, match="SC227.*rows for Docs of"):
+            use()
+
+
 @pytest.mark.parametrize("label", ["-", "a b", "naïve", "标签", "x" * 1000, "\n", "NOUN", "ORTH"])
 def test_any_string_is_a_label(nlp: Language, label: str, tmp_path: Path):
     trained_on(nlp, examples_of(nlp, [(["a", "b"], [label, "X"])] * 5))

@@ -52,6 +52,18 @@ def test_an_example_that_is_given_once_is_learnt_before_the_model_is_used(nlp: L
     assert pipe.labels == pipe.model.labels == ("A", "B", "C")
 
 
+def test_a_correction_of_a_known_text_is_learnt(nlp: Language):
+    known = [(["a", "b", "a"], ["A", "B", "A"]), (["c", "c", "c"], ["A", "A", "A"])]
+    nlp.initialize(lambda: examples_of(nlp, known))
+    nlp.update(examples_of(nlp, known))
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    nlp.update(examples_of(nlp, [(["c", "c", "c"], ["C", "C", "C"])]))
+    assert [token.tag_ for token in nlp("c c a")] == ["C", "C", "A"]
+    run = pipe.training_run()
+    nlp.update(examples_of(nlp, known))
+    assert pipe.training_run() is run
+
+
 def test_examples_that_cannot_be_learnt_are_warned_of_once(nlp: Language):
     known = examples_of(nlp, [(["a", "b"], ["A", "B"])])
     nlp.initialize(lambda: known)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.vocab import Vocab
 
@@ -188,6 +188,15 @@ def test_groups_whose_spans_overlap_are_kept():
     assert mask is not None and mask.sum(axis=1).tolist() == [1, 1, 1, len(labels), len(labels)]
     write(target, [doc], [["O", "O", "B-X", "L-X", "U-X"]])
     assert spans_of(doc, "sc") == [(0, 2, "X"), (1, 3, "X"), (4, 5, "X")]
+
+
+def test_attributes_of_a_group_are_kept():
+    doc = Doc(Vocab(), words=["a", "b", "c"])
+    doc.spans["sc"] = SpanGroup(
+        doc, name="sc", attrs={"by": "me", "scores": [0.1]}, spans=[doc[0:1]]
+    )
+    write(SpanGroups(), [doc], [["O", "O", "U-X"]])
+    assert doc.spans["sc"].attrs == {"by": "me"} and len(doc.spans["sc"]) == 2
 
 
 def test_ids_of_entities_that_are_set_are_kept_and_others_have_none():

@@ -135,9 +135,13 @@ def find_bigrams(
 
     texts: of the attributes from number 1; bigrams: attributes or keys of dicts, True for all;
     start_label: whether first tokens have pairs.
+    RAISES: SparseCRFError if none of the named attributes exists.
     """
     named = set() if isinstance(bigrams, bool) else set(bigrams)
     chosen = [bigrams is True or bool(named and _is_named(text, named)) for text in texts]
+    if named and not any(chosen):
+        reason = "no feature of X has such a name"
+        raise SparseCRFError(Errors.SC809.format(name="bigrams", value=bigrams, reason=reason))
     return BigramAttributes(np.array([False, *chosen], dtype=np.bool_), start_label)
 
 

@@ -380,12 +380,14 @@ class SparseCRF(Estimator):
         """Create an estimator with the weights of a component, which predicts the same labels.
 
         Its features are the component's feature names, which `read_docs` reads from Docs.
-        RAISES: SparseCRFError if features have no names, or real-valued features have weights.
+        RAISES: SparseCRFError if features have no names, if real-valued features have weights, or
+            for settings that change predictions and that an estimator lacks, such as thresholds.
         """
-        from .pipes import take_weights
+        from .pipes import check_plain, take_weights
 
-        model, attributes, bigrams = take_weights(pipe)
         setup = pipe.setup
+        check_plain(pipe.name, setup.settings)
+        model, attributes, bigrams = take_weights(pipe)
         start, settings = setup.features.start_label, setup.settings
         options = {"bigrams": bigrams, "start_label": start, "dtype": settings.dtype}
         crf = cls(settings.l1, settings.l2, solver=setup.solver, **options)

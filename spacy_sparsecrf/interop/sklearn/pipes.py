@@ -62,6 +62,20 @@ class Taken(NamedTuple):
     bigrams: tuple[str, ...]
 
 
+def check_plain(name: str, settings: Any) -> None:
+    """Refuse settings that change predictions, and that estimators lack. RAISES: SparseCRFError."""
+    decoding = settings.decoding
+    for key, is_set in (
+        ("] threshold", settings.threshold > 0.0),
+        (".decoding] thresholds", bool(decoding.thresholds)),
+        (".decoding] outside_weight", decoding.outside_weight != 0.0),
+        (".decoding] method", decoding.method != "viterbi"),
+        (".decoding] temperature", decoding.temperature != 1.0),
+    ):
+        if is_set:
+            raise SparseCRFError(Errors.SC818.format(name=name, key=key))
+
+
 def take_weights(pipe: Any) -> Taken:
     """Return the weights of a component, whose feature names become attributes.
 

@@ -82,6 +82,22 @@ def test_an_estimator_labels_as_the_component(templates: list[str] | None):
     assert sorted(other.get_pipe("sparse_crf").dump()) == sorted(pipe.dump())
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"threshold": 0.5},
+        {"decoding": {"outside_weight": -1.0}},
+        {"decoding": {"method": "posterior"}},
+        {"decoding": {"temperature": 2.0}},
+        {"decoding": {"thresholds": {"PER": 0.5}}},
+    ],
+)
+def test_a_component_that_predicts_otherwise_is_refused(config: dict[str, Any]):
+    pipe = blank_with(factory="sparse_crf_ner", **config).get_pipe("sparse_crf_ner")
+    with pytest.raises(SparseCRFError, match=r"SC818\].*'sparse_crf_ner' does: \[components"):
+        SparseCRF.from_pipe(pipe)
+
+
 def test_the_scheme_of_entities_comes_along():
     nlp = blank_with(factory="sparse_crf_ner")
     pipe = nlp.get_pipe("sparse_crf_ner")
