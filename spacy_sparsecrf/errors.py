@@ -359,11 +359,11 @@ class Errors(metaclass=_Coded):
     )
     SC226 = (
         "The target of component '{name}' returned {n} labels for a Doc of {n_tokens} tokens "
-        "('{text}'). Its method gold must return one label for each token of example.predicted."
+        "('{text}'). Let its method gold return one label for each token of example.predicted."
     )
     SC227 = (
         "The features of component '{name}' have {n} rows for Docs of {n_tokens} tokens together. "
-        "They must have one row for each token."
+        "Let them return one row for each token."
     )
     SC233 = (
         "[components.{name}] edges has {edge!r}, which is not an edge. Write 'chain'; same(ATTR), "

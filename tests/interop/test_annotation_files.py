@@ -431,6 +431,8 @@ def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
         ("a.jsonl", one(spans=[[0, 3, "A"]]), ("--docs", "2")),
         ("a.tsv", "a\tB-X\n", ("--skip-space",)),
         ("a.tsv", "a\tB-X\n", ("--alignment", "strict")),
+        ("a.tsv", "a\tB-X\n", ("--merge-subtokens",)),
+        ("a.tsv", "a\tB-X\n", ("--seed", "1")),
         ("a.jsonl", one(spans=[[0, 3, "A"]]), ("--scheme", "iob1")),
     ],
 )

@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, cast
+from typing import IO, Annotated, Any, cast
 
 import spacy
 import typer
@@ -40,6 +40,7 @@ GUESSED = {*SEPARATORS, *RECORDS, Format.csv, Format.parquet}
 
 
 def convert(
+    ctx: typer.Context,
     source: Annotated[Path, typer.Argument(help="File to read; .gz is decompressed")],
     target: Annotated[Path, typer.Argument(help="File to write; .gz is compressed")],
     kind: Annotated[
@@ -99,15 +100,7 @@ def convert(
         if columns and (are_records or kind in (Format.conllu, Format.slash)):
             raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
         is_written = target.suffix != SPACY
-        _check_fit("--spans", bool(spans), are_records)
-        _check_fit("--alignment", alignment is not Alignment.expand, are_records)
-        has_labels = not are_records and kind is not Format.conllu
-        _check_fit("--scheme", scheme is not ColumnScheme.iob2, is_written or has_labels)
-        _check_fit("--docs", docs > 1, not (are_records or is_written))
-        _check_fit("--dev", bool(dev), not is_written)
-        _check_fit("--skip-space", skip_space, is_written)
-        if merge_subtokens and kind is not Format.conllu:
-            raise typer.BadParameter("--merge-subtokens is for CoNLL-U only")
+        _check_options(ctx, kind, are_records, is_written)
         names = parse_columns(columns) if columns else ()
         if soft and (not names or docs > 1 or dev or target.suffix != SPACY):
             raise typer.BadParameter("--soft needs --columns, --docs 1 and no --dev, to .spacy")
@@ -138,10 +131,24 @@ def convert(
             msg.good(f"{n_docs} docs are in {path}")
 
 
-def _check_fit(option: str, is_given: bool, fits: bool) -> None:
-    """Refuse an option that has no effect for the format. RAISES: typer.BadParameter."""
-    if is_given and not fits:
-        raise typer.BadParameter(f"{option} has no effect for this format: remove it")
+def _check_options(ctx: typer.Context, kind: Format, are_records: bool, is_written: bool) -> None:
+    """Refuse options that have no effect for the format. RAISES: typer.BadParameter."""
+    is_conllu = kind is Format.conllu and not is_written
+    fits = {
+        "spans": are_records,
+        "alignment": are_records,
+        "scheme": is_written or not (are_records or is_conllu),
+        "docs": not (are_records or is_written),
+        "dev": not is_written,
+        "seed": bool(ctx.params["dev"]),
+        "skip_space": is_written,
+        "merge_subtokens": is_conllu,
+    }
+    for name, has_effect in fits.items():
+        source: Any = ctx.get_parameter_source(name)
+        if source.name == "COMMANDLINE" and not has_effect:
+            option = name.replace("_", "-")
+            raise typer.BadParameter(f"--{option} has no effect here: remove it")
 
 
 def _say_columns(opened: Source, are_given: bool) -> None:
