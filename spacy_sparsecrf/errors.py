@@ -1245,12 +1245,16 @@ class Errors(metaclass=_Coded):
         '"spacy_sparsecrf.Threads.v1".'
     )
     SC920 = (
-        "{path} cannot be annotated. Name .spacy files, .txt files with one Doc per line, or "
-        "folders of these."
+        "{path} cannot be annotated. Name .spacy files, .txt files with one Doc per line, .jsonl "
+        "files with a `text` per line, or folders of these; .gz is read too."
     )
     SC921 = (
         "{path} and {other} would be written to the same file of the folder --output. Rename one "
         "of them, or annotate them with two commands."
+    )
+    SC922 = (
+        "{path} would be written over itself: it is in the folder --output, {output}. Name another "
+        "folder."
     )
 
 

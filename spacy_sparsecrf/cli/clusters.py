@@ -9,6 +9,8 @@ import spacy
 import typer
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from thinc.util import to_numpy
 from typer import Option
 from wasabi import msg
@@ -23,10 +25,11 @@ from ..features.class_learning import (
 )
 from ..progress import track
 from .common import reported, with_folder
-from .files import read_lines
+from .files import read_texts
 
 Texts = Annotated[
-    list[Path] | None, typer.Argument(help="Texts, a sentence or paragraph a line; .gz too")
+    list[Path] | None,
+    typer.Argument(help="Texts: a sentence or paragraph a line, .jsonl (`text`), .spacy"),
 ]
 
 
@@ -75,9 +78,13 @@ def _tokenize(nlp: Language | None) -> Callable[[str], list[str]]:
 def _count(texts: Sequence[Path], tokenize: Callable[[str], list[str]]) -> BigramCounter:
     """Count the words of texts, line by line."""
     counter = BigramCounter()
-    lines = (line for text in texts for _, line in read_lines(text))
-    for line in track(lines, "Reading text", "lines"):
-        counter.add(tokenize(line))
+    found = (text for path in texts for text, _ in read_texts(path, Vocab()))
+    for text in track(found, "Reading text", "lines"):
+        if isinstance(text, Doc):
+            counter.add([word for token in text for word in token.text.split()])
+            continue
+        for line in text.split("\n"):
+            counter.add(tokenize(line))
     return counter
 
 

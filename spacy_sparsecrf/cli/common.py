@@ -57,9 +57,13 @@ def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[
     registered functions, or None.
     """
     # Imported here because spaCy's command line takes a second to import.
+    from click import ClickException
     from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 
-    overrides = parse_config_overrides(ctx.args)
+    try:
+        overrides = parse_config_overrides(ctx.args)
+    except ClickException as error:
+        raise typer.BadParameter(f"{error.message} Settings are as --training.seed 1.") from error
     import_code(code)
     with show_validation_error(config):
         loaded = load_config(config, overrides=overrides, interpolate=False)

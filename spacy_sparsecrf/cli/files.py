@@ -1,17 +1,20 @@
-"""Files that commands read: lines of text, which may be compressed, and Docs."""
+"""Files that commands read: lines of text, which may be compressed, texts, and Docs."""
 
 import gzip
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 
 GZIP = b"\x1f\x8b"
+SPACY = ".spacy"
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -42,6 +45,34 @@ def _decode(path: Path, number: int, line: bytes) -> str:
         values = {"reason": error.reason, "encoding": "utf-16" if is_wide else "cp1252"}
         message = Errors.SC610.format(path=path, line=number, **values)
         raise SparseCRFError(message) from error
+
+
+def read_texts(path: Path, vocab: Vocab) -> Iterator[tuple[str | Doc, dict[str, Any]]]:
+    """Yield the texts of a file, and the record of each in a .jsonl file.
+
+    path: a .spacy file, whose Docs are yielded; .jsonl with an object with `text` in each line; or
+    text with one text in each line. The last two may be compressed, see `read_lines`.
+    RAISES: SparseCRFError for a file that cannot be read, and for a record without text.
+    """
+    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if kind == SPACY:
+        yield from ((doc, {}) for doc in unpack(path, vocab))
+        return
+    for number, line in read_lines(path):
+        if line.strip():
+            record = _record_of(path, number, line) if kind == ".jsonl" else {"text": line}
+            yield record["text"], record
+
+
+def _record_of(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = srsly.json_loads(line)
+        text = record["text"]
+    except (ValueError, KeyError, TypeError):
+        text = None
+    if not isinstance(text, str):
+        raise SparseCRFError(Errors.SC649.format(path=path, line=number, found=line[:60]))
+    return record
 
 
 def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -1,6 +1,7 @@
 """Components whose weights are imported instead of trained."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -8,6 +9,8 @@ from spacy.training import Example
 from ..model.model import CRFModel
 from ..pipeline.add_ons import edit_weights
 from ..pipeline.component import SparseCRFPipe
+
+_EXPECTED = 0.5  # share of tokens that probably had annotation when the model was trained
 
 
 def set_weights(pipe: SparseCRFPipe, model: CRFModel, names: Mapping[int, str], path: str) -> None:
@@ -21,4 +24,7 @@ def set_weights(pipe: SparseCRFPipe, model: CRFModel, names: Mapping[int, str], 
     # Sets the labels; without gold annotation there is nothing to train.
     empty = Doc(pipe.vocab, words=["..."])
     pipe.initialize(lambda: [Example(empty, empty.copy())], labels=model.labels)
+    # Trained components know the annotation that their features need; warn if all tokens lack it.
+    features: Any = pipe.features
+    pipe.cfg["shares"] = dict.fromkeys(features.plan.watched, _EXPECTED)
     pipe.patch(edit_weights().dump(model, names), path, replace=True)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from ..cli.commands import run
 from ..conftest import Corpus
@@ -71,6 +72,18 @@ def test_layouts_of_entities(texts: list[str], corpus: Corpus, tmp_path: Path):
         assert ends == [(ent.start, ent.end) for ent in doc.ents]
         words = [prodigy["text"][token["start"] : token["end"]] for token in prodigy["tokens"]]
         assert words == [token["text"] for token in prodigy["tokens"]] == [t.text for t in doc]
+
+
+def test_records_and_tokens_are_kept(trained_dir: Path, tmp_path: Path):
+    record = {"text": "the plan", "id": 7, "meta": {"page": 3}, "spans": [{"start": 9}]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(record), "utf8")
+    [row] = rows_of(trained_dir, tmp_path / "a.jsonl", "--layout", "doccano")
+    assert row["id"] == 7 and row["meta"]["page"] == 3 and "spans" not in row
+    doc = Doc(Vocab(), words=["the", "pl", "an"], spaces=[True, False, False], tags=["X"] * 3)
+    DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
+    [row] = rows_of(trained_dir, tmp_path / "a.spacy")
+    assert [token["text"] for token in row["tokens"]] == ["the", "pl", "an"]
+    assert row["text"] == "the plan"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """The command `clusters`."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
+from spacy.tokens import Doc, DocBin
 from spacy.vectors import Vectors
+from spacy.vocab import Vocab
 
 from .commands import run
 
@@ -31,6 +34,17 @@ def test_classes_are_learnt_from_texts(text, tmp_path):
     again = tmp_path / "again.txt"
     run("clusters", text, "--classes", 4, "--lang", "en", "-o", again)
     assert set(read(again)) == set(found)
+
+
+def test_texts_of_other_files(text, tmp_path):
+    run("clusters", text, "--classes", 4, "-o", tmp_path / "classes.txt")
+    lines = TEXT.splitlines()
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps({'text': x})}\n" for x in lines))
+    docs = [Doc(Vocab(), words=line.split()) for line in lines]
+    DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
+    for name in ("a.jsonl", "a.spacy"):
+        run("clusters", tmp_path / name, "--classes", 4, "-o", tmp_path / "again.txt")
+        assert read(tmp_path / "again.txt") == read(tmp_path / "classes.txt")
 
 
 def test_vectors_are_grouped(text, tmp_path):

@@ -74,6 +74,13 @@ def test_a_config_for_a_language():
     assert load_model_from_config(config, auto_fill=True).make_doc("我在北京")[3].text == "京"
 
 
+def test_options_that_do_not_fit_are_refused(tmp_path: Path):
+    assert "name a config" in run("config", "-o", tmp_path / "a.cfg", code=2).output
+    run("config", "tagger", "-o", tmp_path / "a.cfg")
+    done = run("tune", tmp_path / "a.cfg", "-o", tmp_path / "b.cfg", "--sead", "1", code=2)
+    assert "--sead" in done.output and "--training.seed 1" in done.output
+
+
 def test_a_config_does_not_overwrite_files(tmp_path: Path):
     path = tmp_path / "config.cfg"
     path.write_text("mine", encoding="utf8")

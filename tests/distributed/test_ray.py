@@ -1,5 +1,7 @@
 """Ray workers learn the same as workers in this process, also if workers are lost."""
 
+import gzip
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,14 +125,19 @@ def test_files_are_annotated_and_those_that_are_there_stay(
     docs = docs_of(nlp, corpus.dev)
     DocBin(docs=docs[:10]).to_disk(source / "a.spacy")
     lines = [" ".join(words) for words, _ in corpus.dev[10:20]]
-    (source / "b.txt").write_text("\n\n".join(lines), encoding="utf8")
+    (source / "b.txt").write_text("\ufeff" + "\n\n".join(lines), encoding="utf8")
+    records = "".join(f"{json.dumps({'text': line})}\n" for line in lines)
+    (source / "c.jsonl.gz").write_bytes(gzip.compress(records.encode()))
+    (source / "notes.md").write_text("x")
     output = tmp_path / "out"
-    run("annotate", trained_dir, source, "-o", output, "-n", 2)  # a process for each file
+    done = run("annotate", trained_dir, source, "-o", output, "-n", 2)  # a process for each file
+    assert "1 entries" in done.output and "notes.md" in done.output
     assert read(output / "a.spacy") == tags_of(list(nlp.pipe(docs[:10])))
-    assert read(output / "b.spacy") == tags_of(list(nlp.pipe(lines)))
+    expected = tags_of(list(nlp.pipe(lines)))
+    assert read(output / "b.spacy") == read(output / "c.spacy") == expected
     (output / "a.spacy").unlink()
     (output / "b.spacy").write_bytes(b"kept")
-    assert "1 files are in" in run("annotate", trained_dir, source, "-o", output).output
+    assert "2 files are in" in run("annotate", trained_dir, source, "-o", output).output
     assert read(output / "a.spacy") == tags_of(list(nlp.pipe(docs[:10])))
     assert (output / "b.spacy").read_bytes() == b"kept"
 
@@ -147,5 +154,11 @@ def test_files_that_cannot_be_annotated_are_told(trained_dir: Path, tmp_path: Pa
     assert "SC921" in run("annotate", *given, code=1).output
     bad = tmp_path / "bad.spacy"
     bad.write_bytes(b"no")
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes("caf\xe9".encode("latin1"))
+    given = trained_dir, latin, "-o", tmp_path / "out"
+    assert "SC610" in run("annotate", *given, code=1).output
+    assert "--soft" in run("annotate", *given, "-c", "sparse_crf", code=2).output
+    assert "SC922" in run("annotate", trained_dir, bad, "-o", tmp_path, code=1).output
     assert "SC621" in run("annotate", trained_dir, bad, "-o", tmp_path / "out", code=1).output
     assert not (tmp_path / "out").exists()

@@ -14,6 +14,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
+from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.interop.importing import names_by_patterns
 from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
 from spacy_sparsecrf.interop.patterns.macros import parse_patterns
@@ -53,6 +54,18 @@ def test_labels_are_those_of_wapiti_and_crfpp(model: str, tmp_path: Path):
     expected = [[row[column] for row in rows] for rows in sentences]
     assert len({label for labels in expected for label in labels}) > 3
     assert labels_of(tmp_path, sentences, "_.chunk") == expected
+
+
+def test_missing_columns_are_warned_of(tmp_path: Path):
+    given = "import", PEERS / MODELS[0], tmp_path / "model", "--columns", "orth,tag"
+    names = tmp_path / "names.json"
+    names.write_text("{}")
+    done = run(*given, "--target", "_.chunk", "--features", names, code=2)
+    assert "--features is for models of CRFsuite" in done.output
+    run(*given, "--target", "_.chunk")
+    nlp = spacy.load(tmp_path / "model")
+    with pytest.warns(SparseCRFWarning, match="SCW206.*tag"):
+        nlp(Doc(nlp.vocab, words=["a", "b"] * 20))
 
 
 def crfsuite(X: Any, Y: Any, path: Path, **parameters: Any) -> Any:

@@ -16,7 +16,7 @@ from wasabi import msg
 
 from ...atomic_write import write_files
 from ...cli.common import Component, Model, load, reported, up_to
-from ...cli.files import read_lines, unpack
+from ...cli.files import SPACY, read_texts
 from ...errors import Errors, SparseCRFError
 from ...pipeline.component import SparseCRFPipe
 from ...pipeline.uncertainty import Uncertainty
@@ -24,6 +24,9 @@ from ...progress import track
 from ...targets.spans import SpanTarget
 
 _BATCH = 128  # Docs per batch
+_RECORD = "record"  # key in `doc.user_data`
+# Keys of records that are not copied, as they are written anew.
+_WRITTEN = frozenset(["text", "tokens", "spans", "label", "labels", "entities", "ents", "answer"])
 
 
 class Measure(str, Enum):
@@ -87,34 +90,20 @@ def _read(nlp: Language, paths: list[Path]) -> Iterator[Doc]:
     """Read each text once, as a Doc without annotation. RAISES: SparseCRFError."""
     seen: set[str] = set()
     for path in paths:
-        for text in _texts(nlp, path):
-            if text.strip() and text not in seen:
-                seen.add(text)
-                yield nlp.make_doc(text)
+        if not path.name.removesuffix(".gz").endswith((SPACY, ".jsonl", ".txt")):
+            raise SparseCRFError(Errors.SC648.format(path=path))
+        for text, record in read_texts(path, nlp.vocab):
+            doc = nlp.make_doc(text) if isinstance(text, str) else _bare(text)
+            if doc.text.strip() and doc.text not in seen:
+                seen.add(doc.text)
+                doc.user_data[_RECORD] = {k: v for k, v in record.items() if k not in _WRITTEN}
+                yield doc
 
 
-def _texts(nlp: Language, path: Path) -> Iterator[str]:
-    kind = path.suffixes[-2:-1] if path.suffix == ".gz" else path.suffixes[-1:]
-    if kind == [".spacy"]:
-        yield from (doc.text for doc in unpack(path, nlp.vocab))
-    elif kind == [".jsonl"]:
-        for number, line in read_lines(path):
-            if line.strip():
-                yield _text_of(path, number, line)
-    elif kind == [".txt"]:
-        yield from (line for _, line in read_lines(path))
-    else:
-        raise SparseCRFError(Errors.SC648.format(path=path))
-
-
-def _text_of(path: Path, number: int, line: str) -> str:
-    try:
-        text = srsly.json_loads(line)["text"]
-    except (ValueError, KeyError, TypeError):
-        text = None
-    if not isinstance(text, str):
-        raise SparseCRFError(Errors.SC649.format(path=path, line=number, found=line[:60]))
-    return text
+def _bare(doc: Doc) -> Doc:
+    """Return a Doc with the same tokens, without annotation."""
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Doc(doc.vocab, words=[token.text for token in doc], spaces=spaces)
 
 
 def _rank(
@@ -136,11 +125,16 @@ def _score(found: Uncertainty, by: Measure, label: str) -> float:
 def _record(
     pipe: SparseCRFPipe, doc: Doc, layout: Layout, meta: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a Doc with its predicted spans in the format of an annotation tool."""
-    spans = _spans(pipe, doc)
+    """Return a Doc with its predicted spans in the format of an annotation tool.
+
+    Further values of the record that it was read from, such as its id, are kept.
+    """
+    spans, record = _spans(pipe, doc), doc.user_data[_RECORD]
+    if isinstance(record.get("meta"), Mapping):
+        meta = {**record["meta"], **meta}
     if layout is Layout.doccano:
         label = [[s["start"], s["end"], s["label"]] for s in spans]
-        return {"text": doc.text, "label": label, "meta": meta}
+        return {**record, "text": doc.text, "label": label, "meta": meta}
     tokens = [
         {
             "text": token.text,
@@ -151,7 +145,7 @@ def _record(
         }
         for token in doc
     ]
-    return {"text": doc.text, "tokens": tokens, "spans": spans, "meta": meta}
+    return {**record, "text": doc.text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
 def _spans(pipe: SparseCRFPipe, doc: Doc) -> list[dict[str, Any]]:

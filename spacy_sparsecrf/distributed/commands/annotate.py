@@ -13,12 +13,11 @@ from wasabi import msg
 
 from ...atomic_write import write_files
 from ...cli.common import Component, Model, find, reported
-from ...cli.files import unpack
+from ...cli.files import SPACY, read_texts
 from ...errors import Errors, SparseCRFError
 from ...parallel import LocalWorkerPool, ProcessWorkerPool, WorkerPool
 from ..ray_engine import Ray
 
-SPACY, TEXT = ".spacy", ".txt"
 _SETTING = "--output"
 
 
@@ -48,36 +47,42 @@ class Annotator:
         return len(found)
 
     def _read(self, source: Path) -> Iterator[str | Doc]:
-        """Yield the Docs of a .spacy file, or the non-empty lines of a text."""
-        if source.suffix == SPACY:
-            yield from unpack(source, self._nlp.vocab)
-            return
-        with source.open(encoding="utf8") as lines:
-            yield from filter(None, map(str.strip, lines))
+        """Yield the Docs of a .spacy file, or the texts of another one."""
+        for text, _ in read_texts(source, self._nlp.vocab):
+            yield text.strip() if isinstance(text, str) else text
 
 
 def target_of(source: Path) -> str:
     """Return the name of the file of annotated Docs."""
-    return source.stem + SPACY
+    return Path(source.name.removesuffix(".gz")).stem + SPACY
 
 
 def find_files(sources: list[Path]) -> list[Path]:
     """Return the files of paths; the files of a folder are sorted.
 
+    Other entries of folders are reported.
     RAISES: SparseCRFError for another type of file, and for two with one output name.
     """
     found: list[Path] = []
     for source in sources:
-        own = [each for each in sorted(source.glob("*")) if each.suffix in (SPACY, TEXT)]
-        found += own if source.is_dir() else [source]
+        entries = sorted(source.glob("*")) if source.is_dir() else [source]
+        own = [each for each in entries if _is_text(each)] if source.is_dir() else entries
+        if n_others := len(entries) - len(own):
+            other = next(each for each in entries if each not in own)
+            msg.warn(f"{n_others} entries of {source} are not annotated, such as {other.name}")
+        found += own
     names: dict[str, Path] = {}
     for path in found:
-        if path.suffix not in (SPACY, TEXT):
+        if not _is_text(path):
             raise SparseCRFError(Errors.SC920.format(path=path))
         other = names.setdefault(target_of(path), path)
         if other is not path:
             raise SparseCRFError(Errors.SC921.format(path=path, other=other))
     return found
+
+
+def _is_text(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith((SPACY, ".txt", ".jsonl")) and path.is_file()
 
 
 class Means(str, Enum):
@@ -91,7 +96,9 @@ def annotate(
     model: Model,
     sources: Annotated[
         list[Path],
-        typer.Argument(help=".spacy files, .txt files with a Doc a line, or folders", exists=True),
+        typer.Argument(
+            help=".spacy files, .txt with a Doc a line, .jsonl (`text`), or folders", exists=True
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the annotated files")],
     means: Annotated[
@@ -115,7 +122,12 @@ def annotate(
     worker annotates one file at a time.
     """
     with reported():
+        if component and not soft:
+            raise typer.BadParameter("--component is the one whose labellings --soft writes")
         files = find_files(sources)
+        targets = [(output / target_of(path)).resolve() for path in files]
+        if same := [a for a, b in zip(files, targets, strict=True) if a.resolve() == b]:
+            raise SparseCRFError(Errors.SC922.format(path=same[0], output=output))
         todo = [path for path in files if not (output / target_of(path)).exists()]
         if len(todo) < len(files):
             msg.info(f"{len(files) - len(todo)} files are in {output} already")

@@ -55,6 +55,8 @@ def import_model(
         if target in names:
             raise SparseCRFError(Errors.SC633.format(target=target))
         imported = read(source, names, _read_names(features), dtype)
+        if features and "templates" not in imported.features:
+            raise typer.BadParameter("--features is for models of CRFsuite; this has patterns")
         nlp = spacy.blank(lang)
         block = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": target}
         config: dict[str, Any] = {"features": imported.features, "target": block, "dtype": dtype}
