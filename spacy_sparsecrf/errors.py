@@ -673,8 +673,8 @@ class Errors(metaclass=_Coded):
     SC380 = (
         "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
         "fixed once online training has begun: {known}. Name all labels beforehand: write them "
-        "with `spacy init labels` and set [initialize.components.{name}.labels], or call "
-        "add_label. The text begins: {text!r}."
+        "with `spacy init labels` and set [initialize.components.{name}.labels], or call add_label "
+        "before nlp.initialize. The text begins: {text!r}."
     )
     SC381 = (
         "Component '{name}' learns from batches, but [training.batcher] is "

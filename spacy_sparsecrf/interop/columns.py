@@ -209,6 +209,8 @@ def _with_guessed_columns(
         raise SparseCRFError(Errors.SC629.format(path=path))
     guessed_by = [*islice(rows, N_GUESSED)]
     tokens = [row for found in guessed_by for row in found if row.values[0] != DOCSTART]
+    if not tokens:
+        return Source(path, (), iter(()), notes=notes)
     texts = [row for row in tokens if _looks_like_text(row.values)]
     if len(texts) > len(tokens) / 2:
         text = " ".join(texts[0].values)[:60]

@@ -8,6 +8,7 @@ from spacy.training import Example
 
 from ..errors import Warnings, warn
 from ..targets.base import Target, string_ids
+from ..targets.entities import Entities
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .tokenization import TokenCuts
@@ -55,7 +56,7 @@ class Seen:
         self._hashes: set[tuple[int, int]] = set()
         self._kinds: dict[str, str] = {}
         self._n = 0
-        self._warned = False
+        self._warned = self._reads_entities = False
         self._kept: list[Example] | None = None
         self.new: dict[int, Example] = {}
         self._n_again = 0
@@ -97,12 +98,15 @@ class Seen:
     @property
     def remedy(self) -> str:
         """Advice on the config for the annotation that the examples have."""
+        if self._reads_entities and "entities" in self._kinds:
+            return "`python -m spacy_sparsecrf debug` counts entities that do not fit the tokens."
         if not self._kinds:
             return "The Docs have no tags, entities or spans: check the file, and how it was made."
         return " ".join(f"The Docs have {kind}: {how}." for kind, how in self._kinds.items())
 
     def check_labels(self, name: str, target: Target, labels: Sequence[str]) -> None:
         """Warn if the examples have no entity or span of component `name`."""
+        self._reads_entities = isinstance(target, Entities)
         if isinstance(target, SpanTarget) and labels and not target.names_of(labels):
             warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
 

@@ -349,6 +349,7 @@ def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("Word Tag\n", "SC612"),
         ("Ann went to Rome today.\nBob stayed at home alone.\n", "SC639.*'Ann went"),
         ("我叫李华住在北京。\n他也住在北京。\n", "SC639"),
         ("Ann went home early\tpos\nBob stayed here alone\tneg\n", "SC639"),

@@ -54,6 +54,15 @@ def test_without_the_annotation_of_its_target_the_error_names_the_right_config(
         nlp.update(examples(nlp, gold))
 
 
+def test_entities_that_do_not_fit_the_tokens_need_no_other_config():
+    nlp = pipeline("sparse_crf_ner")
+    gold = Doc(nlp.vocab, words=["ab", "cd"], spaces=[False, False], ents=["B-X", "B-Y"])
+    with pytest.warns(SparseCRFWarning, match="SCW220"):
+        nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=["abcd"]), gold)])
+    with pytest.raises(SparseCRFError, match="SC203.*`python -m spacy_sparsecrf debug` counts"):
+        nlp.get_pipe("crf").training_run()
+
+
 def test_a_corpus_without_entities_is_warned_of():
     nlp = pipeline("sparse_crf_ner")
     given = examples(nlp, {**TAGS, "entities": ["O"] * 4})
