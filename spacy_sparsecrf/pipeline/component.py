@@ -29,6 +29,7 @@ from ..model.model import CRFModel
 from ..model.names import Names
 from ..old_paths import serve_old_names
 from ..targets.base import add_extension
+from ..targets.spans import SpanTarget
 from . import add_ons, model_card
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
@@ -429,7 +430,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError for a label that is not a string, or that the target cannot write.
         """
         check_strings(self.name, [label])
-        new = [each for each in self.target.labels_of(label) if each not in self.label_data]
+        is_of_spans = isinstance(self.target, SpanTarget)  # its labels are no types
+        own = self.target.complete([label]) if is_of_spans else self.target.labels_of(label)
+        new = [each for each in dict.fromkeys(own) if each not in self.label_data]
         for each in new:
             self.target.check_label(each)
         self.cfg["labels"].extend(new)

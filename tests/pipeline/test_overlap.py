@@ -117,7 +117,7 @@ def test_they_are_saved_and_explained(trained: Language, tmp_path: Path):
     shown = "\n".join(pipe.dump())
     assert "O-LOC" in shown and "O-PER+ORG" in shown
     assert pipe.explain().transitions
-    assert pipe.add_label("DATE") == 1
+    assert pipe.add_label("DATE") == 1 and pipe.add_label("B-DATE") == 0
     assert annotated(loaded, examples) == annotated(trained, examples)
 
 
