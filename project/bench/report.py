@@ -55,7 +55,7 @@ BENCHMARKS = {
     "threads": Benchmark("Threads", "speed", (_W,), "_threads"),
     "memory": Benchmark("Peak memory of training", "memory", (_W,)),
     "decode": Benchmark("From Doc to labels", "decode", (_C,)),
-    "templates": Benchmark("From Doc to tests", "decode", kind="_features"),
+    "templates": Benchmark("From Doc to features", "decode", kind="_features"),
     "startup": Benchmark("Start-up", "startup"),
     "kernels": Benchmark("Kernels and the machine's peaks", "kernels"),
     "floor": Benchmark("The chain and its floor", "floor"),

@@ -233,8 +233,8 @@ class Problem:
             "sentences": self.corpus.n_sequences,
             "tokens": self.corpus.n_tokens,
             "labels": self.n_labels,
-            "unigram tests": len(self.corpus.unigram_keys),
-            "bigram tests": len(self.corpus.bigram_keys),
+            "unigram features": len(self.corpus.unigram_keys),
+            "bigram features": len(self.corpus.bigram_keys),
             "potential weights": self.n_potential,
         }
 

@@ -192,8 +192,7 @@ def _to_columns(
     if not names:
         unpacked = [*unpacked]
         names = annotated_columns(unpacked)
-        taken = ",".join(names)
-        msg.info(f"Columns are {taken}; --columns adds others, such as space_after for the spaces")
+        msg.info(f"Columns are {','.join(names)} (--columns adds others, such as space_after)")
     separator = SEPARATORS[kind] or TAB
     written = write_docs(
         unpacked, source, names, scheme=scheme, separator=separator, skip_space=skip_space
