@@ -12,10 +12,11 @@ from pathlib import Path
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from .annotation_tools import read_brat, read_json
-from .attributes import IGNORED, UNSET, WORDS
+from .attributes import DOCSTART, IGNORED, UNSET, WORDS
 from .columns import (
     BLANKS,
     TAB,
+    Line,
     Row,
     Sentence,
     Source,
@@ -31,6 +32,7 @@ from .tables import lists_in_json, read_csv, read_json_lists, read_parquet
 _CONLLU_WIDTH = 10
 _MAX_DIGITS = 9  # of the ID of a word
 CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
+_NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
@@ -134,7 +136,8 @@ def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
     """Read the words of a CoNLL-U file: form, lemma, UPOS, XPOS, FEATS and whether space follows.
 
     Empty nodes are skipped. A multiword token is replaced by its words, of which only the last may
-    have a space after it. spaCy's own reader cannot name files and lines in messages.
+    have a space after it. A comment "# newdoc" begins a document. spaCy's own reader cannot name
+    files and lines in messages.
     merge_subtokens: whether to keep a multiword token as one token, as spaCy's converter does, with
     its own form, the lemmas, XPOS and FEATS of all of its words, and the UPOS of their head.
     RAISES: SparseCRFError, when read, for a line that is not a valid word.
@@ -146,16 +149,29 @@ def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
             raise wrong_width(path, row, _CONLLU_WIDTH, "as in all CoNLL-U", "one tab each")
         return row
 
+    begins = False
+
+    def lines() -> Iterator[Line]:
+        nonlocal begins
+        for number, line in read_lines(path):
+            if not line.startswith("#"):
+                yield number, line
+            elif _NEW_DOCUMENT.match(line):
+                begins = True
+
     def found() -> Iterator[Sentence]:
-        lines = ((number, line) for number, line in read_lines(path) if not line.startswith("#"))
-        for rows in sentences(lines, split):
+        nonlocal begins
+        for rows in sentences(lines(), split):
             tokens = _tokens(path, rows)
             source.n_multiword += sum(written is not None for written, _ in tokens)
             made = [row for token in tokens for row in _rows(*token, merge_subtokens)]
             if made:
-                yield made
+                # A word -DOCSTART- would be taken for a mark, unless a mark is before it.
+                mark = Row(made[0].line, [DOCSTART] * len(CONLLU_COLUMNS))
+                yield [mark, *made] if begins or made[0].values[0] == DOCSTART else made
+                begins = False
 
-    source = Source(path, CONLLU_COLUMNS, found(), has_marks=False)
+    source = Source(path, CONLLU_COLUMNS, found())
     return source
 
 

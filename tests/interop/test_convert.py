@@ -110,6 +110,16 @@ def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
         text_of([doc], "orth,pos")
 
 
+def test_documents_of_conllu(tmp_path: Path):
+    path, rest = tmp_path / "a.conllu", "\t_" * 8
+    heads = "# newdoc id = x\n# text = a\n", "", "# newdoc\n1.1\tgone" + rest + "\n\n", "#newdocs\n"
+    texts = [f"{head}1\t{word}{rest}\n" for head, word in zip(heads, "abcd", strict=True)]
+    path.write_text("\n".join(texts))
+    docs = docs_of(path, Format.conllu, n_sentences=9)
+    assert [[token.text for token in doc] for doc in docs] == [["a", "b"], ["c", "d"]]
+    assert [doc.user_data["document"] for doc in docs] == ["1", "2"]
+
+
 def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
     words = ["\ufeffa", "\ufeffb"]
     path = tmp_path / "a.tsv"
