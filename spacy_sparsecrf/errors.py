@@ -1021,8 +1021,8 @@ class Errors(metaclass=_Coded):
         "files with a `text` per line, or .spacy files; text files may be compressed (.gz)."
     )
     SC649 = (
-        "{path}, line {line}, has no text: {found}. Write a JSON object with a string `text`, such "
-        'as {{"text": "..."}}.'
+        "{path}, line {line}, has no valid text ({reason}): {found}. Write a JSON object with a "
+        'string `text`, such as {{"text": "..."}}.'
     )
     SC650 = (
         "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
@@ -1428,4 +1428,8 @@ class Warnings(metaclass=_Coded):
     SCW803 = (
         "algorithm = {value!r} is not implemented; the averaged perceptron is trained instead "
         "(algorithm = 'ap'). Set algorithm = 'ap', or 'lbfgs' for a model with probabilities."
+    )
+    SCW804 = (
+        "bigrams = {value!r} has no effect: no feature of X has such a name. Correct it, or leave "
+        "it out."
     )

@@ -29,7 +29,7 @@ from .files import read_texts
 
 Texts = Annotated[
     list[Path] | None,
-    typer.Argument(help="Texts: a sentence or paragraph a line, .jsonl (`text`), .spacy"),
+    typer.Argument(help="Texts: a sentence or paragraph a line, .jsonl; .gz too; .spacy"),
 ]
 
 
@@ -40,7 +40,9 @@ def clusters(
     classes: Annotated[int, Option(min=2, help="Number of classes")] = 1000,
     min_count: Annotated[int, Option(min=1, help="Rarer words get no class")] = 3,
     iterations: Annotated[int, Option(min=1, help="Maximum number of moves of each word")] = 10,
-    lang: Annotated[str, Option(help="Language of the tokenizer (default: white space)")] = "",
+    lang: Annotated[
+        str, Option(help="Language of the tokenizer of texts (default: white space)")
+    ] = "",
     vectors: Annotated[
         str, Option(help="Pipeline whose vectors are clustered, of its words or those of the texts")
     ] = "",
@@ -79,7 +81,7 @@ def _count(texts: Sequence[Path], tokenize: Callable[[str], list[str]]) -> Bigra
     """Count the words of texts, line by line."""
     counter = BigramCounter()
     found = (text for path in texts for text, _ in read_texts(path, Vocab()))
-    for text in track(found, "Reading text", "lines"):
+    for text in track(found, "Reading text", "texts"):
         if isinstance(text, Doc):
             counter.add([word for token in text for word in token.text.split()])
             continue

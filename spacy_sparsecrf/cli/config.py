@@ -30,7 +30,7 @@ def config(
     """Write a config for `spacy train`: of a tagger, of entities, of spans, or of a solver."""
     with reported():
         if not name:
-            if output or solver or lang or no_sentencizer:
+            if output or solver or lang or no_sentencizer or force:
                 raise typer.BadParameter("name a config, such as ner, before its options")
             for each, text in shipped_configs().items():
                 typer.echo(f"{each:<27}{text.splitlines()[0].lstrip('# ')}")

@@ -1,13 +1,13 @@
 """Files that commands read: lines of text, which may be compressed, texts, and Docs."""
 
 import gzip
+import json
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -26,8 +26,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     RAISES: SparseCRFError if the file is not UTF-8 or cannot be decompressed.
     """
     with path.open("rb") as file:
-        is_packed = path.suffix == ".gz" or file.read(2) == GZIP
-    with gzip.open(path, "rb") if is_packed else path.open("rb") as lines:
+        is_packed = path.suffix == ".gz" or file.peek(2)[:2] == GZIP
+        lines = gzip.GzipFile(fileobj=file) if is_packed else file
         try:
             for number, line in enumerate(lines, start=1):
                 text = _decode(path, number, line).removesuffix("\n").removesuffix("\r")
@@ -54,7 +54,7 @@ def read_texts(path: Path, vocab: Vocab) -> Iterator[tuple[str | Doc, dict[str, 
     text with one text in each line. The last two may be compressed, see `read_lines`.
     RAISES: SparseCRFError for a file that cannot be read, and for a record without text.
     """
-    kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    kind = kind_of_text(path)
     if kind == SPACY:
         yield from ((doc, {}) for doc in unpack(path, vocab))
         return
@@ -64,14 +64,20 @@ def read_texts(path: Path, vocab: Vocab) -> Iterator[tuple[str | Doc, dict[str, 
             yield record["text"], record
 
 
+def kind_of_text(path: Path) -> str:
+    """Return the suffix of a file of texts, without .gz; "" if it is not one of `read_texts`."""
+    names = (SPACY, path.name), (".jsonl", bare := path.name.removesuffix(".gz")), (".txt", bare)
+    return next((suffix for suffix, name in names if name.endswith(suffix)), "")
+
+
 def _record_of(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
-        record: dict[str, Any] = srsly.json_loads(line)
-        text = record["text"]
-    except (ValueError, KeyError, TypeError):
-        text = None
-    if not isinstance(text, str):
-        raise SparseCRFError(Errors.SC649.format(path=path, line=number, found=line[:60]))
+        record: dict[str, Any] = json.loads(line)
+        record["text"].encode("utf8")
+        json.dumps(record, allow_nan=False)  # so that it can be written again
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        values = {"line": number, "reason": repr(error)[:100], "found": line[:60]}
+        raise SparseCRFError(Errors.SC649.format(path=path, **values)) from error
     return record
 
 

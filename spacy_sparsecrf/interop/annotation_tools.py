@@ -26,6 +26,7 @@ _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
 _OF_TOKENS = frozenset(["tag", "pos", "morph", "lemma", "dep"])  # in `doc.to_json()`
+_OF_TOOLS = frozenset(["answer", "label", "labels", "entities", "relations"])  # not there
 _REJECTED = ("reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
 # Raised by spaCy's readers for invalid values.
@@ -122,6 +123,8 @@ class _JsonReader:
         except _OF_SPACY as error:
             raise ValueError(f"spaCy cannot read this Doc ({repr(error)[:200]})") from error
         self._has_spans = True
+        if doc.has_annotation("DEP"):
+            self._source.left_out["Docs with dependencies, which are not kept"] += 1
         doc.user_data[LANG] = self._lang
         return doc
 
@@ -157,8 +160,10 @@ class _JsonReader:
             return None
         if len(done) > 1:
             self._source.left_out["further annotations of a task (the first is read)"] += 1
-        texts = [each for each in value["data"].values() if isinstance(each, str)]
-        text = _first_of(value["data"], (*_TEXTS, *value["data"])) if texts else None
+        data = value["data"]
+        texts = [each for each in data.values() if isinstance(each, str)]
+        named = [data[key] for key in _TEXTS if isinstance(data.get(key), str)]
+        text = next(iter([*named, *texts]), None)
         self._has_spans = True
         results = [each.get("value") for each in _objects_of(done[0], "result")]
         of_spans = [each for each in results if isinstance(each, Mapping) and "start" in each]
@@ -196,10 +201,16 @@ def _is_list(value: Mapping[str, Any], key: str) -> bool:
 
 
 def _is_of_doc(value: Any) -> bool:
-    """Return whether a record is of `doc.to_json()`: its tokens are annotated."""
-    is_list = isinstance(value, Mapping) and "text" in value and _is_list(value, "tokens")
-    found = value["tokens"] if is_list else []
-    return any(isinstance(each, Mapping) and not _OF_TOKENS.isdisjoint(each) for each in found)
+    """Return whether a record is of `doc.to_json()`, and has more than entities."""
+    if not isinstance(value, Mapping) or not _is_list(value, "tokens"):
+        return False
+    if "text" not in value or not _OF_TOOLS.isdisjoint(value) or _is_list(value, "spans"):
+        return False
+    tokens = value["tokens"]
+    if not all(isinstance(each, Mapping) and {"id", "start"} <= {*each} for each in tokens):
+        return False
+    has_more = bool(value.get("spans")) or "sents" in value
+    return has_more or any(not _OF_TOKENS.isdisjoint(each) for each in tokens)
 
 
 def _has_labels(found: Any) -> bool:

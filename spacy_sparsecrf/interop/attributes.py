@@ -35,22 +35,23 @@ _HEADINGS = frozenset(
     word
     for line in (
         "word words token tokens text form orth sentence lemma pos pos_tag pos_tags upos xpos",
-        "tag tags label labels gold ne ner ner_tag ner_tags ner_label entity entities bio iob iob2",
-        "chunk chunk_tag chunk_tags",
+        "tag tags label labels ner ner_tag ner_tags entity entities chunk chunk_tag chunk_tags",
     )
     for word in line.split()
 )
 """Column names that appear in the first lines of files."""
+_MORE_HEADINGS = frozenset(["gold", "ne", "ner_label", "bio", "iob", "iob2"])  # next to WORD_NAMES
 
 WORD_NAMES = frozenset(["word", "words", "token", "tokens", "text", "form", "orth"])
 """Names of columns of words, see `plain_name`."""
 _NAMED = {
     **dict.fromkeys(WORD_NAMES, WORDS),
-    **dict.fromkeys(["ne", "ner", "nertag", "nertags", "entity", "entities"], ENTITIES),
-    **dict.fromkeys(["chunk", "chunktag", "chunktags"], _SHORT["chunk"]),
+    **dict.fromkeys(["ner", "nertag", "nertags", "entity", "entities"], ENTITIES),
     "upos": "pos",
     "lemma": "lemma",
 }
+# If their values are labels of spans.
+_NAMED_SPANS = {"ne": ENTITIES, **dict.fromkeys(["chunk", "chunktag", "chunktags"], "spans:sc")}
 _TAGS = frozenset(["pos", "postag", "postags", "xpos", "tag", "tags"])
 _LABELS = _TAGS | {"label", "labels", "gold", "class", "target"}
 
@@ -101,7 +102,8 @@ def register(columns: Sequence[str]) -> None:
 def is_header(values: Sequence[str]) -> bool:
     """Return whether the values of a file's first line are names of columns."""
     names = [value.strip("# ").lower() for value in values]
-    return len(names) > 1 and len({*names}) == len(names) and _HEADINGS.issuperset(names)
+    known = _HEADINGS if WORD_NAMES.isdisjoint(names) else _HEADINGS | _MORE_HEADINGS
+    return len(names) > 1 and len({*names}) == len(names) and known.issuperset(names)
 
 
 def why_not(column: str, value: str) -> str:
@@ -139,10 +141,14 @@ def named_columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[
     """
     plain = [plain_name(name) for name in names]
     known = [_NAMED.get(name, "") for name in plain]
-    has_labels = any(name in _TAGS for name in plain) or {*known} - {"", WORDS, "lemma"}
     word = known.index(WORDS) if WORDS in known else 0
+    rows = [row for row in rows if len(row) == len(names)]
+    for i, name in enumerate(plain):
+        if name in _NAMED_SPANS and _types(row[i] for row in rows):
+            known[i] = _NAMED_SPANS[name]
+    has_labels = any(name in _TAGS for name in plain) or {*known} - {"", WORDS, "lemma"}
     order = [word, *(i for i in range(len(names)) if i != word)]
-    rows = [[row[i] for i in order] for row in rows if len(row) == len(names)]
+    rows = [[row[i] for i in order] for row in rows]
     taken = [IGNORED] * len(names)
     taken[word] = WORDS
     for j, guessed in enumerate(guess_columns(rows)[1:], start=1):

@@ -271,14 +271,12 @@ class _DocWriter:
     def _labels(self, tokens: Sequence[Token], column: str, spans: Iterable[Span]) -> list[str]:
         """Return the labels of a sentence's tokens; a span that crosses its boundary is cut."""
         at = [token.i for token in tokens]
-        ends = (
-            (bisect_left(at, span.start), bisect_left(at, span.end), span.label_) for span in spans
-        )
-        found: Spans = sorted(each for each in ends if each[0] < each[1])
-        for span in spans:
-            begun = self.doc[span.start : at[0]] if at and at[0] < span.end else ()
-            if any(not token.is_space for token in begun):
-                warn(Warnings.SCW221.format(path=self.path))
+        own = [span for span in spans if at and span.start <= at[-1] and at[0] < span.end]
+        ends = ((bisect_left(at, span.start), bisect_left(at, span.end), span) for span in own)
+        found: Spans = sorted((a, b, span.label_) for a, b, span in ends if a < b)
+        begun = (token for span in own for token in self.doc[span.start : max(span.start, at[0])])
+        if any(not (self.skip_space and token.is_space) for token in begun):
+            warn(Warnings.SCW221.format(path=self.path))
         last = 0
         for first, behind, label in found:
             if not label:

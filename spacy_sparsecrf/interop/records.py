@@ -76,7 +76,11 @@ def record_docs(
     is_empty = True
     for entry in source.entries:
         is_empty = False
-        yield entry if isinstance(entry, Doc) else _RecordDoc(source, nlp, alignment, key).of(entry)
+        if not isinstance(entry, Doc):
+            entry = _RecordDoc(source, nlp, alignment, key).of(entry)
+        elif key and not entry.spans.get(key):
+            entry.spans[key], entry.ents = list(entry.ents), ()
+        yield entry
     if is_empty:
         raise SparseCRFError(Errors.SC612.format(path=source.path))
 

@@ -4,13 +4,15 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ..cli.files import BOM, GZIP
 from ..errors import Errors, SparseCRFError
@@ -18,16 +20,16 @@ from ..schema import reported_as
 from .annotation_tools import check_unicode, json_values
 from .attributes import (
     DOCSTART,
+    ENTITIES,
     IGNORED,
     UNSET,
     WORD_NAMES,
     WORDS,
     named_columns,
     plain_name,
+    span_key,
 )
 from .columns import N_GUESSED, Row, Sentence, Source, wrong_width
-
-_T = TypeVar("_T")
 
 # Names of columns, in lower case and without blanks, _ and #.
 _SENTENCES = frozenset(
@@ -36,6 +38,7 @@ _SENTENCES = frozenset(
 _DOCUMENTS = frozenset(["doc", "docid", "document", "documentid", "file", "fileid", "filename"])
 
 _LABEL_TYPES = {str, int, bool, type(None)}  # permitted in lists
+_LABEL_LIST = re.compile(r"\w*list<[^:]*: (large_)?(string|u?int|bool|null|dictionary)")
 # Raised by pyarrow for damaged files, and by conversion of their values.
 _UNREADABLE = (ValueError, TypeError, LookupError, NotImplementedError, OSError)
 
@@ -61,10 +64,10 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
     if columns and len(columns) != len(names):
         raise wrong_width(path, Row(1, names), len(columns), "as --columns says", "one comma each")
     others = [i for i, name in enumerate(names) if i != number and name not in _DOCUMENTS]
-    document = next((i for i, name in enumerate(names) if name in _DOCUMENTS), number)
+    documents = [i for i, name in enumerate(names) if name in _DOCUMENTS]
     known = columns or [WORDS if name in WORD_NAMES else "" for name in names]
-    found_rows = _sentences(path, rows, [*known], (document, number))
-    has_marks = document != number
+    found_rows = _sentences(path, rows, [*known], [*documents, number])
+    has_marks = bool(documents)
     if columns:
         return Source(path, tuple(columns), found_rows, has_marks, notes=notes)
     head = [*islice(found_rows, N_GUESSED)]
@@ -98,15 +101,15 @@ def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _sentences(
-    path: Path, rows: Iterator[list[str]], columns: Sequence[str], numbers: tuple[int, int]
+    path: Path, rows: Iterator[list[str]], columns: Sequence[str], numbers: Sequence[int]
 ) -> Iterator[Sentence]:
     """Split rows into sentences by their numbers; an empty number continues a sentence.
 
-    columns: their attributes as far as known; numbers: of the columns with documents and sentences,
-    which are the same without documents. A document begins with a row of -DOCSTART-.
+    columns: their attributes as far as known; numbers: of the columns with documents, if any, and
+    with sentences. A document begins with a row of -DOCSTART-.
     """
     found: Sentence = []
-    last = ["", ""]
+    last = [""] * len(numbers)
     width = len(columns)
     word = columns.index(WORDS)
     reader: Any = rows
@@ -122,7 +125,7 @@ def _sentences(
         if found and own != last:
             yield found
             found = []
-        if numbers[0] != numbers[1] and own[0] != last[0]:
+        if own[:-1] != last[:-1]:
             found.append(Row(reader.line_num, [DOCSTART] * width))
         last = own
         found.append(row)
@@ -156,35 +159,27 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     with reported_as(Errors.SC624, _UNREADABLE, path=path, place="the file"):
         file = ParquetFile(path)
         schema = file.schema_arrow
-    names = [name for name in schema.names if "list<" in str(schema.field(name).type)[:16]]
+    matches = {name: _LABEL_LIST.match(str(schema.field(name).type)) for name in schema.names}
+    kinds = {name: match[2] for name, match in matches.items() if match}
     classes = _classes((schema.metadata or {}).get(b"huggingface", b"{}"))
-    lists = [*_first_lists(_parquet_rows(path, file, names, lambda _, record: record))]
-    if not lists:
+    word = next((name for name in kinds if plain_name(name) in WORD_NAMES), None)
+    if word is None:
         found = ", ".join(schema.names)
         raise SparseCRFError(Errors.SC628.format(path=path, columns=found))
-    named = [_namer(path, name, schema.field(name).type, classes) for name in lists[1:]]
-    read = partial(_tokens, lists=lists, named=[_as_word, *named])
-    rows = (found for found in _parquet_rows(path, file, lists, read) if found)
-    return _of_lists(path, lists, rows, columns)
+    lists = [word, *(name for name in kinds if name != word)]
+    numbers = {name for name in lists if "int" in kinds[name] and name not in classes}
+    named = [_as_word, *(_namer(name, classes.get(name)) for name in lists[1:])]
+    source = _of_lists(path, lists, _parquet_rows(path, file, lists, named), columns)
+    return _without_numbers(source, lists, numbers, bool(columns))
 
 
 def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:
     """Return the lists of tokens and labels in the first sentence of a JSON file, by name.
 
-    See `_first_lists`; the result is empty if there are tokens only. in_lines, RAISES: see
-    `json_values`.
-    """
-    found = _first_lists(record for _, record in json_values(path, in_lines))
-    return found if len(found) > 1 else {}
-
-
-def _first_lists(records: Iterable[Any]) -> dict[str, list[Any]]:
-    """Return the lists of tokens and labels in the first sentence, by name.
-
     Tokens are first; other lists have their length and text, numbers or null. The result is empty
-    if there are no tokens as text.
+    if the file has no tokens as text, or no other list. in_lines, RAISES: see `json_values`.
     """
-    for record in records:
+    for _, record in json_values(path, in_lines):
         lists = record.items() if isinstance(record, Mapping) else ()
         found = {name: v for name, v in lists if isinstance(v, list)}
         word = next((name for name in found if plain_name(name) in WORD_NAMES), "")
@@ -195,7 +190,7 @@ def _first_lists(records: Iterable[Any]) -> dict[str, list[Any]]:
             break
         found = {k: v for k, v in found.items() if len(v) == len(tokens)}
         found = {k: v for k, v in found.items() if {*map(type, v)} <= _LABEL_TYPES}
-        return {word: tokens} | found
+        return {word: tokens} | found if found else {}
     return {}
 
 
@@ -225,10 +220,25 @@ def read_json_lists(path: Path, in_lines: bool, columns: Sequence[str] = ()) -> 
                 yield rows
 
     source = _of_lists(path, [*lists], found(), columns)
-    for (name, values), taken in zip(lists.items(), source.columns, strict=True):
-        if not columns and taken != IGNORED and any(isinstance(v, int) for v in values):
-            raise SparseCRFError(Errors.SC635.format(path=path, column=name))
-    return source
+    numbers = {name for name, own in lists.items() if any(isinstance(v, int) for v in own)}
+    return source if columns else _without_numbers(source, [*lists], numbers, False)
+
+
+def _without_numbers(
+    source: Source, lists: Sequence[str], numbers: Collection[str], are_given: bool
+) -> Source:
+    """Ignore tags that are numbers without names if there are labels of spans as text.
+
+    are_given: whether the user named the columns. RAISES: SparseCRFError for other such labels.
+    """
+    taken = [*source.columns]
+    has_spans = any(column == ENTITIES or span_key(column) for column in taken)
+    for i, name in enumerate(lists if taken else ()):
+        if name in numbers and taken[i] != IGNORED:
+            if are_given or not has_spans or taken[i] == ENTITIES or span_key(taken[i]):
+                raise SparseCRFError(Errors.SC635.format(path=source.path, column=name))
+            taken[i] = IGNORED
+    return replace(source, columns=tuple(taken))
 
 
 def _of_lists(
@@ -249,16 +259,16 @@ def _of_lists(
 
 
 def _parquet_rows(
-    path: Path, file: Any, lists: Sequence[str], read: Callable[[int, Mapping[str, Any]], _T]
-) -> Iterator[_T]:
-    """Yield what read returns for the number, from 1, and the lists of each row."""
+    path: Path, file: Any, lists: Sequence[str], named: Sequence[Callable[[Any], str]]
+) -> Iterator[Sentence]:
     number = 0
     place = "from row {} on".format
     with reported_as(Errors.SC624, _UNREADABLE, path=path, place=lambda: place(max(number, 1))):
         for batch in file.iter_batches(columns=lists):
             for row in batch.to_pylist():
                 number += 1
-                yield read(number, row)
+                if found := _tokens(number, row, lists, named):
+                    yield found
 
 
 def _tokens(
@@ -313,15 +323,10 @@ def _classes(metadata: bytes) -> dict[str, list[str]]:
     return found
 
 
-def _namer(
-    path: Path, column: str, kind: Any, classes: Mapping[str, list[str]]
-) -> Callable[[Any], str]:
-    """Return a function that converts the values of a column to text."""
-    if "int" not in str(kind):
+def _namer(column: str, names: Sequence[str] | None) -> Callable[[Any], str]:
+    """Return a function that converts the values of a column to text. names: of its classes."""
+    if names is None:
         return _as_text
-    if column not in classes:
-        raise SparseCRFError(Errors.SC635.format(path=path, column=column))
-    names = classes[column]
 
     def name(value: int | None) -> str:
         # Libraries mask labels by -100.

@@ -6,7 +6,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import Warnings, warn
+from ..errors import SparseCRFError, Warnings, warn
 from ..targets.base import Target, string_ids
 from ..targets.entities import Entities
 from ..targets.scheme import OUTSIDE
@@ -45,18 +45,20 @@ def _found(doc: Doc) -> Iterator[tuple[str, str]]:
 class Seen:
     """The examples that `initialize` has read, and new examples from `update`.
 
-    Stores hashes of the words and the annotation of each gold Doc, and the types of annotation that
-    Docs have.
+    Stores a hash of the words of each gold Doc, and the types of annotation that Docs have.
 
     new: unseen examples, by the hash of their words, that are not in the corpus yet. They replace
-        Docs with the same words, whose annotation they correct.
+        examples with the same words, whose labels they correct.
     """
 
     def __init__(self) -> None:
-        self._hashes: set[tuple[int, int]] = set()
+        self._hashes: set[int] = set()
+        # Hashes of the labels of Docs with the same words; None until they are needed.
+        self._golds: dict[int, set[int | None]] | None = None
+        self._target: Target | None = None
         self._kinds: dict[str, str] = {}
         self._n = 0
-        self._warned = self._reads_entities = False
+        self._warned = False
         self._kept: list[Example] | None = None
         self.new: dict[int, Example] = {}
         self._n_again = 0
@@ -74,7 +76,7 @@ class Seen:
         lang = None if nlp is None or nlp.lang in _ANY_LANGUAGE else nlp.lang
         for example in examples:
             doc = example.reference
-            self._hashes.add(_hashes_of(doc))
+            self._hashes.add(_hash_of(doc))
             self._n += 1
             self._kinds.update(_found(doc))
             own = doc.user_data.get(LANG, doc.lang_)
@@ -92,13 +94,12 @@ class Seen:
     @property
     def made_up(self) -> bool:
         """Whether the only example was the dummy Doc that spaCy creates if it gets none."""
-        words = hash(string_ids(_MADE_UP).tobytes())
-        return self._n == 1 and {own for own, _ in self._hashes} == {words}
+        return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
 
     @property
     def remedy(self) -> str:
         """Advice on the config for the annotation that the examples have."""
-        if self._reads_entities and "entities" in self._kinds:
+        if isinstance(self._target, Entities) and "entities" in self._kinds:
             return "`python -m spacy_sparsecrf debug` counts entities that do not fit the tokens."
         if not self._kinds:
             return "The Docs have no tags, entities or spans: check the file, and how it was made."
@@ -106,7 +107,7 @@ class Seen:
 
     def check_labels(self, name: str, target: Target, labels: Sequence[str]) -> None:
         """Warn if the examples have no entity or span of component `name`."""
-        self._reads_entities = isinstance(target, Entities)
+        self._target = target
         if isinstance(target, SpanTarget) and labels and not target.names_of(labels):
             warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
 
@@ -118,7 +119,7 @@ class Seen:
             yield example
 
     def collect(self, name: str, examples: Iterable[Example]) -> bool:
-        """Collect the unseen examples of an update, identified by their words and annotation.
+        """Collect the unseen examples of an update, identified by their words and labels.
 
         If the examples of `initialize` are not kept, warn once if the first example is unseen.
 
@@ -129,32 +130,50 @@ class Seen:
             return False
         if self._kept is None:
             first = None if self._warned else next(iter(examples), None)
-            if first is not None and _hashes_of(first.reference) not in self._hashes:
+            if first is not None and _hash_of(first.reference) not in self._hashes:
                 self.warn_of_ignored(name, [first], _NOT_KEPT)
             return False
         same_doc = False
         for example in examples:
-            own = _hashes_of(example.reference)
-            known = self.new.get(own[0])
-            if known is not None and _hashes_of(known.reference) == own:
+            key, known = _hash_of(example.reference), self._known_golds()
+            gold = self._gold_of(example.reference)
+            if key in self.new:
                 # Different Docs with the same words do not show a new epoch, unless all repeat.
-                same_doc |= known.reference is example.reference
+                same_doc |= self.new[key].reference is example.reference
                 self._n_again += 1
-            elif own not in self._hashes:
-                self.new[own[0]] = example
+            if key not in known or (gold is not None and gold not in known[key]):
+                self.new[key] = example
+                known.setdefault(key, set()).add(gold)
         n = len(self.new)
         return n > 0 and (same_doc or self._n_again >= n or 2 * n >= len(self._kept))
 
     @property
     def all(self) -> list[Example]:
-        """The kept examples, without those that are corrected, and the new examples."""
-        kept = [each for each in self._kept or () if _hashes_of(each.reference)[0] not in self.new]
-        return [*kept, *self.new.values()]
+        """The kept examples, with corrections in their places, and the other new examples."""
+        kept = [self.new.get(_hash_of(each.reference), each) for each in self._kept or ()]
+        return [*kept, *(each for key, each in self.new.items() if key not in self._hashes)]
+
+    def _known_golds(self) -> dict[int, set[int | None]]:
+        if self._golds is None:
+            self._golds = {}
+            for example in self._kept or ():
+                doc = example.reference
+                self._golds.setdefault(_hash_of(doc), set()).add(self._gold_of(doc))
+        return self._golds
+
+    def _gold_of(self, doc: Doc) -> int | None:
+        """Return a hash of the labels that the target reads; None if there are none."""
+        assert self._target is not None
+        try:
+            labels = self._target.gold(Example(doc, doc))
+        except SparseCRFError as error:
+            return hash(str(error))  # Extending the corpus raises it again, with a warning.
+        return hash(tuple(labels)) if any(labels) else None
 
     def extend(self) -> None:
         """Count the new examples as seen."""
         self._kept = self.all
-        self._hashes.update(_hashes_of(each.reference) for each in self.new.values())
+        self._hashes.update(self.new)
         self._n = len(self._kept)
         self.new, self._n_again = {}, 0
 
@@ -176,12 +195,6 @@ def check_evaluated(name: str, target: Target, examples: Sequence[Example]) -> N
     warn(Warnings.SCW217.format(name=name, what=what))
 
 
-def _hashes_of(doc: Doc) -> tuple[int, int]:
-    """Return hashes of a Doc's words and annotation, equal in any vocab of this process."""
-    spans = [
-        (key, span.start, span.end, span.label)
-        for key, group in sorted(doc.spans.items())
-        for span in group
-    ]
-    gold = doc.to_array(["TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE"]).tobytes()
-    return hash(doc.to_array("ORTH").tobytes()), hash((gold, *spans))
+def _hash_of(doc: Doc) -> int:
+    """Return a hash of a Doc's words, the same for Docs of any vocab in this process."""
+    return hash(doc.to_array("ORTH").tobytes())

@@ -79,6 +79,9 @@ def test_records_and_tokens_are_kept(trained_dir: Path, tmp_path: Path):
     (tmp_path / "a.jsonl").write_text(json.dumps(record), "utf8")
     [row] = rows_of(trained_dir, tmp_path / "a.jsonl", "--layout", "doccano")
     assert row["id"] == 7 and row["meta"]["page"] == 3 and "spans" not in row
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "meta": "x", "_task_hash": 1, "p": 1e-12}')
+    [row] = rows_of(trained_dir, tmp_path / "a.jsonl")
+    assert row["meta"]["given"] == "x" and "_task_hash" not in row and row["p"] == 1e-12
     doc = Doc(Vocab(), words=["the", "pl", "an"], spaces=[True, False, False], tags=["X"] * 3)
     DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
     [row] = rows_of(trained_dir, tmp_path / "a.spacy")
@@ -91,6 +94,9 @@ def test_records_and_tokens_are_kept(trained_dir: Path, tmp_path: Path):
     [
         ("a.csv", "the plan\n", (), "SC648"),
         ("a.jsonl", '{"text": "the plan"}\n{"txt": "a"}\n', (), "SC649.*line 2"),
+        ("a.jsonl", '{"text": "a \\ud800"}\n', (), "SC649.*line 1.*surrogates"),
+        ("a.jsonl", '{"text": "a", "id": 1e400}\n', (), "SC649.*line 1"),
+        ("a.spacy.gz", "the plan\n", (), "SC648"),
         ("a.txt", "the plan\n", ("--label", "NOTHERE"), "SC647"),
     ],
 )

@@ -133,6 +133,29 @@ def test_json_of_docs_has_their_annotation(tmp_path: Path):
     assert read.to_json() == doc.to_json()
     assert [sentence.text for sentence in read.sents] == ["Ann ran   ", "."]
 
+    doc.set_ents([])
+    (tmp_path / "b.jsonl").write_text(json.dumps(Doc(Vocab(), ["a"], tags=["X"]).to_json()))
+    ((read,), _) = converted(tmp_path / "b.jsonl", "--spans", "own")
+    assert "own" in read.spans and read[0].tag_ == "X"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"spans": [{"start": 0, "end": 3, "label": "P"}]}, "1 docs"),
+        ({"label": [[0, 3, "P"]], "relations": [1]}, "1 relations"),
+        ({"ents": [[0, 3, "P"]], "answer": "reject"}, "SC612"),
+    ],
+)
+def test_tagged_tokens_of_tools_are_no_docs(tmp_path: Path, more: dict[str, Any], said: str):
+    tokens = [{"id": 0, "start": 0, "end": 3, "text": "Ann", "pos": "N"}]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "Ann", "tokens": tokens} | more))
+    done = run("convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", code=int("SC" in said))
+    assert said in done.output
+    if "SC" not in said:
+        (doc,) = unpack(tmp_path / "a.spacy", Vocab())
+        assert [ent.label_ for ent in doc.ents] == ["P"]
+
 
 def test_answers_that_were_rejected_are_counted(tmp_path: Path):
     rejected = prodigy(TEXTS[0], SPANS[0]) | {"answer": "reject"}
@@ -258,6 +281,7 @@ def test_parquet(tmp_path: Path, are_numbers: bool):
     [
         ([[0], [0, 2]], {}, "SC624.*from row 2 on.*has class 2, and the file names 2"),
         ([[0], [0]], {}, "SC624.*from row 2 on.*not a list of 2"),
+        ([None, [0, 1]], {}, "SC624.*from row 1 on.*not a list of 1"),
         ([[0], [0, 1]], {"ner_tags": {"names": 3}}, "SC635"),
         ([[0], [0, 1]], 3, "SC635"),
     ],
@@ -486,12 +510,16 @@ HEADER = "Sentence #,Word,POS,Tag\n"
         ("a.csv", "sentence,word,pos,chunk,ner\n1,a,N,B-NP,O\n", "_,orth,tag,spans:sc,ner"),
         ("a.csv", "sentence,word,pos,head\n1,a,N,3\n", "_,orth,tag,_"),
         ("a.tsv", "Ann;B-P\nran;O\n", "There are no labels"),
-        ("a.jsonl", '{"text": "a", "tokens": [{"id": 0, "tag": "N"}]}', "SC624.*read this Doc"),
+        ("a.jsonl", '{"text": "a", "tokens": [{"id": 0, "start": 0, "tag": "N"}]}', "SC624.*Doc"),
         (
             "a.jsonl",
             '{"text": "ab", "tokens": [{"id": 0, "start": 0, "end": 1, "tag": "N"}]}',
             "SC624.*read this Doc",
         ),
+        ("a.jsonl", '{"tokens": ["a"], "pos": [1], "ner_tags": ["B-P"]}', "orth,_,ner"),
+        ("a.jsonl", '{"tokens": ["a"], "pos": ["N"], "ner_tags": [1]}', "SC635.*ner_tags"),
+        ("a.csv", "sentence,word,chunk,pos\n1,a,NP,N\n", "_,orth,_,tag"),
+        ("a.tsv", "Gold\tNE\nAnn\tVB\n", "orth,tag"),
         ("a.csv", HEADER + "1,Ann,N,O\n,ran,V,O\n", "_,orth,tag,ner"),
         ("a.jsonl", '{"text": "Ann", "ents": [[0, 3, "P"]], "spans": {}}', "1 doc"),
         (
@@ -499,6 +527,8 @@ HEADER = "Sentence #,Word,POS,Tag\n"
             '[{"text": "A", "x": [{"start": 0, "end": 1, "labels": ["P", "Q"]}]}]',
             "1 span",
         ),
+        ("a.json", '{"data": {"id": 7, "body": "Ann"}, "annotations": [{"result": []}]}', "1 doc"),
+        ("a.csv", "sentence,document,doc_id,word,tag\n1,x,a,Ann,N\n1,x,b,Bo,N\n", "2 docs"),
     ],
 )
 def test_odd_files_have_a_coded_error_or_lose_nothing(

@@ -2,9 +2,11 @@
 
 import gzip
 import itertools
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.cli.files import unpack
+from spacy_sparsecrf.cli.files import read_lines, unpack
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.interop.attributes import guess_columns, parse_columns
 from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
@@ -108,6 +110,14 @@ def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
     assert [token.text for token in doc] == ["-DOCSTART-", "a"]
     with pytest.raises(SparseCRFError, match="SC619.*Token 1.*orth.*begins a document"):
         text_of([doc], "orth,pos")
+
+
+def test_lines_of_pipes_are_read_once(tmp_path: Path):
+    os.mkfifo(tmp_path / "a.tsv")
+    writer = Thread(target=lambda: (tmp_path / "a.tsv").write_text("a\tX\n" * 20_000))
+    writer.start()
+    assert sum(len(line) for _, line in read_lines(tmp_path / "a.tsv")) == 60_000
+    writer.join()
 
 
 def test_documents_of_conllu(tmp_path: Path):

@@ -52,6 +52,19 @@ def test_an_example_that_is_given_once_is_learnt_before_the_model_is_used(nlp: L
     assert pipe.labels == pipe.model.labels == ("A", "B", "C")
 
 
+def test_annotation_for_other_components_is_no_correction(nlp: Language):
+    known = [(["a", "b", "a"], ["A", "B", "A"]), (["c", "c", "c"], ["C", "C", "C"])]
+    nlp.initialize(lambda: examples_of(nlp, known))
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    nlp.update(examples_of(nlp, known))
+    run = pipe.training_run()
+    for words, _ in known:
+        gold = Doc(nlp.vocab, words, ents=["B-X", "O", "O"])
+        nlp.update([Example(Doc(nlp.vocab, words), each) for each in (gold, Doc(nlp.vocab, words))])
+    assert [token.tag_ for token in nlp("c c a")] == ["C", "C", "A"]
+    assert pipe.training_run() is run
+
+
 def test_a_correction_of_a_known_text_is_learnt(nlp: Language):
     known = [(["a", "b", "a"], ["A", "B", "A"]), (["c", "c", "c"], ["A", "A", "A"])]
     nlp.initialize(lambda: examples_of(nlp, known))

@@ -1,5 +1,6 @@
 """`select`: choose texts for annotation by a component's uncertainty (active learning)."""
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -7,7 +8,6 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Annotated, Any
 
-import srsly
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -16,7 +16,7 @@ from wasabi import msg
 
 from ...atomic_write import write_files
 from ...cli.common import Component, Model, load, reported, up_to
-from ...cli.files import SPACY, read_texts
+from ...cli.files import kind_of_text, read_texts
 from ...errors import Errors, SparseCRFError
 from ...pipeline.component import SparseCRFPipe
 from ...pipeline.uncertainty import Uncertainty
@@ -27,6 +27,7 @@ _BATCH = 128  # Docs per batch
 _RECORD = "record"  # key in `doc.user_data`
 # Keys of records that are not copied, as they are written anew.
 _WRITTEN = frozenset(["text", "tokens", "spans", "label", "labels", "entities", "ents", "answer"])
+_WRITTEN |= {"_input_hash", "_task_hash"}
 
 
 class Measure(str, Enum):
@@ -78,7 +79,7 @@ def select(
             _record(pipe, doc, layout, {"score": round(score, 6), "by": name})
             for _, doc, score in chosen
         ]
-        lines = "".join(f"{srsly.json_dumps(row)}\n" for row in rows)
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
         if output is None:
             sys.stdout.write(lines)
             return
@@ -90,7 +91,7 @@ def _read(nlp: Language, paths: list[Path]) -> Iterator[Doc]:
     """Read each text once, as a Doc without annotation. RAISES: SparseCRFError."""
     seen: set[str] = set()
     for path in paths:
-        if not path.name.removesuffix(".gz").endswith((SPACY, ".jsonl", ".txt")):
+        if not kind_of_text(path):
             raise SparseCRFError(Errors.SC648.format(path=path))
         for text, record in read_texts(path, nlp.vocab):
             doc = nlp.make_doc(text) if isinstance(text, str) else _bare(text)
@@ -130,8 +131,9 @@ def _record(
     Further values of the record that it was read from, such as its id, are kept.
     """
     spans, record = _spans(pipe, doc), doc.user_data[_RECORD]
-    if isinstance(record.get("meta"), Mapping):
-        meta = {**record["meta"], **meta}
+    if "meta" in record:
+        given = record["meta"]
+        meta = {**(given if isinstance(given, Mapping) else {"given": given}), **meta}
     if layout is Layout.doccano:
         label = [[s["start"], s["end"], s["label"]] for s in spans]
         return {**record, "text": doc.text, "label": label, "meta": meta}

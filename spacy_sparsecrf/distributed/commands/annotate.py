@@ -13,7 +13,7 @@ from wasabi import msg
 
 from ...atomic_write import write_files
 from ...cli.common import Component, Model, find, reported
-from ...cli.files import SPACY, read_texts
+from ...cli.files import SPACY, kind_of_text, read_texts
 from ...errors import Errors, SparseCRFError
 from ...parallel import LocalWorkerPool, ProcessWorkerPool, WorkerPool
 from ..ray_engine import Ray
@@ -47,9 +47,11 @@ class Annotator:
         return len(found)
 
     def _read(self, source: Path) -> Iterator[str | Doc]:
-        """Yield the Docs of a .spacy file, or the texts of another one."""
+        """Yield the Docs of a .spacy file, or the texts of another one that are not blank."""
+        of_lines = kind_of_text(source) == ".txt"
         for text, _ in read_texts(source, self._nlp.vocab):
-            yield text.strip() if isinstance(text, str) else text
+            if not isinstance(text, str) or text.strip():
+                yield text.strip() if of_lines and isinstance(text, str) else text
 
 
 def target_of(source: Path) -> str:
@@ -66,23 +68,20 @@ def find_files(sources: list[Path]) -> list[Path]:
     found: list[Path] = []
     for source in sources:
         entries = sorted(source.glob("*")) if source.is_dir() else [source]
-        own = [each for each in entries if _is_text(each)] if source.is_dir() else entries
-        if n_others := len(entries) - len(own):
-            other = next(each for each in entries if each not in own)
-            msg.warn(f"{n_others} entries of {source} are not annotated, such as {other.name}")
-        found += own
+        others = [each for each in entries if not (kind_of_text(each) and each.is_file())]
+        if source.is_dir() and others:
+            shown = f"{len(others)} entries of {source} are not annotated"
+            msg.warn(f"{shown}, such as {others[0].name}")
+            entries = sorted({*entries} - {*others})
+        found += entries
     names: dict[str, Path] = {}
     for path in found:
-        if not _is_text(path):
+        if not kind_of_text(path):
             raise SparseCRFError(Errors.SC920.format(path=path))
         other = names.setdefault(target_of(path), path)
         if other is not path:
             raise SparseCRFError(Errors.SC921.format(path=path, other=other))
     return found
-
-
-def _is_text(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith((SPACY, ".txt", ".jsonl")) and path.is_file()
 
 
 class Means(str, Enum):

@@ -119,7 +119,7 @@ def convert(
             opened = open_source(source, kind, names, attribute, merge_subtokens)
             if scheme is ColumnScheme.io and not names and kind in (*SEPARATORS, Format.slash):
                 opened.columns = tuple(ENTITIES if c == "tag" else c for c in opened.columns)
-            _say_columns(opened, bool(names) or kind not in GUESSED)
+            _say_columns(opened, kind, bool(names))
             if soft:
                 found = read_soft_docs(opened, nlp.vocab, scheme)
             else:
@@ -151,14 +151,14 @@ def _check_options(ctx: typer.Context, kind: Format, are_records: bool, is_writt
             raise typer.BadParameter(f"--{option} has no effect here: remove it")
 
 
-def _say_columns(opened: Source, are_given: bool) -> None:
+def _say_columns(opened: Source, kind: Format, are_given: bool) -> None:
     """Print the notes on a file, and its columns unless the user gave them."""
     for note in opened.notes:
         msg.info(note)
-    if opened.columns and not are_given:
+    if opened.columns and kind in GUESSED and not are_given:
         taken = ",".join(opened.columns)
         msg.info(f"Columns are read as {taken} by their values (see --columns)")
-        if len(opened.columns) == 1:
+        if len(opened.columns) == 1 and kind in SEPARATORS:
             msg.warn(
                 "There are no labels: each line is one word. Columns are separated by tabs or "
                 "blanks; --format csv reads commas and semicolons"

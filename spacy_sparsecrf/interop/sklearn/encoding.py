@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...corpus.encoded import NO_VALUES, EncodedCorpus, Observations
 from ...corpus.numbering import distinct_rows, number_features, without_rare
-from ...errors import Errors, SparseCRFError
+from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.model import CRFModel
 from .attributes import SEPARATOR, Attributes, Longs
 
@@ -135,13 +135,12 @@ def find_bigrams(
 
     texts: of the attributes from number 1; bigrams: attributes or keys of dicts, True for all;
     start_label: whether first tokens have pairs.
-    RAISES: SparseCRFError if none of the named attributes exists.
+    Warns if none of the named attributes exists.
     """
     named = set() if isinstance(bigrams, bool) else set(bigrams)
     chosen = [bigrams is True or bool(named and _is_named(text, named)) for text in texts]
     if named and not any(chosen):
-        reason = "no feature of X has such a name"
-        raise SparseCRFError(Errors.SC809.format(name="bigrams", value=bigrams, reason=reason))
+        warn(Warnings.SCW804.format(value=bigrams))
     return BigramAttributes(np.array([False, *chosen], dtype=np.bool_), start_label)
 
 

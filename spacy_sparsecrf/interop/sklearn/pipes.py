@@ -63,9 +63,10 @@ class Taken(NamedTuple):
 
 
 def check_plain(name: str, settings: Any) -> None:
-    """Refuse settings that change predictions, and that estimators lack. RAISES: SparseCRFError."""
+    """Refuse settings of predictions that estimators lack. RAISES: SparseCRFError."""
     decoding = settings.decoding
     for key, is_set in (
+        ("] model", settings.model == "graph"),
         ("] threshold", settings.threshold > 0.0),
         (".decoding] thresholds", bool(decoding.thresholds)),
         (".decoding] outside_weight", decoding.outside_weight != 0.0),
