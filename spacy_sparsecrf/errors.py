@@ -1246,7 +1246,7 @@ class Errors(metaclass=_Coded):
     )
     SC920 = (
         "{path} cannot be annotated. Name .spacy files, .txt files with one Doc per line, .jsonl "
-        "files with a `text` per line, or folders of these; .gz is read too."
+        "files with a `text` per line, or folders of these; text may be compressed (.gz)."
     )
     SC921 = (
         "{path} and {other} would be written to the same file of the folder --output. Rename one "
