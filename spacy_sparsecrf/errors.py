@@ -692,9 +692,16 @@ class Errors(metaclass=_Coded):
         "[components.NAME.solver] online = false and [training] max_epochs = 0."
     )
     SC384 = (
-        "Online training does not support [components.{name}.learning] {key} = {value!r}, which "
-        "needs the whole corpus. Set {key} = {needed}; or learn from the whole corpus, with "
-        "[components.{name}.solver] online = false and [training] max_epochs = 0."
+        "Online training, and nlp.update of a loaded pipeline, do not support [components.{name}"
+        "{key}, which needs the whole corpus. {remedy}; or learn from the whole corpus: by a batch "
+        "solver and [training] max_epochs = 0, and with the loaded pipeline as "
+        "[components.{name}.learning] prior."
+    )
+    SC385 = (
+        "Gold label {label!r} of a batch is not among the labels of component '{name}', which was "
+        "loaded with its weights: {known}. Call add_label before the first nlp.update, or train "
+        "again with the loaded pipeline as [components.{name}.learning] prior. The text begins: "
+        "{text!r}."
     )
     SC390 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "
@@ -1328,10 +1335,10 @@ class Warnings(metaclass=_Coded):
     )
     SCW212 = (
         "Component '{name}' resumes from its weights by online training, but the first batch has "
-        "one example, and the batcher spacy_sparsecrf.one_step_per_epoch.v1 yields no others. "
-        "Choose one of spaCy's batchers ([training.batcher]). Or learn from the whole corpus: set "
-        "factory instead of source, and the saved pipeline as [components.{name}.learning] prior. "
-        "Or freeze the component."
+        "one example, as with the batcher spacy_sparsecrf.one_step_per_epoch.v1. Choose one of "
+        "spaCy's batchers ([training.batcher]), or give nlp.update more examples. Or learn from "
+        "the whole corpus: set factory instead of source, and the saved pipeline as "
+        "[components.{name}.learning] prior. Or freeze the component."
     )
     SCW213 = "[{block}] {old} is deprecated. Write {new} instead."
     SCW214 = (
@@ -1374,6 +1381,25 @@ class Warnings(metaclass=_Coded):
         "Spans of {path} cross the ends of sentences. Columns have one span for each sentence, so "
         "these are written as several. Correct the sentences or the spans if they are one."
     )
+    SCW222 = (
+        "The templates of {path} ({key}) differ from [components.{name}.features] templates: only "
+        "weights of features that both have are used. Copy its templates to use all weights."
+    )
+    SCW223 = (
+        "Component '{name}': {n} gold entities or spans cross the start of a sentence, so that "
+        "none of them can be predicted: first in the Doc that begins {text!r}. Choose another pipe "
+        'that splits sentences, or set [components.{name}] sequences = "docs".'
+    )
+    SCW224 = (
+        "None of the {n} training Docs of component '{name}' has a weight, so that "
+        "[components.{name}.learning] doc_weight has no effect. Write the corpus with "
+        "DocBin(store_user_data=True), or remove the setting."
+    )
+    SCW225 = (
+        "The development Docs of component '{name}' have its gold annotation before prediction "
+        "([corpora] annotations), which it keeps: scores are too high. Remove it from annotations "
+        "of [training] dev_corpus, or set [components.{name}] overwrite = true."
+    )
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} '
         "features that templates combine with pairs of labels are left out. Remove b: "
@@ -1412,6 +1438,10 @@ class Warnings(metaclass=_Coded):
     SCW640 = (
         "{data} is the training data of {model}, on which its probabilities, precision and recall "
         "are too high. Calibrate on held-out data."
+    )
+    SCW641 = (
+        "Gold annotation has types that component '{name}' does not predict in these Docs, and "
+        "that get no threshold: {types}. Train it on such annotation if it should predict them."
     )
     SCW701 = (
         "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it converged "

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import BATCH_SIZE
@@ -203,6 +203,10 @@ def calibrate(
             else:
                 found = threshold_of(*args, 1.0 if precision is None else 1.0 - precision)
             thresholds.append(Threshold(label, n_gold, *found))
+        others = sorted({*judged.gold} - {*judged.labels})
+        if others:
+            types = ", ".join(f"{label} ({judged.gold[label]})" for label in others)
+            warn(Warnings.SCW641.format(name=pipe.name, types=types))
     before, after = (reliability(each.probabilities, each.right) for each in (plain, judged))
     counts = pipe.settings.decoding.outside_weight, len(plain.labels), temperature
     return Calibration(precision, beta, *counts, before, after, tuple(thresholds))

@@ -88,6 +88,8 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     for example in examples:
         gold = pipe.target.gold(example)
         aligned.add(example, gold, pipe.target)
+        if of_spans and pipe.settings.sequences == "sents":
+            aligned.add_cuts(example.predicted, gold)
         n_tokens += len(gold)
         for each in filter(None, gold):
             labels = (each,) if isinstance(each, str) else each
@@ -111,7 +113,10 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         where = f"first that of {aligned.word!r} in the Doc that begins {aligned.text!r}"
         lost = f"{aligned.n_lost} of {aligned.n_gold} ({aligned.share:.2%})"
         msg.warn(f"Gold labels lost, because predicted and gold tokens differ: {lost}, {where}")
-    elif n_gold:
+    if aligned.n_cut:
+        where = f"first in the Doc that begins {aligned.cut!r}"
+        msg.warn(f"Gold spans that cross the start of a sentence: {aligned.n_cut}, {where}")
+    if n_gold and not aligned.n_lost and not aligned.n_cut:
         msg.good("No gold label is lost in training")
 
 

@@ -109,6 +109,17 @@ class WordClasses:
         i = int(part.searchsorted(wanted))
         return first + i if i < len(part) and part[i] == wanted else -1
 
+    def joined(self, other: "WordClasses") -> "WordClasses":
+        """Add the words of other classes that are missing; both have words in lower case only."""
+        new = ~np.isin(other.hashes, self.hashes)
+        classes = [*dict.fromkeys((*self.classes, *other.classes))]
+        number = {name: i for i, name in enumerate(classes)}
+        theirs = np.array([number[name] for name in other.classes])[other.codes[new]]
+        hashes = np.concatenate((self.hashes, other.hashes[new]))
+        codes = np.concatenate((self.codes, theirs)).astype(np.min_scalar_type(len(classes) - 1))
+        order = np.argsort(hashes)
+        return WordClasses(hashes[order], codes[order], classes, len(hashes), self.are_paths)
+
     def pruned(self, kept: Mapping[int, set[str]]) -> "WordClasses":
         """Remove the classes without any value in `kept`.
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -229,6 +230,7 @@ class Featurizer(PlanFeaturizer):
         self.boundaries = boundaries
         self._parsed = parse_templates(templates)
         self._word_labels: WordClasses | None = None
+        self.earlier: list[WordClasses] = []
         self._learn(None, 0, None)
         self._check_names()
 
@@ -366,8 +368,9 @@ class Featurizer(PlanFeaturizer):
         return Read(WORD_LABELS) in self.plan.first
 
     def take_word_labels(self, labels: WordClasses) -> None:
-        """Set the labels of words that templates read."""
-        self._word_labels, self._table = labels, None
+        """Set the labels of words that templates read; other words have those of `earlier`."""
+        self._word_labels = reduce(WordClasses.joined, self.earlier, labels)
+        self._table = None
 
     @property
     def prunes(self) -> bool:

@@ -107,7 +107,7 @@ def read_phrases(name: str, source: Any, lang: str, tokenize: Tokenize) -> Phras
 def _entries(name: str, source: Any, lang: str) -> Entries:
     """Return the phrases of a source, and their types."""
     if isinstance(source, list | tuple):
-        return ((text, "") for text in source)
+        return ((text, type_) for text, _, type_ in (each.partition("\t") for each in source))
     if not isinstance(source, Mapping):
         return _of_file(name, source)
     if "path" in source:
@@ -130,14 +130,15 @@ def _of_file(name: str, path: str | Path) -> Iterator[tuple[str, str]]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SparseCRFError(Errors.SC134.format(path=path, name=name, reason=reason)) from error
-    for number, line in enumerate(data.removeprefix(_BOM).split(b"\n"), start=1):
+    end = b"\n" if b"\n" in data else b"\r"
+    for number, line in enumerate(data.removeprefix(_BOM).split(end), start=1):
         where = {"line": number, "path": path, "name": name}
         try:
-            text, _, type_ = line.decode("utf8").strip().partition("\t")
+            text, _, type_ = line.decode("utf8").strip(" \r").partition("\t")
         except UnicodeDecodeError as error:
             raise SparseCRFError(Errors.SC135.format(**where, reason="it is not UTF-8")) from error
-        if "\t" in type_:
-            reason = "it has more than one tab"
+        if "\t" in type_.rstrip() or (type_.strip() and not text.strip()):
+            reason = "it has more than one tab, or no phrase before its type"
             raise SparseCRFError(Errors.SC135.format(**where, reason=reason))
         yield text, type_.strip()
 

@@ -49,7 +49,7 @@ from .encoding import (
 from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .scorers import check_score_weights
+from .scorers import check_scores
 from .seen import Seen, check_evaluated
 from .settings import ComponentSettings, Setup
 from .stacking import read_first
@@ -140,13 +140,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         known = storage.labels_of(prior, start)
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
-        check_score_weights(self.name, self.target, nlp)
+        check_scores(setup, nlp)
         store = open_store(setup, storage.cache_dir_of(self.name, cache_dir, corpus_dir), nlp)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
         if checkpoint is None and store is MEMORY and not (shards or (nlp and names_corpus(nlp))):
             examples = seen.kept(examples)
-        with storage.renewed(setup, nlp):
+        with storage.renewed(setup, nlp, init_weights):
             read = self._read(examples, label_ids, names, store, nlp, shards)
             seen.check_labels(self.name, self.target, read.compiled.labels)
         compiled = read.compiled

@@ -45,12 +45,13 @@ class AlignmentCount:
     """Counts gold labels, and gold labels lost because predicted and gold tokens differ.
 
     n_gold: number of gold labels; n_lost: number of gold labels of tokens whose aligned predicted
-    tokens all lack a label; word, text: the first such token, and the beginning of its Doc.
+    tokens all lack a label; word, text: the first such token, and the beginning of its Doc; n_cut,
+    cut: number of gold spans that cross the start of a sentence, and the first of their Docs.
     """
 
     def __init__(self) -> None:
-        self.n_gold = self.n_lost = 0
-        self.word = self.text = ""
+        self.n_gold = self.n_lost = self.n_cut = 0
+        self.word = self.text = self.cut = ""
 
     @property
     def share(self) -> float:
@@ -61,8 +62,19 @@ class AlignmentCount:
         """Add the counts of further examples."""
         self.n_gold += other.n_gold
         self.n_lost += other.n_lost
+        self.n_cut += other.n_cut
+        self.cut = self.cut or other.cut
         if not self.text:
             self.word, self.text = other.word, other.text
+
+    def add_cuts(self, doc: Doc, gold: Gold) -> None:
+        """Count the spans that continue at the start of a sentence of a predicted Doc."""
+        for start in np.flatnonzero(doc.to_array("SENT_START") == 1).tolist():
+            label = gold[start] or "O"
+            labels = (label,) if isinstance(label, str) else label
+            if start and all(each.startswith(("I-", "L-")) for each in labels):
+                self.n_cut += 1
+                self.cut = self.cut or doc.text[:60]
 
     def add(self, example: Example, gold: Gold, target: Target) -> None:
         """Count an example. gold: labels that the target has read, [predicted tokens]."""
@@ -94,6 +106,7 @@ class EncodedExamples:
     docs: the position in the corpus after the last token of each Doc, and the beginning of its
         text; only if gold labels must be valid.
     aligned: counts of gold labels, and of gold labels lost by alignment.
+    lacks_weights: whether [learning] doc_weight is set, but no Doc has its own weight.
     partition: the workers that hold the sequences; `corpus` is then an index only; or None.
     """
 
@@ -106,6 +119,7 @@ class EncodedExamples:
     cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
+    lacks_weights: bool = False
     partition: PartitionedCorpus | None = None
 
     @property
@@ -125,6 +139,7 @@ class EncodedExamples:
         self.n_missing += other.n_missing
         self.cuts |= other.cuts
         self.aligned.join(other.aligned)
+        self.lacks_weights &= other.lacks_weights
 
     def check(self, setup: Setup) -> None:
         """Check that there are examples, and that the target can write the labels.
@@ -143,6 +158,10 @@ class EncodedExamples:
     def warn_of_gold(self, name: str, *, is_whole: bool) -> None:
         """Warn if most tokens of a whole corpus lack a gold label, or if alignment loses labels."""
         aligned = self.aligned
+        if aligned.n_cut:
+            warn(Warnings.SCW223.format(name=name, n=aligned.n_cut, text=aligned.cut))
+        if self.lacks_weights:
+            warn(Warnings.SCW224.format(name=name, n=self.n_examples))
         if 2 * self.n_missing > self.n_tokens:
             if is_whole:
                 counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}
@@ -465,6 +484,8 @@ class _Reader:
         """Add a batch; Docs of weight 0 are left out."""
         name, settings = self._setup.name, self._setup.settings
         weights = [settings.learning.weight_of(name, example.reference) for example in batch]
+        lack = not any(settings.learning.has_weight(example.reference) for example in batch)
+        self.found.lacks_weights = lack and (self.found.lacks_weights or not self.found.n_examples)
         used = list(compress(batch, weights))
         gold = [self._read_gold(example) for example in used]
         self.found.n_examples += len(batch)
@@ -490,6 +511,8 @@ class _Reader:
             counts = {"n": len(labels), "n_tokens": len(doc), "text": doc.text[:60]}
             raise SparseCRFError(Errors.SC226.format(name=self._setup.name, **counts))
         found.aligned.add(example, labels, target)
+        if isinstance(target, SpanTarget) and self._setup.settings.sequences == "sents":
+            found.aligned.add_cuts(doc, labels)
         if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
             share = learning.negative_rate, learning.negative_seed
             labels = with_negatives(labels, example, target, *share)

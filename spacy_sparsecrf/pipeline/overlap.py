@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from spacy.tokens import Doc
 
+from ..decoding.transitions import valid_transitions
 from ..targets.base import Chain
 from .prediction import Predictions, Reader, make_decoder, predict
 from .settings import Setup
@@ -27,7 +28,8 @@ class ChainDecoders:
         every = [(chain, model.with_labels(chain.ids, chain.labels)) for chain in chains]
         # A chain without weights, of a type that was only added, would predict arbitrary spans.
         for chain, own in [each for each in every if each[1].n_active] or every:
-            valid = setup._replace(target=chain.target).valid_transitions(chain.labels)
+            pairs = setup.settings.decoding.forbidden, setup.settings.decoding.allowed
+            valid = valid_transitions(chain.labels, *pairs, chain.target.legal(chain.labels))
             self._chains.append((chain, make_decoder(own, valid, *settings)))
 
     def is_of(self, model: "CRFModel") -> bool:

@@ -1,4 +1,4 @@
-"""Scorers that spaCy lacks, and a check of the score weights in a config."""
+"""Scorers that spaCy lacks, and checks of the scores that a config asks for."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -10,10 +10,13 @@ from spacy.tokens import Token
 from spacy.training import Example
 from spacy.util import registry
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Target
+from ..targets.entities import Entities
 from ..targets.token_attribute import PREFIX, TOKEN_ATTR
 from .batchers import names_corpus
+from .corpus_files import block_of
+from .settings import Setup
 
 DEFAULT_ATTR = "tag"
 DEFAULT_SCORE = "tag_acc"
@@ -62,13 +65,21 @@ def _morphology_key(token: Token, name: str) -> int:
     return key
 
 
-def check_score_weights(name: str, target: Target, nlp: Language | None) -> None:
+def check_scores(setup: Setup, nlp: Language | None) -> None:
+    """Check that scores in training are those of the component; see below. RAISES: SparseCRFError.
+
+    nlp: the pipeline of the component, or None. A pipeline whose config names no training corpus is
+        trained in a user's own loop.
+    """
+    _check_weights(setup.name, setup.target, nlp)
+    _warn_of_copied(setup, nlp)
+
+
+def _check_weights(name: str, target: Target, nlp: Language | None) -> None:
     """Reject a config that weights the accuracy of tags if another attribute is learnt: it stays 0.
 
     The default score weights of a factory are fixed and cannot depend on its target.
 
-    name: of the component; nlp: the pipeline, or None. A pipeline whose config names no training
-        corpus is trained in a user's own loop, which does not use score weights.
     RAISES: SparseCRFError with the lines to add to the config.
     """
     attr = target.scoring().get(TOKEN_ATTR, DEFAULT_ATTR)
@@ -83,6 +94,18 @@ def check_score_weights(name: str, target: Target, nlp: Language | None) -> None
     if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
         values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
         raise SparseCRFError(Errors.SC219.format(**values))
+
+
+def _warn_of_copied(setup: Setup, nlp: Language | None) -> None:
+    """Warn if development Docs get gold annotation that the component predicts, and would keep."""
+    if nlp is None or setup.settings.overwrite or not names_corpus(nlp):
+        return
+    scored = setup.target.scoring()
+    own = {scored.get(TOKEN_ATTR, "")} | ({"ents"} if isinstance(setup.target, Entities) else set())
+    if key := scored.get("spans_key"):
+        own |= {"spans", f"spans({key})"}
+    if not own.isdisjoint(block_of(nlp, "dev_corpus").get("annotations", ())):
+        warn(Warnings.SCW225.format(name=setup.name))
 
 
 def _scores_tags(nlp: Language, name: str) -> bool:

@@ -15,7 +15,8 @@ from spacy.language import Language
 from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, renamed, warn
 from ..features import class_sources
-from ..features.classes import pack, unpack
+from ..features.attributes import OF_WORDS
+from ..features.classes import WordClasses, pack, unpack
 from ..features.defaults import is_set
 from ..features.featurizer import Featurizer
 from ..features.templates import without_sets
@@ -36,6 +37,7 @@ _SETTING = "the directory that the pipeline is saved to"
 INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
 PRIOR = "[components.{name}.learning] prior"
 CLUSTERS = class_sources.FILE
+HAS_CLUSTERS = "has_clusters"
 
 
 def new_cfg() -> dict[str, Any]:
@@ -69,6 +71,9 @@ def check_loaded(
     if "cfg" not in exclude:
         _check_scheme(setup.name, setup.target, cfg, "cfg")
     learnt = cfg.get("features", {})
+    if cfg.get(HAS_CLUSTERS) and not clusters and {"cfg", CLUSTERS}.isdisjoint(exclude):
+        reason = f"the file `{CLUSTERS}` with word classes or labels of words is missing"
+        raise SparseCRFError(Errors.SC137.format(reason=reason))
     if clusters and isinstance(learnt, dict):
         learnt = {**learnt, CLUSTERS: unpack(clusters)}
     if isinstance(features, Learning) and learnt:
@@ -191,9 +196,22 @@ def load_weights(
     if not path:
         return None, Names()
     file = _find(Path(path), setup.name, key)
+    features: object = setup.features
     if (saved := file.with_name("cfg")).is_file():
-        _check_scheme(setup.name, setup.target, srsly.read_json(saved), path)
+        cfg = srsly.read_json(saved)
+        _check_scheme(setup.name, setup.target, cfg, path)
+        if cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
+            warn(
+                Warnings.SCW222.format(name=setup.name, key=key.format(name=setup.name), path=path)
+            )
     return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))
+
+
+def _word_labels(path: str | Path | None, setup: Setup, key: str) -> list[WordClasses]:
+    """Return the labels of words in an earlier run, if any. Arguments: see `load_weights`."""
+    data = read_part(_find(Path(path), setup.name, key).parent, CLUSTERS) if path else b""
+    found = unpack(data).get(OF_WORDS) if data else None
+    return [] if found is None else [found]
 
 
 def labels_of(*models: CRFModel | None) -> tuple[str, ...]:
@@ -232,14 +250,23 @@ class Learning(Protocol):
 
 
 @contextmanager
-def renewed(setup: Setup, nlp: Language | None) -> Iterator[None]:
-    """Let features learn again, and write out template sets; restore features if the body fails."""
+def renewed(setup: Setup, nlp: Language | None, init_weights: str | Path | None) -> Iterator[None]:
+    """Let features learn again, and write out template sets; restore features if the body fails.
+
+    The labels that words had in an earlier run, see `load_weights`, are kept for other words.
+    """
     features: object = setup.features
     if not isinstance(features, Learning):
         yield
         return
     before = features.learnt
     features.initialize(nlp)
+    if isinstance(features, Featurizer):
+        prior = setup.settings.learning.prior
+        features.earlier = [
+            *_word_labels(init_weights, setup, INIT_WEIGHTS),
+            *_word_labels(prior, setup, PRIOR),
+        ]
     try:
         yield
     except BaseException:
@@ -262,6 +289,8 @@ def keep(cfg: dict[str, Any], setup: Setup, shares: Mapping[str, float]) -> None
     """
     learnt: dict[str, Any] = {"features": learnt_by(setup.features), "shares": dict(shares)}
     learnt |= {TEMPLATES: digest_of(setup.features), SCHEME: scheme_of(setup.target)}
+    features: object = setup.features
+    learnt[HAS_CLUSTERS] = isinstance(features, Featurizer) and CLUSTERS in features.learnt
     for key, found in learnt.items():
         cfg.pop(key, None)
         if found:

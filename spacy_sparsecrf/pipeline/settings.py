@@ -394,6 +394,12 @@ class LearningSettings(SettingsBlock):
             raise SparseCRFError(Errors.SC355.format(**values, text=doc.text[:60]))
         return float(value)
 
+    def has_weight(self, doc: Doc) -> bool:
+        """Return whether a Doc has a weight of its own; also true without `doc_weight`."""
+        known = not self.doc_weight or Doc.get_extension(self.doc_weight)[2] is not None
+        key: Any = ("._.", self.doc_weight, None, None)
+        return known or key in doc.user_data
+
     def weights_of(self, name: str, labels: Sequence[str]) -> NDArray[np.float64] | None:
         """Return the weights of labels: [Y] float64, or None if all are 1.
 

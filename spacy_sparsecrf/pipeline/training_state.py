@@ -109,7 +109,7 @@ def resume_online(
 
     if len(examples) == 1:
         warn(Warnings.SCW212.format(name=setup.name))
-    label_ids = LabelIds(setup.name, model.labels, fixed=True, unknown=Errors.SC380)
+    label_ids = LabelIds(setup.name, model.labels, fixed=True, unknown=Errors.SC385)
     compiled = encode_corpus(examples, setup.features, setup, label_ids)
     if compiled.corpus is None:
         return None
@@ -249,18 +249,23 @@ def _start_online(
     """
     from ..training.streaming import Stream
 
-    if setup.settings.model == "graph":
-        raise SparseCRFError(Errors.SC377.format(key="solver] online", value=True, needed=False))
-    if setup.target.chains(labels):
-        raise SparseCRFError(Errors.SC424.format(name=setup.name, key=".solver] online"))
     learning, defaults = setup.settings.learning, LearningSettings()
     sections = "entity_ratio", "cost", "stack"
-    for key in ("min_freq", "observed_only", "constrained", "schedule", *sections):
+    refused = {
+        f".learning] {key}": f"Set {key} = {{}}"
+        for key in sections
+        if getattr(learning, key) != getattr(defaults, key)
+    }
+    for key in ("min_freq", "observed_only", "constrained", "schedule"):
         value, default = getattr(learning, key), getattr(defaults, key)
         if value != default:
-            needed = {} if key in sections else default
-            values = {"name": setup.name, "key": key, "value": value, "needed": needed}
-            raise SparseCRFError(Errors.SC384.format(**values))
+            refused[f".learning] {key} = {value!r}"] = f"Set {key} = {default!r}"
+    if setup.settings.model == "graph":
+        refused['] model = "graph"'] = "Choose another model"
+    if setup.target.chains(labels):
+        refused[".target] overlap"] = "Remove it"
+    for key, remedy in refused.items():
+        raise SparseCRFError(Errors.SC384.format(name=setup.name, key=key, remedy=remedy))
     solver = cast("StreamSolver", setup.solver)
     stream = Stream(
         corpus,

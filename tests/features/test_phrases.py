@@ -59,6 +59,8 @@ def test_file(tmp_path: Path) -> None:
     path.write_bytes("\ufeffNew York\r\n\n  Århus \nÎle de Ré".encode())
     features = places(str(path))
     assert signs(features, ["île", "de", "ré", "århus", "new", "york"]) == list("BILUBL")
+    path.write_bytes("Århus\rNew York\r".encode())  # of old Macintosh programs
+    assert signs(places(str(path)), ["århus", "new", "york"]) == list("UBL")
 
 
 def test_tokens_are_those_of_the_pipeline() -> None:
@@ -198,9 +200,11 @@ def test_types_and_folded_forms(tmp_path: Path) -> None:
     assert typed(pickle.loads(pickle.dumps(features)), words) == expected  # noqa: S301
     (described,) = sources_of(features, "en")
     assert described == {"name": "phrases places (names.tsv 2)", "license": "CC0"}
-    path.write_text("Bonn\tcity\t3\n")
-    with pytest.raises(SparseCRFError, match=r"\[SC135\] Line 1 .*more than one tab"):
-        typed(places(str(path)), ["Bonn"])
+    for line in ("Bonn\tcity\t3\n", "\tcity\n"):
+        path.write_text(line)
+        with pytest.raises(SparseCRFError, match=r"\[SC135\] Line 1 .*more than one tab"):
+            typed(places(str(path)), ["Bonn"])
+    assert typed(places(["Paulo\tcity"]), ["Paulo"]) == ["U-city"]
 
 
 def test_saved_without_types() -> None:

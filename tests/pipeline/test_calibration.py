@@ -218,6 +218,10 @@ def test_what_cannot_be_calibrated_is_refused(noisy: Path):
         with pytest.raises(SparseCRFError, match=f"SC644.*beta = {beta}"):
             calibrate(pipe, made_up(nlp, 5, 4), precision, beta)
     doc = Doc(nlp.vocab, words=["went", "to"])
+    others = made_up(nlp, 20, 4)
+    others[0].reference.ents = [Span(others[0].reference, 0, 1, "NEW")]
+    with pytest.warns(SparseCRFWarning, match=r"SCW641.*NEW \(1\)"):
+        calibrate(pipe, others)
     with pytest.raises(SparseCRFError, match="SC640"):
         calibrate(pipe, [Example(doc, doc.copy())])
 

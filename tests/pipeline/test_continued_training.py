@@ -7,10 +7,10 @@ import spacy
 from spacy.language import Language
 from spacy.training import Example
 
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..conftest import Corpus
-from ..toy import accuracy, examples_of
+from ..toy import accuracy, blank_with, examples_of
 
 NEW = [(["the", "plan", "gadgetoid"], ["DT", "NN", "XX"]), (["a", "quuxoid"], ["DT", "XX"])]
 
@@ -43,6 +43,13 @@ def test_a_new_label_is_learnt_around_a_saved_pipeline(
     assert not any("0x" in name for name in names)
 
 
+def test_weights_of_other_templates_are_warned_of(corpus: Corpus, trained_dir: Path):
+    nlp = blank_with(["b:", "u:shape[0]"])
+    nlp.config["initialize"]["components"]["sparse_crf"] = {"init_weights": str(trained_dir)}
+    with pytest.warns(SparseCRFWarning, match="SCW222.*init_weights.*differ"):
+        nlp.initialize(lambda: examples_of(nlp, corpus.train[:5]))
+
+
 @pytest.mark.parametrize("solver", ["OWLQN", "AdaGrad"])
 def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_path: Path):
     nlp = spacy.blank("en")
@@ -68,7 +75,7 @@ def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_p
 
 
 def test_an_unknown_label_in_a_loaded_pipeline_is_refused(trained: Language):
-    with pytest.raises(SparseCRFError, match="SC380.*'XX'.*add_label"):
+    with pytest.raises(SparseCRFError, match="SC385.*'XX'.*add_label"):
         trained.update(examples_of(trained, NEW))
 
 

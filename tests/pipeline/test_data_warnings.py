@@ -1,5 +1,6 @@
 """Warnings of data from which training learns nothing, or that differs from prediction."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
@@ -68,6 +71,40 @@ def test_a_corpus_without_entities_is_warned_of():
     given = examples(nlp, {**TAGS, "entities": ["O"] * 4})
     with pytest.warns(SparseCRFWarning, match=r"SCW216.*5 training Docs.*config tagger"):
         nlp.initialize(lambda: given)
+
+
+def test_entities_that_cross_the_start_of_a_sentence_are_warned_of():
+    nlp, starts = pipeline("sparse_crf_ner"), [True, False, True, False]
+    doc = Doc(nlp.vocab, words=WORDS, sent_starts=starts)
+    gold = Doc(nlp.vocab, words=WORDS, ents=["O", "B-X", "I-X", "B-Y"], sent_starts=starts)
+    with pytest.warns(SparseCRFWarning, match="SCW223.* 1 gold entities.*begins 'Ana vive"):
+        nlp.initialize(lambda: [Example(doc, gold)])
+    other = pipeline("sparse_crf_ner", sequences="docs")
+    other.initialize(lambda: [Example(doc, gold)])
+
+
+def test_docs_without_the_weights_that_are_set_are_warned_of():
+    Doc.set_extension("importance", default=1.0, force=True)
+    nlp = pipeline(learning={"doc_weight": "importance"})
+    given = examples(nlp, TAGS)
+    with pytest.warns(SparseCRFWarning, match="SCW224.*None of the 5 training Docs"):
+        nlp.initialize(lambda: given)
+    given[0].reference._.importance = 1.0
+    nlp.initialize(lambda: given)
+
+
+def test_gold_annotation_of_development_docs_is_warned_of(tmp_path: Path):
+    text = "".join(f"{word}\t{tag}\n" for word, tag in zip(WORDS, TAGS["tags"], strict=True))
+    (tmp_path / "a.tsv").write_text(text)
+    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", "en")
+    paths = {f"paths.{name}": str(tmp_path / "a.spacy") for name in ("train", "dev")}
+    for block, known in (("dev", 1), ("train", 0)):
+        own = {**paths, f"corpora.{block}.annotations": ["tag"]}
+        config = load_config(CONFIGS / "tagger.cfg", overrides=own)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            init_nlp(config)
+        assert sum("SCW225" in str(each.message) for each in caught) == known
 
 
 @pytest.mark.parametrize("n", [0, 3])

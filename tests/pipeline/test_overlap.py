@@ -142,6 +142,15 @@ def test_kept_spans_and_thresholds(trained: Language, tmp_path: Path):
     nlp = spacy.load(tmp_path / "saved", config={f"components.{NAME}.threshold": 1.0})
     doc = add_spans(Doc(nlp.vocab, words=["mayor", "of", "ulm"]), [(0, 2, "ORG")], "sc")
     found = spans_of(trained(doc.copy()), "sc")
+    path, by_type = tmp_path / "saved", {"LOC": 1.0, "PER": 0.0}
+    other = spacy.load(path, config={f"components.{NAME}.decoding.thresholds": by_type})
+    assert spans_of(other(Doc(other.vocab, words=["mayor", "of", "ulm"])), "sc") == [
+        span
+        for span in spans_of(trained(Doc(trained.vocab, ["mayor", "of", "ulm"])), "sc")
+        if span[2] != "LOC"
+    ]
+    with pytest.raises(SparseCRFError, match="SC417.*'X'"):
+        spacy.load(path, config={f"components.{NAME}.decoding.thresholds": {"X": 0.5}})
     assert found[0] == (0, 2, "ORG") and (2, 3, "LOC") in found and (0, 3, "PER") not in found
     assert spans_of(nlp(doc), "sc") == [(0, 2, "ORG")]
     assert spans_of(trained(Doc(trained.vocab, words=["ulm"])), "sc")

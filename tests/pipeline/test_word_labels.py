@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.attributes import OF_WORDS
 from spacy_sparsecrf.features.word_labels import (
     FOLDS,
     SHARE,
@@ -86,6 +87,32 @@ def test_a_saved_pipeline_knows_the_labels_of_words(nlp, tmp_path):
     own, other = (each.get_pipe("sparse_crf") for each in (nlp, again))
     np.testing.assert_array_equal(own.marginals(doc), other.marginals(doc))
     assert other.to_bytes() == own.to_bytes()
+
+
+def test_words_that_a_new_corpus_lacks_keep_their_labels(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    few = [Example.from_dict(Doc(nlp.vocab, ["blah", "the"]), {"tags": ["NN", "VB"]})]
+    for key in ("prior", "init_weights"):
+        learning = {"prior": str(tmp_path)} if key == "prior" else {}
+        again = pipeline(learning=learning)
+        if key == "init_weights":
+            block = {"sparse_crf": {"init_weights": str(tmp_path)}}
+            again.config["initialize"]["components"] = block
+        trained(again, few, 1)
+        read = WordLabelReader(again.get_pipe("sparse_crf").features.learnt["clusters"][OF_WORDS])
+        assert (read("plan"), read("Blah"), read("the")) == ("NN/VB", "NN", "VB")
+
+
+def test_a_missing_file_of_labels_is_noticed(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    (tmp_path / "sparse_crf" / "clusters").unlink()
+    with pytest.raises(SparseCRFError, match="SC137.*`clusters`.*missing"):
+        spacy.load(tmp_path)
+    pipe = nlp.get_pipe("sparse_crf")
+    own = pipe.to_bytes(exclude=["clusters"])
+    with pytest.raises(SparseCRFError, match="SC137"):
+        pipeline().get_pipe("sparse_crf").from_bytes(own)
+    pipeline().get_pipe("sparse_crf").from_bytes(own, exclude=["clusters"])
 
 
 def test_features_of_training_tokens_have_names(nlp):
