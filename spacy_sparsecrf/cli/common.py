@@ -49,6 +49,17 @@ def reported() -> Iterator[None]:
         raise typer.Exit(1) from error
 
 
+def overrides_of(ctx: typer.Context) -> dict[str, object]:
+    """Return the settings in the further options of a command. RAISES: typer.BadParameter."""
+    from click import ClickException
+    from spacy.cli._util import parse_config_overrides
+
+    try:
+        return dict(parse_config_overrides(ctx.args))
+    except ClickException as error:
+        raise typer.BadParameter(f"{error.message} Settings are as --training.seed 1.") from error
+
+
 @contextmanager
 def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[Config]:
     """Load a config with the overrides of the command line, as `spacy train` does.
@@ -57,13 +68,9 @@ def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[
     registered functions, or None.
     """
     # Imported here because spaCy's command line takes a second to import.
-    from click import ClickException
-    from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+    from spacy.cli._util import import_code, show_validation_error
 
-    try:
-        overrides = parse_config_overrides(ctx.args)
-    except ClickException as error:
-        raise typer.BadParameter(f"{error.message} Settings are as --training.seed 1.") from error
+    overrides = overrides_of(ctx)
     import_code(code)
     with show_validation_error(config):
         loaded = load_config(config, overrides=overrides, interpolate=False)

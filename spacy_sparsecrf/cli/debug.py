@@ -16,12 +16,13 @@ from wasabi import msg
 
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
+from ..pipeline.annotating import annotated
 from ..pipeline.batchers import is_online
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import AlignmentCount
 from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
-from .common import Component, Data, find, print_table, read, reported
+from .common import Component, Data, find, overrides_of, print_table, read, reported
 
 FEW = 10  # labels with fewer tokens can hardly be learnt and are reported as rare
 N_FEW = 20  # number of rare labels printed
@@ -47,15 +48,15 @@ def debug(
     settings of the config as in `spacy train`.
     """
     # Imported here because spaCy's command line takes a second to import.
-    from spacy.cli._util import import_code, parse_config_overrides
+    from spacy.cli._util import import_code
 
     with reported():
         import_code(code)
-        nlp = _open(model, parse_config_overrides(ctx.args))
+        nlp = _open(model, overrides_of(ctx))
         pipe = find(nlp, model, component)
         examples = read(nlp, data, "train_corpus")
         msg.divider(f"{pipe.name} on {data}")
-        _print_labels(pipe, examples)
+        _print_labels(pipe, [*annotated(examples, nlp, pipe)])
         _print_cuts(nlp, examples)
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)

@@ -79,6 +79,8 @@ def test_options_that_do_not_fit_are_refused(tmp_path: Path):
     run("config", "tagger", "-o", tmp_path / "a.cfg")
     done = run("tune", tmp_path / "a.cfg", "-o", tmp_path / "b.cfg", "--sead", "1", code=2)
     assert "--sead" in done.output and "--training.seed 1" in done.output
+    done = run("debug", tmp_path / "a.cfg", tmp_path / "a.cfg", "--sead", "1", code=2)
+    assert "--sead" in done.output
 
 
 def test_a_config_does_not_overwrite_files(tmp_path: Path):
