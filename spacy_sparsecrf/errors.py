@@ -1043,6 +1043,10 @@ class Errors(metaclass=_Coded):
         "No weight of the outside label can be found for beta = {value} of component '{name}'. "
         "Give --outside BETA, 0 < BETA, and a component of entities or spans that is not a graph."
     )
+    SC654 = (
+        "{data} has no Docs. Give a .spacy file or a directory of them; `python -m spacy_sparsecrf "
+        "convert` makes them of other files."
+    )
     SC653 = (
         "Thresholds are for entities and spans, but component '{name}' learns labels of tokens. "
         "Remove --precision and --best-f, or choose another component by --component."
@@ -1399,6 +1403,14 @@ class Warnings(metaclass=_Coded):
         "The development Docs of component '{name}' have its gold annotation before prediction "
         "([corpora] annotations), which it keeps: scores are too high. Remove it from annotations "
         "of [training] dev_corpus, or set [components.{name}] overwrite = true."
+    )
+    SCW226 = (
+        "No template reads {names} of [components.NAME.features] phrases or clusters. Add "
+        "@phrases(...) or @clusters(...) to templates, or remove the block."
+    )
+    SCW227 = (
+        "{n} of {of} training Docs of component '{name}' have no doc.spans[{key!r}], so that it "
+        "does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
     )
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} '

@@ -61,9 +61,9 @@ NUMBA_SUPPORT = "kernels.numba_support"
 NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python per package; the test fails above 103 %.
-LINES = {"analysis": 3064, "cli": 866, "corpus": 1699, "decoding": 1160, "distributed": 1306}
+LINES = {"analysis": 3064, "cli": 870, "corpus": 1699, "decoding": 1160, "distributed": 1306}
 LINES |= {"features": 4240, "graphs": 1720, "interop": 5235, "kernels": 6440, "loss": 3760}
-LINES |= {"model": 867, "others": 3264, "pipeline": 5015, "solvers": 4812, "targets": 1236}
+LINES |= {"model": 867, "others": 3276, "pipeline": 5030, "solvers": 4812, "targets": 1236}
 LINES |= {"training": 1822}
 
 MOST_ARGUMENTS = 12

@@ -118,13 +118,16 @@ def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
     """Read Examples from `data` with a corpus reader of the pipeline's config.
 
     corpus: "train_corpus" or "dev_corpus", the setting in [training] that names the reader's block.
-    RAISES: SparseCRFError if the reader has no path.
+    RAISES: SparseCRFError if the reader has no path, and if there are no Docs.
     """
     block = block_of(nlp, corpus)
     if "path" not in block:
         name = nlp.config["training"][corpus]
         raise SparseCRFError(Errors.SC641.format(block=name, data=data))
-    return list(read_files(nlp, block, [data]))
+    found = list(read_files(nlp, block, [data]))
+    if not found:
+        raise SparseCRFError(Errors.SC654.format(data=data))
+    return found
 
 
 def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:

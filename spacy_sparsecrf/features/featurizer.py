@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Readings
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
 from .attributes import CLUSTER, OF_WORDS, PHRASE, WORD, WORD_LABELS
@@ -293,6 +293,9 @@ class Featurizer(PlanFeaturizer):
         nlp: pipeline whose tokenizer splits phrases into tokens; None splits at white space.
         RAISES: SparseCRFError for files that cannot be read; the state then stays unchanged.
         """
+        read = {*self._phrase_names, *self._class_names}
+        if unread := sorted({*self.phrases, *self.clusters} - read):
+            warn(Warnings.SCW226.format(names=", ".join(map(repr, unread))))
         cut = str.split if nlp is None else _tokenize(nlp)
         lists = self._read_lists("" if nlp is None else nlp.lang or "", cut)
         # Lookup tables need the language, which without a pipeline is known only from Docs.

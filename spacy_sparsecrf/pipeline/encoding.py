@@ -25,7 +25,7 @@ from ..progress import progress, track
 from ..solvers.base import check_supported
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanTarget
+from ..targets.spans import SpanGroups, SpanTarget
 from .add_ons import PartitionedCorpus
 from .annotating import observed_cut
 from .batchers import is_online
@@ -107,6 +107,7 @@ class EncodedExamples:
         text; only if gold labels must be valid.
     aligned: counts of gold labels, and of gold labels lost by alignment.
     lacks_weights: whether [learning] doc_weight is set, but no Doc has its own weight.
+    n_unset, key: number of used Docs that lack the span group of the target, and its key.
     partition: the workers that hold the sequences; `corpus` is then an index only; or None.
     """
 
@@ -120,6 +121,8 @@ class EncodedExamples:
     docs: list[tuple[int, str]] = field(default_factory=list)
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
     lacks_weights: bool = False
+    n_unset: int = 0
+    key: str = ""
     partition: PartitionedCorpus | None = None
 
     @property
@@ -140,6 +143,7 @@ class EncodedExamples:
         self.cuts |= other.cuts
         self.aligned.join(other.aligned)
         self.lacks_weights &= other.lacks_weights
+        self.n_unset += other.n_unset
 
     def check(self, setup: Setup) -> None:
         """Check that there are examples, and that the target can write the labels.
@@ -160,6 +164,9 @@ class EncodedExamples:
         aligned = self.aligned
         if aligned.n_cut:
             warn(Warnings.SCW223.format(name=name, n=aligned.n_cut, text=aligned.cut))
+        if self.n_unset:
+            counts = {"n": self.n_unset, "of": self.n_used, "key": self.key}
+            warn(Warnings.SCW227.format(name=name, **counts))
         if self.lacks_weights:
             warn(Warnings.SCW224.format(name=name, n=self.n_examples))
         if 2 * self.n_missing > self.n_tokens:
@@ -490,6 +497,9 @@ class _Reader:
         gold = [self._read_gold(example) for example in used]
         self.found.n_examples += len(batch)
         self.found.n_used += len(used)
+        if isinstance(target := self._setup.target, SpanGroups):
+            self.found.key = target.key
+            self.found.n_unset += sum(target.key not in each.reference.spans for each in used)
         docs = [example.predicted for example in used]
         if any(map(len, docs)):
             labels, lengths = np.concatenate(gold), [*map(len, docs)]

@@ -231,10 +231,14 @@ class Probabilities:
             all of their labels and with all of their rivals.
         forced: see `explain_doc`.
         RETURNS: a `TokenExplanation` for each position, in order.
-        RAISES: SparseCRFError if there are no labels, or for unknown ones.
+        RAISES: SparseCRFError if there are no labels, or for unknown labels and positions.
         """
         from ..features.naming import NameRecord
 
+        for place in rivals:
+            if not 0 <= place < len(doc):
+                values = {"number": 0, "length": 1, "start": place, "n_tokens": len(doc)}
+                raise SparseCRFError(Errors.SC408.format(**values))
         [labels] = self.predict([doc], forced=forced)
         marginals = self.marginals(doc, forced=forced)
         reader = self._reader()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.errors import MissingExtraError, SparseCRFError
+from spacy_sparsecrf.errors import MissingExtraError, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.provenance import sources_of
 
@@ -131,7 +131,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, initialize: bool) -> None:
 
 def test_files_that_no_template_reads_are_not_read(tmp_path: Path) -> None:
     features = Featurizer(["u:lower[0]"], phrases={"places": str(tmp_path / "missing")})
-    features.initialize()
+    with pytest.warns(SparseCRFWarning, match="SCW226.*'places'"):
+        features.initialize()
     assert features.learnt == {}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config
@@ -81,6 +81,16 @@ def test_entities_that_cross_the_start_of_a_sentence_are_warned_of():
         nlp.initialize(lambda: [Example(doc, gold)])
     other = pipeline("sparse_crf_ner", sequences="docs")
     other.initialize(lambda: [Example(doc, gold)])
+
+
+def test_docs_without_a_group_of_spans_are_warned_of():
+    nlp = pipeline("sparse_crf_spans")
+    given = examples(nlp, {}, 3)
+    gold = given[0].reference
+    gold.spans["sc"] = [Span(gold, 0, 1, "X")]
+    with pytest.warns(SparseCRFWarning) as caught:
+        nlp.initialize(lambda: given)
+    assert any("SCW227] 2 of 3 training Docs" in str(each.message) for each in caught)
 
 
 def test_docs_without_the_weights_that_are_set_are_warned_of():

@@ -18,6 +18,8 @@ from spacy_sparsecrf.model.model import CRFModel
 
 from ..decoding.span_cases import SpanTriple, add_spans, spans_of
 
+# Some Docs have no group of spans.
+pytestmark = pytest.mark.filterwarnings("ignore:.SCW227")
 NAME = "sparse_crf_spans"
 TEMPLATES = ["b:", "b:lower[0]", "u:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
 SPANS = "spacy_sparsecrf.Spans.v1"
