@@ -89,8 +89,8 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     for example in examples:
         gold = pipe.target.gold(example)
         aligned.add(example, gold, pipe.target)
-        if of_spans and pipe.settings.sequences == "sents":
-            aligned.add_cuts(example.predicted, gold)
+        if isinstance(pipe.target, SpanTarget) and pipe.settings.sequences == "sents":
+            aligned.add_cuts(example.predicted, gold, pipe.target)
         n_tokens += len(gold)
         for each in filter(None, gold):
             labels = (each,) if isinstance(each, str) else each

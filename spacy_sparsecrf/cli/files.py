@@ -74,7 +74,6 @@ def _record_of(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(line)
         record["text"].encode("utf8")
-        json.dumps(record, allow_nan=False)  # so that it can be written again
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         values = {"line": number, "reason": repr(error)[:100], "found": line[:60]}
         raise SparseCRFError(Errors.SC649.format(path=path, **values)) from error

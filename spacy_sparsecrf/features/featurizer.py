@@ -293,8 +293,9 @@ class Featurizer(PlanFeaturizer):
         nlp: pipeline whose tokenizer splits phrases into tokens; None splits at white space.
         RAISES: SparseCRFError for files that cannot be read; the state then stays unchanged.
         """
-        read = {*self._phrase_names, *self._class_names}
-        if unread := sorted({*self.phrases, *self.clusters} - read):
+        unread = sorted({*self.phrases} - {*self._phrase_names})
+        unread += sorted({*self.clusters} - {*self._class_names})
+        if unread:
             warn(Warnings.SCW226.format(names=", ".join(map(repr, unread))))
         cut = str.split if nlp is None else _tokenize(nlp)
         lists = self._read_lists("" if nlp is None else nlp.lang or "", cut)

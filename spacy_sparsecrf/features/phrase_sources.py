@@ -107,7 +107,7 @@ def read_phrases(name: str, source: Any, lang: str, tokenize: Tokenize) -> Phras
 def _entries(name: str, source: Any, lang: str) -> Entries:
     """Return the phrases of a source, and their types."""
     if isinstance(source, list | tuple):
-        return ((text, type_) for text, _, type_ in (each.partition("\t") for each in source))
+        return ((text, "") for text in source)
     if not isinstance(source, Mapping):
         return _of_file(name, source)
     if "path" in source:

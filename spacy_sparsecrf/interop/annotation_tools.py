@@ -26,7 +26,8 @@ _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
 _OF_TOKENS = frozenset(["tag", "pos", "morph", "lemma", "dep"])  # in `doc.to_json()`
-_OF_TOOLS = frozenset(["answer", "label", "labels", "entities", "relations"])  # not there
+_OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
+_ANSWERS = ("accept", "reject", "ignore")
 _REJECTED = ("reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
 # Raised by spaCy's readers for invalid values.
@@ -204,10 +205,11 @@ def _is_of_doc(value: Any) -> bool:
     """Return whether a record is of `doc.to_json()`, and has more than entities."""
     if not isinstance(value, Mapping) or not _is_list(value, "tokens"):
         return False
-    if "text" not in value or not _OF_TOOLS.isdisjoint(value) or _is_list(value, "spans"):
+    of_tool = any(_is_list(value, key) for key in _OF_TOOLS) or value.get("answer") in _ANSWERS
+    if "text" not in value or of_tool:
         return False
     tokens = value["tokens"]
-    if not all(isinstance(each, Mapping) and {"id", "start"} <= {*each} for each in tokens):
+    if not all(isinstance(each, Mapping) and "text" not in each for each in tokens):
         return False
     has_more = bool(value.get("spans")) or "sents" in value
     return has_more or any(not _OF_TOKENS.isdisjoint(each) for each in tokens)

@@ -50,10 +50,10 @@ _NAMED = {
     "upos": "pos",
     "lemma": "lemma",
 }
-# If their values are labels of spans.
+# If their values are labels of spans; else they may be tags.
 _NAMED_SPANS = {"ne": ENTITIES, **dict.fromkeys(["chunk", "chunktag", "chunktags"], "spans:sc")}
 _TAGS = frozenset(["pos", "postag", "postags", "xpos", "tag", "tags"])
-_LABELS = _TAGS | {"label", "labels", "gold", "class", "target"}
+_LABELS = _TAGS | _NAMED_SPANS.keys() | {"label", "labels", "gold", "class", "target"}
 
 DOCSTART = "-DOCSTART-"
 """The word of a line that is not a token, but begins a document."""
@@ -144,7 +144,8 @@ def named_columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[
     word = known.index(WORDS) if WORDS in known else 0
     rows = [row for row in rows if len(row) == len(names)]
     for i, name in enumerate(plain):
-        if name in _NAMED_SPANS and _types(row[i] for row in rows):
+        values = {row[i] for row in rows}
+        if name in _NAMED_SPANS and (values <= {OUTSIDE, *MISSING} or _types(values)):
             known[i] = _NAMED_SPANS[name]
     has_labels = any(name in _TAGS for name in plain) or {*known} - {"", WORDS, "lemma"}
     order = [word, *(i for i in range(len(names)) if i != word)]

@@ -168,14 +168,14 @@ class _RecordDoc:
 
 
 def split(docs: Sequence[Doc], share: float, seed: int) -> tuple[list[Doc], list[Doc]]:
-    """Split Docs randomly into two parts without splitting a document. Both keep the Docs' order.
+    """Split Docs randomly into two parts without splitting a document, unless there is but one.
 
     share: approximate share of Docs in the second part. RAISES: SparseCRFError if a part is empty.
     """
     groups: dict[object, list[int]] = {}
     for i, doc in enumerate(docs):
         groups.setdefault(doc.user_data.get(DOCUMENT, i), []).append(i)
-    order = list(groups.values())
+    order = list(groups.values()) if len(groups) > 1 else [[i] for i in range(len(docs))]
     random.Random(seed).shuffle(order)
     chosen: set[int] = set()
     while order and len(chosen) < max(1.0, share * len(docs)):

@@ -430,8 +430,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError for a label that is not a string, or that the target cannot write.
         """
         check_strings(self.name, [label])
-        is_of_spans = isinstance(self.target, SpanTarget)  # its labels are no types
-        own = self.target.complete([label]) if is_of_spans else self.target.labels_of(label)
+        # A new B-cell is a type, but B-PER is a label if there is a type PER.
+        known = {*self.labels, *self.target.names_of(self.label_data)}
+        is_label = isinstance(self.target, SpanTarget) and known.issuperset(
+            self.target.names_of([label]) or [""]
+        )
+        own = self.target.complete([label]) if is_label else self.target.labels_of(label)
         new = [each for each in dict.fromkeys(own) if each not in self.label_data]
         for each in new:
             self.target.check_label(each)

@@ -67,14 +67,25 @@ class AlignmentCount:
         if not self.text:
             self.word, self.text = other.word, other.text
 
-    def add_cuts(self, doc: Doc, gold: Gold) -> None:
+    def add_cuts(self, doc: Doc, gold: Gold, target: SpanTarget) -> None:
         """Count the spans that continue at the start of a sentence of a predicted Doc."""
-        for start in np.flatnonzero(doc.to_array("SENT_START") == 1).tolist():
-            label = gold[start] or "O"
+        # A tuple has labels of overlapping spans, or alternatives.
+        combine = any if getattr(target, "overlap", None) else all
+
+        def continues(token: int) -> bool:
+            label = gold[token] or OUTSIDE
             labels = (label,) if isinstance(label, str) else label
-            if start and all(each.startswith(("I-", "L-")) for each in labels):
+            return combine(each.startswith(("I-", "L-")) for each in labels)
+
+        last = -1
+        for start in np.flatnonzero(doc.to_array("SENT_START") == 1).tolist():
+            first = start
+            while first and continues(first):
+                first -= 1
+            if first not in (start, last):
                 self.n_cut += 1
                 self.cut = self.cut or doc.text[:60]
+                last = first
 
     def add(self, example: Example, gold: Gold, target: Target) -> None:
         """Count an example. gold: labels that the target has read, [predicted tokens]."""
@@ -136,14 +147,17 @@ class EncodedExamples:
 
     def join(self, other: "EncodedExamples") -> None:
         """Add the counts of further examples."""
+        if other.n_examples:
+            lacked = self.lacks_weights or not self.n_examples
+            self.lacks_weights = lacked and other.lacks_weights
         self.n_examples += other.n_examples
         self.n_used += other.n_used
         self.n_tokens += other.n_tokens
         self.n_missing += other.n_missing
         self.cuts |= other.cuts
         self.aligned.join(other.aligned)
-        self.lacks_weights &= other.lacks_weights
         self.n_unset += other.n_unset
+        self.key = self.key or other.key
 
     def check(self, setup: Setup) -> None:
         """Check that there are examples, and that the target can write the labels.
@@ -522,7 +536,7 @@ class _Reader:
             raise SparseCRFError(Errors.SC226.format(name=self._setup.name, **counts))
         found.aligned.add(example, labels, target)
         if isinstance(target, SpanTarget) and self._setup.settings.sequences == "sents":
-            found.aligned.add_cuts(doc, labels)
+            found.aligned.add_cuts(doc, labels, target)
         if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
             share = learning.negative_rate, learning.negative_seed
             labels = with_negatives(labels, example, target, *share)

@@ -14,6 +14,7 @@ from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Target
 from ..targets.entities import Entities
 from ..targets.token_attribute import PREFIX, TOKEN_ATTR
+from .annotations import Annotations
 from .batchers import names_corpus
 from .corpus_files import block_of
 from .settings import Setup
@@ -23,6 +24,7 @@ DEFAULT_SCORE = "tag_acc"
 TOKEN_SCORER = "spacy_sparsecrf.token_scorer.v1"
 # Scorers whose score names are known; the names of a user's scorer are not.
 _KNOWN_SCORERS = (TOKEN_SCORER, "spacy.tagger_scorer.v1", "spacy.morphologizer_scorer.v1")
+_READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
 _NO_VALUE = {None, ""}
 
 
@@ -100,11 +102,15 @@ def _warn_of_copied(setup: Setup, nlp: Language | None) -> None:
     """Warn if development Docs get gold annotation that the component predicts, and would keep."""
     if nlp is None or setup.settings.overwrite or not names_corpus(nlp):
         return
-    scored = setup.target.scoring()
-    own = {scored.get(TOKEN_ATTR, "")} | ({"ents"} if isinstance(setup.target, Entities) else set())
-    if key := scored.get("spans_key"):
-        own |= {"spans", f"spans({key})"}
-    if not own.isdisjoint(block_of(nlp, "dev_corpus").get("annotations", ())):
+    block = block_of(nlp, "dev_corpus")
+    if block.get("@readers") != _READER:
+        return
+    copied, scored = Annotations.parse(block.get("annotations", ())), setup.target.scoring()
+    attr, key = scored.get(TOKEN_ATTR, ""), scored.get("spans_key")
+    of_spans = key is not None and (copied.groups is None or key in copied.groups)
+    of_ents = copied.ents and isinstance(setup.target, Entities)
+    extensions = {f"{PREFIX}{name}" for name in copied.extensions}
+    if of_ents or of_spans or attr.upper() in copied.attributes or attr in extensions:
         warn(Warnings.SCW225.format(name=setup.name))
 
 

@@ -53,8 +53,8 @@ class Seen:
 
     def __init__(self) -> None:
         self._hashes: set[int] = set()
-        # Hashes of the labels of Docs with the same words; None until they are needed.
-        self._golds: dict[int, set[int | None]] | None = None
+        # Hashes of the labels of kept Docs with the same words.
+        self._golds: dict[int, set[int | None]] = {}
         self._target: Target | None = None
         self._kinds: dict[str, str] = {}
         self._n = 0
@@ -106,8 +106,11 @@ class Seen:
         return " ".join(f"The Docs have {kind}: {how}." for kind, how in self._kinds.items())
 
     def check_labels(self, name: str, target: Target, labels: Sequence[str]) -> None:
-        """Warn if the examples have no entity or span of component `name`."""
+        """Record the labels, and warn if there is no entity or span of component `name`."""
         self._target = target
+        for example in self._kept or ():
+            doc = example.reference
+            self._golds.setdefault(_hash_of(doc), set()).add(self._gold_of(doc))
         if isinstance(target, SpanTarget) and labels and not target.names_of(labels):
             warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
 
@@ -135,7 +138,7 @@ class Seen:
             return False
         same_doc = False
         for example in examples:
-            key, known = _hash_of(example.reference), self._known_golds()
+            key, known = _hash_of(example.reference), self._golds
             gold = self._gold_of(example.reference)
             if key in self.new:
                 # Different Docs with the same words do not show a new epoch, unless all repeat.
@@ -152,14 +155,6 @@ class Seen:
         """The kept examples, with corrections in their places, and the other new examples."""
         kept = [self.new.get(_hash_of(each.reference), each) for each in self._kept or ()]
         return [*kept, *(each for key, each in self.new.items() if key not in self._hashes)]
-
-    def _known_golds(self) -> dict[int, set[int | None]]:
-        if self._golds is None:
-            self._golds = {}
-            for example in self._kept or ():
-                doc = example.reference
-                self._golds.setdefault(_hash_of(doc), set()).add(self._gold_of(doc))
-        return self._golds
 
     def _gold_of(self, doc: Doc) -> int | None:
         """Return a hash of the labels that the target reads; None if there are none."""

@@ -209,7 +209,9 @@ def load_weights(
 
 def _word_labels(path: str | Path | None, setup: Setup, key: str) -> list[WordClasses]:
     """Return the labels of words in an earlier run, if any. Arguments: see `load_weights`."""
-    data = read_part(_find(Path(path), setup.name, key).parent, CLUSTERS) if path else b""
+    features: Any = setup.features
+    reads = path and features.reads_word_labels
+    data = read_part(_find(Path(path), setup.name, key).parent, CLUSTERS) if path and reads else b""
     found = unpack(data).get(OF_WORDS) if data else None
     return [] if found is None else [found]
 
@@ -259,14 +261,13 @@ def renewed(setup: Setup, nlp: Language | None, init_weights: str | Path | None)
     if not isinstance(features, Learning):
         yield
         return
-    before = features.learnt
-    features.initialize(nlp)
+    before, prior = features.learnt, setup.settings.learning.prior
     if isinstance(features, Featurizer):
-        prior = setup.settings.learning.prior
         features.earlier = [
             *_word_labels(init_weights, setup, INIT_WEIGHTS),
             *_word_labels(prior, setup, PRIOR),
         ]
+    features.initialize(nlp)
     try:
         yield
     except BaseException:

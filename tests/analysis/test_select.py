@@ -95,7 +95,6 @@ def test_records_and_tokens_are_kept(trained_dir: Path, tmp_path: Path):
         ("a.csv", "the plan\n", (), "SC648"),
         ("a.jsonl", '{"text": "the plan"}\n{"txt": "a"}\n', (), "SC649.*line 2"),
         ("a.jsonl", '{"text": "a \\ud800"}\n', (), "SC649.*line 1.*surrogates"),
-        ("a.jsonl", '{"text": "a", "id": 1e400}\n', (), "SC649.*line 1"),
         ("a.spacy.gz", "the plan\n", (), "SC648"),
         ("a.txt", "the plan\n", ("--label", "NOTHERE"), "SC647"),
     ],

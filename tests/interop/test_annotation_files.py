@@ -145,6 +145,7 @@ def test_json_of_docs_has_their_annotation(tmp_path: Path):
         ({"spans": [{"start": 0, "end": 3, "label": "P"}]}, "1 docs"),
         ({"label": [[0, 3, "P"]], "relations": [1]}, "1 relations"),
         ({"ents": [[0, 3, "P"]], "answer": "reject"}, "SC612"),
+        ({"ents": [{"start": 0, "end": 3, "label": "P"}], "label": "sports"}, "1 docs"),
     ],
 )
 def test_tagged_tokens_of_tools_are_no_docs(tmp_path: Path, more: dict[str, Any], said: str):
@@ -264,6 +265,7 @@ def test_parquet(tmp_path: Path, are_numbers: bool):
     table = pa.table({"id": ["0", "1"], "tokens": words, "ner_tags": labels})
     # Other lists do not matter: of structs, of another length.
     table = table.append_column("spans", pa.array([[{"start": 0}]] * 2))
+    table = table.append_column("keywords", pa.array([["x"], None]))
     parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "a.parquet")
     docs, _ = converted(tmp_path / "a.parquet")
     assert entities(docs) == [[("Ann Lee", "PER"), ("New", "LOC")], FOUND[1]]
@@ -282,6 +284,7 @@ def test_parquet(tmp_path: Path, are_numbers: bool):
         ([[0], [0, 2]], {}, "SC624.*from row 2 on.*has class 2, and the file names 2"),
         ([[0], [0]], {}, "SC624.*from row 2 on.*not a list of 2"),
         ([None, [0, 1]], {}, "SC624.*from row 1 on.*not a list of 1"),
+        ([[0], [0, 1, 0]], {}, "SC624.*from row 2 on.*not a list of 2"),
         ([[0], [0, 1]], {"ner_tags": {"names": 3}}, "SC635"),
         ([[0], [0, 1]], 3, "SC635"),
     ],
@@ -519,6 +522,9 @@ HEADER = "Sentence #,Word,POS,Tag\n"
         ("a.jsonl", '{"tokens": ["a"], "pos": [1], "ner_tags": ["B-P"]}', "orth,_,ner"),
         ("a.jsonl", '{"tokens": ["a"], "pos": ["N"], "ner_tags": [1]}', "SC635.*ner_tags"),
         ("a.csv", "sentence,word,chunk,pos\n1,a,NP,N\n", "_,orth,_,tag"),
+        ("a.csv", "sentence,word,pos,chunk\n1,a,N,O\n", "_,orth,tag,spans:sc"),
+        ("a.csv", "sentence,word,pos,ne\n1,a,N,PER\n1,b,V,O\n", "_,orth,_,tag"),
+        ("a.tsv", "word\tchunk\tne\na\tB-NP\tO\n", "orth,spans:sc,ner"),
         ("a.tsv", "Gold\tNE\nAnn\tVB\n", "orth,tag"),
         ("a.csv", HEADER + "1,Ann,N,O\n,ran,V,O\n", "_,orth,tag,ner"),
         ("a.jsonl", '{"text": "Ann", "ents": [[0, 3, "P"]], "spans": {}}', "1 doc"),

@@ -128,6 +128,9 @@ def test_documents_of_conllu(tmp_path: Path):
     docs = docs_of(path, Format.conllu, n_sentences=9)
     assert [[token.text for token in doc] for doc in docs] == [["a", "b"], ["c", "d"]]
     assert [doc.user_data["document"] for doc in docs] == ["1", "2"]
+    path.write_text("\n".join([texts[0], *texts[1:2] * 9]))
+    run("convert", path, tmp_path / "a.spacy", "--dev", "0.2")  # of one document
+    assert len([*unpack(tmp_path / "dev.spacy", Vocab())]) == 2
 
 
 def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
@@ -315,6 +318,20 @@ def test_spans_are_those_that_spacy_finds(labels: list[str]):
 def test_bmes_is_read_as_bioes():
     labels = ["B-PER", "M-PER", "E-PER", "S-LOC"]
     assert read_spans(labels, ColumnScheme.bioes) == [(0, 3, "PER"), (3, 4, "LOC")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "sentence,word,pos,ne\n1,Ann,N,PER\n1,ran,V,O\n"),
+        ("a.tsv", "word\tpos\tne\nAnn\tN\tPER\nran\tV\tO\n"),
+    ],
+)
+def test_io_of_a_column_with_a_name(tmp_path: Path, name: str, text: str):
+    (tmp_path / name).write_text(text)
+    run("convert", tmp_path / name, tmp_path / "a.spacy", "--scheme", "io")
+    [doc] = unpack(tmp_path / "a.spacy", Vocab())
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Ann", "PER")]
 
 
 def test_io_marks_spans_by_their_labels_alone(tmp_path: Path):

@@ -108,8 +108,8 @@ def test_gold_annotation_of_development_docs_is_warned_of(tmp_path: Path):
     (tmp_path / "a.tsv").write_text(text)
     run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", "en")
     paths = {f"paths.{name}": str(tmp_path / "a.spacy") for name in ("train", "dev")}
-    for block, known in (("dev", 1), ("train", 0)):
-        own = {**paths, f"corpora.{block}.annotations": ["tag"]}
+    for block, names, known in (("dev", ["tag"], 1), ("dev", ["ents"], 0), ("train", ["tag"], 0)):
+        own = {**paths, f"corpora.{block}.annotations": names}
         config = load_config(CONFIGS / "tagger.cfg", overrides=own)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -65,6 +65,16 @@ def test_annotation_for_other_components_is_no_correction(nlp: Language):
     assert pipe.training_run() is run
 
 
+def test_a_correction_in_place_is_learnt(nlp: Language):
+    known = [(["a", "b", "a"], ["A", "B", "A"]), (["c", "c", "c"], ["A", "A", "A"])]
+    given = examples_of(nlp, known)
+    nlp.initialize(lambda: given)
+    for token in given[1].reference:
+        token.tag_ = "C"
+    nlp.update(given)
+    assert [token.tag_ for token in nlp("c c a")] == ["C", "C", "A"]
+
+
 def test_a_correction_of_a_known_text_is_learnt(nlp: Language):
     known = [(["a", "b", "a"], ["A", "B", "A"]), (["c", "c", "c"], ["A", "A", "A"])]
     nlp.initialize(lambda: examples_of(nlp, known))

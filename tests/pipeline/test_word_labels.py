@@ -103,6 +103,18 @@ def test_words_that_a_new_corpus_lacks_keep_their_labels(nlp, tmp_path):
         assert (read("plan"), read("Blah"), read("the")) == ("NN/VB", "NN", "VB")
 
 
+def test_a_damaged_file_of_labels_changes_nothing(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    pipe = again.get_pipe("sparse_crf")
+    (tmp_path / "sparse_crf" / "clusters").write_bytes(b"xx")
+    with pytest.raises(SparseCRFError, match="SC148"):
+        pipe.initialize(
+            lambda: examples_of(again, make_sentences(3, seed=1)), nlp=again, init_weights=tmp_path
+        )
+    assert pipe.to_bytes() == nlp.get_pipe("sparse_crf").to_bytes()
+
+
 def test_a_missing_file_of_labels_is_noticed(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     (tmp_path / "sparse_crf" / "clusters").unlink()

@@ -47,11 +47,10 @@ class Annotator:
         return len(found)
 
     def _read(self, source: Path) -> Iterator[str | Doc]:
-        """Yield the Docs of a .spacy file, or the texts of another one that are not blank."""
+        """Yield the Docs of a .spacy file, or the texts of another one; blank lines are skipped."""
         of_lines = kind_of_text(source) == ".txt"
         for text, _ in read_texts(source, self._nlp.vocab):
-            if not isinstance(text, str) or text.strip():
-                yield text.strip() if of_lines and isinstance(text, str) else text
+            yield text.strip() if of_lines and isinstance(text, str) else text
 
 
 def target_of(source: Path) -> str:

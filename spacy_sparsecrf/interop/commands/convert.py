@@ -117,7 +117,8 @@ def convert(
                 msg.warn(f"{count} {what}")
         else:
             opened = open_source(source, kind, names, attribute, merge_subtokens)
-            if scheme is ColumnScheme.io and not names and kind in (*SEPARATORS, Format.slash):
+            has_tags = not names and kind in GUESSED | {Format.slash}
+            if scheme is ColumnScheme.io and has_tags and ENTITIES not in opened.columns:
                 opened.columns = tuple(ENTITIES if c == "tag" else c for c in opened.columns)
             _say_columns(opened, kind, bool(names))
             if soft:
