@@ -1047,6 +1047,10 @@ class Errors(metaclass=_Coded):
         "{data} has no Docs. Give a .spacy file or a directory of them; `python -m spacy_sparsecrf "
         "convert` makes them of other files."
     )
+    SC655 = (
+        "{path} was trained on {n} columns before the label, but --columns names others: "
+        "{columns}. Name the attributes of all of them, in order."
+    )
     SC653 = (
         "Thresholds are for entities and spans, but component '{name}' learns labels of tokens. "
         "Remove --precision and --best-f, or choose another component by --component."
@@ -1188,8 +1192,9 @@ class Errors(metaclass=_Coded):
         "fit got only one of X_dev and y_dev. Give both to score held-out sequences, or neither."
     )
     SC815 = (
-        "The label or feature {name!r} contains a line break, so that the weights cannot be "
-        "written to {path}. Remove it from the feature, or save the estimator with joblib."
+        "The label or feature {name!r} is empty, has a line break, or is a label with ' --> ', so "
+        "that the weights cannot be written to {path}. Rename it, or save the estimator with "
+        "joblib."
     )
     SC816 = (
         "{path} is a model of {program}, not of CRFsuite. Import it into a pipeline: python -m "
@@ -1200,6 +1205,11 @@ class Errors(metaclass=_Coded):
     SC818 = (
         "An estimator cannot predict as component '{name}' does: [components.{name}{key} is set, "
         "which estimators lack. Remove it from the config first."
+    )
+
+    SC820 = (
+        "Numbers cannot become features of a component: {names}. Give them in bins, as strings, "
+        "and fit again."
     )
 
     # SC9xx: clusters
@@ -1412,6 +1422,11 @@ class Warnings(metaclass=_Coded):
         "{n} of {of} training Docs of component '{name}' have no doc.spans[{key!r}], so that it "
         "does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
     )
+    SCW228 = (
+        "Component '{name}' has its own target, but is scored as a tagger ({unfit}). Let its "
+        "method scoring return {{'token_attr': 'tag'}} if it writes tags, or name a scorer as "
+        "[components.{name}.scorer], and its scores in [training.score_weights]."
+    )
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} '
         "features that templates combine with pairs of labels are left out. Remove b: "
@@ -1472,6 +1487,10 @@ class Warnings(metaclass=_Coded):
         "(algorithm = 'ap'). Set algorithm = 'ap', or 'lbfgs' for a model with probabilities."
     )
     SCW804 = (
-        "bigrams = {value!r} has no effect: no feature of X has such a name. Correct it, or leave "
+        "{value!r} of bigrams has no effect: no feature of X has such a name. Correct it, or leave "
         "it out."
+    )
+    SCW805 = (
+        "Features that are numbers are not combined with pairs of labels (bigrams): {names}. Give "
+        "numbers in bins, as strings."
     )

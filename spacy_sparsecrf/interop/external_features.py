@@ -15,13 +15,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from ..errors import Errors, SparseCRFError
-from ..features.attributes import WORD
+from ..features.attributes import STACKED, WORD, WORD_LABELS
 from ..features.templates import Template, parse_template
 from ..model.model import CRFModel
 from ..model.names import ALWAYS, read_name, write_name
 
 _SHOWN = 5  # features in a message
 _SEPARATOR = re.compile("[:=]")
+
+
+_TRUE = (None, "1", "True", "true")
+_LEARNT = (WORD_LABELS, *STACKED)  # read what only training knows
 
 
 def names_of(features: Sequence[str], names: Mapping[str, str]) -> list[str]:
@@ -69,10 +73,16 @@ def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | Non
         return None  # the common case, without parsing
     template = _template(called)
     if template is not None:
-        if len(template.attributes) != 1:
+        if len(template.attributes) != 1 or template.attributes[0].name in _LEARNT:
             return None
-        reads_number = isinstance(WORD.get(template.attributes[0].name, str)("a"), int)
-        number = int(value) if value and value.isdecimal() and reads_number else value
+        made = WORD.get(template.attributes[0].name)
+        example = "" if made is None else made("a")
+        if isinstance(example, bool):
+            return write_name([(template.key, 1)]) if value in _TRUE else None
+        if value is None and made is not None:
+            return None  # such as a length as a number
+        is_number = isinstance(example, int) and value is not None and value.isdecimal()
+        number = int(value) if is_number and value else value
         return write_name([(template.key, 1 if number is None else number)])
     if value is not None:
         return None

@@ -47,7 +47,8 @@ class TrainedModel(NamedTuple):
     """A model as stored in its file.
 
     program: that wrote it; kind: see `CRFModel`; labels: in order; patterns: lines, "" for
-    CRFsuite; features: texts, where "" is the feature of transitions alone.
+    CRFsuite; features: texts, where "" is the feature of transitions alone; n_columns: of its
+    training data without labels, 0 if unknown.
     """
 
     program: str
@@ -56,6 +57,7 @@ class TrainedModel(NamedTuple):
     patterns: str
     features: list[str]
     weights: ExternalWeights
+    n_columns: int = 0
 
 
 def read_model(path: Path) -> TrainedModel:
@@ -153,7 +155,8 @@ def _read_crfpp(path: Path) -> TrainedModel:
         raise ValueError(f"it has {len(values)} weights, not {starts[-1]}")
     numbers = np.flatnonzero(values)
     weights = _by_place(features, starts, numbers, values[numbers], len(labels))
-    return TrainedModel(CRFPP, "chain", labels, "\n".join(patterns), features, weights)
+    n_columns = int(header.get("xsize", 0))
+    return TrainedModel(CRFPP, "chain", labels, "\n".join(patterns), features, weights, n_columns)
 
 
 def _starts(features: Sequence[str], n_labels: int) -> NDArray[np.int64]:

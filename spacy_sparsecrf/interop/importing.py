@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import Errors, SparseCRFError
 from ..model.model import CRFModel, WeightTable
 from ..model.names import ALWAYS, write_pattern_name
 from . import external_models as models
@@ -47,6 +48,9 @@ def import_model(
         templates cannot express.
     """
     trained = models.read_model(path)
+    if trained.n_columns not in (0, len(columns)):
+        values = {"path": path, "n": trained.n_columns, "columns": ", ".join(columns)}
+        raise SparseCRFError(Errors.SC655.format(**values))
     active = np.unique(trained.weights.features).tolist()
     features: dict[str, Any] = {"start_label": False}
     if trained.patterns:

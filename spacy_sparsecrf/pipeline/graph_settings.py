@@ -85,9 +85,11 @@ def _parse_edge(name: str, text: Any) -> Edge:
         raise SparseCRFError(Errors.SC233.format(name=name, edge=text))
     form, arguments = found[1] or found[2], [part.strip() for part in (found[3] or "").split(",")]
     settings: dict[str, Any] = {"attribute": arguments[0]}
-    for argument in arguments[1:] if form == "same" else ():
+    for argument in arguments[1:]:
         key, _, value = argument.partition("=")
-        if key in _NUMBERS and value.isdecimal() and int(value) > 0:
+        if form != "same":
+            settings["condition"] = "?"
+        elif key in _NUMBERS and value.isdecimal() and int(value) > 0:
             settings[key] = int(value)
         else:
             settings["condition"] = value if key == "if" else "?"

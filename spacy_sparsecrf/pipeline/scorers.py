@@ -80,11 +80,14 @@ def check_scores(setup: Setup, nlp: Language | None) -> None:
 def _check_weights(name: str, target: Target, nlp: Language | None) -> None:
     """Reject a config that weights the accuracy of tags if another attribute is learnt: it stays 0.
 
+    Warn if a target does not say what it learns.
+
     The default score weights of a factory are fixed and cannot depend on its target.
 
     RAISES: SparseCRFError with the lines to add to the config.
     """
-    attr = target.scoring().get(TOKEN_ATTR, DEFAULT_ATTR)
+    is_own = TOKEN_ATTR not in target.scoring()
+    attr = target.scoring().get(TOKEN_ATTR, "")
     if nlp is None or attr == DEFAULT_ATTR or name not in nlp.component_names:
         return
     config = nlp.config.interpolate()
@@ -95,6 +98,9 @@ def _check_weights(name: str, target: Target, nlp: Language | None) -> None:
     is_lost = weights.get(DEFAULT_SCORE) and not weights.get(own)
     if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
         values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
+        if is_own:
+            warn(Warnings.SCW228.format(name=name, unfit=DEFAULT_SCORE))
+            return
         raise SparseCRFError(Errors.SC219.format(**values))
 
 

@@ -15,8 +15,10 @@ def _flat(metric: Callable[..., Any], name: str, *names: str) -> Callable[..., A
     """Return a metric over tokens. names: of further arguments that may be positional."""
 
     def score(y_true: Iterable[Any], y_pred: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-        kwargs.update(zip(names, args, strict=False))
-        return metric(flatten(y_true), flatten(y_pred), **kwargs)
+        given = dict(zip(names, args, strict=False))
+        if len(args) > len(names) or not given.keys().isdisjoint(kwargs):
+            raise TypeError(f"{name} takes {2 + len(names)} positional arguments, each once")
+        return metric(flatten(y_true), flatten(y_pred), **given, **kwargs)
 
     score.__name__ = score.__qualname__ = name
     score.__doc__ = f"Compute `sklearn.metrics.{metric.__name__}` over the tokens of all sequences."

@@ -85,7 +85,7 @@ def test_links_of_extensions_and_places(places: None) -> None:
     ["", "same", "same()", "same(nothing)", "same(orth, most=0)", "same(orth, x=1)", "chain(orth)"],
 )
 def test_bad_edges_are_refused(text: str) -> None:
-    others = ["link(head)", "same(orth, if=nothing)", "same(glued)", 3]
+    others = ["link(_.to, most=2)", "link(head)", "same(orth, if=nothing)", "same(glued)", 3]
     with pytest.raises(SparseCRFError, match=r"SC233.*components\.here"):
         parse_edges("here", [text])
     for other in others:

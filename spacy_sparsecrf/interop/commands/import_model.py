@@ -51,7 +51,7 @@ def import_model(
     the features of CRFsuite must be expressible by templates, under any names.
     """
     with reported():
-        names = columns.split(",")
+        names, target = [*map(str.strip, columns.split(","))], target.strip()
         if target in names:
             raise SparseCRFError(Errors.SC633.format(target=target))
         imported = read(source, names, _read_names(features), dtype)
@@ -75,7 +75,7 @@ def _read_names(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     with reported_as(Errors.SC634, path=path, example=_EXAMPLE):
-        found = json.loads(path.read_text(encoding="utf8"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
             raise ValueError("it is something else")
     return found

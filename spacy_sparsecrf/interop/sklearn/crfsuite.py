@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError, Warnings, warn
-from .estimator import Estimator, EstimatorSettings, Sequences, check_lengths
+from .estimator import Estimator, EstimatorSettings, Sequences, as_lists, check_lengths
 from .iterations import HoldoutScores, TrainingLog
 from .tagger import CRFsuiteTagger, ModelFile, read_weights, write_weights
 
@@ -129,8 +129,9 @@ class CRF(Estimator):
             raise SparseCRFError(Errors.SC814)
         settings = self.settings()._replace(solver=self._make_solver())
         self._warn_of_parameters()
-        self._holdout = None if X_dev is None or y_dev is None else ([*X_dev], [*y_dev])
-        if self._holdout is not None:
+        self._holdout = None
+        if X_dev is not None and y_dev is not None:
+            self._holdout = [[*tokens] for tokens in X_dev], as_lists(y_dev)
             check_lengths([*map(len, self._holdout[0])], self._holdout[1], "_dev")
         self._learn_from([*X], [*y], sample_weight, settings)
         self._holdout = None

@@ -1,7 +1,7 @@
 """Conversion of token attributes to a corpus for training and to observations for decoding."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,12 +43,15 @@ class BigramAttributes(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """A corpus, and zeros: [n] int64, ascending, the coordinates of attributes with value 0 and
-    the gold labels of their tokens.
+    """A corpus.
+
+    zeros: [n] int64, ascending, the coordinates of attributes with value 0 and the gold labels of
+    their tokens; real: numbers of the real-valued attributes.
     """
 
     corpus: EncodedCorpus
     zeros: Longs
+    real: list[int]
 
 
 class GoldLabels(NamedTuple):
@@ -108,14 +111,16 @@ def encode(
     )
     test, label = rank[attributes.zero_numbers], gold.ids[attributes.zero_tokens]
     known = (test >= 0) & (label >= 0)
-    return Encoded(corpus, np.unique(test[known].astype(np.int64) * len(gold.names) + label[known]))
+    zeros = np.unique(test[known].astype(np.int64) * len(gold.names) + label[known])
+    return Encoded(corpus, zeros, (parts.value_keys - np.uint64(ALWAYS)).tolist())
 
 
 def observe(attributes: Attributes, bigrams: BigramAttributes) -> Observations:
     """Create observations for a decoder; arguments and errors as for `encode`."""
     parts = _divide(attributes)
     unigrams = _rows(parts.indptr, parts.numbers)
-    pairs = _bigram_keys(attributes.offsets, parts, bigrams)
+    # A feature that is binary in the model may have other values in some sequences.
+    pairs = _bigram_keys(attributes.offsets, _ones(attributes), bigrams)
     split, width = unigrams.shape[1], unigrams.shape[1] + pairs.shape[1]
     return Observations(
         hashes=np.concatenate((unigrams, pairs), axis=1),
@@ -135,12 +140,15 @@ def find_bigrams(
 
     texts: of the attributes from number 1; bigrams: attributes or keys of dicts, True for all;
     start_label: whether first tokens have pairs.
-    Warns if none of the named attributes exists.
+    Warns of names that no attribute has.
     """
     named = set() if isinstance(bigrams, bool) else set(bigrams)
-    chosen = [bigrams is True or bool(named and _is_named(text, named)) for text in texts]
-    if named and not any(chosen):
-        warn(Warnings.SCW804.format(value=bigrams))
+    found = (
+        [named.intersection(_names(text)) for text in texts] if named else [set[str]()] * len(texts)
+    )
+    for name in sorted(named.difference(*found)):
+        warn(Warnings.SCW804.format(value=name))
+    chosen = [bigrams is True or bool(names) for names in found]
     return BigramAttributes(np.array([False, *chosen], dtype=np.bool_), start_label)
 
 
@@ -153,10 +161,10 @@ def bigrams_of(model: CRFModel, n_attributes: int) -> BigramAttributes:
     return BigramAttributes(chosen, start_label=True)
 
 
-def _is_named(text: str, names: Set[str]) -> bool:
-    """Return whether an attribute, or a possible key of it, is among names."""
-    ends = (match.start() for match in re.finditer(SEPARATOR, text))
-    return text in names or any(text[:end] in names for end in ends)
+def _names(text: str) -> Iterator[str]:
+    """Yield an attribute, and its possible keys."""
+    yield text
+    yield from (text[: match.start()] for match in re.finditer(SEPARATOR, text))
 
 
 def _divide(attributes: Attributes) -> _Parts:
@@ -174,6 +182,15 @@ def _divide(attributes: Attributes) -> _Parts:
     np.add.at(table, (token, column), values[is_value].astype(np.float32))
     tests = np.append(0, np.cumsum(~is_value))[indptr]
     return _Parts(tests, numbers[~is_value], table, (valued + ALWAYS).astype(np.uint64))
+
+
+def _ones(attributes: Attributes) -> _Parts:
+    """Return the features of value 1."""
+    indptr, numbers, values = attributes.indptr, attributes.numbers, attributes.values
+    if values is not None:
+        kept = values == 1.0
+        indptr, numbers = np.append(0, np.cumsum(kept))[indptr], numbers[kept]
+    return _Parts(indptr, numbers, NO_VALUES, np.empty(0, np.uint64))
 
 
 def _check_fits(n_tokens: int, n_values: int) -> None:

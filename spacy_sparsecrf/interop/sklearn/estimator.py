@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from ...corpus.encoded import MISSING, Observations
-from ...errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ...errors import Errors, SparseCRFError, SparseCRFWarning, Warnings, warn
 from ...model.model import CRFModel
 from ...registry import crf_solvers
 from .attributes import Attributes, Vocabulary, read_attributes
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 Sequences: TypeAlias = Iterable[Sequence[Any]]
 _BLOCK = 256  # sequences per batch of prediction
+_SHOWN = 10  # features in messages
 _CACHES = ("_decoder", "_vocabulary", "_tagger", "_modelfile")
 
 
@@ -66,8 +67,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """Base class of `CRF` and `SparseCRF`.
 
     classes_: labels, sorted; model_: the non-zero weights; attributes_: the features with such
-    weights; legal_: mask of valid transitions, None if all are valid; objective_, optimality_,
-    n_iter_: at the end of training (see `StepReport`).
+    weights; real_: the features with other values than 0 and 1; legal_: mask of valid transitions,
+    None if all are valid; objective_, optimality_, n_iter_: at the end of training (see
+    `StepReport`).
     """
 
     def settings(self) -> EstimatorSettings:
@@ -113,6 +115,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             n_threads=settings.n_threads,
             dtype=settings.dtype,
         )
+        self.real_ = [vocabulary.texts[number - 1] for number in encoded.real]
+        pairs = zip(self.real_, encoded.real, strict=True)
+        ignored = [text for text, number in pairs if bigrams.chosen[number]]
+        if ignored:
+            warn(Warnings.SCW805.format(names=", ".join(ignored[:_SHOWN])))
         self._run(training, settings, vocabulary.texts)
         self._learn(training.model(), vocabulary.texts)
 
@@ -205,8 +212,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             check_lengths(lengths.tolist(), labels)
             given = np.array([ids.get(each, MISSING) for each in chain(*labels)], np.int32)
             known = decoder.log_probability(observations, np.maximum(given, 0))
-            known[np.add.reduceat(given == MISSING, observations.offsets[:-1]) > 0] = -np.inf
+            n_unknown = np.append(0, np.cumsum(given == MISSING))[observations.offsets]
+            known[np.diff(n_unknown) > 0] = -np.inf
             found.append(known)
+        if rest := [*gold]:
+            n = sum(map(len, found))
+            check_lengths([0] * n, [()] * n + rest)
         return np.concatenate(found)
 
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
@@ -214,7 +225,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         sample_weight: [S], of sequences. RAISES: SparseCRFError if X and y differ in length.
         """
-        found, y = self.predict(X), [*y]
+        found, y = self.predict(X), as_lists(y)
         check_lengths([*map(len, found)], y)
         weights = _weights(sample_weight, len(found))
         right = total = 0.0
@@ -306,6 +317,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             warnings.warn("Write `features` instead of `tests`.", DeprecationWarning, stacklevel=2)
             features = tests
         self._take_decoder()
+        if real := [text for text in getattr(self, "real_", ()) if text in self.attributes_]:
+            raise SparseCRFError(Errors.SC820.format(names=", ".join(real[:_SHOWN])))
         settings, model = self.settings(), self.model_
         start_label = bool((model.bigram.previous == len(model.labels)).any())
         own = {"l1": settings.l1, "l2": settings.l2, "dtype": model.dtype, **(config or {})}
@@ -434,19 +447,28 @@ def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
 
 def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | None) -> GoldLabels:
     """Read labels and weights of sequences. RAISES: SparseCRFError."""
-    lengths, y = np.diff(attributes.offsets), [*y]
+    lengths, y = np.diff(attributes.offsets), as_lists(y)
     check_lengths(lengths.tolist(), y)
     labels = [*chain.from_iterable(y)]
-    distinct = dict.fromkeys(labels)
-    if not all(label is None or isinstance(label, str) for label in distinct):
+    if not all(label is None or isinstance(label, str) for label in labels):
         _refuse_label(y)
-    names = sorted(str(label) for label in distinct if label is not None)
+    names = sorted({str(label) for label in labels if label is not None})
     if not names:
         raise SparseCRFError(Errors.SC305)
     ids: dict[str | None, int] = {label: i for i, label in enumerate(names)}
     ids[None] = MISSING
     found = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
     return GoldLabels(names, found, _weights(sample_weight, len(lengths)))
+
+
+def as_lists(y: Iterable[Any]) -> list[Any]:
+    """Return sequences of labels as lists, also of generators. RAISES: SparseCRFError."""
+    found = []
+    for number, labels in enumerate(y):
+        if not isinstance(labels, str | Iterable):
+            raise SparseCRFError(Errors.SC804.format(number=number, token=0, label=labels))
+        found.append(labels if isinstance(labels, str) else [*labels])
+    return found
 
 
 def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") -> None:

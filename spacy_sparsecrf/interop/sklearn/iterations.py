@@ -48,8 +48,12 @@ class HoldoutScores(NamedTuple):
 
     @classmethod
     def of(cls, gold: Sequence[Any], found: Sequence[Any]) -> "HoldoutScores":
-        """Compare gold and predicted labels of the same sequences."""
-        flat_gold, flat = [*chain.from_iterable(gold)], [*chain.from_iterable(found)]
+        """Compare gold and predicted labels of the same sequences; None is no gold label."""
+        every = zip(chain.from_iterable(gold), chain.from_iterable(found), strict=True)
+        known = [(str(a), b) for a, b in every if a is not None]
+        if not known:
+            return cls({}, 0.0, 0.0, 0.0, 0.0, 0.0)
+        flat_gold, flat = map(list, zip(*known, strict=True))
         labels = sorted({*flat_gold, *flat})
         of_labels = precision_recall_fscore_support(
             flat_gold, flat, labels=labels, zero_division=0.0

@@ -40,7 +40,7 @@ def make_pipe(
     own = names_of(attributes, known)
     names = {encoding.ALWAYS: ALWAYS, **dict(enumerate(own, start=encoding.ALWAYS + 1))}
     features = {"templates": templates_of(model, names), **config.get("features", {})}
-    config = {**config, "features": features}
+    config = {"model": model.kind, **config, "features": features}
     target = config.get("target", {})
     if factory in _OF_SPANS and not {"@crf_targets", "scheme"} & target.keys():
         is_biluo = any(label.startswith(("L-", "U-")) for label in model.labels)
@@ -67,6 +67,7 @@ def check_plain(name: str, settings: Any) -> None:
     decoding = settings.decoding
     for key, is_set in (
         ("] model", settings.model == "graph"),
+        (".learning] stack", settings.learning.stack.folds > 0),
         ("] threshold", settings.threshold > 0.0),
         (".decoding] thresholds", bool(decoding.thresholds)),
         (".decoding] outside_weight", decoding.outside_weight != 0.0),

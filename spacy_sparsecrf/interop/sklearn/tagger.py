@@ -113,11 +113,12 @@ class ModelFile:
 def write_weights(estimator: "Estimator", path: Path) -> None:
     """Write the weights of an estimator to a file in the format of CRFsuite's dump.
 
-    RAISES: SparseCRFError for names with line breaks, and if the file cannot be written.
+    RAISES: SparseCRFError for names that such a file cannot have, and if it cannot be written.
     """
     info = CRFsuiteTagger(estimator).info()
     for name in (*info.labels, *info.attributes):
-        if "\n" in name or "\r" in name:
+        arrow = name in info.labels and " --> " in name
+        if not name or arrow or "\n" in name or "\r" in name:
             raise SparseCRFError(Errors.SC815.format(name=name, path=path))
     blocks = {
         "FILEHEADER": [f"  {key}: {value}" for key, value in info.header.items()],

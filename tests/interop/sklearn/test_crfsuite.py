@@ -36,6 +36,10 @@ def evaluate(crf: CRF) -> None:
     assert crf.score(X_TEST, Y_TEST) == metrics.flat_accuracy_score(Y_TEST, found)
     assert 0.5 < metrics.sequence_accuracy_score(Y_TEST, found) <= 1.0
     flat = utils.flatten(Y_TEST), scorers.metrics.flatten(found)
+    with pytest.raises(TypeError, match="positional"):
+        metrics.flat_f1_score(Y_TEST, found, ["A"], average="macro")
+    with pytest.raises(TypeError, match="each once"):
+        metrics.flat_classification_report(Y_TEST, found, ["A"], labels=["B"])
     assert metrics.flat_f1_score(Y_TEST, found, average="macro") == f1_score(*flat, average="macro")
 
 
@@ -157,6 +161,11 @@ def test_iterations_end_where_crfsuite_ends(options: dict[str, float]):
 
 
 def test_a_line_is_written_for_each_iteration(capsys: pytest.CaptureFixture[str]):
+    partial = [[None, *labels[1:]] for labels in Y_TEST]
+    for dev in (partial, [[None] * len(labels) for labels in Y_TEST]):
+        crf = CRF(max_iterations=1).fit(X, Y, X_dev=(iter(x) for x in X_TEST), y_dev=dev)
+        known = sum(label is not None for labels in dev for label in labels)
+        assert sum(own.ref for own in crf.training_log_.last_iteration["scores"].values()) == known
     crf = CRF(c1=0.1, max_iterations=12, verbose=True).fit(X, Y, X_dev=X_TEST, y_dev=Y_TEST)
     written = capsys.readouterr().out
     assert f"loss={crf.objective_:.2f}" in written and "F1=" in written
@@ -214,6 +223,7 @@ def test_what_has_another_effect_is_warned_of(options: dict[str, Any], message: 
         ({"c2": -1.0}, {}, r"SC809\] c2 = -1.0"),
         ({}, {"X_dev": X_TEST}, r"SC814\].*X_dev"),
         ({}, {"X_dev": X_TEST, "y_dev": Y_TEST[1:]}, r"SC802\] X_dev"),
+        ({}, {"X_dev": X_TEST, "y_dev": [3, *Y_TEST[1:]]}, r"SC804\].* is 3"),
     ],
 )
 def test_bad_parameters_are_refused(options: Any, held_out: Any, message: str):

@@ -235,6 +235,8 @@ def test_what_is_fitted_again_forgets(fitted: SparseCRF):
         ([*Y[:3], Y[3][:2], *Y[4:]], None, r"SC803\] X\[3\] has \d+ tokens, but y\[3\] has 2"),
         ([*Y[:3], [1] * len(Y[3]), *Y[4:]], None, r"SC804\] y\[3\]\[0\] is 1"),
         (["x" * len(labels) for labels in Y], None, r"SC803\] X\[0\]"),
+        ([*Y[:3], None, *Y[4:]], None, r"SC804\] y\[3\]\[0\] is None"),
+        ([*Y[:3], [["a"]] * len(Y[3]), *Y[4:]], None, r"SC804\] y\[3\]\[0\] is \['a'\]"),
         (Y, [1.0], r"SC802\] X has 60 sequences, but sample_weight has 1"),
         (Y, [-1.0] * 60, r"SC809\] sample_weight = -1.0"),
         (Y, [float("nan")] * 60, r"SC809\] sample_weight = nan"),
@@ -243,6 +245,33 @@ def test_what_is_fitted_again_forgets(fitted: SparseCRF):
 def test_labels_and_weights_that_do_not_fit(y: Any, weight: Any, message: str):
     with pytest.raises(SparseCRFError, match=message):
         SparseCRF().fit(X, y, sample_weight=weight)
+
+
+def test_generators_and_empty_sequences():
+    crf = SparseCRF().fit(X, ((label for label in labels) for labels in Y))
+    assert crf.score(X, ((label for label in labels) for labels in Y)) > 0.5
+    whole = crf.predict_log_probability(X[:2], Y[:2])
+    found = crf.predict_log_probability([[], X[0], X[1], []], [[], Y[0], Y[1], []])
+    assert found.tolist() == [0.0, *whole.tolist(), 0.0]
+    assert crf.predict_log_probability([[], X[0]], [[], ["ZZ", *Y[0][1:]]]).tolist()[0] == 0.0
+    with pytest.raises(SparseCRFError, match="SC802"):
+        crf.predict_log_probability(X[:1], Y[:2])
+
+
+def test_features_of_pairs_are_binary_in_every_batch():
+    rng = np.random.default_rng(0)
+    flags = [[{"v": bool(rng.integers(2))} for _ in range(4)] for _ in range(20)]
+    labels = [[*rng.choice(["A", "B"], 4)] for _ in range(20)]
+    labels = [[str(label) for label in own] for own in labels]
+    crf = SparseCRF(0.0, 0.1, bigrams=["v"]).fit(flags, labels)
+    assert crf.bigram_features_
+    alone = crf.predict_marginals(flags[:1])[0]
+    assert crf.predict_marginals([flags[0], [{"v": 2.0}]])[0] == alone
+    numbers = [[{"v": float(rng.random())} for _ in range(4)] for _ in range(20)]
+    with pytest.warns(SparseCRFWarning, match="SCW805.*v"):
+        SparseCRF(0.0, 0.1, bigrams=True).fit(numbers, labels)
+    with pytest.warns(SparseCRFWarning, match="SCW804.*'typo'"):
+        SparseCRF(bigrams=["v", "typo"]).fit(flags, labels)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,25 @@ def test_names_of_external_features(text: str, name: str | None):
     assert name_of(text, TESTS) == name
 
 
+def test_numbers_and_a_first_stage_are_refused():
+    numbers = [[{"length[0]": float(len(word))} for word in ["a", "aaa"]]] * 5
+    crf = SparseCRF(0.0, 0.01).fit(numbers, [["s", "L"]] * 5)
+    with pytest.raises(SparseCRFError, match=r"SC820\] Numbers .*'?length\[0\]"):
+        crf.to_pipe(spacy.blank("xx"))
+    templates = ["b:", "u:lower[0]", "u:first[0]"]
+    pipe = blank_with(templates, learning={"stack": {"folds": 2}}).get_pipe("sparse_crf")
+    with pytest.raises(SparseCRFError, match=r"SC818\].*stack"):
+        SparseCRF.from_pipe(pipe)
+
+
+def test_the_kind_of_a_model_comes_along():
+    nlp = blank_with(["b:", "u:lower[0]"], model="memm")
+    train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
+    other = spacy.blank("xx")
+    SparseCRF.from_pipe(nlp.get_pipe("sparse_crf")).to_pipe(other)
+    assert other.get_pipe("sparse_crf").model.kind == "memm"
+
+
 def test_features_that_no_template_makes():
     crf = SparseCRF(0.05, 0.01).fit(X, Y)
     with pytest.raises(SparseCRFError, match=r"SC810\] \d+ features .*'word:"):
