@@ -9,6 +9,7 @@ import spacy
 from ..toy import examples_of, make_sentences
 
 
+@pytest.mark.filterwarnings("ignore:.SCW226")
 @pytest.mark.parametrize("author", ["Treebank", {"name": "Treebank", "url": "u"}, None])
 def test_sources_and_training_are_in_the_meta(author: Any, tmp_path: Path):
     brown = tmp_path / "brown.txt"
