@@ -1048,8 +1048,8 @@ class Errors(metaclass=_Coded):
         "convert` makes them of other files."
     )
     SC655 = (
-        "{path} was trained on {n} columns before the label, but --columns names others: "
-        "{columns}. Name the attributes of all of them, in order."
+        "{path} was trained on {n} columns before the label, but --columns names more: "
+        "{columns}. Name their attributes, in order."
     )
     SC653 = (
         "Thresholds are for entities and spans, but component '{name}' learns labels of tokens. "

@@ -25,6 +25,7 @@ _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
+_TOKEN = {"id", "start", "end", "text"}  # all but text in `doc.to_json()`
 _OF_TOKENS = frozenset(["tag", "pos", "morph", "lemma", "dep"])  # in `doc.to_json()`
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
 _ANSWERS = ("accept", "reject", "ignore")
@@ -209,7 +210,7 @@ def _is_of_doc(value: Any) -> bool:
     if "text" not in value or of_tool:
         return False
     tokens = value["tokens"]
-    if not all(isinstance(each, Mapping) and "text" not in each for each in tokens):
+    if not all(isinstance(t, Mapping) and t.keys() & _TOKEN == _TOKEN - {"text"} for t in tokens):
         return False
     has_more = bool(value.get("spans")) or "sents" in value
     return has_more or any(not _OF_TOKENS.isdisjoint(each) for each in tokens)

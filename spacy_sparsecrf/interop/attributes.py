@@ -53,7 +53,7 @@ _NAMED = {
 # If their values are labels of spans; else they may be tags.
 _NAMED_SPANS = {"ne": ENTITIES, **dict.fromkeys(["chunk", "chunktag", "chunktags"], "spans:sc")}
 _TAGS = frozenset(["pos", "postag", "postags", "xpos", "tag", "tags"])
-_LABELS = _TAGS | _NAMED_SPANS.keys() | {"label", "labels", "gold", "class", "target"}
+_LABELS = _TAGS | {"ne", "label", "labels", "gold", "class", "target"}
 
 DOCSTART = "-DOCSTART-"
 """The word of a line that is not a token, but begins a document."""
@@ -144,8 +144,11 @@ def named_columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[
     word = known.index(WORDS) if WORDS in known else 0
     rows = [row for row in rows if len(row) == len(names)]
     for i, name in enumerate(plain):
+        if name not in _NAMED_SPANS:
+            continue
         values = {row[i] for row in rows}
-        if name in _NAMED_SPANS and (values <= {OUTSIDE, *MISSING} or _types(values)):
+        others = (_types(row[j] for row in rows) - _CHUNKS for j in range(len(plain)) if j != i)
+        if _types(values) or (values <= {OUTSIDE, *MISSING} and not any(others)):
             known[i] = _NAMED_SPANS[name]
     has_labels = any(name in _TAGS for name in plain) or {*known} - {"", WORDS, "lemma"}
     order = [word, *(i for i in range(len(names)) if i != word)]
@@ -164,6 +167,11 @@ def named_columns(names: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[
         if taken[i] == IGNORED and "tag" not in taken and name in _TAGS:
             taken[i] = "tag"
     return tuple(taken)
+
+
+def is_label_name(name: str) -> bool:
+    """Return whether a column's name is one of labels, such as ner_tags."""
+    return plain_name(name) in _NAMED.keys() | _NAMED_SPANS.keys() | _LABELS
 
 
 def plain_name(name: str) -> str:

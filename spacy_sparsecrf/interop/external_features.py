@@ -60,6 +60,8 @@ def templates_of(model: CRFModel, names: Mapping[int, str]) -> list[str]:
 def name_of(text: str, names: Mapping[str, str]) -> str | None:
     """Return the template name of a feature, or None; see `names_of`."""
     name = _name_of(text, None, names)
+    if name == "":
+        return None
     ends = (match.start() for match in _SEPARATOR.finditer(text))
     splits = ((text[:end], text[end + 1 :]) for end in ends)
     found = (_name_of(key, value, names) for key, value in splits)
@@ -67,7 +69,10 @@ def name_of(text: str, names: Mapping[str, str]) -> str | None:
 
 
 def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | None:
-    """Return the template name of a dict's key and value, or None. value: None for True."""
+    """Return the template name of a dict's key and value, or None. value: None for True.
+
+    The result is "" for a template feature that only a trained component can read.
+    """
     called = names.get(key, key)
     if "]" not in called and called != ALWAYS:
         return None  # the common case, without parsing
@@ -91,7 +96,9 @@ def _name_of(key: str, value: str | None, names: Mapping[str, str]) -> str | Non
     except ValueError:
         return None
     template = _template("|".join(attribute for attribute, _ in parts))
-    return None if template is None else called
+    if template is None:
+        return None
+    return "" if any(each.name in _LEARNT for each in template.attributes) else called
 
 
 @lru_cache(maxsize=1 << 12)

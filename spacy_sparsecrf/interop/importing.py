@@ -48,7 +48,7 @@ def import_model(
         templates cannot express.
     """
     trained = models.read_model(path)
-    if trained.n_columns not in (0, len(columns)):
+    if 0 < trained.n_columns < len(columns):
         values = {"path": path, "n": trained.n_columns, "columns": ", ".join(columns)}
         raise SparseCRFError(Errors.SC655.format(**values))
     active = np.unique(trained.weights.features).tolist()

@@ -25,6 +25,7 @@ from .attributes import (
     UNSET,
     WORD_NAMES,
     WORDS,
+    is_label_name,
     named_columns,
     plain_name,
     span_key,
@@ -166,25 +167,28 @@ def read_parquet(path: Path, columns: Sequence[str] = ()) -> Source:
     if word is None:
         found = ", ".join(schema.names)
         raise SparseCRFError(Errors.SC628.format(path=path, columns=found))
-    lists = _fitting(path, file, word, [*kinds])
+    known = {name for name in kinds if name in classes or is_label_name(name)}
+    lists = [word, *(name for name in _fitting(path, file, word, [*kinds], known) if name != word)]
     numbers = {name for name in lists if "int" in kinds[name] and name not in classes}
     named = [_as_word, *(_namer(name, classes.get(name)) for name in lists[1:])]
     source = _of_lists(path, lists, _parquet_rows(path, file, lists, named), columns)
     return _without_numbers(source, lists, numbers, bool(columns))
 
 
-def _fitting(path: Path, file: Any, word: str, lists: Sequence[str]) -> list[str]:
-    """Return the lists that are as long as the tokens in the first row that has them; tokens first.
+def _fitting(
+    path: Path, file: Any, word: str, lists: Sequence[str], known: Collection[str]
+) -> Sequence[str]:
+    """Return the lists that are as long as the tokens in the first row that has them.
 
-    word: name of the list of tokens.
+    word: name of the list of tokens; known: lists of labels, which must fit.
     """
     with reported_as(Errors.SC624, _UNREADABLE, path=path, place="the file"):
         batch = next(file.iter_batches(batch_size=N_GUESSED, columns=lists), None)
         rows = [] if batch is None else batch.to_pylist()
     rows = [row for row in rows if row[word]]
     firsts = {name: next((row for row in rows if row[name]), None) for name in lists}
-    fits = [name for name, row in firsts.items() if row and len(row[name]) == len(row[word])]
-    return [word, *(name for name in fits if name != word)]
+    fit = {name for name, row in firsts.items() if row and len(row[name]) == len(row[word])}
+    return [name for name in lists if name in fit or name in known] if rows else lists
 
 
 def lists_in_json(path: Path, in_lines: bool) -> dict[str, list[Any]]:

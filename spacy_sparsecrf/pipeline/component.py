@@ -425,17 +425,19 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def add_label(self, label: str) -> int:
         """Add a label; its weights are zero until the component is initialized with it.
 
-        label: a label of tokens; or a type of entities or spans, for which all labels are added.
+        label: a label of tokens; or a type of entities or spans, for which all labels are added. A
+            text such as B-cell is a type if other types are known, but not cell.
         RETURNS: 1, or 0 if the label exists already.
         RAISES: SparseCRFError for a label that is not a string, or that the target cannot write.
         """
         check_strings(self.name, [label])
-        # A new B-cell is a type, but B-PER is a label if there is a type PER.
-        known = {*self.labels, *self.target.names_of(self.label_data)}
-        is_label = isinstance(self.target, SpanTarget) and known.issuperset(
-            self.target.names_of([label]) or [""]
-        )
-        own = self.target.complete([label]) if is_label else self.target.labels_of(label)
+        if label in self.label_data:
+            return 0
+        target, types = self.target, {*self.target.names_of(self.label_data)}
+        # B-cell is a type if there are others, and B-PER is a label if there is a type PER.
+        is_label = isinstance(target, SpanTarget) and target.scheme.is_label(label)
+        is_label = is_label and types.issuperset(target.names_of([label]) if types else ())
+        own = target.complete([label]) if is_label else target.labels_of(label)
         new = [each for each in dict.fromkeys(own) if each not in self.label_data]
         for each in new:
             self.target.check_label(each)

@@ -69,23 +69,19 @@ class AlignmentCount:
 
     def add_cuts(self, doc: Doc, gold: Gold, target: SpanTarget) -> None:
         """Count the spans that continue at the start of a sentence of a predicted Doc."""
-        # A tuple has labels of overlapping spans, or alternatives.
-        combine = any if getattr(target, "overlap", None) else all
-
-        def continues(token: int) -> bool:
-            label = gold[token] or OUTSIDE
-            labels = (label,) if isinstance(label, str) else label
-            return combine(each.startswith(("I-", "L-")) for each in labels)
-
-        last = -1
-        for start in np.flatnonzero(doc.to_array("SENT_START") == 1).tolist():
-            first = start
-            while first and continues(first):
-                first -= 1
-            if first not in (start, last):
-                self.n_cut += 1
-                self.cut = self.cut or doc.text[:60]
-                last = first
+        starts = {*np.flatnonzero(doc.to_array("SENT_START") == 1).tolist()}
+        overlap = getattr(target, "overlap", None) is not None
+        counted: set[str] = set()  # types of open spans
+        for token, label in enumerate(gold if len(starts) > 1 else ()):
+            several = label if isinstance(label, tuple) else (label or OUTSIDE,)
+            # Without overlap, several labels are alternatives.
+            for own in several if overlap or len(several) == 1 else ():
+                if own.startswith(("B-", "U-")):
+                    counted.discard(own[2:])
+                elif token in starts and own.startswith(("I-", "L-")) and own[2:] not in counted:
+                    counted.add(own[2:])
+                    self.n_cut += 1
+                    self.cut = self.cut or doc.text[:60]
 
     def add(self, example: Example, gold: Gold, target: Target) -> None:
         """Count an example. gold: labels that the target has read, [predicted tokens]."""

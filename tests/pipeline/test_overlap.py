@@ -121,6 +121,7 @@ def test_they_are_saved_and_explained(trained: Language, tmp_path: Path):
     assert pipe.explain().transitions
     assert pipe.add_label("DATE") == 1 and pipe.add_label("B-DATE") == 0
     assert pipe.add_label("B-cell") == 1 and "I-B-cell" in pipe.label_data
+    assert pipe.add_label("O") == pipe.add_label("O-LOC") == 0
     assert annotated(loaded, examples) == annotated(trained, examples)
 
 

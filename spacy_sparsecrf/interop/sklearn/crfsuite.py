@@ -131,7 +131,8 @@ class CRF(Estimator):
         self._warn_of_parameters()
         self._holdout = None
         if X_dev is not None and y_dev is not None:
-            self._holdout = [[*tokens] for tokens in X_dev], as_lists(y_dev)
+            read = [tokens if hasattr(tokens, "__len__") else [*tokens] for tokens in X_dev]
+            self._holdout = read, as_lists(y_dev)
             check_lengths([*map(len, self._holdout[0])], self._holdout[1], "_dev")
         self._learn_from([*X], [*y], sample_weight, settings)
         self._holdout = None

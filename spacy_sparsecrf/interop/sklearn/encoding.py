@@ -143,12 +143,13 @@ def find_bigrams(
     Warns of names that no attribute has.
     """
     named = set() if isinstance(bigrams, bool) else set(bigrams)
-    found = (
-        [named.intersection(_names(text)) for text in texts] if named else [set[str]()] * len(texts)
-    )
-    for name in sorted(named.difference(*found)):
+    chosen, found = [bigrams is True] * len(texts), set[str]()
+    for i, text in enumerate(texts if named else ()):
+        own = [name for name in _names(text) if name in named]
+        found.update(own)
+        chosen[i] = bool(own)
+    for name in sorted(map(str, named - found)):
         warn(Warnings.SCW804.format(value=name))
-    chosen = [bigrams is True or bool(names) for names in found]
     return BigramAttributes(np.array([False, *chosen], dtype=np.bool_), start_label)
 
 

@@ -208,9 +208,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         ids = {label: number for number, label in enumerate(self.classes_)}
         for observations in self._observe(X):
             lengths = np.diff(observations.offsets)
-            labels = [*islice(gold, len(lengths))]
+            labels = as_lists(islice(gold, len(lengths)))
             check_lengths(lengths.tolist(), labels)
-            given = np.array([ids.get(each, MISSING) for each in chain(*labels)], np.int32)
+            texts = (each if isinstance(each, str) else "" for each in chain(*labels))
+            given = np.array([ids.get(text, MISSING) for text in texts], np.int32)
             known = decoder.log_probability(observations, np.maximum(given, 0))
             n_unknown = np.append(0, np.cumsum(given == MISSING))[observations.offsets]
             known[np.diff(n_unknown) > 0] = -np.inf

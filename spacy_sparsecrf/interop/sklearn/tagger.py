@@ -117,7 +117,7 @@ def write_weights(estimator: "Estimator", path: Path) -> None:
     """
     info = CRFsuiteTagger(estimator).info()
     for name in (*info.labels, *info.attributes):
-        arrow = name in info.labels and " --> " in name
+        arrow = name in info.labels and " --> " in f" {name} "
         if not name or arrow or "\n" in name or "\r" in name:
             raise SparseCRFError(Errors.SC815.format(name=name, path=path))
     blocks = {
