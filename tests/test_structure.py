@@ -62,7 +62,7 @@ NUMBA_PUBLIC = {"numba", "numba.extending"}
 
 # Lines of Python per package; the test fails above 103 %.
 LINES = {"analysis": 3064, "cli": 870, "corpus": 1699, "decoding": 1160, "distributed": 1306}
-LINES |= {"features": 4240, "graphs": 1720, "interop": 5336, "kernels": 6440, "loss": 3760}
+LINES |= {"features": 4240, "graphs": 1720, "interop": 5341, "kernels": 6440, "loss": 3760}
 LINES |= {"model": 867, "others": 3296, "pipeline": 5060, "solvers": 4812, "targets": 1236}
 LINES |= {"training": 1822}
 

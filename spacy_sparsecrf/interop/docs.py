@@ -198,8 +198,8 @@ def write_docs(
     of entities and other spans; separator: a tab or a blank; skip_space: whether to skip tokens of
     white space.
     RAISES: SparseCRFError for a value that would be read differently (it contains the separator or
-    a line end, has a blank at an end, is a word -DOCSTART-, or makes the first line a header), and
-    for overlapping spans.
+    a line end, has a blank at an end, is a word -DOCSTART-, makes the first line a header, or is
+    blank as all others of its token), and for overlapping spans.
     """
     register(columns)
     is_first = True
@@ -212,6 +212,12 @@ def write_docs(
             if is_first and is_header(rows[0]):
                 reason = "names columns, as do all values of this line: a header is left out"
                 raise writer.error(sentence.start, columns[0], rows[0][0], reason)
+            blank = next(
+                (row for row in rows if len(row) > 1 and not "".join(row).strip(" ")), None
+            )
+            if blank:
+                reason = "has blanks in all columns, which ends a sentence where it is read"
+                raise writer.error(sentence.start, columns[0], blank[0], reason)
             text = write_sentence(rows, separator)
             # Readers remove one byte-order mark.
             yield BOM + text if is_first and text.startswith(BOM) else text

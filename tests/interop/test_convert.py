@@ -229,6 +229,13 @@ def test_values_that_columns_cannot_hold():
         text_of([doc], "orth,chunk")
 
 
+def test_a_token_of_blanks_only_would_end_a_sentence():
+    doc = Doc(Vocab(), words=["a", " "], tags=["X", " "])
+    with pytest.raises(SparseCRFError, match="SC619.*blanks in all columns"):
+        text_of([doc], "orth,tag")
+    assert text_of([doc], "orth") == "a\n \n\n"
+
+
 def test_docs_without_some_of_what_is_written():
     doc = make_doc(ents=["B-X", "I-X", ""])
     assert text_of([Doc(Vocab()), doc], "orth,tag,ner,chunk") == (
