@@ -28,8 +28,7 @@ from .common import reported, with_folder
 from .files import read_texts
 
 Texts = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Texts: a sentence or paragraph a line, .jsonl; .gz too; .spacy"),
+    list[Path] | None, typer.Argument(help="Texts: a sentence or paragraph a line; .jsonl; .spacy")
 ]
 
 
@@ -40,9 +39,7 @@ def clusters(
     classes: Annotated[int, Option(min=2, help="Number of classes")] = 1000,
     min_count: Annotated[int, Option(min=1, help="Rarer words get no class")] = 3,
     iterations: Annotated[int, Option(min=1, help="Maximum number of moves of each word")] = 10,
-    lang: Annotated[
-        str, Option(help="Language of the tokenizer of texts (default: white space)")
-    ] = "",
+    lang: Annotated[str, Option(help="Language of the texts (default: white space)")] = "",
     vectors: Annotated[
         str, Option(help="Pipeline whose vectors are clustered, of its words or those of the texts")
     ] = "",

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ..cli.files import BOM, GZIP
+from ..cli.files import BOM, is_packed
 from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
 from .annotation_tools import check_unicode, json_values
@@ -86,7 +86,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> Source:
 def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the text of a file, which may be compressed, and notes on how it was read."""
     data = path.read_bytes()
-    if path.suffix == ".gz" or data.startswith(GZIP):
+    if is_packed(path, data):
         with reported_as(Errors.SC618, (gzip.BadGzipFile, EOFError, zlib.error), path=path):
             data = gzip.decompress(data)
     if b"\0" in data:

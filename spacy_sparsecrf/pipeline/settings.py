@@ -395,7 +395,7 @@ class LearningSettings(SettingsBlock):
         return float(value)
 
     def has_weight(self, doc: Doc) -> bool:
-        """Return whether a Doc has a weight of its own; also true without `doc_weight`."""
+        """Return whether the weight of a Doc is set; true without `doc_weight`."""
         known = not self.doc_weight or Doc.get_extension(self.doc_weight)[2] is not None
         key: Any = ("._.", self.doc_weight, None, None)
         return known or key in doc.user_data

@@ -25,7 +25,7 @@ from ...targets.spans import SpanTarget
 
 _BATCH = 128  # Docs per batch
 _RECORD = "record"  # key in `doc.user_data`
-# Keys of records that are not copied, as they are written anew.
+# Keys of records that the output replaces.
 _WRITTEN = frozenset(["text", "tokens", "spans", "label", "labels", "entities", "ents", "answer"])
 _WRITTEN |= {"_input_hash", "_task_hash"}
 

@@ -14,7 +14,7 @@ from wasabi import msg
 
 from ...atomic_write import write_files
 from ...cli.common import reported
-from ...cli.files import unpack
+from ...cli.files import SPACY, unpack
 from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
 from ...progress import track
@@ -34,7 +34,6 @@ from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
 from ..soft import read_soft_docs
 
-SPACY = ".spacy"
 DEV = "dev.spacy"
 GUESSED = {*SEPARATORS, *RECORDS, Format.csv, Format.parquet}
 
