@@ -60,12 +60,6 @@ KERNELS_IMPORT = {"numba", "numpy"}
 NUMBA_SUPPORT = "kernels.numba_support"
 NUMBA_PUBLIC = {"numba", "numba.extending"}
 
-# Lines of Python per package; the test fails above 103 %.
-LINES = {"analysis": 3064, "cli": 870, "corpus": 1699, "decoding": 1160, "distributed": 1306}
-LINES |= {"features": 4240, "graphs": 1720, "interop": 5341, "kernels": 6440, "loss": 3760}
-LINES |= {"model": 867, "others": 3296, "pipeline": 5060, "solvers": 4812, "targets": 1236}
-LINES |= {"training": 1822}
-
 MOST_ARGUMENTS = 12
 MOST_LINES = 40
 MOST_TOP_MODULES = 10
@@ -302,15 +296,6 @@ def test_functions_are_short():
         if n_lines(function) > MOST_LINES
     }
     hold("lines", found)
-
-
-def test_packages_stay_within_their_budgets_of_lines():
-    counts = Counter[str]()
-    for path in PACKAGE.rglob("*.py"):
-        package = path.relative_to(PACKAGE).parts[0]
-        counts[package if package in LINES else "others"] += len(path.read_text().splitlines())
-    over = {name: n for name, n in counts.items() if n > 1.03 * LINES[name]}
-    assert not over, f"have more lines than {LINES}: {over}"
 
 
 def test_class_names_are_unique():
