@@ -1065,10 +1065,6 @@ class Errors(metaclass=_Coded):
         "block:\n[components.{name}.{key}]\n@{registry} = "
         '"{example}"'
     )
-    SC663 = (
-        "The add-on {name!r} is not registered in this environment: entry points of the package "
-        "are missing. Reinstall it; in a checkout, by `pip install -e .`."
-    )
 
     # SC7xx: the regularisation path
     SC701 = (

@@ -2,8 +2,6 @@
 
 Other packages register functions through the entry point groups `spacy_sparsecrf_crf_features`,
 `spacy_sparsecrf_crf_targets`, `spacy_sparsecrf_crf_solvers` and `spacy_sparsecrf_crf_engines`.
-`crf_add_ons` holds the optional parts of the package. The core imports them only through this
-registry; see `pipeline.add_ons`.
 """
 
 from typing import Any
@@ -37,7 +35,6 @@ crf_features = PartRegistry(("spacy_sparsecrf", "crf_features"), entry_points=Tr
 crf_targets = PartRegistry(("spacy_sparsecrf", "crf_targets"), entry_points=True)
 crf_solvers = PartRegistry(("spacy_sparsecrf", "crf_solvers"), entry_points=True)
 crf_engines = PartRegistry(("spacy_sparsecrf", "crf_engines"), entry_points=True)
-crf_add_ons = catalogue.create("spacy_sparsecrf", "crf_add_ons", entry_points=True)
 
 
 def attach_to(registry: Any) -> None:

@@ -29,7 +29,7 @@ _STAR = "*"
 _WEIGHT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def dump(model: CRFModel, names: Names) -> Iterator[str]:
+def dump(model: CRFModel, names: Names | Mapping[int, str]) -> Iterator[str]:
     """Yield one line for each weight, without line end; weights of a feature are consecutive."""
     clusters = [f"{_STAR}{c}" for c in range(model.n_outcomes - len(model.labels))]
     labels = [*map(_write_label, model.labels)]

@@ -132,7 +132,7 @@ class PartitionedTraining(Training):
 
 
 class TrainingPartition(Partition):
-    """A partition on which a component trains, see `add_ons.PartitionedCorpus`."""
+    """A partition on which a component trains."""
 
     def training(self) -> Callable[..., PartitionedTraining]:
         """Return a function that creates a training run on the corpus."""

@@ -1,4 +1,4 @@
-"""Interface of the graph add-on to a component; see `pipeline.add_ons.GraphAddOn`."""
+"""Interface of the graph add-on to a component, which imports it on first use."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -84,7 +84,3 @@ class LinkRecord:
         from .training import GraphTraining
 
         return partial(GraphTraining, links=self.links, inference=inference)
-
-
-# The core looks up this name; see `pipeline.add_ons`.
-record_links = LinkRecord

@@ -7,7 +7,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..model.model import CRFModel
-from ..pipeline.add_ons import edit_weights
 from ..pipeline.component import SparseCRFPipe
 
 _EXPECTED = 0.5  # share of tokens that probably had annotation when the model was trained
@@ -21,10 +20,12 @@ def set_weights(pipe: SparseCRFPipe, model: CRFModel, names: Mapping[int, str], 
     RAISES: SparseCRFError for labels that the target cannot write, and for features that no
         template of the component generates.
     """
+    from ..analysis.edit_weights import dump
+
     # Sets the labels; without gold annotation there is nothing to train.
     empty = Doc(pipe.vocab, words=["..."])
     pipe.initialize(lambda: [Example(empty, empty.copy())], labels=model.labels)
     # Trained components know the annotation that their features need; warn if all tokens lack it.
     features: Any = pipe.features
     pipe.cfg["shares"] = dict.fromkeys(features.plan.watched, _EXPECTED)
-    pipe.patch(edit_weights().dump(model, names), path, replace=True)
+    pipe.patch(dump(model, names), path, replace=True)

@@ -30,7 +30,7 @@ from ..model.names import Names
 from ..old_paths import serve_old_names
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
-from . import add_ons, model_card
+from . import model_card
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
 from .batchers import begin_run, is_online, is_quiet, names_corpus
@@ -188,7 +188,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         record = NameRecord.of(self.features, store) if recorded else None
         features = with_template_tree(setup, record or self.features)
         if self.settings.model == "graph":
-            features = linked = add_ons.graphs().record_links(features, self.settings.edges)
+            from ..graphs.component import LinkRecord
+
+            features = linked = LinkRecord(features, self.settings.edges)
             names.add(linked.names)
         with counted(self.features) as coverage:
             job = Job(setup, features, label_ids, store, nlp, shards, coverage)
@@ -458,14 +460,18 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
         RETURNS: a `ModelExplanation`.
         """
+        from ..analysis.explanation import explain_model
+
         names = self._named()  # also updates the model
         constant = constant_features(self.features)
-        return add_ons.explanation().explain_model(self.model, names, constant, n)
+        return explain_model(self.model, names, constant, n)
 
     def dump(self) -> Iterator[str]:
         """Yield the weights as lines of text, see `analysis.edit_weights`."""
+        from ..analysis.edit_weights import dump
+
         names = self._named()
-        return add_ons.edit_weights().dump(self.model, names)
+        return dump(self.model, names)
 
     def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
         """Change weights according to lines of text, see `analysis.edit_weights`.
@@ -476,9 +482,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         mentions. RETURNS: number of changes. They do not affect a training run in progress.
         RAISES: SparseCRFError that names file and line.
         """
+        from ..analysis.edit_weights import patch
+
         names = self._named()
         known = hash_names, templates_by_kind(self.features)
-        patch = add_ons.edit_weights().patch
         patched = patch(self.model, lines, path, *known, replace=replace)
         self.model = patched.model
         names.add(patched.names)

@@ -26,12 +26,12 @@ from ..solvers.base import check_supported
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanGroups, SpanTarget
-from .add_ons import PartitionedCorpus
 from .annotating import observed_cut
 from .batchers import is_online
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
+    from ..distributed.training import TrainingPartition
     from ..features.featurizer import Featurizer
     from ..features.naming import NameRecord
 
@@ -130,7 +130,7 @@ class EncodedExamples:
     lacks_weights: bool = False
     n_unset: int = 0
     key: str = ""
-    partition: PartitionedCorpus | None = None
+    partition: "TrainingPartition | None" = None
 
     @property
     def cut(self) -> str | None:

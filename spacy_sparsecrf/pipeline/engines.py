@@ -9,7 +9,6 @@ from spacy.training import Example
 
 from ..parallel import LocalWorkerPool
 from ..registry import crf_engines
-from .add_ons import partitioning
 from .encoding import EncodedExamples, Job, encode_corpus
 
 
@@ -33,10 +32,9 @@ class Threads:
         """
         if not job.shards:
             return encode_corpus(examples, job.read, job.setup, job.label_ids, job.store)
+        from ..distributed.gathering import divide
+
         # The worker gets a copy of the vocab, as in other processes: this vocab learns no words, so
         # that saved files are identical.
         n_threads = job.setup.settings.n_threads
-        found: EncodedExamples = partitioning().divide(
-            job, n_threads, lambda make: LocalWorkerPool(1, deepcopy(make))
-        )
-        return found
+        return divide(job, n_threads, lambda make: LocalWorkerPool(1, deepcopy(make)))

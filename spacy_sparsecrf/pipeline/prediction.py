@@ -17,7 +17,6 @@ from ..progress import PREDICTION_KERNELS, watch_compilation
 from ..targets.base import add_extension
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
-from .add_ons import graphs
 from .annotating import Expected
 from .encoding import check_rows
 from .graph_settings import Inference
@@ -80,7 +79,10 @@ class Reader(NamedTuple):
             parts = [*self.first(parts, docs)]
         if self.setup.settings.model != "graph":
             return parts
-        return graphs().with_links(parts, docs, self.setup.settings.edges)
+        from ..graphs.component import with_links
+
+        linked: list[Any] = with_links(parts, docs, self.setup.settings.edges)
+        return linked
 
     def sources(
         self, docs: Sequence[Doc], forced: bool, parts: "Sequence[Source] | None" = None
@@ -117,7 +119,9 @@ def make_decoder(
     watch_compilation(PREDICTION_KERNELS)
     if model.kind != "graph":
         return Decoder(model, valid, temperature, preference)
-    return graphs().make_decoder(model, valid, inference)
+    from ..graphs.component import make_decoder as make_graph_decoder
+
+    return make_graph_decoder(model, valid, inference)
 
 
 def predict(

@@ -13,7 +13,6 @@ from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .add_ons import explanation
 from .prediction import Predictions, Reader, by_doc
 from .settings import SOFT_WEIGHT, register_soft_weight
 from .stacking import texts_of_predictions
@@ -214,12 +213,14 @@ class Probabilities:
         RETURNS: a `DocExplanation`, which `render` and notebooks show as a page.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
+        from ..analysis.explanation import explain_doc
+
         self._check_doc(doc)
         if not len(doc):
-            return explanation().explain_doc((), None)
+            return explain_doc((), None)
         tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))), forced=forced)
         spans = self._predicted_spans(doc, [token.label for token in tokens], forced)
-        return explanation().explain_doc(tokens, spans)
+        return explain_doc(tokens, spans)
 
     def explain_tokens(
         self, doc: Doc, rivals: Mapping[int, str | None], *, forced: bool = False
@@ -233,6 +234,7 @@ class Probabilities:
         RETURNS: a `TokenExplanation` for each position, in order.
         RAISES: SparseCRFError if there are no labels, or for unknown labels and positions.
         """
+        from ..analysis.explanation import explain_tokens
         from ..features.naming import NameRecord
 
         for place in rivals:
@@ -262,7 +264,7 @@ class Probabilities:
         ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
         texts = [token.text for token in doc]
         args = labels, marginals, texts, names, dict(zip(places, ids, strict=True))
-        return tuple(explanation().explain_tokens(self.model, observations, *args))
+        return tuple(explain_tokens(self.model, observations, *args))
 
     def _predicted_spans(
         self, doc: Doc, labels: Sequence[str], forced: bool

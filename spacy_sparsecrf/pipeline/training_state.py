@@ -43,11 +43,11 @@ from .stacking import learn_first
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
+    from ..graphs.component import LinkRecord
     from ..loss.ratio import EntityRatio
     from ..solvers.streaming import StreamSolver
     from ..training.streaming import Stream
     from ..training.training import Training
-    from .add_ons import LinkedFeatures
     from .overlap import ChainDecoders
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -181,7 +181,7 @@ def _kind_of_training(
         stages = setup.settings.learning.stages
         return partial(StagedTraining, tree=read.tree(corpus), stages=stages, report=report)
     if setup.settings.model == "graph":
-        return cast("LinkedFeatures", read).training(setup.settings.inference)
+        return cast("LinkRecord", read).training(setup.settings.inference)
     if compiled.partition is not None:
         return compiled.partition.training()
     return Training
