@@ -6,8 +6,6 @@ Public names can be imported from here; each is loaded on first access.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import old_paths
-
 if TYPE_CHECKING:
     from .analysis.explanation import DocExplanation, ModelExplanation
     from .errors import SparseCRFError, SparseCRFWarning
@@ -49,15 +47,13 @@ _HOMES = {
     "crf_targets": "registry",
 }
 
-old_paths.install()
-
 # Hidden from type checkers, which would otherwise accept any name.
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Import a name on first access (PEP 562)."""
         if name not in _HOMES:
-            return old_paths.find_old_name(__name__, name)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
         globals()[name] = found
         return found

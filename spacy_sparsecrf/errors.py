@@ -1,15 +1,10 @@
 """Every message of the package, with its code, its exception and its warning category."""
 
 import warnings
-from typing import Any
 
 
 class SparseCRFWarning(UserWarning):
     """Warn of something in data or settings that is probably a mistake."""
-
-
-class SparseCRFDeprecationWarning(SparseCRFWarning, FutureWarning):
-    """Warn of a deprecated setting; unlike DeprecationWarning, Python shows it by default."""
 
 
 class SparseCRFError(ValueError):
@@ -23,21 +18,6 @@ class MissingExtraError(SparseCRFError, ImportError):
 def warn(message: str) -> None:
     """Raise a SparseCRFWarning, attributed to the caller of the calling function."""
     warnings.warn(message, SparseCRFWarning, stacklevel=3)
-
-
-def renamed(block: str, old: str, new: str, former: Any, value: Any, default: Any) -> Any:
-    """Return the value of a renamed setting, which a config may still have under its former name.
-
-    block: of the config; old, new: the names; former: the value under the former name, None where
-    the config has none; value: under the new name; default: of the setting. A former name with the
-    default, as filled configs of earlier versions have it, is ignored. Otherwise it counts, and
-    raises warning SCW213.
-    """
-    if former is None or former == default:
-        return value
-    message = Warnings.SCW213.format(block=block, old=old, new=new)
-    warnings.warn(message, SparseCRFDeprecationWarning, stacklevel=3)
-    return former
 
 
 class _Coded(type):
@@ -733,11 +713,6 @@ class Errors(metaclass=_Coded):
         "have tokens with none or several: their loss has no dual. Annotate whole sequences, or "
         "choose another [components.NAME.solver], such as spacy_sparsecrf.SAG.v1."
     )
-    SC396 = (
-        "Solver {solver} was removed: its models predict, but cannot be retrained. Set "
-        "[components.NAME.solver] @crf_solvers to spacy_sparsecrf.OWLQN.v1, or, with l1 = 0, to "
-        "spacy_sparsecrf.NewtonCG.v1."
-    )
 
     # SC4xx: decoding, first-stage models, overlapping spans
     SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
@@ -1350,7 +1325,6 @@ class Warnings(metaclass=_Coded):
         "the whole corpus: set factory instead of source, and the saved pipeline as "
         "[components.{name}.learning] prior. Or freeze the component."
     )
-    SCW213 = "[{block}] {old} is deprecated. Write {new} instead."
     SCW214 = (
         "Component '{name}' is in a pipeline of the language {lang!r} ([nlp] lang), but gets "
         "Docs of the language {own!r}: new texts will be tokenized differently. Write the "
@@ -1433,10 +1407,6 @@ class Warnings(metaclass=_Coded):
         "[components.{name}.learning] constrained = true has no effect: all label sequences are "
         "valid. Name transitions in [components.{name}.decoding] forbidden or allowed, choose a "
         "target with a scheme, or set constrained = false."
-    )
-    SCW351 = (
-        "[components.{name}.learning] has settings that were removed: {unknown}. The pipeline "
-        "predicts as before, but cannot be retrained with them. Remove them."
     )
     SCW370 = (
         "The inference of {n} of {of} graphs has not converged after {limit} iterations (the "

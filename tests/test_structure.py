@@ -12,11 +12,10 @@ PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
 # Packages and top-level modules, with their allowed imports; their own package is always allowed.
 BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
-BASE |= {"atomic_write", "old_paths"}
+BASE |= {"atomic_write"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "kernels": set(),
-    "old_paths": set(),
     "registry": {"errors"},
     "schema": {"errors"},
     "atomic_write": {"errors"},

@@ -1,6 +1,5 @@
 """Explanations by weights, of a model's labels and of the labels of tokens."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from ..corpus.encoded import Observations
 from ..corpus.numbering import find_keys
 from ..model.model import CRFModel, WeightTable
 from ..model.names import ALWAYS, Names, escape
-from ..old_paths import serve_old_names
 from ..pages.rendering import Page
 
 BOUNDARY = ""  # the start label, which precedes the first label of a sequence
@@ -35,20 +33,8 @@ class Transition:
     weight: float
 
 
-class _Featured:
-    """Base class of the weights and contributions of features."""
-
-    feature: str
-
-    @property
-    def test(self) -> str:
-        """Deprecated name of `feature`."""
-        warnings.warn("Write `feature` instead of `test`.", DeprecationWarning, stacklevel=2)
-        return self.feature
-
-
 @dataclass(frozen=True)
-class FeatureWeight(_Featured):
+class FeatureWeight:
     """The weight of a feature with a label, or with a pair of labels.
 
     feature: name, or hash; previous: the label before, "" at the beginning of a sequence, None if
@@ -100,7 +86,7 @@ class ModelExplanation(Page):
 
 
 @dataclass(frozen=True)
-class Contribution(_Featured):
+class Contribution:
     """Contribution of a feature, or of a transition, to the score of a token's label.
 
     kind: "feature" (with the token's label), "in" (with the previous label and the label) or "out"
@@ -386,6 +372,3 @@ def explain_doc(
     """Explain a Doc. tokens: explained; spans: the fields of each `LabelledSpan`, or None."""
     found = None if spans is None else tuple(LabelledSpan(*span) for span in spans)
     return DocExplanation(tokens, found)
-
-
-serve_old_names(__name__)

@@ -11,7 +11,7 @@ from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
 from .common import reported, with_folder
-from .solver_configs import FORMER_NAMES, VARIANTS, with_solver
+from .solver_configs import VARIANTS, with_solver
 
 
 def config(
@@ -62,15 +62,12 @@ def shipped_configs() -> dict[str, str]:
 def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: bool = True) -> str:
     """Return the text of a config.
 
-    name: see `shipped_configs`, or name of a solver's config in earlier versions; solver: one of
-    `VARIANTS`, ignoring case, or "" for the config's own; lang: code of a language, or "" for "en";
-    sentencizer: whether to keep the pipe that splits Docs into sentences.
+    name: see `shipped_configs`; solver: one of `VARIANTS`, ignoring case, or "" for the config's
+    own; lang: code of a language, or "" for "en"; sentencizer: whether to keep the pipe that
+    splits Docs into sentences.
     RAISES: SparseCRFError for an unknown name or solver, ImportError for an unknown language.
     """
     known = shipped_configs()
-    if name in FORMER_NAMES and not solver:
-        solver = FORMER_NAMES[name]
-        name = VARIANTS[solver].base
     if solver:
         solvers = {each.lower(): each for each, own in VARIANTS.items() if own.base == name}
         if solver.lower() not in solvers:

@@ -128,15 +128,6 @@ VARIANTS = {
     ),
 }
 
-# Names of these configs in earlier versions.
-FORMER_NAMES = {
-    **{f"tagger_{name.lower()}": name for name in VARIANTS},
-    "tagger_newton_cg": "NewtonCG",
-    "tagger_sgd_l1": "SGDL1",
-    "maxent_gis": "GIS",
-    "maxent_scgis": "SCGIS",
-}
-
 
 def with_solver(text: str, solver: str) -> str:
     """Return the text of a config with another solver. text: of the variant's base config."""

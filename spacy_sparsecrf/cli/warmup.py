@@ -74,7 +74,7 @@ def all_kinds() -> Iterator[dict[str, Any]]:
     makers = crf_solvers.get_all()
     for name in sorted(makers, key=lambda name: (name != _OWLQN, name)):
         # Skips solvers of other packages.
-        if name.startswith("spacy_sparsecrf.") and not makers[name].removed:
+        if name.startswith("spacy_sparsecrf."):
             yield _settings_of(name, "chain")
     for model in "maxent", "memm", "graph":
         yield _settings_of(_OWLQN, model)

@@ -8,7 +8,7 @@ in memory. It numbers distinct sets of bigram features as contexts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -150,20 +150,6 @@ class EncodedCorpus:
         """
         pairs = n_labels * (n_labels + int(self.start_label))
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
-
-    def with_ties_by_hash(self) -> EncodedCorpus:
-        """Return the corpus with ties in frequency numbered by hash, as in earlier versions."""
-        n_features = len(self.unigram_keys) - len(self.value_features)
-        unigram = numbering.by_hash(self.unigram_keys[:n_features], self.uni_indices)
-        bigram = numbering.by_hash(self.bigram_keys, self.ctx_indices)
-        keys = self.unigram_keys[unigram], self.unigram_keys[n_features:]
-        return replace(
-            self,
-            unigram_keys=np.concatenate(keys),
-            uni_indices=numbering.positions(unigram, n_features)[self.uni_indices],
-            bigram_keys=self.bigram_keys[bigram],
-            ctx_indices=numbering.positions(bigram, len(bigram))[self.ctx_indices],
-        )
 
 
 # Arrays of a draft, with provisional numbers, and their dtypes.

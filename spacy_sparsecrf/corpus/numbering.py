@@ -108,14 +108,6 @@ def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     return keys[order], indptr, positions(order, len(order))[ids]
 
 
-def by_hash(keys: Hashes, ids: Ints) -> Longs:
-    """Return the order of features by descending frequency, ties by key.
-
-    keys: [O] uint64; ids: [nnz], all occurrences.
-    """
-    return np.lexsort((keys, -np.bincount(ids, minlength=len(keys))))
-
-
 def by_frequency(features: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
     """Return the frequent features in final order, and the final number of every feature, or -1.
 

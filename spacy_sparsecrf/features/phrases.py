@@ -109,7 +109,7 @@ def restored(learnt: object, names: Sequence[str]) -> dict[str, PhraseList] | No
     """Check data of `Featurizer.learnt` that comes from a file, and restore its lists of phrases.
 
     names: of the lists that templates read.
-    RETURNS: the lists, if there are any; earlier versions saved lists of lists of tokens.
+    RETURNS: the lists, if there are any.
     RAISES: SparseCRFError if the data is invalid.
     """
     if not isinstance(learnt, dict):
@@ -129,8 +129,6 @@ def restored(learnt: object, names: Sequence[str]) -> dict[str, PhraseList] | No
 
 
 def _read_saved(own: Any) -> PhraseList:
-    if isinstance(own, list):
-        return {"": own}
     if not isinstance(own, dict) or not all(isinstance(text, str) for text in own.values()):
         return {}
     return {type_: [line.split("\t") for line in text.split("\n")] for type_, text in own.items()}

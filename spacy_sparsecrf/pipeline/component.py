@@ -27,7 +27,6 @@ from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
-from ..old_paths import serve_old_names
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
 from . import model_card
@@ -112,7 +111,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         cache_dir: str | Path | None = None,
         shards: Sequence[str] = (),
-        corpus_dir: str | Path | None = None,
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
@@ -126,7 +124,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             of training. If it exists, training resumes from it, and the first updates replay the
             losses that they returned before.
         cache_dir: path of a directory for arrays as long as the corpus, which are then kept in
-            files instead of memory (see `open_store`); corpus_dir: former name of cache_dir.
+            files instead of memory (see `open_store`).
         shards: paths of .spacy files, which may contain * and **. The reader of [training]
             train_corpus reads them in this order; they replace the examples of get_examples.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
@@ -141,7 +139,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
         check_scores(setup, nlp)
-        store = open_store(setup, storage.cache_dir_of(self.name, cache_dir, corpus_dir), nlp)
+        store = open_store(setup, cache_dir, nlp)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
         if checkpoint is None and store is MEMORY and not (shards or (nlp and names_corpus(nlp))):
@@ -573,6 +571,3 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Pickle and copy with the weights of the training run so far, but not the run."""
         self._named()
         return super().__reduce__()
-
-
-serve_old_names(__name__)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.language import Language
 
-from ..errors import renamed
 from ..features.defaults import CHUNK_TEMPLATES, ENTITY_TEMPLATES
 from ..targets.base import Target
 
@@ -144,15 +143,13 @@ def make_sparse_crf(
     learning: dict[str, Any],
     store_feature_names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
-    names: bool | None = None,
 ) -> "SparseCRFPipe":
     """Create a sparse CRF, which learns the annotation of its target, by default tags of tokens.
 
     To learn `pos`, `morph` or an extension attribute `_.name` instead of `tag`, set
     [training.score_weights] tag_acc = null and pos_acc = 1.0, morph_acc = 1.0 or name_acc = 1.0: a
     factory's score weights are fixed. See `ComponentSettings` for the settings, `Setup` for
-    features, target and solver, and `Engine` for engine; names: former name of
-    `store_feature_names`.
+    features, target and solver, and `Engine` for engine.
 
     The arguments are the keys of the config block, because spaCy validates a config against them.
     """
@@ -166,7 +163,6 @@ def make_sparse_crf(
         read_inference,
     )
 
-    block = f"components.{name}"
     settings = {
         "model": model,
         "clusters": clusters,
@@ -180,9 +176,7 @@ def make_sparse_crf(
         "n_threads": n_threads,
         "overwrite": overwrite,
         "threshold": threshold,
-        "store_feature_names": renamed(
-            block, "names", "store_feature_names", names, store_feature_names, True
-        ),
+        "store_feature_names": store_feature_names,
         "decoding": DecodingSettings.read(name, decoding),
         "learning": LearningSettings.read(name, learning),
     }

@@ -13,7 +13,7 @@ from spacy import util
 from spacy.language import Language
 
 from ..atomic_write import write_files
-from ..errors import Errors, SparseCRFError, Warnings, renamed, warn
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features import class_sources
 from ..features.attributes import OF_WORDS
 from ..features.classes import WordClasses, pack, unpack
@@ -88,14 +88,6 @@ def digest_of(features: object) -> str:
     # spaCy doubles dollar signs each time that it saves a config.
     text = re.sub(r"\$+", "$", text)
     return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def cache_dir_of(name: str, given: str | Path | None, former: Any) -> str | Path | None:
-    """Return the setting cache_dir of component `name`. former: value under its former name."""
-    found: str | Path | None = renamed(
-        f"initialize.components.{name}", "corpus_dir", "cache_dir", former, given, None
-    )
-    return found
 
 
 def write_out_sets(features: object, nlp: Language | None, name: str) -> None:

@@ -52,10 +52,9 @@ from typing_extensions import Self
 from ..corpus.encoded import Observations
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.transitions import valid_transitions
-from ..errors import Errors, SparseCRFError, Warnings, renamed, warn
+from ..errors import Errors, SparseCRFError
 from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS, check_clusters
-from ..old_paths import serve_old_names
 from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
@@ -76,9 +75,6 @@ pairs, times their expected counts. It is convex.
 
 # Keys that survive writing and reading a config.
 _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
-# Removed settings of the block `learning`, with the value that has no effect: configs of pipelines
-# saved by earlier versions still contain them.
-_REMOVED = {"merge_tests": False}
 
 
 # Types of settings, with a description of valid values for messages
@@ -91,13 +87,6 @@ def _one_of(*known: str) -> AfterValidator:
         return value
 
     return AfterValidator(check)
-
-
-def _present_name(admit: object) -> object:
-    """Return the value of `admit` in a stage for its former name."""
-    former = "features" if admit == "tests" else None
-    block, values = "components.NAME.learning.schedule", ('admit = "tests"', 'admit = "features"')
-    return renamed(block, *values, former, admit, None)
 
 
 def _not_one(value: int) -> int:
@@ -275,7 +264,7 @@ class StageSettings(SettingsBlock):
     require: Annotated[str, _one_of(*REQUIRE)] = Field(
         default="all", description=f"one of {', '.join(REQUIRE)}"
     )
-    admit: Annotated[str, BeforeValidator(_present_name), _one_of(*ADMIT)] = Field(
+    admit: Annotated[str, _one_of(*ADMIT)] = Field(
         default="features", description=f"one of {', '.join(ADMIT)}"
     )
     parents: dict[str, _Patterns] = Field(
@@ -306,8 +295,7 @@ class CostSettings(SettingsBlock):
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
-    label_weights: by label, 0 or more; removed: removed settings that the config still contains;
-    training rejects them.
+    label_weights: by label, 0 or more.
     """
 
     unknown = Errors.SC350
@@ -336,7 +324,6 @@ class LearningSettings(SettingsBlock):
         default=[], description='a list of stages, such as {"templates": ["u:lower[0]"]}'
     )
     stack: StackSettings = StackSettings()
-    removed: tuple[str, ...] = Field(default=(), exclude=True)
 
     @classmethod
     def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
@@ -344,15 +331,9 @@ class LearningSettings(SettingsBlock):
 
         block: settings; missing settings get their defaults; label_weights may also be a list of
             pairs [label, weight], for labels that cannot be keys of a config.
-        RAISES: SparseCRFError for an unknown key or a value out of range. Removed settings raise
-            an error in training only (see `check_trainable`), so that saved pipelines load.
+        RAISES: SparseCRFError for an unknown key or a value out of range.
         """
         given = _copied(name, "learning", block)
-        removed = tuple(key for key, idle in _REMOVED.items() if given.pop(key, idle) is not idle)
-        if "removed" in given:
-            raise SparseCRFError(cls.refusal(name, ["removed"]))
-        if removed:
-            warn(Warnings.SCW351.format(name=name, unknown=", ".join(removed)))
         weights = given.get("label_weights")
         lost = [key for key in weights if not _IS_KEY(key)] if isinstance(weights, Mapping) else []
         if lost:
@@ -366,7 +347,7 @@ class LearningSettings(SettingsBlock):
                 StageSettings.validated(name, stage, f"schedule, stage {number}, ")
                 for number, stage in enumerate(given["schedule"], start=1)
             ]
-        return cls.validated(name, {**given, "removed": removed})
+        return cls.validated(name, given)
 
     @property
     def stages(self) -> list[Stage]:
@@ -374,12 +355,7 @@ class LearningSettings(SettingsBlock):
         return [Stage(**dict(stage)) for stage in self.schedule]
 
     def check_trainable(self, name: str) -> None:
-        """Check that no removed setting is used, and that the extension `doc_weight` exists.
-
-        RAISES: SparseCRFError.
-        """
-        if self.removed:
-            raise SparseCRFError(self.refusal(name, self.removed))
+        """Check that the extension `doc_weight` exists. RAISES: SparseCRFError."""
         if self.doc_weight and not Doc.has_extension(self.doc_weight):
             raise SparseCRFError(Errors.SC354.format(name=name, attribute=self.doc_weight))
 
@@ -621,6 +597,3 @@ def register_soft_weight() -> None:
     """Register the extension SOFT_WEIGHT of Docs."""
     if not Doc.has_extension(SOFT_WEIGHT):
         Doc.set_extension(SOFT_WEIGHT, default=1.0)
-
-
-serve_old_names(__name__)

@@ -132,11 +132,8 @@ def _start_training(
     earlier: InitialModels,
 ) -> Training:
     """Begin a batch run, in stages if there is a schedule, after any first-stage model."""
-    from ..training.checkpoint import numbered_as_then
     from ..training.training import Training
 
-    if earlier.checkpoint is not None:
-        corpus = numbered_as_then(Path(earlier.checkpoint), corpus)
     name, labels, settings = setup.name, compiled.labels, setup.settings
     learning = settings.learning
     valid = setup.valid_transitions(labels) if learning.constrained else None

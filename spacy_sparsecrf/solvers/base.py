@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
-from ..old_paths import serve_old_names
 from ..penalty import ElasticNet
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -155,9 +154,9 @@ class BatchSolver:
     Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
     converges to the minimiser; `streaming`: whether it supports online training on the batches of
     spaCy's loop; `divisible`: whether it supports a partitioned corpus although it requires
-    examples; `removed`: whether only the name is left, for pipelines trained with it;
-    `average_warm_start`: whether the warm start ends with means of its weights; `warm_start_row`:
-    whether a warm start with means is a separate outer iteration; `state_type`: class of the state.
+    examples; `average_warm_start`: whether the warm start ends with means of its weights;
+    `warm_start_row`: whether a warm start with means is a separate outer iteration; `state_type`:
+    class of the state.
     """
 
     tolerance: float = 1e-3
@@ -174,7 +173,6 @@ class BatchSolver:
     exact = True
     streaming = False
     divisible = False
-    removed = False
     average_warm_start = False
     warm_start_row = True
 
@@ -285,15 +283,13 @@ def unsupported(
 
 
 def check_supported(solver: BatchSolver, lacking: Collection[Need]) -> None:
-    """Check that a solver was not removed, and that a problem meets its requirements.
+    """Check that a problem meets the requirements of a solver.
 
     lacking: unmet requirements, see `unsupported`.
 
     RAISES: SparseCRFError.
     """
     name = type(solver).__name__
-    if solver.removed:
-        raise SparseCRFError(Errors.SC396.format(solver=name))
     for need, error in _REFUSALS.items():
         if need in lacking and need in solver.requires:
             raise SparseCRFError(error.format(solver=name))
@@ -345,6 +341,3 @@ def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Floa
 def fields_of(state: Any) -> dict[str, Any]:
     """Return the fields of a dataclass by name."""
     return {field.name: getattr(state, field.name) for field in fields(state)}
-
-
-serve_old_names(__name__)

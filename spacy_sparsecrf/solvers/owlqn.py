@@ -66,18 +66,14 @@ class OwlqnState(SolverState):
     metric: [K], h^(-1/2), for the initial inverse Hessian; steps, changes: [m, K] float32 (precise
     enough for directions), the last differences of theta and of the gradient, a pair in each row;
     stalled: whether no step lowers the objective any more; n_pairs: number of pairs so far; pair i
-    is in row i mod m; -1 for the number of rows, as in earlier checkpoints.
+    is in row i mod m.
     """
 
     metric: Floats
     steps: Rows
     changes: Rows
     stalled: bool = False
-    n_pairs: int = -1
-
-    def __post_init__(self) -> None:
-        if self.n_pairs < 0:
-            self.n_pairs = len(self.steps)
+    n_pairs: int = 0
 
 
 @crf_solvers("spacy_sparsecrf.OWLQN.v1")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..errors import Errors, SparseCRFError, renamed
+from ..errors import Errors, SparseCRFError
 from ..loss.examples import MinibatchDescent, SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -68,7 +68,6 @@ class StreamSolver(BatchSolver):
     online: whether to learn from the batches of the training loop, as with [training]
         max_epochs = -1, instead of from the corpus that was read before training: slower, because
         each epoch reads and hashes the corpus again.
-    on_batches: the former name of `online`.
     horizon: number of examples (sequences, or tokens with model = "maxent" or "memm") that count as
         a pass in online training, for the shares of the penalty and for decaying steps; 0: the
         number of examples read before training, or 10,000 with max_epochs = -1.
@@ -84,7 +83,6 @@ class StreamSolver(BatchSolver):
     inner_iterations: int = 1
     warm_start_epochs: int = 0
     online: bool = False
-    on_batches: bool | None = None
     horizon: int = 0
 
     requires = requirements("indicators", "examples")
@@ -95,10 +93,6 @@ class StreamSolver(BatchSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(0, "horizon")
-        block = "components.NAME.solver"
-        self.online = renamed(block, "on_batches", "online", self.on_batches, self.online, False)
-        # Checkpoints have the setting under this name.
-        self.on_batches = self.online
 
     @property
     def stream_columns(self) -> dict[str, float]:

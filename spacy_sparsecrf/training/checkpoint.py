@@ -6,7 +6,7 @@ A checkpoint contains the solver's state, but not the corpus: it fits only the r
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..atomic_write import append_file, write_files
-from ..corpus.encoded import EncodedCorpus
 from ..errors import Errors, SparseCRFError
 from ..model.file import Arrays, read, write
 from ..model.model import CRFModel
@@ -95,19 +94,6 @@ def save(
         kinds[name] = [array.dtype.str, list(array.shape), scalar]
     data = write({"checkpoint": identity, "kinds": kinds}, arrays)
     write_files(path.parent, {path.name: data}, _SETTING)
-
-
-def numbered_as_then(path: Path, corpus: EncodedCorpus) -> EncodedCorpus:
-    """Return a corpus in memory with its features numbered as when the checkpoint was written."""
-    if not path.is_file() or corpus.store.on_disk:
-        return corpus
-    # `resume` reports what is wrong with the file.
-    with suppress(OSError, ValueError):
-        meta, _ = read(path.read_bytes())
-        then = corpus.with_ties_by_hash()
-        if meta.get("checkpoint", {}).get("corpus") == digest(*then.arrays.values()):
-            return then
-    return corpus
 
 
 @contextmanager

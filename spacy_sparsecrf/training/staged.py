@@ -230,8 +230,6 @@ class StagedTraining(Training):
         super()._restore({name: value for name, value in values.items() if name not in own})
 
     def _identity(self) -> dict[str, Any]:
-        # Checkpoints of earlier versions have the former name.
-        admit = {"features": "tests"}
-        stages = [f"{s.steps} {s.require} {admit.get(s.admit, s.admit)}" for s in self._stages]
+        stages = [f"{s.steps} {s.require} {s.admit}" for s in self._stages]
         tree = digest(*fields_of(self._tree).values())
         return {**super()._identity(), "schedule": [*stages, tree]}

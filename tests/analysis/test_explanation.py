@@ -55,8 +55,6 @@ def test_a_model_is_explained_by_its_strongest_weights():
     assert [(w.feature, w.weight) for w in a.opposing] == [("nine", -0.5)]
     assert [(w.feature, w.weight) for w in b.opposing] == [("always", -2.0), ("nine", -0.25)]
     assert b.supporting == ()
-    with pytest.warns(DeprecationWarning, match="Write `feature`"):
-        assert b.opposing[0].test == "always"
     assert explain_model(model, names, {5}, 0).labels[0].supporting == ()
 
 

@@ -207,13 +207,6 @@ def test_types_and_folded_forms(tmp_path: Path) -> None:
             typed(places(str(path)), ["Bonn"])
 
 
-def test_saved_without_types() -> None:
-    """Earlier versions saved lists of phrases without types."""
-    features = places(["a"])
-    features.restore({"phrases": {"places": [["b", "c"]]}})
-    assert typed(features, ["a", "b", "c"]) == ["-", "B", "L"]
-
-
 @pytest.mark.parametrize(
     ("source", "words", "marks", "license_"),
     [

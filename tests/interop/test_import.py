@@ -93,8 +93,7 @@ def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
     tagger.dump(str(tmp_path / "dump"))
     (tmp_path / "tests.json").write_text(json.dumps(TESTS))
     source = tmp_path / ("dump" if dumped else "model")
-    option = "--tests" if dumped else "--features"  # the former name, and the new one
-    run("import", source, tmp_path / "out", option, tmp_path / "tests.json")
+    run("import", source, tmp_path / "out", "--features", tmp_path / "tests.json")
     X, _ = make_xy(60, seed=2)
     sentences = [[[token["word"], ""] for token in tokens] for tokens in X]
     # Shorter words have no suffix of three characters.

@@ -130,17 +130,6 @@ def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
     assert own == base
 
 
-FORMER = {"tagger_sgd_l1": "SGDL1", "tagger_newton_cg": "NewtonCG", "tagger_bcd": "BCD"}
-FORMER |= {"maxent_scgis": "SCGIS", "maxent_gis": "GIS"}
-
-
-@pytest.mark.parametrize("name", FORMER)
-def test_former_names_of_configs_are_those_of_solvers(name: str):
-    base, solver = name.partition("_")[0], FORMER[name]
-    assert f'@crf_solvers = "spacy_sparsecrf.{solver}.v1"' in make_config(name)
-    assert solver not in VARIANTS or make_config(name) == make_config(base, solver)
-
-
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_what_initialize_takes_can_be_overridden_on_the_command_line(path: Path):
     config = load_config(path)

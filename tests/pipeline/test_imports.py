@@ -25,7 +25,7 @@ sys.modules["spacy"] = sys.modules["sklearn"] = None
 import spacy_sparsecrf
 assert set(spacy_sparsecrf.__all__) <= set(dir(spacy_sparsecrf))
 loaded = {{name for name in sys.modules if name.startswith("spacy_sparsecrf.")}}
-assert loaded == {{"spacy_sparsecrf.old_paths"}}
+assert loaded == set()
 try:
     import spacy_sparsecrf.sklearn
 except ImportError as error:
@@ -70,9 +70,6 @@ nlp("a cat")
 # Training and prediction of chains import nothing of graphs.
 for name in "belief_propagation", "loss", "training", "decoder":
     assert f"spacy_sparsecrf.graphs.{name}" not in sys.modules, name
-warnings.simplefilter("ignore", DeprecationWarning)
-from spacy_sparsecrf.convert.schemes import read_spans
-import spacy_sparsecrf.cluster
 """
 
 

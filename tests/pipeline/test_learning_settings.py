@@ -1,7 +1,5 @@
 """The block [components.NAME.learning]: effect of each setting, and refusals."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import spacy
@@ -14,7 +12,7 @@ from spacy.training import Example
 
 from spacy_sparsecrf.corpus.gold import weighted
 from spacy_sparsecrf.corpus.numbering import without_rare
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
 
 from ..training.learning_cases import loss_of, partial_problem
@@ -71,38 +69,6 @@ def test_defaults_are_in_the_config_and_change_nothing():
 
 LOST_AS_KEYS = [":", "a:b", "A=B", "#", ";", "[X]", " a", "a ", "a\nb", ""]
 KEPT_AS_KEYS = ["NN", "B-PER", "''", "``", "$", ",", ".", "%", "a b", "-", "é", "x"]
-
-
-def saved_with(path: Path, value: str) -> list[str]:
-    """Save a trained pipeline whose config sets `merge_tests`, as in older versions."""
-    nlp = pipeline()
-    trained(nlp, examples_of(nlp))
-    nlp.to_disk(path)
-    config = path / "config.cfg"
-    section = "[components.sparse_crf.learning]\n"
-    text = config.read_text(encoding="utf8")
-    assert text.count(section) == 1
-    new = f"{section}merge_tests = {value}\n"
-    config.write_text(text.replace(section, new), encoding="utf8")
-    return [token.tag_ for token in nlp("a b a c")]
-
-
-def test_a_setting_that_is_gone_is_taken_from_a_stored_pipeline(tmp_path):
-    predicted = saved_with(tmp_path, "false")
-    nlp = spacy.load(tmp_path)
-    assert [token.tag_ for token in nlp("a b a c")] == predicted
-    # The removed setting has no effect, so that the pipeline can also be retrained.
-    trained(nlp, examples_of(nlp))
-
-
-def test_what_was_trained_with_a_setting_that_is_gone_predicts_but_does_not_train(tmp_path):
-    predicted = saved_with(tmp_path, "true")
-    with pytest.warns(SparseCRFWarning, match="SCW351.*sparse_crf.*merge_tests"):
-        nlp = spacy.load(tmp_path)
-    assert [token.tag_ for token in nlp("a b a c")] == predicted
-    message = "SC350.*sparse_crf.*merge_tests.*min_freq, observed_only, label_weights"
-    with pytest.raises(SparseCRFError, match=message):
-        nlp.initialize(lambda: examples_of(nlp))
 
 
 @pytest.mark.parametrize(

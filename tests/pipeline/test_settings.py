@@ -1,4 +1,4 @@
-"""Settings of a component: refusals, non-JSON numbers, and former names."""
+"""Settings of a component: refusals, and non-JSON numbers."""
 
 from pathlib import Path
 from typing import Any
@@ -7,11 +7,10 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import registry
 
-from spacy_sparsecrf.errors import SparseCRFDeprecationWarning, SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.factories import COMMON, make_sparse_crf
-from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings, StageSettings
+from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 
 from ..decoding.span_cases import span_examples, training_sentences
 from ..golden import read_golden
@@ -54,27 +53,3 @@ def test_numbers_that_are_not_finite_are_refused(nlp: Language, value: float):
         LearningSettings.read("tags", {"label_weights": {"NN": value}})
     with pytest.raises(SparseCRFError, match="SC402.*temperature = "):
         DecodingSettings.read("names", {"temperature": value})
-
-
-def test_former_names_of_settings_count_and_warn(nlp: Language, tmp_path: Path):
-    """With default values they are ignored, as filled configs of earlier versions have them."""
-    examples = examples_of(nlp, make_sentences(5, 1))
-    with pytest.warns(SparseCRFDeprecationWarning, match=r"SCW213.*mine\] names .*store_feature"):
-        pipe = nlp.add_pipe("sparse_crf", name="mine", config={"names": False})
-    assert not pipe.settings.store_feature_names
-    assert nlp.add_pipe("sparse_crf", name="x", config={"names": True}).settings.store_feature_names
-    with pytest.warns(SparseCRFDeprecationWarning, match=r"SCW213.*solver\] on_batches .*online"):
-        solver = registry.resolve({"x": solver_with(on_batches=True)})["x"]
-    assert solver.online and not registry.resolve({"x": solver_with(on_batches=False)})["x"].online
-    new = registry.resolve({"x": solver_with(online=True)})["x"]
-    assert vars(new) == vars(solver)
-    with pytest.warns(SparseCRFDeprecationWarning, match='SCW213.*admit = "features"'):
-        former = LearningSettings.read("x", {"schedule": [{"templates": "*", "admit": "tests"}]})
-    assert former.schedule[0].admit == StageSettings(templates="*").admit == "features"
-    with pytest.warns(SparseCRFDeprecationWarning, match=r"mine\] corpus_dir .*cache_dir"):
-        pipe.initialize(lambda: examples, nlp=nlp, corpus_dir=tmp_path)
-    assert (tmp_path / "encoded").is_dir()
-
-
-def solver_with(**options: bool) -> dict[str, Any]:
-    return {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", **options}

@@ -6,7 +6,6 @@ from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.registry import crf_solvers
 
 from ..reference import Problem
 
@@ -30,10 +29,3 @@ def everything(
 def working_loss(problem: Problem, **options: Any) -> WorkingLoss:
     """Return the loss of a problem on all of its weights; see `everything`."""
     return everything(problem.corpus, problem.n_labels, **options)
-
-
-# The registered solvers that can train, without the names of removed ones.
-
-SOLVERS_IN_USE: dict[str, Any] = {
-    name: make for name, make in crf_solvers.get_all().items() if not make.removed
-}

@@ -14,7 +14,6 @@ from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import polish
 
 from ..reference import Problem, random_problem
-from ..solvers.cases import SOLVERS_IN_USE
 
 NAMES = list("abcd")
 
@@ -51,7 +50,7 @@ def test_enough_iterations_reach_the_minimum_on_the_active_set():
     assert np.abs(gradient + 0.1 * theta).max() <= 1e-3
 
 
-@pytest.mark.parametrize("name", sorted(SOLVERS_IN_USE))
+@pytest.mark.parametrize("name", sorted(crf_solvers.get_all()))
 def test_models_of_every_solver_are_polished(name):
     make = crf_solvers.get(name)
     kind = "memm" if "single tokens" in make.requires else "chain"

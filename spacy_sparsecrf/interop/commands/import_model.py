@@ -34,11 +34,7 @@ def import_model(
     ] = "tag",
     features: Annotated[
         Path | None,
-        typer.Option(
-            "--features",
-            "--tests",
-            help=f"JSON file from CRFsuite's features to templates': {_EXAMPLE}",
-        ),
+        typer.Option(help=f"JSON file from CRFsuite's features to templates': {_EXAMPLE}"),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of the pipeline")] = "xx",
     dtype: Annotated[

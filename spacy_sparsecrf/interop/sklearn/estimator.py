@@ -300,7 +300,6 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         features: Mapping[str, str] | None = None,
         factory: str = "sparse_crf",
         config: Mapping[str, Any] | None = None,
-        tests: Mapping[str, str] | None = None,
     ) -> Any:
         """Add a component with these weights to a pipeline; its templates generate the features.
 
@@ -309,14 +308,11 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
         nlp: the pipeline; features: template names by feature, or by key of a dict, as in
         {"word.lower()": "lower[0]"}; factory: "sparse_crf" for labels as tags, or another; config:
-        of the component's block; tests: deprecated name of `features`. RETURNS: the component.
+        of the component's block. RETURNS: the component.
         RAISES: SparseCRFError if templates cannot express a feature, or two features have one name.
         """
         from .pipes import make_pipe
 
-        if tests is not None:
-            warnings.warn("Write `features` instead of `tests`.", DeprecationWarning, stacklevel=2)
-            features = tests
         self._take_decoder()
         if real := [text for text in getattr(self, "real_", ()) if text in self.attributes_]:
             raise SparseCRFError(Errors.SC820.format(names=", ".join(real[:_SHOWN])))

@@ -37,9 +37,6 @@ def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: 
     crf = SparseCRF(0.05, 0.01, n_threads=1, **options).fit(X[:40], Y[:40])
     nlp = spacy.blank("xx")
     crf.to_pipe(nlp, TESTS)
-    with pytest.warns(DeprecationWarning, match="Write `features`"):
-        former = crf.to_pipe(spacy.blank("xx"), tests=TESTS)
-    assert former.to_bytes() == nlp.get_pipe("sparse_crf").to_bytes()
     nlp.to_disk(tmp_path)
     nlp = spacy.load(tmp_path)
     pipe = nlp.get_pipe("sparse_crf")
