@@ -345,26 +345,6 @@ class Errors(metaclass=_Coded):
         "The features of component '{name}' have {n} rows for Docs of {n_tokens} tokens together. "
         "Let them return one row for each token."
     )
-    SC233 = (
-        "[components.{name}] edges has {edge!r}, which is not an edge. Write 'chain'; same(ATTR), "
-        "optionally with if=ATTR, most=N and far=N, as in same(lower, if=is_title); link(_.NAME); "
-        "'rows' or 'columns'. ATTR is an attribute of templates without arguments, or _.NAME."
-    )
-    SC234 = (
-        "[components.NAME] edges has {edge!r}, but token._.{name} is not registered. Register it "
-        "with Token.set_extension({name!r}, default=None) in a file given to `spacy train --code`."
-    )
-    SC235 = (
-        "[components.NAME] edges {edge!r} read {value!r} at token {token!r}. Expected is the "
-        "index of another token of the same Doc, or None. Correct the annotation. The text "
-        "begins: {text!r}."
-    )
-    SC236 = (
-        "[components.{name}{key} cannot be combined with this model: edges other than "
-        "['chain'] need model = 'graph', which has probabilities of tokens, but not of spans."
-        " Change one of the two."
-    )
-    SC237 = "[components.{name}.inference] has unknown settings: {unknown}. Choose from: {known}."
 
     # SC3xx: corpora, losses, solvers, learning, model files, graphs
     SC301 = (
@@ -637,15 +617,6 @@ class Errors(metaclass=_Coded):
         "Pseudo-likelihood needs the gold labels of all nodes, but {n} graphs have nodes without. "
         'Annotate them, or set method = "lbp" or "mean_field".'
     )
-    SC376 = (
-        "Solver {solver} supports chains only. For graphs, choose another "
-        "[components.NAME.solver]: OWLQN.v1, RPROP.v1, SGDL1.v1, SGD.v1, AdaGrad.v1, SMD.v1 or "
-        "Hybrid.v1 of spacy_sparsecrf."
-    )
-    SC377 = (
-        "[components.NAME.{key} = {value} cannot be combined with [components.NAME] model = "
-        '"graph": it must be {needed}. Change one of the two.'
-    )
     SC378 = (
         "Solver {solver} does not support [components.NAME.learning] cost. Set cost = {{}}, or "
         "choose another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
@@ -737,11 +708,6 @@ class Errors(metaclass=_Coded):
         "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
     )
     SC409 = "{label!r} is not a label of component '{name}'. Use one of: {known}."
-    SC410 = (
-        'A component with [components.NAME] model = "graph" has probabilities of single tokens '
-        'only (`marginals`), which are approximate where edges form cycles. Set model = "chain" '
-        "for n-best labels and for probabilities of whole sequences and of spans."
-    )
     SC411 = (
         "[components.{name}.learning] stack adds a first-stage model, but no template reads its "
         'predictions. Add some to [components.{name}.features] templates, such as "u:first[0]" and '
@@ -1016,7 +982,7 @@ class Errors(metaclass=_Coded):
     )
     SC652 = (
         "No weight of the outside label can be found for beta = {value} of component '{name}'. "
-        "Give --outside BETA, 0 < BETA, and a component of entities or spans that is not a graph."
+        "Give --outside BETA, 0 < BETA, and a component of entities or spans."
     )
     SC654 = (
         "{data} has no Docs. Give a .spacy file or a directory of them; `python -m spacy_sparsecrf "

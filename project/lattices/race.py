@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.graphs.encoded import EncodedGraph
-from spacy_sparsecrf.graphs.graph_inference import GraphInference
+from spacy_sparsecrf.graphs.graph_inference import GraphInference, Inference
 from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.pipeline.graph_settings import Inference
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD

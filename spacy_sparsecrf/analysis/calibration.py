@@ -190,7 +190,7 @@ def calibrate(
         plain = judge(1.0)
         if not plain.labels:
             raise SparseCRFError(Errors.SC640.format(name=pipe.name))
-        temperature = 1.0 if pipe.model.kind == "graph" else _temperature(judge)
+        temperature = _temperature(judge)
         judged = plain if temperature == 1.0 else judge(temperature)
     thresholds: list[Threshold] = []
     if isinstance(pipe.target, SpanTarget):
@@ -214,8 +214,7 @@ def calibrate(
 
 def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float) -> float:
     """Find the weight of the outside label with the best F_beta; see `calibrate`."""
-    fits = isinstance(pipe.target, SpanTarget) and pipe.model.kind != "graph"
-    if not (fits and 0.0 < beta < math.inf):
+    if not (isinstance(pipe.target, SpanTarget) and 0.0 < beta < math.inf):
         raise SparseCRFError(Errors.SC652.format(name=pipe.name, value=beta))
     with progress("Weighing", "docs", (2 * sum(_N_TRIED) + 1) * len(examples)) as shown:
         return best_weight(partial(_f_beta, pipe, examples, shown, beta))

@@ -76,7 +76,7 @@ def all_kinds() -> Iterator[dict[str, Any]]:
         # Skips solvers of other packages.
         if name.startswith("spacy_sparsecrf."):
             yield _settings_of(name, "chain")
-    for model in "maxent", "memm", "graph":
+    for model in "maxent", "memm":
         yield _settings_of(_OWLQN, model)
 
 
@@ -119,8 +119,6 @@ def _predict() -> None:
 def _call_all(pipe: Any, doc: Doc) -> None:
     """Call all prediction methods of a component on a Doc."""
     pipe.marginals([doc])
-    if pipe.settings.model == "graph":
-        return
     pipe.nbest(doc, 2)
     pipe.log_probability(doc, _TAGS)
     pipe.span_probabilities(doc, [(0, ["X"])])

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,54 +88,6 @@ class EncodedGraph:
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return len(self.labels)
-
-
-@dataclass(frozen=True)
-class Links:
-    """Edges between tokens of one sequence, without chain edges.
-
-    ends: [M, 2] int64, tokens of the corpus; kinds: [M] int64, edge types; keys: [L] uint64, hash
-    of the feature of each edge type; chain: whether neighbouring tokens have edges too.
-    """
-
-    ends: Longs
-    kinds: Longs
-    keys: Hashes
-    chain: bool = True
-
-    def within(self, first: int, last: int) -> "Links":
-        """Return the links of tokens first:last, counted from `first`."""
-        own = (self.ends[:, 0] >= first) & (self.ends[:, 0] < last)
-        return Links(self.ends[own] - first, self.kinds[own], self.keys, self.chain)
-
-    def edges(self, offsets: Longs, context: Ints, n_contexts: int) -> tuple[Longs, Longs, Ints]:
-        """Return all edges by sequence; offsets: [S + 1], of sequences; context: [N], of tokens.
-
-        RETURNS: ends [E, 2]; edges of each sequence [S + 1]; rows of potentials [E]: the context of
-        the second token for neighbours, n_contexts + type for links.
-        """
-        lengths = np.diff(offsets)
-        later = np.ones(int(offsets[-1]), np.bool_)
-        later[offsets[:-1][lengths > 0]] = False
-        after = np.flatnonzero(later) if self.chain else np.empty(0, np.int64)
-        ends = np.concatenate((np.column_stack((after - 1, after)), self.ends))
-        row = np.concatenate((context[after], n_contexts + self.kinds)).astype(np.int32)
-        sequence = np.repeat(np.arange(len(lengths)), lengths)[ends[:, 0]]
-        order = np.argsort(sequence, kind="stable")
-        counts = np.bincount(sequence, minlength=len(lengths))
-        return ends[order], np.append(0, np.cumsum(counts)), row[order]
-
-
-class Linked(NamedTuple):
-    """Observations or readings of tokens, and links between the tokens."""
-
-    source: Any
-    links: Links
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens."""
-        return int(self.source.n_tokens)
 
 
 class GraphBuilder:

@@ -1,20 +1,21 @@
 """Inference of the beliefs of graphs at given weights, and its arrays."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Warnings, warn
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..loss.lattice import Csr, Floats, Ints, Longs, Mask, concatenated_ranges
 from ..parallel import Chunks, Workers, cut, dot
-from ..pipeline.graph_settings import METHODS, Inference
 from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
 from .encoded import EncodedGraph, FeatureRows
 
+METHODS = ("lbp", "mean_field", "pseudo_likelihood")
+_SCHEDULES = ("sweep", "parallel")
 # Inference kernel of each method; kernels number methods in this order.
 _INFER = dict(
     zip(METHODS, (beliefs.propagate, beliefs.fit_mean_field, beliefs.condition_nodes), strict=True)
@@ -27,6 +28,38 @@ _N_CHUNKS = 64
 Sides = tuple[NDArray[Any], NDArray[Any]]
 # Complex step, so small that the real part is exact to all digits.
 STEP = 1e-60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inference:
+    """The approximation of log Z and marginals of graphs.
+
+    method: "lbp", loopy belief propagation, which is exact in forests; "mean_field";
+        "pseudo_likelihood".
+    schedule: order of messages: "sweep", forward and backward by node, or "parallel", all at once.
+    damping: share of the old message that is kept, 0 <= damping < 1.
+    limit: maximum of iterations; graphs that have not converged by then raise warning SCW370.
+    tolerance: inference has converged if no message, or mean-field belief, changes by more.
+    RAISES: SparseCRFError for a value that is unknown or out of range.
+    """
+
+    method: str = "lbp"
+    schedule: str = "sweep"
+    damping: float = 0.0
+    limit: int = 200
+    tolerance: float = 1e-8
+
+    def __post_init__(self) -> None:
+        for key, valid, expected in (
+            ("method", self.method in METHODS, f"one of {', '.join(METHODS)}"),
+            ("schedule", self.schedule in _SCHEDULES, f"one of {', '.join(_SCHEDULES)}"),
+            ("damping", 0 <= self.damping < 1, "at least 0 and below 1"),
+            ("limit", self.limit >= 1, "at least 1"),
+            ("tolerance", self.tolerance >= 0, "at least 0"),
+        ):
+            if not valid:
+                value = getattr(self, key)
+                raise SparseCRFError(Errors.SC373.format(key=key, value=value, expected=expected))
 
 
 class WeightTables(NamedTuple):

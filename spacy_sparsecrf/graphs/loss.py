@@ -20,9 +20,8 @@ from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import OffsetLoss
 from ..parallel import Workers, dot
-from ..pipeline.graph_settings import Inference
 from .encoded import EncodedGraph
-from .graph_inference import STEP, GraphInference, InferenceSpace, selected
+from .graph_inference import STEP, GraphInference, Inference, InferenceSpace, selected
 
 LBP = Inference()
 

@@ -21,12 +21,8 @@ from .lattice import Csr, Longs
 
 
 def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:
-    """Return the corpus for a kind of model (see `CRFModel`); unchanged for chain and graph."""
-    return (
-        corpus
-        if kind in ("chain", "graph")
-        else local_corpus(corpus, n_labels, pairs=kind == "memm")
-    )
+    """Return the corpus for a kind of model (see `CRFModel`); unchanged for a chain."""
+    return corpus if kind == "chain" else local_corpus(corpus, n_labels, pairs=kind == "memm")
 
 
 def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:

@@ -16,9 +16,9 @@ from ..errors import Errors, SparseCRFError
 from ..schema import reported_as
 from . import file
 
-# "chain", and "graph" with further edges, are normalised per sequence; "maxent" and "memm" per
-# token, without and with the previous label.
-KINDS = ("chain", "maxent", "memm", "graph")
+# "chain" is normalised per sequence; "maxent" and "memm" per token, without and with the previous
+# label.
+KINDS = ("chain", "maxent", "memm")
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class CRFModel:
     """Labels and active weights of a linear-chain CRF, or of a per-position model.
 
     labels: label names, index = label id; ids, including the start label's, are stored in 16 bits.
-    dtype: "float32" or "float64", dtype of stored weights. kind: "chain", "maxent", "memm" (see
-    `loss.per_token`) or "graph". bounds: of clusters of labels, see `loss.subproblems`: the first
+    dtype: "float32" or "float64", dtype of stored weights. kind: "chain", "maxent" or "memm"
+    (see `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first
     label of each and the number of labels, empty for no clusters; the unigram weights of cluster c
     have label id Y + c. first: the first-stage model of two, with the same labels, dtype, kind and
     bounds; features of this model may read its predictions (see `features.stacking`).

@@ -145,7 +145,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if checkpoint is None and store is MEMORY and not (shards or (nlp and names_corpus(nlp))):
             examples = seen.kept(examples)
         with storage.renewed(setup, nlp, init_weights):
-            read = self._read(examples, label_ids, names, store, nlp, shards)
+            read = self._read(examples, label_ids, store, nlp, shards)
             seen.check_labels(self.name, self.target, read.compiled.labels)
         compiled = read.compiled
         if compiled.corpus is not None:
@@ -174,22 +174,16 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self,
         examples: Iterable[Example],
         label_ids: LabelIds,
-        names: Names,
         store: Memory = MEMORY,
         nlp: Language | None = None,
         shards: Sequence[str] = (),
     ) -> ReadCorpus:
-        """Encode training examples. names: names of link features are added to it."""
+        """Encode training examples."""
         setup = self.setup
         check_word_labels(setup, shards, is_online=is_online(setup, nlp))
         recorded = self.settings.needs_names or reads_word_labels(setup)
         record = NameRecord.of(self.features, store) if recorded else None
         features = with_template_tree(setup, record or self.features)
-        if self.settings.model == "graph":
-            from ..graphs.component import LinkRecord
-
-            features = linked = LinkRecord(features, self.settings.edges)
-            names.add(linked.names)
         with counted(self.features) as coverage:
             job = Job(setup, features, label_ids, store, nlp, shards, coverage)
             compiled = self.engine.compile(examples, job)
@@ -216,7 +210,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         label_ids = make_label_ids(self.setup, labels, self.label_data, ())
         with progress.progress("Extending corpus"):
-            read = self._read(examples, label_ids, self._names)
+            read = self._read(examples, label_ids)
             # Without weights, the solver makes its own warm start.
             earlier = InitialModels(start if start.n_active else None, prior)
             run = start_run(self.setup, read.features, read.record, read.compiled, earlier, None)
@@ -379,7 +373,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if first is not None:
             if decoder is None or not decoder.is_of(first):
                 decoder = self._session.first_decoder = make_decoder(
-                    first, setup.valid_transitions(labels), self.settings.inference
+                    first, setup.valid_transitions(labels)
                 )
             read = partial(read_first, setup, labels, decoder)
         return Reader(setup, labels, self.settings.overwrite, expected, read)
@@ -397,7 +391,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             chains = self.target.chains(self.label_data)
             valid = self.setup.valid_transitions(self.label_data)
             own = self.settings.decoding
-            settings = self.settings.inference, own.temperature, own.preference(self.label_data)
+            settings = own.temperature, own.preference(self.label_data)
             decoder = self._session.decoder = (
                 ChainDecoders(self.setup, self.model, chains)
                 if chains

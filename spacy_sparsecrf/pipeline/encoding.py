@@ -387,7 +387,6 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
     for key, value, fits, needed in (
         ("l1", settings.l1, settings.l1 > 0.0, "a number > 0"),
         ("clusters", settings.clusters, settings.clusters == 0, "0"),
-        ("model", settings.model, settings.model != "graph", '"chain", "maxent" or "memm"'),
     ):
         if not fits:
             message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
@@ -438,7 +437,6 @@ def check_word_labels(setup: Setup, shards: Sequence[str], *, is_online: bool) -
     hindering = {
         "online training": is_online,
         "[initialize.components.NAME] shards": bool(shards),
-        f'[components.{name}] model = "graph"': settings.model == "graph",
         f"[components.{name}.learning] schedule": bool(settings.learning.stages),
     }
     for setting, hinders in hindering.items():

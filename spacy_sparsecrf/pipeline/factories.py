@@ -37,14 +37,6 @@ COMMON: dict[str, Any] = {
     "engine": {"@crf_engines": "spacy_sparsecrf.Threads.v1"},
     "model": "chain",
     "clusters": 0,
-    "edges": ["chain"],
-    "inference": {
-        "method": "lbp",
-        "schedule": "sweep",
-        "damping": 0.0,
-        "limit": 200,
-        "tolerance": 1e-6,
-    },
     # Chosen on development data: see docs/tried.md.
     "l1": 0.1,
     "l2": 0.3,
@@ -129,8 +121,6 @@ def make_sparse_crf(
     engine: Any,
     model: str,
     clusters: int,
-    edges: list[str],
-    inference: dict[str, Any],
     l1: float,
     l2: float,
     sequences: str,
@@ -154,20 +144,16 @@ def make_sparse_crf(
     The arguments are the keys of the config block, because spaCy validates a config against them.
     """
     from .component import SparseCRFPipe
-    from .graph_settings import parse_edges
     from .settings import (
         ComponentSettings,
         DecodingSettings,
         LearningSettings,
         Setup,
-        read_inference,
     )
 
     settings = {
         "model": model,
         "clusters": clusters,
-        "edges": parse_edges(name, edges),
-        "inference": read_inference(name, inference),
         "l1": l1,
         "l2": l2,
         "sequences": sequences,

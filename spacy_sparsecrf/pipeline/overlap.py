@@ -23,14 +23,14 @@ class ChainDecoders:
 
     def __init__(self, setup: Setup, model: "CRFModel", chains: Sequence[Chain]) -> None:
         self._source = model.content
-        settings = setup.settings.inference, setup.settings.decoding.temperature
+        temperature = setup.settings.decoding.temperature
         self._chains = []
         every = [(chain, model.with_labels(chain.ids, chain.labels)) for chain in chains]
         # A chain without weights, of a type that was only added, would predict arbitrary spans.
         for chain, own in [each for each in every if each[1].n_active] or every:
             pairs = setup.settings.decoding.forbidden, setup.settings.decoding.allowed
             valid = valid_transitions(chain.labels, *pairs, chain.target.legal(chain.labels))
-            self._chains.append((chain, make_decoder(own, valid, *settings)))
+            self._chains.append((chain, make_decoder(own, valid, temperature)))
 
     def is_of(self, model: "CRFModel") -> bool:
         """Return whether the model has the weights and labels that the decoders were made from."""

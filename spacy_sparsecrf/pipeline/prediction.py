@@ -19,7 +19,6 @@ from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .annotating import Expected
 from .encoding import check_rows
-from .graph_settings import Inference
 from .settings import Setup
 
 if TYPE_CHECKING:
@@ -77,12 +76,7 @@ class Reader(NamedTuple):
         self.expected.check(features, parts)
         if self.first is not None:
             parts = [*self.first(parts, docs)]
-        if self.setup.settings.model != "graph":
-            return parts
-        from ..graphs.component import with_links
-
-        linked: list[Any] = with_links(parts, docs, self.setup.settings.edges)
-        return linked
+        return parts
 
     def sources(
         self, docs: Sequence[Doc], forced: bool, parts: "Sequence[Source] | None" = None
@@ -106,22 +100,14 @@ class Reader(NamedTuple):
 def make_decoder(
     model: "CRFModel",
     valid: NDArray[np.bool_] | None,
-    inference: Inference,
     temperature: float = 1.0,
     preference: tuple[int, float] | None = None,
 ) -> "Decoder":
-    """Create a decoder; report if kernels have to be compiled. Imports numba.
-
-    inference: for graphs; temperature, preference: for other models.
-    """
+    """Create a decoder; report if kernels have to be compiled. Imports numba."""
     from ..decoding.decoder import Decoder
 
     watch_compilation(PREDICTION_KERNELS)
-    if model.kind != "graph":
-        return Decoder(model, valid, temperature, preference)
-    from ..graphs.component import make_decoder as make_graph_decoder
-
-    return make_graph_decoder(model, valid, inference)
+    return Decoder(model, valid, temperature, preference)
 
 
 def predict(

@@ -195,7 +195,7 @@ class Probabilities:
         """Compute the uncertainty of the labels of Docs, for active learning.
 
         RETURNS: an `Uncertainty` for each Doc, see there for the formulas.
-        RAISES: SparseCRFError if there are no labels, or for model = "graph".
+        RAISES: SparseCRFError if there are no labels.
         """
         docs = list(docs)
         for doc in docs:

@@ -40,7 +40,6 @@ Keys of a stage: see `corpus.schedule.Stage`; a single pattern may replace a lis
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -59,7 +58,6 @@ from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
-from .graph_settings import CHAIN, Edge, Inference
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
@@ -392,12 +390,11 @@ class LearningSettings(SettingsBlock):
 class ComponentSettings(SettingsBlock):
     """Settings of a component.
 
-    model: "chain" (a CRF, p(y | x) is normalised over label sequences); "maxent" or "memm"
-        (normalised at each token, without or with the previous label); or "graph" (more edges).
+    model: "chain" (a CRF, p(y | x) is normalised over label sequences), or "maxent" or "memm"
+        (normalised at each token, without or with the previous label).
     clusters: number of label clusters, for model = "maxent" with many labels, about the square root
         of their number: p(y | x) = p(cluster of y | x) p(y | cluster, x), with sums over fewer
         labels; 0 for none. Clusters are runs of consecutive labels.
-    edges, inference: for model = "graph", in training and prediction; see `graph_settings`.
     l1, l2: penalties, >= 0, not scaled by the number of sequences or tokens.
     sequences: "sents" (sentences, or the whole Doc if it has none) or "docs".
     dtype: "float32" or "float64", how weights are stored.
@@ -414,8 +411,6 @@ class ComponentSettings(SettingsBlock):
         description="one of " + ", ".join(f'"{kind}"' for kind in KINDS)
     )
     clusters: _Natural = Field(description="0 (none) or a number of clusters of labels")
-    edges: tuple[Edge, ...]
-    inference: Inference
     l1: _Penalty
     l2: _Penalty
     sequences: Literal["sents", "docs"] = Field(description='"sents" or "docs"')
@@ -483,22 +478,11 @@ class Setup(NamedTuple):
         check_clusters(settings.model, settings.clusters)
         self._check_stack()
         self._check_chains()
-        is_graph = settings.model == "graph"
-        of_spans = isinstance(self.target, SpanTarget) and settings.decoding.scores
-        for key, fits in (
-            ("] edges", is_graph or [edge.form for edge in settings.edges] == [CHAIN]),
-            ("] threshold", not (is_graph and settings.threshold)),
-            (".decoding] thresholds", not (is_graph and settings.decoding.thresholds)),
-            (".decoding] scores", not (is_graph and of_spans)),
-            (".learning] stack", not (is_graph and settings.learning.stack.folds)),
-        ):
-            if not fits:
-                raise SparseCRFError(Errors.SC236.format(name=self.name, key=key))
         self._check_decoding()
 
     def _check_decoding(self) -> None:
         """Check the settings of decoding against target and model. RAISES: SparseCRFError."""
-        settings, is_graph = self.settings, self.settings.model == "graph"
+        settings = self.settings
         for key, value in (
             ("threshold", settings.threshold),
             ("decoding.thresholds", settings.decoding.thresholds),
@@ -506,19 +490,11 @@ class Setup(NamedTuple):
         ):
             if value and not isinstance(self.target, SpanTarget):
                 raise SparseCRFError(Errors.SC504.format(name=self.name, key=key, value=value))
-        for key, fits, expected in (
-            ("temperature", not is_graph, "1.0 for graphs"),
-            ("outside_weight", not is_graph, "0.0 for graphs"),
-            (
-                "outside_weight",
-                settings.decoding.method == "viterbi",
-                '0.0 unless method is "viterbi"',
-            ),
-        ):
-            value = getattr(settings.decoding, key)
-            if not fits and value != getattr(DecodingSettings(), key):
-                values = {"name": self.name, "key": key, "value": value, "expected": expected}
-                raise SparseCRFError(Errors.SC402.format(**values))
+        value = settings.decoding.outside_weight
+        if value and settings.decoding.method != "viterbi":
+            values = {"key": "outside_weight", "value": value}
+            expected = '0.0 unless method is "viterbi"'
+            raise SparseCRFError(Errors.SC402.format(name=self.name, **values, expected=expected))
 
     def _check_stack(self) -> None:
         """Check that templates read the first-stage model, if any. RAISES: SparseCRFError."""
@@ -563,19 +539,6 @@ class Setup(NamedTuple):
             values = {"unknown": unknown, "known": ", ".join(names)}
             raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
         return valid_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
-
-
-def read_inference(name: str, block: Mapping[str, Any] | None) -> Inference:
-    """Read the block `inference` of component `name`, None for the defaults.
-
-    RAISES: SparseCRFError that names the key that is unknown or has a wrong value.
-    """
-    given, known = _copied(name, "inference", block), [each.name for each in fields(Inference)]
-    unknown = ", ".join(key for key in given if key not in known)
-    if unknown:
-        values = {"unknown": unknown, "known": ", ".join(known)}
-        raise SparseCRFError(Errors.SC237.format(name=name, **values))
-    return Inference(**given)
 
 
 def as_section(by_label: Mapping[str, float]) -> Any:

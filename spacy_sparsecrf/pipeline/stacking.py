@@ -100,7 +100,7 @@ def learn_first(
             if training.step().converged:
                 break
         model = training.model()
-        decoder = make_decoder(model, valid, setup.settings.inference)
+        decoder = make_decoder(model, valid)
         for tokens, readings in _chosen(record, corpus, fold == k):
             ids[tokens] = decoder.viterbi(readings)
     slices = iter([part.tokens for part in _parts(record, corpus)])

@@ -43,7 +43,6 @@ from .stacking import learn_first
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
-    from ..graphs.component import LinkRecord
     from ..loss.ratio import EntityRatio
     from ..solvers.streaming import StreamSolver
     from ..training.streaming import Stream
@@ -168,7 +167,7 @@ def _start_training(
 def _kind_of_training(
     setup: Setup, read: Features, corpus: EncodedCorpus, compiled: EncodedExamples
 ) -> Callable[..., Training]:
-    """Choose the type of a run: plain, in stages, of graphs, or on a partitioned corpus."""
+    """Choose the type of a run: plain, in stages, or on a partitioned corpus."""
     from ..features.template_hierarchy import TemplateTreeRecord
     from ..training.staged import StagedTraining
     from ..training.training import Training
@@ -177,8 +176,6 @@ def _kind_of_training(
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.stages
         return partial(StagedTraining, tree=read.tree(corpus), stages=stages, report=report)
-    if setup.settings.model == "graph":
-        return cast("LinkRecord", read).training(setup.settings.inference)
     if compiled.partition is not None:
         return compiled.partition.training()
     return Training
@@ -257,8 +254,6 @@ def _start_online(
         value, default = getattr(learning, key), getattr(defaults, key)
         if value != default:
             refused[f".learning] {key} = {value!r}"] = f"Set {key} = {default!r}"
-    if setup.settings.model == "graph":
-        refused['] model = "graph"'] = "Choose another model"
     if setup.target.chains(labels):
         refused[".target] overlap"] = "Remove it"
     for key, remedy in refused.items():

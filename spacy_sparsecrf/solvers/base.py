@@ -270,7 +270,7 @@ def unsupported(
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
         "l2": penalty.l2 == 0.0,
-        "single tokens": kind in ("chain", "graph"),
+        "single tokens": kind == "chain",
         "indicators": values,
         "memory": on_disk,
         "all sequences": constrained,

@@ -40,7 +40,7 @@ class TrainingProblem:
     "maxent" (see `loss.subproblems`), 0 = none; chains: label ids of each chain if several chains
     label all tokens (see `chain_parts`), empty for a single chain.
     RAISES: SparseCRFError for an unknown kind; for clusters, valid transitions or a ratio that the
-        kind does not support; for costs combined with clusters, graphs or a ratio.
+        kind does not support; for costs combined with clusters or a ratio.
     """
 
     n_threads: int = 0
@@ -64,7 +64,6 @@ class TrainingProblem:
         if self.valid is not None and self.kind != "chain":
             raise SparseCRFError(Errors.SC357.format(kind=self.kind))
         for key, given in (
-            ('] model = "graph"', self.kind == "graph"),
             (f"] clusters = {self.clusters}", self.clusters),
             (".learning] entity_ratio", self.ratio),
         ):

@@ -17,6 +17,8 @@ from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.features import class_learning
+from spacy_sparsecrf.graphs.graph_inference import METHODS, Inference
+from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.kernels import exchange, viterbi
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
@@ -26,7 +28,8 @@ from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
 from ..loss.layouts import LAYOUTS
-from ..reference import random_problem
+from ..loss.test_graph import encoded
+from ..reference import lattice_edges, random_graph, random_problem
 from ..training.streaming_cases import SOLVERS, make_case, make_stream
 from .compiled_cases import all_kernels
 
@@ -132,14 +135,25 @@ def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: 
     Training(corpus, names, OWLQN(), l1=0.1, l2=0.1, precision=precision).step()
 
 
+def _graphs() -> None:
+    """Evaluate the loss of lattices, of all graphs and of one, by each method of inference."""
+    graphs = encoded([random_graph(np.random.default_rng(0), 9, lattice_edges(3, 3), 2)])
+    for method in METHODS:
+        loss = GraphLoss(graphs, 2, Workers(1), Inference(method=method))
+        theta = np.full(loss.n_weights, 0.1)
+        _, gradient = loss.value_and_grad(theta)
+        loss.curvature(gradient)
+        loss.add(loss.sequences, theta, gradient)
+        loss.add_product(loss.sequences, theta, theta, gradient, np.zeros_like(theta))
+    loss.field.infer_all(theta, Workers(1), best=True)
+
+
 def run_all(precision: str) -> None:
     """Call every kernel that is called from Python."""
     for kind in all_kinds():
         config = {**kind, "precision": precision}
         train_and_predict(config)
-    for method in "mean_field", "pseudo_likelihood":
-        train_and_predict({**config, "inference": {"method": method}})
-    train_and_predict({**config, "solver": {"@crf_solvers": "spacy_sparsecrf.AdaGrad.v1"}})
+    _graphs()
     values, _ = random_value_problem(0, 3, [4, 0, 3], n_real=9)
     _chains(values.corpus, 3, values.theta, precision)
     problem, _ = random_problem(0, 9, [6, 1, 0, 9], missing=0.1, weighted=True, n_values=4)

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.graphs.encoded import EncodedGraph, GraphBuilder, Observed
-from spacy_sparsecrf.graphs.graph_inference import GraphInference
+from spacy_sparsecrf.graphs.graph_inference import GraphInference, Inference
 from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.loss.examples import examples_of
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.pipeline.graph_settings import Inference
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.hybrid import Hybrid

@@ -45,7 +45,7 @@ def test_numbers_that_are_not_finite_are_refused(nlp: Language, value: float):
         pipe = nlp.get_pipe("sparse_crf")
         own = {name: one for name, one in COMMON.items() if not isinstance(one, dict)}
         own |= {"features": pipe.features, "target": pipe.target, "solver": pipe.solver}
-        own |= {"learning": {}, "decoding": COMMON["decoding"], "inference": {}}
+        own |= {"learning": {}, "decoding": COMMON["decoding"]}
         own |= {"engine": pipe.setup.engine, "scorer": None, key: value}
         with pytest.raises(SparseCRFError, match=rf"SC205\] \[components\.mine\] {key} = "):
             make_sparse_crf(nlp, "mine", **own)

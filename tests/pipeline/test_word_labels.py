@@ -179,7 +179,6 @@ def test_a_corpus_that_grows_has_the_labels_of_all():
     [
         ({"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}}, "online"),
         ({"learning": {"schedule": [{"templates": ["u:lower[0]"]}]}}, "schedule"),
-        ({"model": "graph", "edges": []}, "graph"),
     ],
     ids=str,
 )

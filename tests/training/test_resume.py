@@ -1,7 +1,7 @@
 """Interrupted runs of every type resume to the same weights, bit for bit, and no others do."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.graphs.encoded import Links
-from spacy_sparsecrf.graphs.training import GraphTraining
-from spacy_sparsecrf.pipeline.graph_settings import Inference
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
@@ -30,7 +27,6 @@ from .test_prior import labels_of, prior_of
 PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
 STRANGE, _ = random_problem(41, 4, [9, 8])
 STREAM = make_case(missing=0.1)
-LINKS = Links(np.array([[0, 3], [6, 9]]), np.array([0, 0]), np.array([77], np.uint64))
 
 
 def plain(problem: Any = PROBLEM, solver: Any = None, n_threads: int = 1, **options: Any) -> Any:
@@ -49,13 +45,6 @@ def stages(solver: Any, n_threads: int = 1, **options: Any) -> Any:
     options = {"steps": (2, 2, 3), "require": "any", "l1": 1.0} | options
     made = test_staged.make_problem(), solver(inner_iterations=2)
     return test_staged.make_run(problem=made[0], solver=made[1], n_threads=n_threads, **options)[0]
-
-
-def graph(links: Links = LINKS, n_threads: int = 1) -> Any:
-    problem, _ = random_problem(1, 3, [5, 6, 4])
-    solver = OWLQN(inner_iterations=2, tolerance=1e-12)
-    own = {"links": links, "inference": Inference(), "kind": "graph", "n_threads": n_threads}
-    return GraphTraining(problem.corpus, "abc", solver, l1=0.1, l2=0.5, **own)
 
 
 def around(with_prior: bool = True, n_threads: int = 1) -> Any:
@@ -93,7 +82,6 @@ CASES = {
     "plain": ResumeCase(plain),
     "valid": ResumeCase(valid),
     "real values": ResumeCase(partial(plain, random_value_problem(8, 4, [6, 4, 7, 3] * 3)[0])),
-    "graph": ResumeCase(graph, (1,)),
     "prior": ResumeCase(around),
     **{
         f"polished, {solver.__name__}": ResumeCase(
@@ -158,7 +146,6 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
         ("valid", {"valid": None}, "legal"),
         ("valid", {"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}, "label_weights"),
         ("valid", {"observed_only": True}, "observed_only"),
-        ("graph", {"links": replace(LINKS, ends=LINKS.ends[:, ::-1])}, ""),
         ("prior", {"with_prior": False}, "prior"),
         ("clusters, owlqn, 0.1", {"clusters": 2}, "clusters, weights kept"),
         ("stages, OWLQN, features", {"require": "all"}, "schedule"),

@@ -66,7 +66,6 @@ def check_plain(name: str, settings: Any) -> None:
     """Refuse settings of predictions that estimators lack. RAISES: SparseCRFError."""
     decoding = settings.decoding
     for key, is_set in (
-        ("] model", settings.model == "graph"),
         (".learning] stack", settings.learning.stack.folds > 0),
         ("] threshold", settings.threshold > 0.0),
         (".decoding] thresholds", bool(decoding.thresholds)),

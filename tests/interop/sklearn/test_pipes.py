@@ -87,7 +87,6 @@ def test_an_estimator_labels_as_the_component(templates: list[str] | None):
         {"decoding": {"method": "posterior"}},
         {"decoding": {"temperature": 2.0}},
         {"decoding": {"thresholds": {"PER": 0.5}}},
-        {"model": "graph", "edges": ["chain", "same(lower)"]},
     ],
 )
 def test_a_component_that_predicts_otherwise_is_refused(config: dict[str, Any]):
