@@ -671,8 +671,9 @@ class Errors(metaclass=_Coded):
     SC393 = (
         "Solver {solver} cannot learn the weights of real-valued features "
         "([components.NAME.features] templates with vector or value(...)). Choose another "
-        "[components.NAME.solver]: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1 or "
-        "spacy_sparsecrf.NewtonCG.v1; or read vectors in bins, as in vector(2)."
+        "[components.NAME.solver]: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1, "
+        "spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.Perceptron.v1; or read vectors in bins, as "
+        "in vector(2)."
     )
     SC394 = (
         "A model with clusters of labels, [components.NAME] clusters = {clusters}, does not "

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-from .layout import Floats, Ints, Scored, Search, Tables
+import numpy as np
+
+from .layout import Floats, Ints, Scored, Search, Tables, Unigrams, Values
 from .numba_support import inlined, kernel
 from .pairs import score_pairs
 from .scores import score_token
@@ -31,8 +33,30 @@ class Averaged(NamedTuple):
     moves: Floats
 
 
+class ValueBlocks(NamedTuple):
+    """Real-valued features, and the feature block of each of their columns: blocks [R] int64."""
+
+    features: Values
+    blocks: Ints
+
+
 @inlined
-def _decode(begin: int, end: int, tables: Tables, theta: Floats, guess: Guess) -> None:
+def _add_values(
+    t: int, values: ValueBlocks, unigrams: Unigrams, theta: Floats, scores: Floats
+) -> None:
+    """Add the real-valued features of token t: scores[y] += sum_v x_t[v] W[v, y]."""
+    x, rows, columns = values.features
+    block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
+    for r in range(len(columns)):
+        value, row = np.float64(x[rows[t], columns[r]]), values.blocks[r]
+        for k in range(block_ptr[row], block_ptr[row + 1]):
+            scores[block_labels[k]] += value * theta[k]
+
+
+@inlined
+def _decode(
+    begin: int, end: int, tables: Tables, values: ValueBlocks, theta: Floats, guess: Guess
+) -> None:
     """Find the best labels of the tokens begin:end."""
     unigrams, context_blocks, scored = tables.unigrams, tables.context_blocks, guess.scored
     n_labels, split = tables.sequences.n_labels, unigrams.split
@@ -41,6 +65,7 @@ def _decode(begin: int, end: int, tables: Tables, theta: Floats, guess: Guess) -
         scores = scored.scores[t - begin]
         fill(scores, 0, len(scores), 0.0)
         score_token(t, n_labels, unigrams, theta, scores)
+        _add_values(t, values, unigrams, theta, scores)
         c = context_blocks.context[t]
         # Successive tokens mostly have the same context.
         if c != loaded:
@@ -75,7 +100,9 @@ def _move(
 
 
 @inlined
-def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess) -> int:
+def _learn(
+    s: int, count: float, tables: Tables, values: ValueBlocks, weights: Averaged, guess: Guess
+) -> int:
     """Move the weights of sequence s from the decoded labels to the gold labels.
 
     count: number of visits before. RETURNS: number of tokens with a wrong label.
@@ -85,6 +112,7 @@ def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess
     begin, end, step = sequences.offsets[s], sequences.offsets[s + 1], sequences.weights[s]
     n_labels, labels, padded = sequences.n_labels, sequences.labels, len(guess.best)
     pairs = Averaged(weights.theta[unigrams.split :], weights.moves[unigrams.split :])
+    x, value_rows, columns = values.features
     for t in range(begin, end):
         gold, mine = labels[t], guess.labels[t - begin]
         gold_before = n_labels if t == begin else labels[t - 1]
@@ -95,6 +123,11 @@ def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess
             own = unigrams.block_ptr, unigrams.block_labels
             _move(step, count, rows, *own, gold, weights)
             _move(-step, count, rows, *own, mine, weights)
+            for r in range(len(columns)):
+                by = step * np.float64(x[value_rows[t], columns[r]])
+                rows = values.blocks[r : r + 1]
+                _move(by, count, rows, *own, gold, weights)
+                _move(-by, count, rows, *own, mine, weights)
         if gold != mine or gold_before != before:
             c = context_blocks.context[t]
             rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
@@ -106,7 +139,7 @@ def _learn(s: int, count: float, tables: Tables, weights: Averaged, guess: Guess
 
 @kernel
 def perceptron_pass(
-    order: Ints, tables: Tables, weights: Averaged, count: int, guess: Guess
+    order: Ints, tables: Tables, values: ValueBlocks, weights: Averaged, count: int, guess: Guess
 ) -> int:
     """Pass over complete sequences once: theta += w (F(x, gold) - F(x, best labels)).
 
@@ -117,6 +150,6 @@ def perceptron_pass(
     n_wrong, offsets = 0, tables.sequences.offsets
     for visit in range(len(order)):
         s = order[visit]
-        _decode(offsets[s], offsets[s + 1], tables, weights.theta, guess)
-        n_wrong += _learn(s, float(count + visit), tables, weights, guess)
+        _decode(offsets[s], offsets[s + 1], tables, values, weights.theta, guess)
+        n_wrong += _learn(s, float(count + visit), tables, values, weights, guess)
     return n_wrong

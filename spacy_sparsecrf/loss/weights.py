@@ -130,7 +130,8 @@ class ValueWeights:
     """Weights of real-valued features in the working set.
 
     space: for its lattice and residuals; rows: unigram feature blocks, including real values.
-    columns: [R] int64, values with weights; table: [R, Yp] float64, for all labels.
+    columns: [R] int64, values with weights; blocks: [R] int64, their feature blocks; table: [R, Yp]
+    float64, for all labels.
     """
 
     def __init__(self, space: Workspace, rows: FeatureBlocks) -> None:
@@ -138,7 +139,8 @@ class ValueWeights:
         features = space.lattice.value_features
         numbers = rows.number[features]
         self.columns: Longs = np.flatnonzero(numbers >= 0)
-        own = numbers[self.columns].astype(np.int64)
+        self.blocks: Longs = numbers[self.columns].astype(np.int64)
+        own = self.blocks
         lengths = np.diff(rows.ptr)[own]
         self._weights = concatenated_ranges(rows.ptr[:-1][own], lengths)
         row = np.repeat(np.arange(len(own)), lengths)
@@ -147,6 +149,12 @@ class ValueWeights:
 
     def __len__(self) -> int:
         return len(self.table)
+
+    @property
+    def features(self) -> Values:
+        """The values of all tokens as arguments of kernels."""
+        lattice = self._space.lattice
+        return Values(lattice.values, lattice.value_rows, self.columns)
 
     def with_new_table(self) -> "ValueWeights":
         """Return the same weights with a new table."""
@@ -181,8 +189,7 @@ class ValueWeights:
         """Write the observed counts of these weights into the counts [K]."""
         if len(self):
             lattice, sums = self._space.lattice, np.zeros(self.table.shape)
-            features = Values(lattice.values, lattice.value_rows, self.columns)
-            value_counts(features, lattice.labels, lattice.token_weight, sums)
+            value_counts(self.features, lattice.labels, lattice.token_weight, sums)
             counts[self._weights] = sums.reshape(-1)[self._places]
 
     def curvature(self, curvature: Floats) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, Search
-from ..kernels.perceptron import Averaged, Guess, perceptron_pass
+from ..kernels.perceptron import Averaged, Guess, ValueBlocks, perceptron_pass
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -53,9 +53,7 @@ class AveragedPerceptron(StreamSolver):
     state_type = PerceptronState
     divisible = True
     # Decoding considers all label sequences.
-    requires = StreamSolver.requires | requirements(
-        "no l1", "all sequences", "no prior", "no costs"
-    )
+    requires = requirements("examples", "no l1", "all sequences", "no prior", "no costs")
 
     window: float = 0.0
 
@@ -151,8 +149,8 @@ def _complete(loss: WorkingLoss) -> Longs:
 
 def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: int) -> int:
     """Call the kernel; theta and moves, [K], are updated in place."""
-    weights = Averaged(theta, moves)
-    return int(perceptron_pass(order, loss.tables, weights, count, _new_guess(loss)))
+    weights, values = Averaged(theta, moves), ValueBlocks(loss.values.features, loss.values.blocks)
+    return int(perceptron_pass(order, loss.tables, values, weights, count, _new_guess(loss)))
 
 
 def _new_guess(loss: WorkingLoss) -> Guess:

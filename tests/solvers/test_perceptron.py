@@ -21,7 +21,8 @@ from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.streaming import Batch, Terms
 from spacy_sparsecrf.training.training import Training
 
-from ..reference import random_problem
+from ..features.reference_values import random_value_problem
+from ..reference import Problem, random_problem
 from .cases import working_loss
 from .test_sgd import lattice_order
 
@@ -41,6 +42,13 @@ def test_a_pass_moves_weights_from_guessed_to_gold_labels(n_labels: int) -> None
     working, solver = working_loss(problem), AveragedPerceptron(seed=3)
     state = solver.start(working, NONE, problem.theta.copy())
     solver.step(working, NONE, state)
+    last, mean = averaged_pass(problem, working)
+    np.testing.assert_allclose(state.iterate, last, atol=1e-12)
+    np.testing.assert_allclose(state.theta, mean, atol=1e-12)
+
+
+def averaged_pass(problem: Problem, working: Any) -> tuple[Any, Any]:
+    """Return the weights after a pass in the order of seed 3, and their mean over visits."""
     numbers = lattice_order(problem, working)
     there, total = replace(problem, theta=problem.theta.copy()), np.zeros_like(problem.theta)
     for i in np.random.default_rng([3, 0]).permutation(np.arange(len(numbers))):
@@ -49,8 +57,19 @@ def test_a_pass_moves_weights_from_guessed_to_gold_labels(n_labels: int) -> None
         change = problem.counts(tokens, gold) - problem.counts(tokens, there.best_path(tokens))
         there.theta += problem.corpus.weights[numbers[i]] * change
         total += there.theta
-    np.testing.assert_allclose(state.iterate, there.theta, atol=1e-12)
-    np.testing.assert_allclose(state.theta, total / len(numbers), atol=1e-12)
+    return there.theta, total / len(numbers)
+
+
+def test_a_pass_moves_the_weights_of_real_values() -> None:
+    problem, _ = random_value_problem(8, 3, [4, 1, 6, 5], n_real=6)
+    working, solver = working_loss(problem), AveragedPerceptron(seed=3)
+    state = solver.start(working, NONE, problem.theta.copy())
+    solver.step(working, NONE, state)
+    expected = averaged_pass(problem, working)
+    for found, theta in zip((state.iterate, state.theta), expected, strict=True):
+        np.testing.assert_allclose(found, theta, atol=1e-12)
+    features = problem.corpus.value_features[:, None] * 3 + np.arange(3)
+    assert (state.iterate != problem.theta)[features].any()
 
 
 @pytest.mark.parametrize("solver", [SGDL1(), AveragedPerceptron()])
