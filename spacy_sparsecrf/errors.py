@@ -686,7 +686,7 @@ class Errors(metaclass=_Coded):
         "choose another [components.NAME.solver], such as spacy_sparsecrf.SAG.v1."
     )
 
-    # SC4xx: decoding, first-stage models, overlapping spans
+    # SC4xx: decoding, first-stage models
     SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
     SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid. Set it to {expected}."
     SC403 = (
@@ -745,27 +745,8 @@ class Errors(metaclass=_Coded):
         "scheme to {trained!r}."
     )
     SC420 = (
-        "[components.NAME.target] overlap = {value!r} is not valid. Set it to true (spans of any "
-        'two types may overlap), to lists of types such as [["A", "B"], ["C"]] (spans of one list '
-        "may not; each type is in one list), or to false."
-    )
-    SC421 = (
-        "[components.NAME.target] overlap requires labels of {group!r}, but the model has "
-        "{known}: it was trained with another `overlap`. Restore that value, or retrain."
-    )
-    SC422 = (
-        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}, of type {name!r}, in one chain. "
-        "Remove one of them, or put their types into different lists of [components.NAME.target] "
-        "overlap. The text begins: {text!r}."
-    )
-    SC423 = (
-        "Component '{name}' has several chains ([components.{name}.target] overlap), and the "
-        "method supports one chain only. Set [components.{name}.decoding] scores = true for "
-        "probabilities of spans."
-    )
-    SC424 = (
-        "[components.{name}{key} cannot be combined with spans that overlap "
-        "([components.{name}.target] overlap). Change one of the two."
+        "[components.NAME.target] types = {value!r} is not valid. Set it to a list of types, such "
+        'as ["PER", "ORG"], or to [] for all types.'
     )
     SC426 = (
         "Templates of component '{name}' read word_labels, which needs the whole corpus in one "
@@ -784,8 +765,9 @@ class Errors(metaclass=_Coded):
     )
     SC502 = (
         "Two gold spans of doc.spans[{key!r}] overlap at {span!r}; labels of tokens cannot "
-        "represent both. Set [components.NAME.target] overlap = true, or remove one of them. The "
-        "text begins: {text!r}."
+        "represent both. Remove one of them; or train a component for each set of types that do "
+        "not overlap, with their names in [components.NAME.target] types. The text "
+        "begins: {text!r}."
     )
     SC503 = (
         "The gold entities of a Doc are damaged: {reason} Set them again with doc.ents or "

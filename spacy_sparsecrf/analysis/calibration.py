@@ -170,10 +170,9 @@ def calibrate(
     that reach it, between 0 and 1; beta: find thresholds with the best F_beta, above 0; at most one
     of the two; outside_beta: first find the weight of the outside label with the best F_beta, > 0.
     The component is not changed; see `Calibration.decoding`.
-    RAISES: SparseCRFError if nothing is predicted, no token has a gold label, there are several
-        chains, a precision or beta is out of range, or both are given.
+    RAISES: SparseCRFError if nothing is predicted, no token has a gold label, a precision or beta
+        is out of range, or both are given.
     """
-    pipe.check_one_chain()
     if outside_beta is not None:
         examples = list(examples)
         with _predicting(pipe, outside_weight=outside_weight(pipe, examples, outside_beta)):

@@ -130,10 +130,9 @@ def find_mistakes(
     label, word: explain only mistakes with this gold or predicted label, and with this word in
     either span, ignoring case; most: explain only so many, the most confident first.
     RETURNS: a report that `render` shows as a page.
-    RAISES: SparseCRFError if no token has a gold label, there are several chains, or `label` is
-        neither a label of the component nor of the annotation.
+    RAISES: SparseCRFError if no token has a gold label, or `label` is neither a label of the
+        component nor of the annotation.
     """
-    pipe.check_one_chain()
     found = _Comparison(pipe)
     for batch in minibatch(track(examples, "Comparing", "docs"), BATCH_SIZE):  # type: ignore[no-untyped-call]
         found.add(batch, label, word.lower())

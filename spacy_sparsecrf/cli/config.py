@@ -1,6 +1,7 @@
 """`config`: write one of the package's configs."""
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,10 @@ def config(
         str, typer.Option(help="Solver of a tagger, with penalties that suit it: SAG, SGDL1, ...")
     ] = "",
     lang: Annotated[str, typer.Option(help="Language code of the pipeline (default: en)")] = "",
+    types: Annotated[
+        list[str] | None,
+        typer.Option(help="Types of spans that do not overlap, for a component: PER,ORG (repeat)"),
+    ] = None,
     no_sentencizer: Annotated[
         bool,
         typer.Option("--no-sentencizer", help="Leave out the pipe that splits Docs into sentences"),
@@ -30,12 +35,16 @@ def config(
     """Write a config for `spacy train`: of a tagger, of entities, of spans, or of a solver."""
     with reported():
         if not name:
-            if output or solver or lang or no_sentencizer or force:
+            if output or solver or lang or types or no_sentencizer or force:
                 raise typer.BadParameter("name a config, such as ner, before its options")
             for each, text in shipped_configs().items():
                 typer.echo(f"{each:<27}{text.splitlines()[0].lstrip('# ')}")
             return
         text = make_config(name, solver, lang, sentencizer=not no_sentencizer)
+        if types:
+            if name != "spans":
+                raise typer.BadParameter("--types belongs to the config spans")
+            text = with_types(text, [each.split(",") for each in types])
         if output is None:
             typer.echo(text, nl=False)
             return
@@ -91,3 +100,23 @@ def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: boo
         lines = "".join(f"{key} = {srsly.json_dumps(value)}\n" for key, value in tokenizer.items())
         text = text.replace('@tokenizers = "spacy.Tokenizer.v1"\n', lines, 1)
     return re.sub(r'^lang = "en"$', f'lang = "{lang}"', text, count=1, flags=re.MULTILINE)
+
+
+def with_types(text: str, types: Sequence[Sequence[str]]) -> str:
+    """Return the text of the config `spans` with a component for each set of types."""
+    own = re.compile(
+        r"(\[components\.chunks\]\n(?:.|\n)*?)(?=\[corpora\])"
+        r"|(\[initialize\.components\.chunks\]\n(?:.+\n)+\n)"
+    )
+    names = [f"chunks_{number}" for number in range(1, len(types) + 1)]
+
+    def repeated(found: re.Match[str]) -> str:
+        return "".join(
+            found[0]
+            .replace("components.chunks", f"components.{name}")
+            .replace("types = []", f"types = {srsly.json_dumps([*each])}")
+            for name, each in zip(names, types, strict=True)
+        )
+
+    listed = ", ".join(f'"{name}"' for name in names)
+    return own.sub(repeated, text).replace('"chunks"]', f"{listed}]")

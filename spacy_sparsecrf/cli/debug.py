@@ -90,12 +90,9 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         gold = pipe.target.gold(example)
         aligned.add(example, gold, pipe.target)
         if isinstance(pipe.target, SpanTarget) and pipe.settings.sequences == "sents":
-            aligned.add_cuts(example.predicted, gold, pipe.target)
+            aligned.add_cuts(example.predicted, gold)
         n_tokens += len(gold)
-        for each in filter(None, gold):
-            labels = (each,) if isinstance(each, str) else each
-            # A token may have labels of several overlapping spans; other labels are alternatives.
-            counts.update(labels if of_spans else ["|".join(labels)])
+        counts.update(x if isinstance(x, str) else "|".join(x) for x in filter(None, gold))
     n_gold = counts.total()
     msg.text(f"{len(examples)} Docs, {n_tokens} tokens, {n_gold} of them with a gold label")
     if of_spans:

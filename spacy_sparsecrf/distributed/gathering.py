@@ -95,7 +95,6 @@ def check_divisible(job: Job) -> None:
     lacking = set() if setup.solver.divisible else _NEEDS_ALL & setup.solver.requires
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
-        f"[{block}.target] overlap": getattr(setup.target, "overlap", None) is not None,
         f"[initialize.{block}] cache_dir": job.store.on_disk,
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
         f"[{block}.solver] online, or [training] max_epochs": is_online(setup, job.nlp),

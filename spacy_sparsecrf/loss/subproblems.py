@@ -10,9 +10,6 @@ of parts without common weights: one part for clusters, and one part for labels 
 for each cluster size, so that each part has a fixed number of outcomes. In the latter, a feature of
 the whole problem is a separate feature in each cluster.
 
-In a problem with several chains, each chain labels all tokens with some of the labels. The chains
-have no common weights.
-
 A sub-problem can also drop features, for example features whose weights are zero at every minimum.
 The gradient of a weight is expected minus observed counts. Both counts are between zero and the
 total weight W(o) of the tokens with its feature: |dL/dw| <= W(o). If W(o) <= l1, the weight is 0.
@@ -25,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import MAX_LABELS, MISSING, NO_VALUES, EncodedCorpus
+from ..corpus.encoded import MAX_LABELS, NO_VALUES, EncodedCorpus
 from ..corpus.numbering import distinct_rows, find_ascending, find_keys, positions
 from ..errors import Errors, SparseCRFError
 from ..kernels.indexing import sum_columns
@@ -204,69 +201,6 @@ def _part(
         corpus.unigram_keys[names[order] // n_cases],
     )
     return OutcomePart(own, n_labels, outcomes, names[order], n_outcomes)
-
-
-@dataclass(frozen=True)
-class ChainPart(Part):
-    """A chain with a subset of the labels of a part, and the same features.
-
-    whole: the part; labels: [n_labels] int64, of the part.
-    """
-
-    whole: Part
-    labels: Longs
-
-    def to_global(self, coordinates: Longs) -> Longs:
-        """Return the global coordinates, [n] int64, of local coordinates."""
-        # The start label comes last.
-        labels = np.append(self.labels, self.whole.n_labels)
-        return self.whole.to_global(self._renamed(coordinates, self, self.whole, labels))
-
-    def to_local(self, coordinates: Longs) -> Longs:
-        """Return the local coordinates, [n] int64, of global ones; -1: of other parts."""
-        labels = np.full(self.whole.n_labels + 1, -1)
-        labels[np.append(self.labels, -1)] = np.arange(self.n_labels + 1)
-        found = self.whole.to_local(coordinates)
-        known = self._renamed(np.maximum(found, 0), self.whole, self, labels)
-        return np.where(found >= 0, known, -1)
-
-    def _renamed(self, coordinates: Longs, one: Part, other: Part, labels: Longs) -> Longs:
-        """Map coordinates [n] of one part to the other; -1 for labels that the other does not have.
-
-        labels: [Y + 1], label of the other part for each label of the first.
-        """
-        n_unigram = len(self.corpus.unigram_keys)
-        feature, place = places_of(coordinates, n_unigram, one.widths)
-        previous, label = np.divmod(place, one.n_labels)
-        before = np.where(feature >= n_unigram, labels[previous], 0)
-        own = before * other.n_labels + labels[label]
-        known = (before >= 0) & (labels[label] >= 0)
-        return np.where(known, coordinates_of(feature, own, n_unigram, other.widths), -1)
-
-
-def chain_parts(part: Part, chains: Sequence[Longs]) -> list[Part]:
-    """Return the parts of a problem in which each of several chains labels all tokens.
-
-    A gold label is a single label, which belongs to one chain, or a set of labels. Each chain keeps
-    the part with its labels: "outside" if the part is empty, a set if it has several labels.
-    chains: [n] int64 each, labels of the part, the last one "outside".
-    """
-    parts: list[Part] = []
-    for labels in chains:
-        sets, place = part.corpus.sets, np.full(part.n_labels, len(labels) - 1, np.int32)
-        place[labels] = np.arange(len(labels), dtype=np.int32)
-        own = sets[:, labels] if len(sets) else np.zeros((0, len(labels)), np.bool_)
-        n, several = own.sum(axis=1), -2 - np.arange(len(own))
-        single = np.where(n, own.argmax(axis=1), len(labels) - 1)
-        of_set = np.where(n <= 1, single, np.where(n < len(labels), several, MISSING))
-        # Negative labels index from the end: MISSING (-1) is last, and sets (-2, ...) precede it.
-        table = np.concatenate((place, of_set[::-1], [MISSING])).astype(np.int32)
-        gold = part.corpus.store.looked_up(table, part.corpus.labels)
-        kept = own if (gold < MISSING).any() else own[:0]
-        parts.append(
-            ChainPart(replace(part.corpus, labels=gold, sets=kept), len(labels), part, labels)
-        )
-    return parts
 
 
 @dataclass(frozen=True)

@@ -196,22 +196,6 @@ class CRFModel:
         labels = *self.labels, label
         return CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds, first)
 
-    def with_labels(self, ids: NDArray[np.int64], labels: Sequence[str]) -> CRFModel:
-        """Return a model with a subset of the labels and their weights; not for clusters of labels.
-
-        ids: [Yk] int64, of the labels to keep; labels: [Yk], their names.
-        """
-        place = np.full(len(self.labels) + 1, -1, dtype=np.int64)
-        place[np.append(ids, -1)] = np.arange(len(ids) + 1)  # the start label is the last
-        tables = []
-        for table in (self.unigram, self.bigram):
-            keys, label = np.repeat(table.keys, np.diff(table.indptr)), place[table.labels]
-            previous = place[table.previous] if len(table.previous) else label
-            kept = (label >= 0) & (previous >= 0)
-            pairs = previous[kept] if table is self.bigram else None
-            tables.append(WeightTable.of(keys[kept], pairs, label[kept], table.values[kept]))
-        return CRFModel(labels, self.dtype, tables[0], tables[1], self.kind)
-
     def to_bytes(self) -> bytes:
         """Serialise; the same model gives the same bytes."""
         arrays = {

@@ -45,7 +45,6 @@ from .encoding import (
     reads_word_labels,
     with_template_tree,
 )
-from .overlap import ChainDecoders
 from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .scorers import check_scores
@@ -319,13 +318,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return Predictions.none(len(docs), self.settings.decoding.scores)
-        decoders, reader = self._decoders(), self._reader()
+        decoder, reader = self._decoder(), self._reader()
         reader = reader._replace(overwrite=reader.overwrite or not forced)
         if not self._session.warned and self.settings.sequences != "docs":
             self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
-        if isinstance(decoders, ChainDecoders):
-            return decoders.predict(reader, docs)
-        return predict(decoders, reader, docs)
+        return predict(decoder, reader, docs)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; report progress if this is an evaluation during a training run."""
@@ -359,11 +356,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.settings = settings
         self._session.decoder = None
 
-    def check_one_chain(self) -> None:
-        """Check that there is one chain of labels. RAISES: SparseCRFError if there are more."""
-        if self.target.chains(self.label_data):
-            raise SparseCRFError(Errors.SC423.format(name=self.name))
-
     def _reader(self) -> Reader:
         expected = self._session.expected
         if expected is None:
@@ -379,24 +371,15 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return Reader(setup, labels, self.settings.overwrite, expected, read)
 
     def _decoder(self) -> "Decoder":
-        self.check_one_chain()
-        return cast("Decoder", self._decoders())
-
-    def _decoders(self) -> "Decoder | ChainDecoders":
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         self._refresh()
         decoder = self._session.decoder
         if decoder is None or not decoder.is_of(self.model):
-            chains = self.target.chains(self.label_data)
             valid = self.setup.valid_transitions(self.label_data)
             own = self.settings.decoding
             settings = own.temperature, own.preference(self.label_data)
-            decoder = self._session.decoder = (
-                ChainDecoders(self.setup, self.model, chains)
-                if chains
-                else make_decoder(self.model, valid, *settings)
-            )
+            decoder = self._session.decoder = make_decoder(self.model, valid, *settings)
         return decoder
 
     # Labels

@@ -67,21 +67,19 @@ class AlignmentCount:
         if not self.text:
             self.word, self.text = other.word, other.text
 
-    def add_cuts(self, doc: Doc, gold: Gold, target: SpanTarget) -> None:
+    def add_cuts(self, doc: Doc, gold: Gold) -> None:
         """Count the spans that continue at the start of a sentence of a predicted Doc."""
         starts = {*np.flatnonzero(doc.to_array("SENT_START") == 1).tolist()}
-        overlap = getattr(target, "overlap", None) is not None
         counted: set[str] = set()  # types of open spans
         for token, label in enumerate(gold if len(starts) > 1 else ()):
-            several = label if isinstance(label, tuple) else (label or OUTSIDE,)
-            # Without overlap, several labels are alternatives.
-            for own in several if overlap or len(several) == 1 else ():
-                if own.startswith(("B-", "U-")):
-                    counted.discard(own[2:])
-                elif token in starts and own.startswith(("I-", "L-")) and own[2:] not in counted:
-                    counted.add(own[2:])
-                    self.n_cut += 1
-                    self.cut = self.cut or doc.text[:60]
+            # Several labels are alternatives.
+            own = label if isinstance(label, str) and label else OUTSIDE
+            if own.startswith(("B-", "U-")):
+                counted.discard(own[2:])
+            elif token in starts and own.startswith(("I-", "L-")) and own[2:] not in counted:
+                counted.add(own[2:])
+                self.n_cut += 1
+                self.cut = self.cut or doc.text[:60]
 
     def add(self, example: Example, gold: Gold, target: Target) -> None:
         """Count an example. gold: labels that the target has read, [predicted tokens]."""
@@ -530,7 +528,7 @@ class _Reader:
             raise SparseCRFError(Errors.SC226.format(name=self._setup.name, **counts))
         found.aligned.add(example, labels, target)
         if isinstance(target, SpanTarget) and self._setup.settings.sequences == "sents":
-            found.aligned.add_cuts(doc, labels, target)
+            found.aligned.add_cuts(doc, labels)
         if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
             share = learning.negative_rate, learning.negative_seed
             labels = with_negatives(labels, example, target, *share)

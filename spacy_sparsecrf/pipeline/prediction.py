@@ -66,7 +66,7 @@ class Reader(NamedTuple):
     expected: Expected
     first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
 
-    def parts(self, docs: Sequence[Doc]) -> "list[Source]":
+    def _parts(self, docs: Sequence[Doc]) -> "list[Source]":
         """Read Docs with at least one token, in parts by vocab: observations or readings."""
         features, cut = self.setup.features, self.setup.settings.sequences
         read = getattr(features, "readings", None)
@@ -78,20 +78,17 @@ class Reader(NamedTuple):
             parts = [*self.first(parts, docs)]
         return parts
 
-    def sources(
-        self, docs: Sequence[Doc], forced: bool, parts: "Sequence[Source] | None" = None
-    ) -> Iterator[tuple["Source", Permitted]]:
+    def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
         """Read Docs with at least one token, in parts by vocab.
 
-        forced: whether to condition on existing annotation that is not overwritten; parts: result
-        of the method `parts` for the Docs, or None.
+        forced: whether to condition on existing annotation that is not overwritten.
         YIELDS: observations or readings, and a mask of their permitted labels, or None.
         """
         permitted: Permitted = None
         if forced:
             permitted = self.setup.target.permitted(docs, self.labels, overwrite=self.overwrite)
         first = 0
-        for part in self.parts(docs) if parts is None else parts:
+        for part in self._parts(docs):
             last = first + part.n_tokens
             yield part, None if permitted is None else permitted[first:last]
             first = last
@@ -110,16 +107,11 @@ def make_decoder(
     return Decoder(model, valid, temperature, preference)
 
 
-def predict(
-    decoder: "Decoder",
-    reader: Reader,
-    docs: Sequence[Doc],
-    parts: "Sequence[Source] | None" = None,
-) -> Predictions:
-    """Predict the labels of Docs with at least one token; parts: see `Reader.sources`."""
+def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predictions:
+    """Predict the labels of Docs with at least one token."""
     settings = reader.setup.settings
     method, with_scores = settings.decoding.method, settings.decoding.scores
-    sources = list(reader.sources(docs, True, parts))
+    sources = list(reader.sources(docs, True))
     if method == "viterbi" and not with_scores:
         found = [decoder.viterbi(source, permitted) for source, permitted in sources]
         predictions = Predictions(by_doc(docs, found))

@@ -477,7 +477,6 @@ class Setup(NamedTuple):
                 raise SparseCRFError(Errors.SC662.format(**found))
         check_clusters(settings.model, settings.clusters)
         self._check_stack()
-        self._check_chains()
         self._check_decoding()
 
     def _check_decoding(self) -> None:
@@ -508,25 +507,6 @@ class Setup(NamedTuple):
                 raise SparseCRFError(Errors.SC412.format(name=self.name, key=key))
         if DOC_ENTITY in reads and not isinstance(self.target, SpanTarget):
             raise SparseCRFError(Errors.SC413.format(name=self.name))
-
-    def _check_chains(self) -> None:
-        """Check that settings can be combined with spans that overlap. RAISES: SparseCRFError."""
-        own, learning = self.settings, self.settings.learning
-        given = {
-            f'] model = "{own.model}"': own.model != "chain",
-            ".decoding] forbidden": own.decoding.forbidden,
-            ".decoding] allowed": own.decoding.allowed,
-            ".decoding] outside_weight": own.decoding.outside_weight,
-            ".learning] label_weights": learning.label_weights,
-            ".learning] entity_ratio": learning.entity_ratio,
-            ".learning] cost": learning.cost,
-            ".learning] constrained": learning.constrained,
-            ".learning] schedule": learning.schedule,
-            ".learning] stack": learning.stack.folds,
-        }
-        for key in given if getattr(self.target, "overlap", None) is not None else ():
-            if given[key]:
-                raise SparseCRFError(Errors.SC424.format(name=self.name, key=key))
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `valid_transitions`.

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ..solvers.streaming import StreamSolver
     from ..training.streaming import Stream
     from ..training.training import Training
-    from .overlap import ChainDecoders
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -145,7 +144,6 @@ def _start_training(
         "valid": valid,
         "ratio": _entity_ratio(setup, labels),
         "costs": _error_costs(setup, labels),
-        "chains": [chain.ids for chain in setup.target.chains(labels)],
         **settings.problem,
     }
     make_training = _kind_of_training(setup, read, corpus, compiled)
@@ -254,8 +252,6 @@ def _start_online(
         value, default = getattr(learning, key), getattr(defaults, key)
         if value != default:
             refused[f".learning] {key} = {value!r}"] = f"Set {key} = {default!r}"
-    if setup.target.chains(labels):
-        refused[".target] overlap"] = "Remove it"
     for key, remedy in refused.items():
         raise SparseCRFError(Errors.SC384.format(name=setup.name, key=key, remedy=remedy))
     solver = cast("StreamSolver", setup.solver)
@@ -339,7 +335,7 @@ class Session:
     online: OnlineTrainer | None = None
     checkpoint: Path | None = None
     rows: EvaluationLog = field(default_factory=EvaluationLog)
-    decoder: Decoder | ChainDecoders | None = None
+    decoder: Decoder | None = None
     first_decoder: Decoder | None = None
     seen: Seen = field(default_factory=Seen)
     grow: Callable[[list[Example], CRFModel], Training] | None = None

@@ -4,7 +4,7 @@ This module also contains helpers that targets share to read and write Docs.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,6 @@ Ids: TypeAlias = Sequence[NDArray[np.int32]]
 """Label ids of tokens, an array for each Doc."""
 Mask: TypeAlias = NDArray[np.bool_]
 Scores: TypeAlias = NDArray[np.float64] | None
-
-
-class Chain(NamedTuple):
-    """A subset of a component's labels that labels the tokens independently of other labels.
-
-    ids: [Yk] int64, positions in the component's labels, the outside label last; labels: [Yk],
-    names of these labels in `target`; target: handles the annotation of this chain only.
-    """
-
-    ids: NDArray[np.int64]
-    labels: tuple[str, ...]
-    target: "Target"
 
 
 @runtime_checkable
@@ -71,10 +59,6 @@ class Target(Protocol):
     def score_name(self) -> str | None:
         """The span extension for probabilities; None if labels do not encode spans."""
         return None
-
-    def chains(self, labels: Labels) -> tuple[Chain, ...]:
-        """Return the independent chains that label the tokens; () if there is only one chain."""
-        return ()
 
     def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | None]:
         """Read the gold label of each predicted token.

@@ -34,9 +34,9 @@ class Entities(SpanTarget):
 
     As with spaCy's `ner`, existing entities, their ids and blocked tokens are kept unless
     annotation is overwritten. Tokens that are marked as outside may become part of an entity.
+    Entities of types that are not learnt are read as outside of entities, and always kept.
 
-    scheme: "BILUO" or "IOB2", the labelling scheme.
-    RAISES: SparseCRFError for another scheme.
+    scheme, types: see `SpanTarget`.
     """
 
     def gold(self, example: Example) -> list[str | None]:
@@ -51,8 +51,11 @@ class Entities(SpanTarget):
         except ValueError as error:
             text = example.reference.text[:60]
             raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
-        missing = (None, "", "-")
-        return [None if tag in missing else self.scheme.from_biluo(tag) for tag in aligned]
+        return [None if tag in (None, "", "-") else self._label_of(tag) for tag in aligned]
+
+    def _label_of(self, tag: str) -> str:
+        """Return the label of a BILUO tag."""
+        return self.scheme.from_biluo(tag) if self.has_type(tag[2:]) else OUTSIDE
 
     def _gold_of(self, doc: Doc) -> list[str | None]:
         """Return the labels of a Doc's own tokens, as `get_aligned_ner` reads them."""
@@ -63,7 +66,11 @@ class Entities(SpanTarget):
         labels: list[str | None] = [OUTSIDE if out else None for out in is_out.tolist()]
         for entity in doc.ents:
             start, end = entity.start, entity.end
-            labels[start:end] = self.scheme.labels_for(end - start, entity.label_)
+            own = self.has_type(entity.label_)
+            length = end - start
+            labels[start:end] = (
+                self.scheme.labels_for(length, entity.label_) if own else [OUTSIDE] * length
+            )
         return labels
 
     def unknown(self, example: Example) -> Mask | None:
@@ -80,7 +87,8 @@ class Entities(SpanTarget):
         if not (iob == BEGIN).any():
             return None
         blocked = (iob == BEGIN) & (doc.to_array("ENT_TYPE") == 0)
-        entities = [(entity.start, entity.end, entity.label_) for entity in doc.ents]
+        own = [entity for entity in doc.ents if self.has_type(entity.label_)]
+        entities = [(entity.start, entity.end, entity.label_) for entity in own]
         return Present(entities, np.flatnonzero(blocked).tolist())
 
     @property
@@ -94,7 +102,7 @@ class Entities(SpanTarget):
         """Write predicted entities, with one array for each Doc; see `Target.write`.
 
         Predicted entities that overlap kept annotation are left out. Scores are written to
-        `span._.ents_score` of `doc.ents`; the score of kept entities is 1.
+        `span._.ents_score` of `doc.ents`; the score of kept entities of the learnt types is 1.
         """
         if not len(docs):
             return
@@ -104,10 +112,12 @@ class Entities(SpanTarget):
         values = np.zeros((ends[-1], len(_COLUMNS)), dtype=np.uint64)
         values[:, 0] = OUT
         is_kept = np.zeros(ends[-1], dtype=np.bool_)
-        if not overwrite:
+        if self.types or not overwrite:
             arrays = [doc.to_array(_COLUMNS).reshape(-1, len(_COLUMNS)) for doc in docs]
             present = np.concatenate(arrays)
             is_kept = (present[:, 0] == BEGIN) | (present[:, 0] == INSIDE)
+            if overwrite:  # only blocked tokens and entities of the learnt types
+                is_kept &= ~np.isin(present[:, 1], [0, *string_ids(sorted(self.types))])
             values[is_kept] = present[is_kept]
         n_kept = np.append(0, np.cumsum(is_kept))
         chosen = n_kept[spans.ends] == n_kept[spans.starts]
@@ -125,5 +135,5 @@ class Entities(SpanTarget):
             doc.from_array(_COLUMNS, values[own])  # type: ignore[arg-type]
             if scores is not None:
                 for entity in doc.ents:
-                    score = float(probabilities[own][entity.start])
-                    entity._.set(self.score_name, score)
+                    if self.has_type(entity.label_):
+                        entity._.set(self.score_name, float(probabilities[own][entity.start]))

@@ -1,9 +1,8 @@
 """Targets whose labels encode spans, and the target for span groups, `doc.spans`."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, SpanGroup
@@ -13,7 +12,6 @@ from spacy.training import Example
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from .base import (
-    Chain,
     Docs,
     Ids,
     Labels,
@@ -24,7 +22,6 @@ from .base import (
     ends_of,
     have_same_tokens,
 )
-from .overlap import Overlap, Types, joined, outside_of, plain
 from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"
@@ -44,11 +41,21 @@ class SpanTarget(Target):
     """A target whose labels encode spans; names are span types.
 
     scheme: "BILUO" or "IOB2", the labelling scheme.
-    RAISES: SparseCRFError for another scheme.
+    types: the types that are learnt and written; empty: all. Spans of other types are not read, and
+        predicted spans do not replace them.
+    RAISES: SparseCRFError for another scheme, or types that are not a list of names.
     """
 
-    def __init__(self, scheme: str = "BILUO") -> None:
+    def __init__(self, scheme: str = "BILUO", types: Sequence[str] = ()) -> None:
         self.scheme = Scheme(scheme)
+        names = isinstance(types, (list, tuple)) and all(isinstance(x, str) and x for x in types)
+        if not names:
+            raise SparseCRFError(Errors.SC420.format(value=types))
+        self.types = frozenset(types)
+
+    def has_type(self, name: str) -> bool:
+        """Return whether spans of a type are learnt and written."""
+        return not self.types or name in self.types
 
     @abstractmethod
     def present(self, doc: Doc) -> Present | None:
@@ -171,101 +178,39 @@ class SpanGroups(SpanTarget):
 
     key: key of the span group.
     scheme: "BILUO" or "IOB2", the labelling scheme.
-    overlap: whether spans may overlap, see `Overlap`. If so, predicted labels are [tokens, chains],
-        and each chain has its own outside label.
-    RAISES: SparseCRFError for an empty key, another scheme, or an invalid `overlap`.
+    types: see `SpanTarget`.
+    RAISES: SparseCRFError for an empty key, another scheme, or invalid types.
     """
 
-    def __init__(self, key: str = "sc", scheme: str = "BILUO", overlap: Any = False) -> None:
-        super().__init__(scheme)
+    def __init__(self, key: str = "sc", scheme: str = "BILUO", types: Sequence[str] = ()) -> None:
+        super().__init__(scheme, types)
         if not key:
             raise SparseCRFError(Errors.SC508)
         self.key = key
-        self.overlap = Overlap.read(overlap)
 
     def scoring(self) -> dict[str, str]:
         """Return the key, for `spacy.spancat_scorer.v1`."""
         return {"spans_key": self.key}
 
-    def _plain(self, labels: Labels) -> tuple[str, ...]:
-        """Return the names of labels within their chains."""
-        return tuple(labels) if self.overlap is None else tuple(map(plain, labels))
-
-    def _outside(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the outside label of each chain; none for a single chain, which has "O"."""
-        return () if self.overlap is None else tuple(map(outside_of, self.overlap.within(names)))
-
-    def check_label(self, label: str) -> None:
-        """See `SpanTarget.check_label`."""
-        super().check_label(*self._plain([label]))
-
-    def complete(self, labels: Labels) -> tuple[str, ...]:
-        """See `SpanTarget.complete`."""
-        found = super().complete([x for x in labels if self._plain([x]) == (x,)])
-        return (*found, *self._outside(super().names_of(found)))
-
-    def labels_of(self, name: str) -> tuple[str, ...]:
-        """See `SpanTarget.labels_of`."""
-        return (*super().labels_of(name), *self._outside([name]))
-
-    def names_of(self, labels: Labels) -> tuple[str, ...]:
-        """Return the span types of labels."""
-        return super().names_of(self._plain(labels))
-
-    def legal(self, labels: Labels) -> Mask:
-        """See `Target.legal`. RAISES: SparseCRFError if a chain's outside label is missing."""
-        self.chains(labels)
-        return super().legal(self._plain(labels))
-
-    def chains(self, labels: Labels) -> tuple[Chain, ...]:
-        """See `Target.chains`. RAISES: SparseCRFError if a chain's outside label is missing."""
-        ids, found = {label: i for i, label in enumerate(labels)}, []
-        for group in self.overlap.within(self.names_of(labels)) if self.overlap else ():
-            own = [label for label in self._labels_of(group) if label in ids]
-            if outside_of(group) not in own:
-                known = ", ".join(label for label in labels if plain(label) != label)
-                raise SparseCRFError(Errors.SC421.format(group=outside_of(group), known=known))
-            target = _SomeSpans(group, self.key, self.scheme.name)
-            places = np.array([ids[label] for label in own], np.int64)
-            found.append(Chain(places, self._plain(own), target))
-        return tuple(found)
-
-    def _labels_of(self, group: Types) -> list[str]:
-        """Return the labels of a chain, its outside label last."""
-        own = [label for name in group for label in self.scheme.labels_of(name)]
-        return [*own, outside_of(group)]
-
     def _spans_in(self, doc: Doc) -> list[DocSpan]:
-        """Return the non-empty spans of the group; none if the Doc lacks the group."""
-        return [span for span in doc.spans.get(self.key, []) if len(span)]
+        """Return the non-empty spans of the types in the group; none if the Doc lacks the group."""
+        return [span for span in doc.spans.get(self.key, []) if len(span) and self._is_own(span)]
 
-    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
+    def _is_own(self, span: DocSpan) -> bool:
+        # A span without a type may have any type.
+        return not span.label_ or self.has_type(span.label_)
+
+    def gold(self, example: Example) -> list[str | None]:
         """Read gold labels, see `Target.gold`; they are missing if a Doc lacks the group.
 
-        If spans may overlap, a token has a tuple of its labels in all chains, or "O" if it is in no
-        span; all labels of a chain are listed if the token's label in it is missing.
-        RAISES: SparseCRFError that names the Doc if spans overlap that may not.
+        RAISES: SparseCRFError that names the Doc if spans overlap.
         """
         n, doc = len(example.predicted), example.reference
         if self.key not in doc.spans:
             return [None] * n
         spans = self._spans_in(doc)
-        if self.overlap is None:
-            return [*self._read(example, spans)]
-        found: list[list[str]] = [[] for _ in range(n)]
-        for group in self.overlap.within(span.label_ for span in spans):
-            row = self._read(example, [span for span in spans if span.label_ in group])
-            for own, label in zip(found, row, strict=True):
-                if label != OUTSIDE:
-                    own += self._labels_of(group) if label is None else [label]
-        # A span without a type may belong to any chain.
-        unknown = outside_of(("",))
-        return [None if unknown in own else tuple(own) or OUTSIDE for own in found]
-
-    def _read(self, example: Example, spans: Sequence[DocSpan]) -> list[str | None]:
-        """Read the labels of one chain. RAISES: SparseCRFError if its spans overlap."""
-        self._check(spans, example.reference)
-        gold: list[str | None] = [OUTSIDE] * len(example.predicted)
+        self._check(spans, doc)
+        gold: list[str | None] = [OUTSIDE] * n
         same = have_same_tokens(example)
         for span in spans:
             found = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
@@ -278,11 +223,11 @@ class SpanGroups(SpanTarget):
         return gold
 
     def _check(self, spans: Sequence[DocSpan], doc: Doc) -> None:
-        end, message = 0, Errors.SC502 if self.overlap is None else Errors.SC422
+        end = 0
         for span in sorted(spans, key=lambda span: span.start):
             if span.start < end:
                 values = {"key": self.key, "span": span.text, "name": span.label_}
-                raise SparseCRFError(message.format(**values, text=doc.text[:60]))
+                raise SparseCRFError(Errors.SC502.format(**values, text=doc.text[:60]))
             end = span.end
 
     def present(self, doc: Doc) -> Present | None:
@@ -295,21 +240,14 @@ class SpanGroups(SpanTarget):
         """See `Target.score_name`."""
         return f"{self.key}_score"
 
-    def spans(self, label_ids: Ids, labels: Labels) -> LabelledSpans:
-        """Decode labels into spans, chain by chain."""
-        if not self.chains(labels) or not any(map(len, label_ids)):
-            return super().spans(label_ids, labels)
-        ids, ends, own = np.concatenate(label_ids), ends_of(label_ids), self._plain(labels)
-        return joined([self.scheme.decode(column, ends, own) for column in ids.T])
-
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted spans, see `Target.write`; leave out spans that overlap kept spans.
 
-        If spans may overlap, only kept spans of the same chain count. Scores are written to
-        `span._.KEY_score` and to `doc.spans[key].attrs["scores"]`, a float64 array; the score of
-        kept spans is 1.
+        Spans of types that are not learnt are kept, with their scores, and may overlap new ones.
+        Scores are written to `span._.KEY_score` and to `doc.spans[key].attrs["scores"]`, a float64
+        array; the score of kept spans of the learnt types is 1.
         """
         if scores is not None:
             add_extension(DocSpan, self.score_name)
@@ -319,41 +257,37 @@ class SpanGroups(SpanTarget):
         spans, probabilities = spans.where(order), probabilities[order]
         bounds = np.searchsorted(spans.starts, np.append(0, ends)).tolist()
         for doc, end, first, last in zip(docs, ends.tolist(), bounds, bounds[1:], strict=False):
-            before = () if overwrite else doc.spans.get(self.key, ())
-            kept = list(before)
-            taken = {(self._group(span.label_), t) for span in kept for t in _tokens(span)}
-            group = [(span, 1.0) for span in kept]
+            group = self._kept(doc, overwrite)
+            taken = {i for span, _ in group if self._is_own(span) for i in _tokens(span)}
+            some = bool(group)
             for k in range(first, last):
                 start, stop = (int(t[k]) - end + len(doc) for t in (spans.starts, spans.ends))
                 new = DocSpan(doc, start, stop, label=spans.names[spans.types[k]])
-                if taken.isdisjoint((self._group(new.label_), t) for t in _tokens(new)):
+                if taken.isdisjoint(_tokens(new)):
                     group.append((new, float(probabilities[k])))
-            if kept:
+            if some:
                 group.sort(key=lambda item: item[0].start)
+            before = doc.spans.get(self.key) if self.types or not overwrite else None
             attrs = {k: v for k, v in getattr(before, "attrs", {}).items() if k != SCORES}
             if scores is not None:
                 attrs[SCORES] = np.array([score for _, score in group])
             found = [span for span, _ in group]
             if scores is not None:
                 for span, score in group:
-                    span._.set(self.score_name, score)
+                    if self._is_own(span):
+                        span._.set(self.score_name, score)
             doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=found)
 
-    def _group(self, name: str) -> Types:
-        """Return the types in the chain of a type; () if there is a single chain."""
-        return () if self.overlap is None else self.overlap.group(name)
+    def _kept(self, doc: Doc, overwrite: bool) -> list[tuple[DocSpan, float]]:
+        """Return the existing spans of the group that are kept, and their scores."""
+        before = doc.spans.get(self.key, ())
+        scores = getattr(before, "attrs", {}).get(SCORES, ())
+        known = scores if len(scores) == len(before) else np.ones(len(before))
+        found = [
+            (x, 1.0 if self._is_own(x) else float(p)) for x, p in zip(before, known, strict=True)
+        ]
+        return [each for each in found if not (overwrite and self._is_own(each[0]))]
 
 
 def _tokens(span: DocSpan) -> range:
     return range(span.start, span.end)
-
-
-class _SomeSpans(SpanGroups):
-    """The spans of one chain. types: their types; key, scheme: see `SpanGroups`."""
-
-    def __init__(self, types: Types, key: str, scheme: str) -> None:
-        super().__init__(key, scheme)
-        self._types = types
-
-    def _spans_in(self, doc: Doc) -> list[DocSpan]:
-        return [span for span in super()._spans_in(doc) if span.label_ in self._types]

@@ -37,8 +37,7 @@ class TrainingProblem:
     observed_only, valid, also, limits, ratio, costs: see `ChainLoss`; label_weights: [Y] float64,
     weights of sequences by gold label (see `weighted`), None = 1; kind: "chain", or "maxent" or
     "memm" for a per-position model (see `loss.per_token`); clusters: number of label clusters with
-    "maxent" (see `loss.subproblems`), 0 = none; chains: label ids of each chain if several chains
-    label all tokens (see `chain_parts`), empty for a single chain.
+    "maxent" (see `loss.subproblems`), 0 = none.
     RAISES: SparseCRFError for an unknown kind; for clusters, valid transitions or a ratio that the
         kind does not support; for costs combined with clusters or a ratio.
     """
@@ -52,7 +51,6 @@ class TrainingProblem:
     valid: NDArray[np.bool_] | None = None
     kind: str = "chain"
     clusters: int = 0
-    chains: Sequence[Longs] = ()
     limits: Limits = LIMITS
     ratio: EntityRatio | None = None
     costs: Floats | None = None
@@ -79,7 +77,6 @@ class TrainingProblem:
             "also": "" if also is None else checkpoint.digest(also),
             "kind": self.kind,
             "clusters": self.clusters,
-            **({"chains": [own.tolist() for own in self.chains]} if self.chains else {}),
             "label_weights": "" if label_weights is None else checkpoint.digest(label_weights),
             "legal": "" if valid is None else checkpoint.digest(valid),
             "ratio": "" if self.ratio is None else self.ratio.identity,
@@ -207,9 +204,6 @@ class Training:
             # The tokens of a feature do not bound its effect on the ratio.
             if l1 > 0.0 and self._leaves_out and problem.ratio is None:
                 parts = [subproblems.without_idle_features(part, l1, known) for part in parts]
-            if problem.chains:
-                parts = subproblems.chain_parts(parts[0], problem.chains)
-                n_potential = sum(self._corpus.n_potential(len(own)) for own in problem.chains)
             for part in parts:
                 also = None if problem.also is None else part.to_local(problem.also)
                 also = also if also is None else also[also >= 0]

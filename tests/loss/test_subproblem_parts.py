@@ -1,4 +1,4 @@
-"""Chains as sub-problems, and the positions of their weights in the whole."""
+"""Sub-problems, and the positions of their weights in the whole."""
 
 from dataclasses import replace
 
@@ -12,55 +12,12 @@ from spacy_sparsecrf.loss.subproblems import (
     Part,
     ReducedPart,
     _weights_of_features,
-    chain_parts,
     cluster_bounds,
     cluster_parts,
     places_of,
 )
 
 from ..reference import random_problem
-
-CHAINS = [np.array([0, 2, 4]), np.array([1, 3, 4])]
-
-
-@pytest.mark.parametrize("start_label", [True, False])
-def test_weights_of_chains_are_found_in_the_whole(start_label):
-    problem, _ = random_problem(3, 5, [4, 3], start_label=start_label)
-    corpus, n = problem.corpus, 5
-    n_unigram = len(corpus.unigram_keys)
-    everything = np.arange(corpus.n_potential(n))
-    for part, labels in zip(chain_parts(Part(corpus, n), CHAINS), CHAINS, strict=True):
-        before = [*labels, n][: 3 + start_label]
-        mu = [o * n + y for o in range(n_unigram) for y in labels]
-        lam = [
-            n_unigram * n + (o * problem.n_previous + p) * n + y
-            for o in range(len(corpus.bigram_keys))
-            for p in before
-            for y in labels
-        ]
-        own = np.arange(len(mu) + len(lam))
-        assert part.to_global(own).tolist() == mu + lam
-        local = np.full(len(everything), -1)
-        local[mu + lam] = own
-        np.testing.assert_array_equal(part.to_local(everything), local)
-        shuffled = np.random.default_rng(0).permutation(everything)
-        coordinates, values = part.local_weights(shuffled, 0.5 * shuffled)
-        assert coordinates.tolist() == own.tolist()
-        np.testing.assert_array_equal(values, 0.5 * np.array(mu + lam))
-
-
-def test_gold_labels_of_chains():
-    sets = np.zeros((4, 5), bool)
-    for row, labels in zip(sets, ([0, 1], [0, 2], [1, 2, 3], [0, 2, 4]), strict=True):
-        row[labels] = True
-    corpus = random_problem(3, 5, [6, 5])[0].corpus
-    gold = np.array([0, 1, 2, 3, 4, -1, -2, -3, -4, -5, 0], dtype=np.int32)
-    corpus = replace(corpus, labels=gold, sets=sets)
-    one, two = chain_parts(Part(corpus, 5), CHAINS)
-    # A set of two or more labels of a chain stays a set; a set of all labels is missing gold.
-    assert one.corpus.labels.tolist() == [0, 2, 1, 2, 2, -1, 0, -3, 1, -1, 0]
-    assert two.corpus.labels.tolist() == [2, 0, 2, 1, 2, -1, 0, 2, -4, 2, 2]
-    np.testing.assert_array_equal(one.corpus.sets, sets[:, CHAINS[0]])
 
 
 def test_weights_of_clusters_are_found_in_the_whole():
