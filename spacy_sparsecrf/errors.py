@@ -328,9 +328,9 @@ class Errors(metaclass=_Coded):
     )
     SC224 = (
         "Out of memory while component '{name}' was running. Saved files are unchanged. Set "
-        '[components.{name}] precision = "float32" or a larger l1, or set cache_dir in '
-        "[initialize.components.{name}] to a directory for the corpus. Training resumes if a "
-        "checkpoint is set there."
+        '[components.{name}] precision = "float32" or a larger l1, or train on '
+        "a cluster (shards in [initialize.components.{name}]). Training resumes if a checkpoint is "
+        "set there."
     )
     SC225 = (
         "Component '{name}' was trained with templates that differ from "
@@ -488,27 +488,6 @@ class Errors(metaclass=_Coded):
         "{n_labels} labels cannot be put in {value} clusters: the number must be from 0 to the "
         "number of labels, and with clusters there are at most {most} labels. Change "
         "[components.NAME] clusters; about the square root of the number of labels is fastest."
-    )
-    SC345 = (
-        "The directory {path} of the encoded corpus cannot be written: {reason}. Its contents were "
-        "left unchanged. Free disk space, or change [initialize.components.NAME] cache_dir."
-    )
-    SC346 = (
-        "[initialize.components.NAME] cache_dir cannot be combined with {setting}, which needs the "
-        "whole corpus in memory. Remove one of the two."
-    )
-    SC347 = (
-        "Solver {solver} needs the whole corpus in memory. Remove [initialize.components.NAME] "
-        "cache_dir, or train with OWLQN.v1, RPROP.v1, Hybrid.v1, SGDL1.v1, SGD.v1, AdaGrad.v1, "
-        "SMD.v1 or Perceptron.v1."
-    )
-    SC348 = (
-        "The encoded corpus {path} is incomplete or was modified: {reason}. Train again: "
-        "initialization rewrites [initialize.components.NAME] cache_dir."
-    )
-    SC349 = (
-        "{path} exists and is not an encoded corpus, so it was not replaced. Move it, or "
-        "change [initialize.components.NAME] cache_dir."
     )
     SC350 = "[components.{name}.learning] has unknown settings: {unknown}. Choose from: {known}."
     SC351 = (

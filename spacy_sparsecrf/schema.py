@@ -6,7 +6,7 @@ use many of these values as indices without bounds checks, so the tables state a
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from reprlib import repr
@@ -66,12 +66,10 @@ def check(
     arrays: Mapping[str, NDArray[Any]],
     fields: Mapping[str, SchemaField],
     sizes: Mapping[str, int],
-    release: Callable[[], None] = lambda: None,
 ) -> dict[str, int]:
     """Check that arrays match a table of fields, in its order.
 
-    sizes: values of letters known before; release: called after each checked piece of an array.
-    RETURNS: the values of all letters.
+    sizes: values of letters known before. RETURNS: the values of all letters.
     RAISES: ValueError with the array's name and the fault.
     """
     if list(arrays) != list(fields):
@@ -90,15 +88,13 @@ def check(
             if n != expected or known[letter] < 0:
                 raise ValueError(f"{name} has {n} entries, not {expected}")
     for name, field in fields.items():
-        fault = _fault(arrays[name], field, known, release)
+        fault = _fault(arrays[name], field, known)
         if fault:
             raise ValueError(f"{name} {fault}")
     return known
 
 
-def _fault(
-    array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int], release: Callable[[], None]
-) -> str:
+def _fault(array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int]) -> str:
     """Return the first fault in the values of an array, or ""."""
     values, total = array.reshape(-1), 0
     below = _length(field.below, sizes) if field.below else None
@@ -119,7 +115,6 @@ def _fault(
             return "fall"
         if field.sums:
             total += int(piece.sum(dtype=np.int64)) if piece.all() else -(2**62)
-        release()
     if field.sums and total != _length(field.sums, sizes):
         return f"do not come to {_length(field.sums, sizes)}, or are 0"
     if field.cuts and (values[0], values[-1]) != (0, _length(field.cuts, sizes)):

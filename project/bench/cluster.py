@@ -10,27 +10,59 @@ import pickle
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
-from measure.data import QUICK_SENTENCES, find
+from measure.data import QUICK_SENTENCES, find, read_tsv
 from measure.processes import Cost, alternate, timed
 from measure.runs import THREADS, TOY, Engine, Run, ray_engine, write_set
-from spacy.tokens import DocBin
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 from spacy.training.initialize import init_nlp
 
-from .out_of_core import FILE, SMALL, examples
+from .ours import L1, L2
 from .record import OURS, Options, measurements
 
 _DATA = "nettalk-3grm"
 _N, _STEPS, _TIMES, _N_DEV = 2, 8, 10, 100
 WHOLE, SHARDS, WORKERS = "2 threads", "2 threads, shards", "2 workers"
 PEAK = "peak, resident"
+_FILE = "brown.train.tsv.gz"
 _HELD = re.compile(r"held (\d+) to (\d+) MB")
+# Settings of a component for runs with few templates, labels and iterations.
+_SMALL = {
+    "features": {
+        "@crf_features": "spacy_sparsecrf.Templates.v1",
+        "templates": ["b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"],
+    },
+    "solver": {
+        "@crf_solvers": "spacy_sparsecrf.OWLQN.v1",
+        "inner_iterations": 3,
+        "warm_start_epochs": 1,
+        "average_warm_start": False,
+    },
+    "l1": L1,
+    "l2": L2,
+}
+# First letters of tags that are used as labels; all other tags share one label.
+_LETTERS, _OTHER = frozenset("ABCDHIJMNPRTVW"), "-"
+
+
+def examples(path: Path, times: int, sentences: int, nlp: Language) -> Iterator[Example]:
+    """Read the sentences of a file (0 = all) `times` times; labels are first letters of tags."""
+    for _ in range(times):
+        for i, rows in enumerate(read_tsv(path)):
+            if sentences and i >= sentences:
+                break
+            words = [row[0] for row in rows]
+            letters = [row[1][0] if row[1][0] in _LETTERS else _OTHER for row in rows]
+            reference = Doc(nlp.vocab, words=words, tags=letters)
+            yield Example(Doc(nlp.vocab, words=words), reference)
 
 
 def component(run: Run, engine: Engine, whole: Path | None = None) -> Any:
@@ -103,7 +135,7 @@ def measure_workers(options: Options) -> None:
 
 def measure_driver(options: Options) -> None:
     """Measure the peak memory of a driver and of its workers."""
-    path, nlp = find(options.data, [FILE]), spacy.blank("en")
+    path, nlp = find(options.data, [_FILE]), spacy.blank("en")
     record = options.record("driver", "cluster", workers=_N)
     sentences = QUICK_SENTENCES if options.quick else options.sentences
     docs = [example.reference for example in examples(path, 1, sentences, nlp)]
@@ -114,7 +146,7 @@ def measure_driver(options: Options) -> None:
         for i in range(1, _TIMES):
             shutil.copy(corpus / "part-0.spacy", corpus / f"part-{i}.spacy")
         DocBin(docs=docs[:_N_DEV]).to_disk(corpus / "dev.spacy")
-        run = Run(corpus, TOY, 1, component=SMALL)
+        run = Run(corpus, TOY, 1, component=_SMALL)
         cost = run.start(Path(name) / "run", ray_engine(None, _N)).wait()
     held = max((int(most) for _, most in _HELD.findall(cost.output)), default=0)
     data, n_tokens = f"brown x {_TIMES}", _TIMES * sum(map(len, docs))

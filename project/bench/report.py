@@ -60,7 +60,6 @@ BENCHMARKS = {
     "kernels": Benchmark("Kernels and the machine's peaks", "kernels"),
     "floor": Benchmark("The chain and its floor", "floor"),
     "brown": Benchmark("Brown: 443 labels", "brown", (_W,)),
-    "out_of_core": Benchmark("A corpus in files", "out_of_core"),
 }
 DOCUMENT = Document(
     "BENCHMARKS.md",

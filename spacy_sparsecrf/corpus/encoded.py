@@ -7,23 +7,20 @@ in memory. It numbers distinct sets of bigram features as contexts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from . import numbering
-from .arrays import MEMORY, Array, Memory
-from .numbering import Hashes, Ints, Longs
+from .numbering import Array, Hashes, Ints, Longs
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Relabel = Callable[[Ints], Ints]
-# The length of an array, and its pieces.
-Pieces: TypeAlias = tuple[int, Iterable[Array]]
 
 MISSING = -1  # gold label of a token without one
 # Labels and the start label are stored in 16 bits.
@@ -94,7 +91,6 @@ class EncodedCorpus:
     sets: [Q, Y] bool, possible gold labels of a token, if several but not all labels are possible.
     values: [N, V] float32, of real-valued features, finite.
     value_features: [V] int64, ascending, feature ids of real values; no token has these features.
-    store: storage of the arrays that are as long as the corpus.
     """
 
     offsets: Longs
@@ -111,13 +107,11 @@ class EncodedCorpus:
     sets: Mask = field(default_factory=lambda: np.zeros((0, 0), np.bool_))
     values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
     value_features: Longs = field(default_factory=lambda: np.empty(0, np.int64))
-    store: Memory = MEMORY
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays by name, including `start_label` as an array of shape []."""
-        names = [f.name for f in fields(self) if f.name != "store"]
-        return {name: np.asarray(getattr(self, name)) for name in names}
+        return {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
 
     @property
     def n_tokens(self) -> int:
@@ -134,14 +128,10 @@ class EncodedCorpus:
 
         The first mask excludes sequences of weight 0. In the second, each token has one label.
         """
-        lengths = np.diff(self.offsets)
-        n_known, n_sure = (np.zeros(len(lengths), np.int64) for _ in range(2))
-        for first, last in self.store.runs(self.offsets):
-            n = last - first
-            sequence = np.repeat(np.arange(n), lengths[first:last])
-            labels = self.labels[self.offsets[first] : self.offsets[last]]
-            n_known[first:last] = np.bincount(sequence[labels != MISSING], minlength=n)
-            n_sure[first:last] = np.bincount(sequence[labels >= 0], minlength=n)
+        lengths, n = np.diff(self.offsets), self.n_sequences
+        sequence = np.repeat(np.arange(n), lengths)
+        n_known = np.bincount(sequence[self.labels != MISSING], minlength=n)
+        n_sure = np.bincount(sequence[self.labels >= 0], minlength=n)
         return (n_known > 0) & (self.weights > 0.0), n_sure == lengths
 
     def n_potential(self, n_labels: int) -> int:
@@ -152,68 +142,30 @@ class EncodedCorpus:
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
 
 
-# Arrays of a draft, with provisional numbers, and their dtypes.
-ARRIVING = {
-    "offsets": "<i8",
-    "n_features": "<i4",
-    "features": "<i4",
-    "context": "<i4",
-    "labels": "<i4",
-    "weights": "<f8",
+# Arrays that arrive in batches, with provisional numbers, and their dtypes.
+_ARRIVING: dict[str, type[np.generic]] = {
+    "offsets": np.int64,
+    "n_features": np.int32,
+    "features": np.int32,
+    "context": np.int32,
+    "labels": np.int32,
+    "weights": np.float64,
+    "values": np.float32,
 }
-
-
-class Draft:
-    """In-memory storage of a builder until the corpus is complete: arrays in pieces."""
-
-    def __init__(self) -> None:
-        self._pieces: dict[str, list[Array]] = {}
-
-    def append(self, **arrays: Array) -> None:
-        """Append a piece to each array."""
-        for name, array in arrays.items():
-            piece = np.asarray(array, ARRIVING.get(name))
-            self._pieces.setdefault(name, []).append(piece)
-
-    def pieces(self, name: str) -> Iterator[Array]:
-        """Yield the pieces of an array, in the order in which they were appended."""
-        yield from self._pieces.get(name, ())
-
-    def change(self, name: str, change: Callable[[Array], Array]) -> None:
-        """Apply a function that preserves the length to each piece of an array."""
-        self._pieces[name] = [change(piece) for piece in self.pieces(name)]
-
-    def finish(
-        self, index: Mapping[str, Array], tokens: Mapping[str, Pieces], start_label: bool
-    ) -> EncodedCorpus:
-        """Return the corpus of final arrays.
-
-        index: arrays that do not grow with the number of tokens; tokens: length and pieces of all
-        other arrays.
-        """
-        arrays: dict[str, Any] = {
-            name: np.concatenate([*pieces]) for name, (_, pieces) in tokens.items()
-        }
-        values = [*self.pieces("values")]
-        if values:
-            arrays["values"] = np.concatenate(values)
-        arrays |= index
-        return EncodedCorpus(**arrays, start_label=start_label)
 
 
 class CorpusBuilder:
     """Collects batches of observations with their gold labels into one `EncodedCorpus`.
 
     Features and sets of bigram features get provisional numbers as they arrive; `build` assigns the
-    final ones. Memory holds only the distinct features and sets, and a draft that is not in files.
+    final ones.
 
-    draft: storage of the batches, by default in memory; see `files.corpus_builder`.
     features, rows: distinct features conjoined with the label, and distinct sets of bigram
     features, None before the first batch; start_label: see `EncodedCorpus`.
     """
 
-    def __init__(self, draft: Draft | None = None) -> None:
-        self._draft = Draft() if draft is None else draft
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[Array]] = {name: [] for name in _ARRIVING}
         self._n_tokens = self._n_sequences = 0
         self._value_keys: Hashes = np.empty(0, np.uint64)
         self.features = numbering.RowIndex(1)
@@ -226,19 +178,17 @@ class CorpusBuilder:
         observations: the features of N tokens in S sequences.
         labels: [N] int32, gold label ids, below 0 as in `EncodedCorpus`.
         weights: [S] float64, weight of each sequence's log-likelihood; default 1.
-        RAISES: SparseCRFError for real values if the draft is in files, and if files cannot be
-            written.
         """
         if observations.n_tokens and len(observations.value_keys):
-            self._draft.append(values=observations.values)
+            self._append(values=observations.values)
             self._value_keys = observations.value_keys
         hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
         present, n_sequences = hashes != 0, len(observations.offsets) - 1
         if self.rows is None:
             self.rows = numbering.RowIndex(bigrams.shape[1])
-            self._draft.append(offsets=np.zeros(1))
+            self._append(offsets=np.zeros(1))
         self.start_label = observations.start_label
-        self._draft.append(
+        self._append(
             offsets=self._n_tokens + observations.offsets[1:],
             n_features=present.sum(axis=1),
             features=self.features.add(hashes[present][:, None]),
@@ -249,9 +199,14 @@ class CorpusBuilder:
         self._n_tokens += observations.n_tokens
         self._n_sequences += n_sequences
 
+    def _append(self, **arrays: Array) -> None:
+        """Append a piece to each array."""
+        for name, array in arrays.items():
+            self._pieces[name].append(np.asarray(array, _ARRIVING[name]))
+
     def arrived(self, name: str) -> Array:
-        """Return an array named in ARRIVING, with provisional numbers."""
-        return np.concatenate([*self._draft.pieces(name)])
+        """Return an array named in _ARRIVING, with provisional numbers."""
+        return np.concatenate(self._pieces[name])
 
     @property
     def has_values(self) -> bool:
@@ -260,58 +215,48 @@ class CorpusBuilder:
 
     def relabel(self, final: Relabel) -> int:
         """Replace labels by final ids, batch by batch. RETURNS: the number of missing labels."""
-        self._draft.change("labels", final)
-        return sum(int((labels == MISSING).sum()) for labels in self._draft.pieces("labels"))
+        pieces = self._pieces["labels"] = [final(piece) for piece in self._pieces["labels"]]
+        return sum(int((labels == MISSING).sum()) for labels in pieces)
 
     def build(self, min_freq: int = 1) -> EncodedCorpus:
         """Number the features and contexts of all batches.
 
         min_freq: features at fewer tokens are removed, see `without_rare`; real values are not.
         RETURNS: the corpus, without sets; it does not depend on the division into batches.
-        RAISES: SparseCRFError if no feature is left, and if files cannot be written.
+        RAISES: SparseCRFError if no feature is left.
         """
         if self.rows is None:
             raise SparseCRFError(Errors.SC302)
-        n_tokens, draft = self._n_tokens, self._draft
         rows = numbering.without_rare(self.rows.rows, min_freq, self.rows.counts)
         representatives, context = numbering.distinct_rows(rows)
         bigram_keys, ctx_indptr, ctx_indices = numbering.number_features(rows[representatives])
         order, number = numbering.by_frequency(self.features, min_freq)
         if min_freq > 1 and not (len(order) or len(bigram_keys) or self.has_values):
-            raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
+            raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=self._n_tokens))
         # Real values come after the features of tokens.
         value_features = np.arange(len(order), len(order) + len(self._value_keys))
-        index: dict[str, Array] = {
-            "ctx_indptr": ctx_indptr,
-            "ctx_indices": ctx_indices,
-            "unigram_keys": np.concatenate((self.features.rows[order, 0], self._value_keys)),
-            "bigram_keys": bigram_keys,
-            "value_features": value_features,
-        }
-        n_kept = int(self.features.counts[order].sum())
-        tokens: dict[str, Pieces] = {
-            "offsets": (self._n_sequences + 1, draft.pieces("offsets")),
-            "labels": (n_tokens, draft.pieces("labels")),
-            "weights": (self._n_sequences, draft.pieces("weights")),
-            "uni_indptr": (n_tokens + 1, self._ends_of_features(number)),
-            "uni_indices": (n_kept, (found[found >= 0] for found in self._numbered(number))),
-            "context": (n_tokens, (context[piece] for piece in draft.pieces("context"))),
-        }
-        return draft.finish(index, tokens, self.start_label)
+        # Pieces, as the numbers of all occurrences take the most memory.
+        numbered = [np.take(number, features) for features in self._pieces["features"]]
+        return EncodedCorpus(
+            offsets=self.arrived("offsets"),
+            labels=self.arrived("labels"),
+            weights=self.arrived("weights"),
+            uni_indptr=self._ends_of_features(numbered),
+            uni_indices=np.concatenate([found[found >= 0] for found in numbered]),
+            context=context[self.arrived("context")],
+            ctx_indptr=ctx_indptr,
+            ctx_indices=ctx_indices,
+            unigram_keys=np.concatenate((self.features.rows[order, 0], self._value_keys)),
+            bigram_keys=bigram_keys,
+            start_label=self.start_label,
+            values=self.arrived("values") if self._pieces["values"] else NO_VALUES,
+            value_features=value_features,
+        )
 
-    def _numbered(self, number: Ints) -> Iterator[Ints]:
-        """Yield the final numbers of the features of tokens, -1 for removed features."""
-        for features in self._draft.pieces("features"):
-            # Indexing by int32 crashes if numpy cannot allocate a buffer.
-            yield np.take(number, features)
-
-    def _ends_of_features(self, number: Ints) -> Iterator[Longs]:
-        """Yield the first feature of each token, in pieces."""
-        total = 0
-        yield np.zeros(1, np.int64)
-        for sizes, found in zip(
-            self._draft.pieces("n_features"), self._numbered(number), strict=True
-        ):
-            counts = np.append(0, np.cumsum(found >= 0))
-            yield total + counts[np.cumsum(sizes)]
-            total += int(counts[-1])
+    def _ends_of_features(self, numbered: list[Ints]) -> Longs:
+        """Return the first feature of each token, and the end; numbered: -1 if removed."""
+        counts = [np.zeros(1, np.int64)]
+        for sizes, found in zip(self._pieces["n_features"], numbered, strict=True):
+            kept = np.append(0, np.cumsum(found >= 0))
+            counts.append(np.diff(kept[np.append(0, np.cumsum(sizes))]))
+        return np.cumsum(np.concatenate(counts))

@@ -148,18 +148,8 @@ def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
     means = np.bincount(number, label_weights[label], minlength=len(sets)) / sets.sum(axis=1)
     # Labels are indices here: -1 for missing labels, -2 for the first set.
     by_label = np.concatenate((label_weights, means[::-1], [0.0]))
-    factors = [np.zeros(0)]
-    for first, last in corpus.store.runs(corpus.offsets):
-        factors.append(_means(corpus, first, last, by_label))
-        corpus.store.release()
-    return replace(corpus, weights=corpus.weights * np.concatenate(factors))
-
-
-def _means(corpus: EncodedCorpus, first: int, last: int, by_label: Floats) -> Floats:
-    """Return the mean weight of the gold labels of sequences first:last, 0 without any."""
-    offsets, n = corpus.offsets[first : last + 1], last - first
-    labels = corpus.labels[offsets[0] : offsets[-1]]
-    known = labels != MISSING
-    sequence = np.repeat(np.arange(n), np.diff(offsets))[known]
-    sums = np.bincount(sequence, by_label[labels[known]], minlength=n)
-    return np.divide(sums, np.maximum(np.bincount(sequence, minlength=n), 1))
+    known, size = corpus.labels != MISSING, corpus.n_sequences
+    sequence = np.repeat(np.arange(size), np.diff(corpus.offsets))[known]
+    sums = np.bincount(sequence, by_label[corpus.labels[known]], minlength=size)
+    counts = np.maximum(np.bincount(sequence, minlength=size), 1)
+    return replace(corpus, weights=corpus.weights * np.divide(sums, counts))

@@ -14,8 +14,9 @@ import numpy as np
 from ..errors import Errors, SparseCRFError
 from . import numbering
 from .encoded import CorpusBuilder, EncodedCorpus, Floats
-from .files import REAL_VALUES
 from .numbering import Hashes, Ints, Longs
+
+_REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
 
 
 class FeatureCounts(NamedTuple):
@@ -160,7 +161,7 @@ def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:
 
 
 def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
-    """Return the sequences first:last of a corpus in memory."""
+    """Return the sequences first:last of a corpus."""
     begin, end = corpus.offsets[first], corpus.offsets[last]
     indptr = corpus.uni_indptr[begin : end + 1]
     return replace(
@@ -175,7 +176,7 @@ def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
 
 
 def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
-    """Concatenate corpora in memory that have the same index."""
+    """Concatenate corpora that have the same index."""
 
     def ends(of_each: Sequence[Longs]) -> Longs:
         return np.concatenate(([0], np.cumsum(np.concatenate([np.diff(each) for each in of_each]))))
@@ -192,14 +193,14 @@ def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
 
 
 def part_of(builder: CorpusBuilder) -> CorpusPart | None:
-    """Return the part of a corpus that a builder has collected in memory; None if empty.
+    """Return the part of a corpus that a builder has collected; None if empty.
 
     RAISES: SparseCRFError for real values.
     """
     if builder.rows is None:
         return None
     if builder.has_values:
-        raise SparseCRFError(Errors.SC903.format(setting=REAL_VALUES))
+        raise SparseCRFError(Errors.SC903.format(setting=_REAL_VALUES))
     keys, arrived = builder.features.rows[:, 0], builder.arrived
     order = np.argsort(keys)
     representatives, number = numbering.distinct_rows(builder.rows.rows)

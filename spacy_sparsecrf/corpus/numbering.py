@@ -3,20 +3,36 @@
 A *row* is a few 64-bit numbers: the hashes of the features of a context, or a single feature.
 """
 
-from typing import TypeAlias
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
-from .arrays import Array
 
+Array: TypeAlias = NDArray[Any]
 Hashes: TypeAlias = NDArray[np.uint64]
 Longs: TypeAlias = NDArray[np.int64]
 Ints: TypeAlias = NDArray[np.int32]
 
+Runs: TypeAlias = list[tuple[int, int]]
+
 # Hashes numbered at a time, so that the table grows with the number of distinct hashes.
 _CHUNK = 1 << 20
+
+
+def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
+    """Divide sequences into runs of at most n_tokens tokens; a longer sequence is its own run.
+
+    offsets: [S + 1], of sequences. RETURNS: bounds first:last of each run.
+    """
+    bounds = [0]
+    while bounds[-1] < len(offsets) - 1:
+        limit = offsets[bounds[-1]] + n_tokens
+        last = int(np.searchsorted(offsets, limit, side="right")) - 1
+        bounds.append(max(last, bounds[-1] + 1))
+    return list(pairwise(bounds))
 
 
 class RowIndex:

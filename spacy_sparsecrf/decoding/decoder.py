@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.arrays import runs_of_tokens
 from ..corpus.encoded import Observations
+from ..corpus.numbering import runs_of_tokens
 from ..corpus.readings import Readings, Templates
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, SharedPairs

@@ -37,7 +37,7 @@ _MERGED = 1 << 24
 # Tokens of a shard, on average at most: fewer shards cost less.
 _SHARD_TOKENS = 1 << 17
 # Requirements of solvers that a partitioned corpus does not meet.
-_NEEDS_ALL = {"memory", "examples", "products", "single tokens"}
+_NEEDS_ALL = {"examples", "products", "single tokens"}
 # Settings of the block `learning` that need the whole corpus.
 _UNSHARED = "observed_only", "constrained", "entity_ratio", "cost", "schedule", "stack"
 
@@ -95,7 +95,6 @@ def check_divisible(job: Job) -> None:
     lacking = set() if setup.solver.divisible else _NEEDS_ALL & setup.solver.requires
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
-        f"[initialize.{block}] cache_dir": job.store.on_disk,
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
         f"[{block}.solver] online, or [training] max_epochs": is_online(setup, job.nlp),
         f"[{block}.solver] @crf_solvers": bool(lacking),

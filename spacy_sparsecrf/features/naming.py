@@ -15,7 +15,6 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 from spacy.vocab import Vocab
 
-from ..corpus.arrays import MEMORY, Memory
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Hashes, Longs, Readings, hash_values
 from ..model.names import (
@@ -276,12 +275,10 @@ class NameRecord:
     Python, and 1 or 2 bytes for each dimension of a vector.
 
     features: the featurizer.
-    store: storage of the arrays.
     """
 
-    def __init__(self, features: PlanFeaturizer, store: Memory = MEMORY) -> None:
+    def __init__(self, features: PlanFeaturizer) -> None:
         self._features = features
-        self._store = store
         self._kept: list[_KeptNames] = []
         # Tables of words grow by copying, so the last copy also serves earlier readings.
         self._lexical: dict[object, Hashes] = {}
@@ -289,9 +286,9 @@ class NameRecord:
         self._nameless: set[int] = set()
 
     @classmethod
-    def of(cls, features: Any, store: Memory = MEMORY) -> "NameRecord | None":
+    def of(cls, features: Any) -> "NameRecord | None":
         """Return a record for a featurizer; None for custom featurizers, which have no names."""
-        return cls(features, store) if isinstance(features, PlanFeaturizer) else None
+        return cls(features) if isinstance(features, PlanFeaturizer) else None
 
     def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
         """Hash the features of Docs; see `Featurizer`."""
@@ -304,7 +301,6 @@ class NameRecord:
             for readings in self._features.readings(of_vocab, sequences):
                 found.append(readings)
                 self._keep(readings, of_vocab)
-        self._store.release()
         return found
 
     def _keep(self, readings: Readings, docs: Sequence[Doc]) -> None:
@@ -319,10 +315,9 @@ class NameRecord:
         vectors = readings.annotations[:, is_vector]
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
         self._lexical[readings.lexicon] = readings.lexical
-        kept = readings.offsets, readings.words, readings.annotations[:, ~is_vector], vectors
-        offsets, words, annotations, vectors = self._store.kept(kept)
-        own = readings._replace(offsets=offsets, words=words, annotations=annotations)
-        own = own._replace(lexical=readings.lexical[:0], values=NO_VALUES)
+        annotations = readings.annotations[:, ~is_vector]
+        nothing = readings.lexical[:0]
+        own = readings._replace(annotations=annotations, lexical=nothing, values=NO_VALUES)
         ends = np.cumsum([*map(len, docs)], dtype=np.int64)
         self._kept.append(_KeptNames(own, vectors, is_vector, docs[0].vocab, ends))
 
@@ -376,7 +371,7 @@ class NameRecord:
             cells = own.words.astype(np.int64) * len(texts) + of_token[begin:end]
             distinct, of_cell = np.unique(cells, return_inverse=True)
             new = [known.setdefault(cell, len(known)) for cell in distinct.tolist()]
-            (words,) = self._store.kept([np.array(new, dtype=np.int32)[of_cell]])
+            words = np.array(new, dtype=np.int32)[of_cell]
             self._kept[i] = kept._replace(readings=own._replace(words=words, lexicon=lexicon))
             begin = end
         for old, (lexicon, known) in rows.items():

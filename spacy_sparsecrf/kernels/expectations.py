@@ -146,32 +146,25 @@ def gather_unigrams(
     columns: Columns,
     residual: Floats,
     total: Floats,
-    is_begun: bool,
     gradient: Floats,
 ) -> None:
     """Gather the gradient of the unigram weights of blocks first:last: sum_t residual[t, y].
 
-    residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; is_begun: whether the gradient
-    contains the sum over earlier sections of the corpus, to which the tokens are added; otherwise
-    it is overwritten; gradient: [K] float64.
+    residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; gradient: [K] float64, out.
     """
     block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
     col_ptr, col_tokens, padded = columns.col_ptr, columns.col_tokens, residual.shape[1]
     flat = residual.reshape(-1)
     for row in range(first, last):
         column, begin, end = columns.block_columns[row], block_ptr[row], block_ptr[row + 1]
-        if not is_begun:
-            fill(gradient, begin, end, 0.0)
-        if column < 0:
-            continue
+        fill(gradient, begin, end, 0.0)
         first_token, last_token = col_ptr[column], col_ptr[column + 1]
         if end - begin == n_labels:
             own = gradient[begin:end]
             if last_token - first_token <= _FEW:
                 add_row_by_row(residual, col_tokens, first_token, last_token, own)
                 continue
-            for y in range(n_labels):
-                total[y] = own[y]
+            fill(total, 0, n_labels, 0.0)
             add_rows(residual, col_tokens, first_token, last_token, total)
             for y in range(n_labels):
                 own[y] = total[y]
@@ -204,8 +197,7 @@ def add_row_by_row(residual: Floats, tokens: Ints, first: int, last: int, total:
 def add_rows(residual: Floats, tokens: Ints, first: int, last: int, total: Floats) -> None:
     """total[y] += sum over tokens[first:last] of residual[t, y], four tokens at a time.
 
-    The additions are in the order of the tokens, so that sums do not depend on how tokens are cut
-    into sections.
+    The additions are in the order of the tokens, as in `add_row_by_row`.
 
     residual: [N, Yp]; total: [Yp] float64, added to.
     """
@@ -270,8 +262,6 @@ def unigram_curvature(
     col_ptr = columns.col_ptr
     for row in range(first, last):
         column = columns.block_columns[row]
-        if column < 0:
-            continue
         for j in range(col_ptr[column], col_ptr[column + 1]):
             t = columns.col_tokens[j]
             weight = token_weight[t]
@@ -287,8 +277,6 @@ def count_gold(first: int, last: int, tables: Tables, columns: Columns, counts: 
     labels, block_ptr = sequences.labels, unigrams.block_ptr
     for row in range(first, last):
         column, begin = columns.block_columns[row], block_ptr[row]
-        if column < 0:
-            continue
         own = unigrams.block_labels[begin : block_ptr[row + 1]]
         for j in range(columns.col_ptr[column], columns.col_ptr[column + 1]):
             t = columns.col_tokens[j]

@@ -100,18 +100,6 @@ def transpose(indptr: Ints, indices: Ints, number: Ints, col_ptr: Ints, col_rows
 
 
 @kernel
-def sort_rows(indptr: Ints, indices: Ints) -> None:
-    """Sort the rows of a CSR pattern in place, by insertion, as they are short."""
-    for row in range(len(indptr) - 1):
-        for j in range(indptr[row] + 1, indptr[row + 1]):
-            index, place = indices[j], j
-            while place > indptr[row] and indices[place - 1] > index:
-                indices[place] = indices[place - 1]
-                place -= 1
-            indices[place] = index
-
-
-@kernel
 def select(indptr: Ints, indices: Ints, number: Ints, new_indptr: Ints, new_indices: Ints) -> int:
     """Renumber the columns of a CSR pattern; drop columns with number -1.
 

@@ -10,6 +10,7 @@ import numpy as np
 from .expectations import add_rows
 from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
 from .numba_support import inlined, kernel
+from .small import fill
 from .vectors import multiply_add
 
 
@@ -35,40 +36,32 @@ class Chosen(NamedTuple):
 
 
 @kernel
-def add_residuals(
+def screen_labels(
     first: int,
-    features: Ints,
-    line: int,
+    last: int,
+    n_labels: int,
     col_ptr: Ints,
     col_tokens: Ints,
     residual: Floats,
-    sums: Floats,
-) -> None:
-    """Add the residuals of a section of the corpus to the sums of features from `first` on.
-
-    features: [n] int32, ascending, features whose tokens are in the columns from `line` on of
-    col_ptr, col_tokens: CSC; residual: [N, Yp]; sums: [features, Yp] float64, added to.
-    """
-    for i in range(len(features)):
-        begin, end = col_ptr[line + i], col_ptr[line + i + 1]
-        add_rows(residual, col_tokens, begin, end, sums[features[i] - first])
-
-
-@kernel
-def collect_labels(
-    first: int, n_labels: int, sums: Floats, threshold: float, coordinates: Ints, gradients: Floats
+    threshold: float,
+    row: Floats,
+    coordinates: Ints,
+    gradients: Floats,
 ) -> int:
-    """Collect the unigram weights of features from `first` on with |gradient| > threshold.
+    """Collect the unigram weights of features first:last with |gradient| > threshold.
 
-    sums: [n, Yp], their gradients; coordinates (int64, feature * Y + y) and gradients (float64):
-    [n * Y], out. RETURNS: their number.
+    col_ptr, col_tokens: CSC, tokens of a feature; residual: [N, Yp]; row: [Yp] float64, a
+    workspace; coordinates (int64, feature * Y + y) and gradients (float64): [(last - first) * Y],
+    out. RETURNS: their number.
     """
     found = 0
-    for i in range(len(sums)):
+    for feature in range(first, last):
+        fill(row, 0, len(row), 0.0)
+        add_rows(residual, col_tokens, col_ptr[feature], col_ptr[feature + 1], row)
         for y in range(n_labels):
-            if abs(sums[i, y]) > threshold:
-                coordinates[found] = (first + i) * n_labels + y
-                gradients[found] = sums[i, y]
+            if abs(row[y]) > threshold:
+                coordinates[found] = feature * n_labels + y
+                gradients[found] = row[y]
                 found += 1
     return found
 

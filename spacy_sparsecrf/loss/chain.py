@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.arrays import chunks_of
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import find_ascending
 from ..errors import Errors, SparseCRFError
@@ -41,6 +40,8 @@ from .workspace import LIMITS, Limits, Workspace
 
 # From this share of its weights on, a feature block is cheaper if full: it is added as a vector.
 _WORTH_ALL = 0.25
+# Tokens whose observed weights are collected at once.
+_CHUNK = 1 << 16
 # Gradients below this share of the number of tokens are rounding errors.
 _NO_GRADIENT = 1e-12
 
@@ -75,7 +76,7 @@ class ChainLoss:
     score of label y at a token with the single gold label g. The loss is then log sum_y
     exp(theta . F(x, y) + cost(y)) - theta . F(x, y_gold), which is also convex (softmax-margin,
     Gimpel & Smith 2010, equation 4). All kernels add costs: they are rows of the table of frequent
-    features. RAISES: SparseCRFError if no token has a gold label, and if files cannot be written.
+    features. RAISES: SparseCRFError if no token has a gold label.
     """
 
     def __init__(
@@ -133,13 +134,9 @@ class ChainLoss:
         return WorkingLoss(*args, stochastic, origin)
 
     def forget(self) -> None:
-        """Free the observed coordinates of the warm start, and the vectors of the last evaluation.
-
-        The vectors are kept if the corpus is in files: its shards must then be inferred again.
-        """
+        """Free the observed coordinates of the warm start, and the vectors of the last point."""
         vars(self).pop("_observed", None)
-        if not self.space.by_shard:
-            self.space.free("alpha", "backward")
+        self.space.free("alpha", "backward")
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Return the union of coordinates [n] int64 and the coordinates of the prior, ascending."""
@@ -204,7 +201,7 @@ class ChainLoss:
         """
         working.marginals(theta)
         found: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
-        found += screen_unigrams(working, theta, threshold)
+        found += screen_unigrams(self.space, threshold)
         found.append(screen_values(self.space, threshold))
         found += self._pairs.screen(working, theta, threshold)
         return largest([self._permitted(*each) for each in found], threshold, limit)
@@ -263,7 +260,7 @@ def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
     label counts for none. merged: see `Limits`.
     """
     members = _members(set_table(lattice.sets, n_labels))
-    features = lattice.features.by_row()
+    features = lattice.token_features()
 
     def seen(first: int, last: int) -> Longs:
         """Return the keys of (feature, label set) of tokens first:last."""
@@ -348,9 +345,8 @@ def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
 def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
     """Return the distinct keys of all tokens, ascending; keys(first, last): keys of a range."""
     found: list[Longs] = []
-    for first, last in chunks_of(lattice.n_tokens):
-        found.append(distinct(keys(first, last)))
-        lattice.store.release()
+    for first in range(0, lattice.n_tokens, _CHUNK):
+        found.append(distinct(keys(first, min(first + _CHUNK, lattice.n_tokens))))
         # Merge rarely: each key is merged a few times only. Memory grows with the distinct keys.
         if sum(map(len, found[1:])) > max(len(found[0]), merged):
             found = [distinct(np.concatenate(found))]

@@ -90,7 +90,7 @@ class HessianProduct:
     `kernels.tangents`. Three vectors per token are stored: alpha, backward and beta. Pair marginals
     are products of them, so that a Hessian product of stored sequences computes no exp.
 
-    working: the loss (not stochastic), of a corpus in memory; stored: number of sequences whose
+    working: the loss (not stochastic); stored: number of sequences whose
         vectors are stored, in the order of the lattice, -1 for all; each product repeats
         forward-backward for the others.
     passes: number of evaluations and products so far.
@@ -166,7 +166,7 @@ class HessianProduct:
             for of_chunk in self._differentiate(i, vector, scores, vectors, tangents):
                 sums += of_chunk
             self._pairs.add(i, vectors, tangents)
-        working.gather(0, result)
+        working.gather(result)
         result[: self._frequent.n_weights] = self._frequent.gradient(sums)
         self._values.gradient(result)
         self._pairs.finish(result[working.split :])

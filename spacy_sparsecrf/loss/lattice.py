@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.arrays import MEMORY, Memory, runs_of_tokens, short_runs
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..errors import Errors, SparseCRFError
-from ..kernels.indexing import select, sort_rows, transpose
+from ..corpus.numbering import runs_of_tokens
+from ..kernels.indexing import select, transpose
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
@@ -24,6 +23,8 @@ Words: TypeAlias = NDArray[np.uint64]
 _WORD = 64  # labels
 # Sequences are sorted by the contexts of this many first tokens.
 _SORTED_BY = 4
+# Tokens whose features are reordered at a time, so that temporary arrays are short.
+_CHUNK = 1 << 16
 
 
 def n_words(n_labels: int) -> int:
@@ -92,21 +93,13 @@ class Csr:
         indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         return Csr(indptr, self.indices[entries])
 
-    def selected(self, number: Ints, store: Memory = MEMORY) -> "Csr":
-        """Select and renumber columns; number: [O], -1 to drop; store: of the result."""
-        indptr = store.zeros(len(self) + 1, np.int64)
-
-        def selected(first: int, last: int) -> Ints:
-            rows = self.indptr[first : last + 1]
-            own, indices = np.empty_like(rows), np.empty(int(rows[-1] - rows[0]), np.int32)
-            kept = select(rows, self.indices, number, own, indices)
-            indptr[first : last + 1] = indptr[first] + own
-            # In place, without a copy; no view of the array exists.
-            indices.resize(kept, refcheck=False)
-            return indices
-
-        found = (selected(*run) for run in store.ranges(len(self)))
-        return Csr(indptr, store.joined(found, np.int32))
+    def selected(self, number: Ints) -> "Csr":
+        """Select and renumber columns; number: [O], -1 to drop."""
+        indptr, indices = np.empty_like(self.indptr), np.empty(len(self.indices), np.int32)
+        kept = select(self.indptr, self.indices, number, indptr, indices)
+        # In place, without a copy; no view of the array exists.
+        indices.resize(kept, refcheck=False)
+        return Csr(indptr, indices)
 
     def padded(self) -> Ints:
         """Return the rows as a matrix of indices plus 1, padded with 0."""
@@ -126,29 +119,6 @@ class Csr:
         col_rows = np.empty(int(np.diff(self.indptr) @ (number >= 0)), dtype=np.int32)
         transpose(self.indptr, self.indices, number, col_ptr, col_rows)
         return Csr(col_ptr, col_rows)
-
-    def by_row(self) -> "Csr":
-        """Return the table itself; see `Csc.by_row`."""
-        return self
-
-
-@dataclass(frozen=True)
-class Csc:
-    """A ragged table stored by column; rows are built on demand, which halves the memory.
-
-    rows_of: the rows of each column, ascending; n_rows: their number R.
-    """
-
-    rows_of: Csr
-    n_rows: int
-
-    def selected(self, number: Ints, store: Memory = MEMORY) -> Csr:
-        """Select and renumber columns as `Csr.selected`; number: ascending except for -1."""
-        return self.rows_of.transposed(self.n_rows, number)
-
-    def by_row(self) -> Csr:
-        """Return all columns of each row, ascending."""
-        return self.rows_of.transposed(self.n_rows)
 
 
 @dataclass(frozen=True)
@@ -178,12 +148,10 @@ class Lattice:
     offsets [S + 1], weights [S], labels [N] (gold, -1 everywhere in an incomplete sequence),
     allowed [N, W] (labels that a token may have, see `kernels.scores`), token_weight [N]; gold [N],
     sets [Q, Y]: gold labels of the corpus; valid: see `build_lattice`; clamped [S] int64, clamped
-    lattice of a sequence, -1 = none (clamped lattices come last); features: unigram features of a
-    token, ascending, by row if arrays are in files; values [M, V] float32, value_rows [N] int64,
-    value_features [V] int64: real values, row of each token, and the unigram feature of each
-    column; context [N]; ctx_features: bigram features of a context; feature_contexts: its
-    transpose; n_features: number of unigram features O; store: storage of arrays that are as long
-    as the corpus.
+    lattice of a sequence, -1 = none (clamped lattices come last); feature_tokens: tokens of each
+    unigram feature, ascending; values [M, V] float32, value_rows [N] int64, value_features [V]
+    int64: real values, row of each token, and the unigram feature of each column; context [N];
+    ctx_features: bigram features of a context; feature_contexts: its transpose.
     """
 
     offsets: Longs
@@ -196,16 +164,14 @@ class Lattice:
     valid: Mask | None
     clamped: Longs
     begins: Mask
-    features: Csr | Csc
+    feature_tokens: Csr
     values: NDArray[np.float32]
     value_rows: Longs
     value_features: Longs
     context: Ints
     ctx_features: Csr
-    n_features: int
     feature_contexts: Csr
     n_previous: int
-    store: Memory = MEMORY
 
     @property
     def n_tokens(self) -> int:
@@ -218,18 +184,24 @@ class Lattice:
         return len(self.clamped) - int(np.count_nonzero(self.clamped >= 0))
 
     @property
-    def feature_tokens(self) -> Csr:
-        """The tokens of each feature. RAISES: SparseCRFError if the corpus is in files."""
-        if isinstance(self.features, Csr):
-            raise SparseCRFError(Errors.SC347.format(solver="in use"))
-        return self.features.rows_of
+    def n_features(self) -> int:
+        """Number of unigram features O."""
+        return len(self.feature_tokens)
+
+    def token_features(self, number: Ints | None = None) -> Csr:
+        """Return the unigram features of each token, ascending.
+
+        Built on demand: keeping them too would double the memory. number: [O] int32, new number of
+        each feature, ascending, -1 to drop it; default: unchanged.
+        """
+        return self.feature_tokens.transposed(self.n_tokens, number)
 
     def shards(self, n_tokens: int) -> list[Shard]:
         """Cut the sequences into shards of at most n_tokens tokens, or of one longer sequence."""
         shards = []
         for first, last in runs_of_tokens(self.offsets, n_tokens):
             begin, end = int(self.offsets[first]), int(self.offsets[last])
-            (offsets,) = self.store.kept((self.offsets[first : last + 1] - begin,))
+            offsets = self.offsets[first : last + 1] - begin
             shards.append(Shard(first, last, begin, end, offsets, self.begins[begin:end]))
         return shards
 
@@ -261,8 +233,6 @@ def build_lattice(
         value_rows = concatenated_ranges(corpus.offsets[order], lengths)
     tokens = _token_arrays(corpus, order, offsets, weights, sure, n_labels, valid)
     ctx_features = Csr(corpus.ctx_indptr, corpus.ctx_indices)
-    n_features, store = len(corpus.unigram_keys), corpus.store
-    offsets, weights, clamped = store.kept((offsets, weights, clamped))
     return Lattice(
         offsets=offsets,
         weights=weights,
@@ -270,15 +240,13 @@ def build_lattice(
         sets=corpus.sets,
         valid=valid,
         clamped=clamped,
-        features=_features_of(corpus, order, offsets),
+        feature_tokens=_feature_tokens(corpus, order, offsets),
         values=corpus.values,
         value_rows=value_rows,
         value_features=corpus.value_features,
         ctx_features=ctx_features,
-        n_features=n_features,
         feature_contexts=ctx_features.transposed(len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
-        store=store,
     )
 
 
@@ -296,26 +264,16 @@ def _token_arrays(
     order, offsets, weights: of its sequences; clamped lattices have negative weights; sure: whether
     all labels of a sequence of the corpus are known; n_labels, valid: see `build_lattice`.
     """
-    store, n, lengths = corpus.store, int(offsets[-1]), np.diff(offsets)
-    labels, gold, context = (store.zeros(n, np.int32) for _ in range(3))
-    all_begins, token_weight = store.zeros(n, np.bool_), store.zeros(n, np.float64)
-    allowed = store.zeros((n, n_words(n_labels)), np.uint64)
-    table = set_table(corpus.sets, n_labels)
-    for first, last in store.runs(offsets):
-        own, run = slice(first, last), slice(offsets[first], offsets[last])
-        tokens = concatenated_ranges(corpus.offsets[order[own]], lengths[own])
-        gold[run], context[run] = corpus.labels[tokens], corpus.context[tokens]
-        begins, ends = _edges(offsets[first : last + 1] - offsets[first])
-        all_begins[run] = begins
-        token_weight[run] = np.repeat(weights[own], lengths[own])
-        incomplete = np.repeat(~sure[order[own]], lengths[own])
-        labels[run] = np.where(incomplete, -1, gold[run])
-        is_clamped = token_weight[run] < 0.0
-        numbers = np.where(is_clamped, set_numbers(gold[run], n_labels), 0)
-        allowed[run] = allowed_labels(numbers, table, begins, ends, valid)
-        store.release()
+    lengths, table = np.diff(offsets), set_table(corpus.sets, n_labels)
+    tokens = concatenated_ranges(corpus.offsets[order], lengths)
+    gold, context = corpus.labels[tokens], corpus.context[tokens]
+    begins, ends = _edges(offsets)
+    token_weight = np.repeat(weights, lengths)
+    labels = np.where(np.repeat(~sure[order], lengths), np.int32(-1), gold)
+    numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
+    allowed = allowed_labels(numbers, table, begins, ends, valid)
     arrays = {"labels": labels, "allowed": allowed, "token_weight": token_weight}
-    return {**arrays, "gold": gold, "begins": all_begins, "context": context}
+    return {**arrays, "gold": gold, "begins": begins, "context": context}
 
 
 def _edges(offsets: Longs) -> tuple[Mask, Mask]:
@@ -325,38 +283,18 @@ def _edges(offsets: Longs) -> tuple[Mask, Mask]:
     return begins, ends
 
 
-def _features_of(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr | Csc:
-    """Return the unigram features of the tokens of sequences in the given order, with offsets.
-
-    Features ascend, so that sums do not depend on the storage of arrays.
-    """
-    table, store = Csr(corpus.uni_indptr, corpus.uni_indices), corpus.store
-    indptr = store.zeros(int(offsets[-1]) + 1, np.int64)
-    # Runs are short: temporary arrays are as long as the features of a run.
-    runs = short_runs(offsets)
-
-    def rows(first: int, last: int) -> tuple[Longs, Longs]:
-        """Return the first feature of each token, and the number of its features."""
-        lengths = np.diff(offsets[first : last + 1])
-        tokens = concatenated_ranges(corpus.offsets[order[first:last]], lengths)
-        return table.indptr[tokens], table.indptr[tokens + 1] - table.indptr[tokens]
-
-    for first, last in runs:
-        begin, end = offsets[first], offsets[last]
-        indptr[begin + 1 : end + 1] = indptr[begin] + np.cumsum(rows(first, last)[1])
-        store.release()
-
-    def entries(first: int, last: int) -> Ints:
-        begins, lengths = rows(first, last)
-        found = table.indices[concatenated_ranges(begins, lengths)]
-        sort_rows(np.append(0, np.cumsum(lengths)), found)
-        return found
-
-    pieces = (entries(*run) for run in runs)
-    features = Csr(indptr, store.joined(pieces, np.int32, int(indptr[-1])))
-    if store.on_disk:
-        return features
-    return Csc(features.transposed(len(corpus.unigram_keys)), len(features))
+def _feature_tokens(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
+    """Return the tokens of each unigram feature, of sequences in the given order, with offsets."""
+    tokens = concatenated_ranges(corpus.offsets[order], np.diff(offsets))
+    starts = corpus.uni_indptr[tokens]
+    sizes = corpus.uni_indptr[tokens + 1] - starts
+    indptr = np.append(0, np.cumsum(sizes))
+    indices = np.empty(int(indptr[-1]), np.int32)
+    for first in range(0, len(tokens), _CHUNK):
+        own = slice(first, first + _CHUNK)
+        found = corpus.uni_indices[concatenated_ranges(starts[own], sizes[own])]
+        indices[indptr[first] : indptr[first] + len(found)] = found
+    return Csr(indptr, indices).transposed(len(corpus.unigram_keys))
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

@@ -120,16 +120,16 @@ class _CostModel:
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, stochastic: bool) -> None:
         lattice, sizes = space.lattice, np.diff(rows.ptr)
-        every = np.sort(rows.of(lattice.ctx_features).padded(), axis=1)
+        every = np.sort(lattice.ctx_features.selected(rows.number).padded(), axis=1)
         representatives, self.active = distinct_rows(every)
         self.table = table = every[representatives]
-        self.context = lattice.store.looked_up(self.active, lattice.context)
-        self._begins, self._store = lattice.begins, lattice.store
+        self.context = self.active[lattice.context]
+        self._begins = lattice.begins
         self._limits = space.limits
         self._area = float(space.n_labels * space.padded)
         self._stochastic = stochastic
         self._masked = lattice.valid is not None
-        self._tokens = lattice.store.counts(self.context, len(table)).astype(np.float64)
+        self._tokens = np.bincount(self.context, minlength=len(table)).astype(np.float64)
         self._n_exps = self._tokens if stochastic else np.ones(len(table))
         self._sizes = np.concatenate(([0.0], sizes))[table]
         # Compare sets of blocks by random sums modulo 2**64; collisions matter little to estimates.
@@ -203,13 +203,9 @@ class _CostModel:
 
     def _n_changes(self, matrix_of: Longs, weighted: Mask) -> int:
         """Count the tokens whose matrix has weights and differs from the previous matrix."""
-        n, before = 0, -1
-        for begin, end in self._store.ranges(len(self.context)):
-            matrix = matrix_of[self.context[begin:end]]
-            changes = self._begins[begin:end] | (matrix != np.append(before, matrix[:-1]))
-            n += int((changes & weighted[matrix]).sum())
-            before = matrix[-1] if end > begin else before
-        return n
+        matrix = matrix_of[self.context]
+        changes = self._begins | (matrix != np.append(-1, matrix[:-1]))
+        return int((changes & weighted[matrix]).sum())
 
 
 def _entries(
@@ -294,8 +290,7 @@ class PairPotentials:
         n_corrections = np.diff(contexts.arrays.corr_ptr)
         self.matrix_chunks = cut(np.diff(contexts.matrix_blocks.indptr), n_chunks)
         self.context_chunks = cut(n_corrections, n_chunks)
-        store = self.space.lattice.store
-        tokens = store.counts(contexts.context, len(contexts.arrays.matrix_of))
+        tokens = np.bincount(contexts.context, minlength=len(contexts.arrays.matrix_of))
         self._correction_chunks = cut(tokens[contexts.correction_context], n_chunks)
         self._row_matrices = contexts.matrix_blocks.transposed(len(self.rows))
         self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1, n_chunks)
@@ -323,10 +318,7 @@ class PairPotentials:
             is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
             together = len(shard.offsets) if is_large else space.limits.together
             own = contexts.context[shard.begin : shard.end]
-            batch = interleaved_order(shard, chunks, together, own, contexts.arrays.matrix_of)
-            (order,) = space.lattice.store.kept((batch.order,))
-            found.append(batch._replace(order=order))
-            space.lattice.store.release()
+            found.append(interleaved_order(shard, chunks, together, own, contexts.arrays.matrix_of))
         return found
 
     @cached_property

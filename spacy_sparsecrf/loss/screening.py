@@ -4,9 +4,7 @@ The gradients are sums of residuals over the tokens of each feature. Gradients o
 pairs are computed only where the marginals of single tokens allow a violation.
 """
 
-from collections.abc import Callable
-from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +16,8 @@ from ..kernels.screening import (
     GoldTokens,
     add_chosen_pairs,
     add_counts,
-    add_residuals,
     choose_labels,
-    collect_labels,
+    screen_labels,
     screen_pairs,
 )
 from ..parallel import Chunks, cut
@@ -28,7 +25,6 @@ from .lattice import Csr, Floats, Ints, Longs
 from .working import WorkingLoss
 from .workspace import Workspace, tokens_by
 
-FoundT = TypeVar("FoundT")
 Found = tuple[Longs, Floats]
 
 # Potential weights whose gradients one call may write: 2 MB a thread.
@@ -37,99 +33,36 @@ _SCREENED = 1 << 16
 _SLACK = 8.0
 
 
-def from_sums(
-    working: WorkingLoss,
-    theta: Floats,
-    chunks: Chunks,
-    shape: tuple[int, ...],
-    n_sections: int,
-    add: Callable[[int, int, int, Floats], None],
-    collect: Callable[[int, int, Floats], FoundT],
-) -> list[FoundT]:
-    """Sum over the sections of the corpus for each chunk of features, and collect results.
-
-    working, theta: point of the residuals, which are in the workspace, or computed by shard if the
-    corpus is in files; chunks: of features, small enough that the sums of a chunk fit in memory;
-    n_sections: sections of a corpus in memory; in files, the sections are the shards; add(i, first,
-    last, sums): adds section i to the sums [last - first, *shape] of features; collect(first, last,
-    sums): returns the results of a chunk. RETURNS: the results of each chunk.
-    """
-    space = working.space
-
-    def in_memory(first: int, last: int) -> FoundT:
-        sums = np.zeros((last - first, *shape))
-        for i in range(n_sections):
-            add(i, first, last, sums)
-        return collect(first, last, sums)
-
-    if not space.by_shard:
-        return space.workers.map(in_memory, chunks)
-    found: list[FoundT] = []
-    width = prod(shape)
-    for run in _runs(chunks, lambda feature: feature * width, space.limits.held_sums):
-        found += _from_shards(working, theta, run, shape, add, collect)
-    return found
-
-
-def _from_shards(
-    working: WorkingLoss,
-    theta: Floats,
-    chunks: Chunks,
-    shape: tuple[int, ...],
-    add: Callable[[int, int, int, Floats], None],
-    collect: Callable[[int, int, Floats], FoundT],
-) -> list[FoundT]:
-    """Apply `from_sums` to consecutive chunks together: each shard is evaluated once."""
-    origin, workers = chunks[0][0], working.space.workers
-    sums = np.zeros((chunks[-1][1] - origin, *shape))
-
-    def own(first: int, last: int) -> Floats:
-        return sums[first - origin : last - origin]
-
-    def adder(i: int) -> Callable[[int, int], None]:
-        return lambda first, last: add(i, first, last, own(first, last))
-
-    for i in working.visit(theta):
-        workers.map(adder(i), chunks)
-    return workers.map(lambda first, last: collect(first, last, own(first, last)), chunks)
-
-
-def _runs(chunks: Chunks, sums_before: Callable[[int], int], held: int) -> list[Chunks]:
+def _runs(chunks: Chunks, ptr: Longs, held: int) -> list[Chunks]:
     """Group consecutive chunks of features whose sums fit in memory at once.
 
-    sums_before(feature): size of the sums of all previous features.
+    ptr: [features + 1] int64, position of the sums of a feature; held: numbers that fit.
     """
     found: list[Chunks] = []
     for chunk in chunks:
-        if found and sums_before(chunk[1]) - sums_before(found[-1][0][0]) <= held:
+        if found and ptr[chunk[1]] - ptr[found[-1][0][0]] <= held:
             found[-1].append(chunk)
         else:
             found.append([chunk])
     return found
 
 
-def screen_unigrams(working: WorkingLoss, theta: Floats, threshold: float) -> list[Found]:
+def screen_unigrams(space: Workspace, threshold: float) -> list[Found]:
     """Find the unigram weights whose loss gradient exceeds a threshold in magnitude.
 
-    working, theta: point of the gradient, after `WorkingLoss.marginals`. RETURNS: lists of
-    coordinates [n] int64, ascending, and gradients [n] float64.
+    space: with the residuals of the point. RETURNS: lists of coordinates [n] int64, ascending, and
+    gradients [n] float64.
     """
-    space = working.space
+    tokens = space.lattice.feature_tokens
 
-    def add(i: int, first: int, last: int, sums: Floats) -> None:
-        columns = space.columns[i]
-        line, features = columns.between(first, last)
-        tokens = columns.tokens
-        add_residuals(first, features, line, tokens.indptr, tokens.indices, space.residual, sums)
-
-    def collect(first: int, last: int, sums: Floats) -> Found:
-        n = (last - first) * space.n_labels
+    def screen(first: int, last: int) -> Found:
+        n, row = (last - first) * space.n_labels, np.zeros(space.padded)
         coordinates, gradients = np.empty(n, np.int64), np.empty(n)
-        found = collect_labels(first, space.n_labels, sums, threshold, coordinates, gradients)
+        args = space.n_labels, tokens.indptr, tokens.indices, space.residual, threshold, row
+        found = screen_labels(first, last, *args, coordinates, gradients)
         return coordinates[:found].copy(), gradients[:found].copy()
 
-    shape = (space.padded,)
-    return from_sums(working, theta, _chunks(space), shape, len(space.columns), add, collect)
+    return space.workers.map(screen, _chunks(space))
 
 
 def _chunks(space: Workspace) -> Chunks:
@@ -150,12 +83,12 @@ class PairScreening:
         lattice = space.lattice
         self._space = space
         self._n_unigram = n_unigram
-        n_contexts, store = len(lattice.ctx_features), lattice.store
+        n_contexts = len(lattice.ctx_features)
         self._of_shard = [
-            tokens_by(shard, lattice.context[shard.begin : shard.end], n_contexts, store)
+            tokens_by(shard, lattice.context[shard.begin : shard.end], n_contexts)
             for shard in space.shards
         ]
-        n_tokens = store.counts(lattice.context, n_contexts)
+        n_tokens = np.bincount(lattice.context, minlength=n_contexts)
         sizes = n_tokens[lattice.feature_contexts.indices]
         ends = np.concatenate(([0], np.cumsum(sizes)))[lattice.feature_contexts.indptr]
         self._n_tokens: Longs = np.diff(ends)
@@ -164,24 +97,24 @@ class PairScreening:
         """Find the bigram weights whose gradient exceeds a threshold; see `screen_unigrams`."""
         lattice = self._space.lattice
         contexts = _sorted_by(lattice.feature_contexts, working.pairs.contexts.active)
-        chosen = self._choose(working, theta, threshold)
+        chosen = self._choose(threshold if working.is_bounded else -1.0)
         ptr, found = chosen.area_ptr, []
         n_chunks = max(self._space.limits.n_chunks, int(ptr[-1] >> 20))
         chunks = cut(np.diff(ptr) * self._n_tokens, n_chunks)
         chunks = [chunk for chunk in chunks if ptr[chunk[1]] > ptr[chunk[0]]]
-        for run in _runs(chunks, lambda feature: int(ptr[feature]), self._space.limits.held_pairs):
+        for run in _runs(chunks, ptr, self._space.limits.held_pairs):
             found += self._screen_run(working, theta, contexts, chosen, threshold, run)
         return found
 
-    def _choose(self, working: WorkingLoss, theta: Floats, threshold: float) -> Chosen:
-        """Choose the pairs that can have a gradient beyond a threshold."""
+    def _choose(self, threshold: float) -> Chosen:
+        """Choose the pairs that can have a gradient beyond a threshold, any if it is below 0."""
         space, n_labels = self._space, self._space.n_labels
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
-        if not working.is_bounded:
-            # Any pair can have a large gradient.
-            threshold = -1.0
 
-        def choose(first: int, last: int, counts: Floats) -> tuple[NDArray[Any], ...]:
+        def choose(first: int, last: int) -> tuple[NDArray[Any], ...]:
+            counts = np.zeros((last - first, 4, space.padded + 1))
+            for i in range(len(space.shards)):
+                self._add_counts(i, first, last, counts)
             n_rows, n_columns = (np.zeros(last - first, np.int64) for _ in range(2))
             most = (last - first) * (n_labels + 1)
             rows, columns = (np.empty(most, np.uint16) for _ in range(2))
@@ -190,10 +123,7 @@ class PairScreening:
 
         n = len(space.lattice.feature_contexts)
         chunks = cut(self._n_tokens, max(space.limits.n_chunks, n * n_labels >> 20))
-        shape = 4, space.padded + 1
-        found = from_sums(
-            working, theta, chunks, shape, len(space.shards), self._add_counts, choose
-        )
+        found = space.workers.map(choose, chunks)
         empty = np.empty(0, np.int64), np.empty(0, np.uint16)
         n_rows, rows, n_columns, columns = (
             np.concatenate(column) for column in zip((*empty, *empty), *found, strict=True)
@@ -230,7 +160,7 @@ class PairScreening:
         chosen = chosen._replace(area_ptr=ptr - ptr[chunks[0][0]])
         features = ContextsOf(contexts.indptr, contexts.indices)
         args = chosen, features, working.pairs.contexts.active, working.pairs.arrays
-        for i in working.visit(theta, vectors=True):
+        for i in working.visit(theta):
             gold = self._gold(i)
             for tokens, vectors, has_gold in working.pair_terms(i, self._of_shard[i]):
                 missing = None if has_gold else np.full_like(gold.labels, MISSING)

@@ -14,8 +14,6 @@ from .workspace import Workspace
 # by token.
 _PER_OCCURRENCE = 12
 _PER_TOKEN = 80
-# Bytes for each sequence, and each feature, even if the rest is in files.
-_PER_SEQUENCE = 64
 _PER_FEATURE = 64
 # Largest working set of a sparse solver with all pairs, as a share of the observed weights.
 _WORKING_SHARE = 0.3
@@ -95,11 +93,8 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
 
 
 def _bytes_of_tokens(space: Workspace) -> int:
-    """Return the bytes of tokens and unigram features: few if the corpus is in files."""
+    """Return the bytes of tokens and unigram features."""
     lattice = space.lattice
-    if lattice.store.on_disk:
-        sums = 8 * min(space.limits.held_sums, lattice.n_features * space.padded)
-        return _PER_SEQUENCE * len(lattice.weights) + _PER_FEATURE * lattice.n_features + sums
     of_features = _PER_FEATURE * lattice.n_features
     n_occurrences = int(space.feature_counts.sum())
     return of_features + _PER_OCCURRENCE * n_occurrences + _PER_TOKEN * lattice.n_tokens

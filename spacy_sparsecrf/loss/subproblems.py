@@ -279,13 +279,9 @@ def _weights_of_features(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
     by_context = np.zeros(len(corpus.ctx_indptr) - 1)
     known, _ = corpus.with_labels()
     weights, lengths = np.where(known, corpus.weights, 0.0), np.diff(corpus.offsets)
-    for first, last in corpus.store.runs(corpus.offsets):
-        begin, end = corpus.offsets[first], corpus.offsets[last]
-        by_token = np.repeat(weights[first:last], lengths[first:last])
-        sum_columns(corpus.uni_indptr[begin : end + 1], corpus.uni_indices, by_token, unigram)
-        own = np.arange(end - begin + 1)
-        sum_columns(own, corpus.context[begin:end], by_token, by_context)
-        corpus.store.release()
+    by_token = np.repeat(weights, lengths)
+    sum_columns(corpus.uni_indptr, corpus.uni_indices, by_token, unigram)
+    sum_columns(np.arange(corpus.n_tokens + 1), corpus.context, by_token, by_context)
     sum_columns(corpus.ctx_indptr, corpus.ctx_indices, by_context, bigram)
     return unigram, bigram
 
@@ -298,7 +294,7 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
     split = np.searchsorted(kept, len(corpus.unigram_keys))
     unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
     number = positions(unigram, len(corpus.unigram_keys))
-    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number, corpus.store)
+    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number)
     of_bigram = positions(bigram, len(corpus.bigram_keys))
     of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
     values = number[corpus.value_features]
@@ -321,12 +317,7 @@ def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[
         return corpus.values
     if not kept.any():
         return NO_VALUES
-    store = corpus.store
-    found = store.zeros((corpus.n_tokens, int(kept.sum())), np.float32)
-    for first, last in store.ranges(corpus.n_tokens):
-        found[first:last] = corpus.values[first:last, kept]
-        store.release()
-    return found
+    return corpus.values[:, kept]
 
 
 def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
@@ -336,7 +327,7 @@ def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
     kept = contexts.take(representatives)
     return replace(
         corpus,
-        context=corpus.store.looked_up(context, corpus.context),
+        context=context[corpus.context],
         ctx_indptr=kept.indptr,
         ctx_indices=kept.indices,
     )

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.arrays import MEMORY, Memory
 from ..corpus.numbering import positions
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
-from .lattice import Csc, Csr, Floats, Lattice, Longs, concatenated_ranges
+from .lattice import Csr, Floats, Ints, Lattice, Longs, concatenated_ranges
 from .workspace import Workspace
 
 # Cost of a single weight, and of a feature block, in elements of a vector.
@@ -46,13 +45,10 @@ class FeatureBlocks:
     def __len__(self) -> int:
         return len(self.features)
 
-    def of(
-        self, table: Csr | Csc, first: int = 0, last: int | None = None, store: Memory = MEMORY
-    ) -> Csr:
-        """Return the blocks first:last in each row of a table of features; store: of the result."""
-        last = len(self) if last is None else last
+    def between(self, first: int, last: int) -> Ints:
+        """Return the number [O] of each feature's block if first <= number < last, otherwise -1."""
         number = np.where((self.number >= first) & (self.number < last), self.number, -1)
-        return table.selected(number.astype(np.int32), store)
+        return number.astype(np.int32)
 
     def chunks(self, sizes: Longs, n_chunks: int, first: int = 0) -> Chunks:
         """Cut the blocks from `first` on by cost; sizes: [R], number of items summed per block."""
@@ -77,7 +73,7 @@ class FrequentFeatures:
         saved = np.concatenate(([0], np.cumsum(gains[:most])))
         self.n_rows = n_frequent = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_frequent])
-        self.tokens = rows.of(space.lattice.features, 0, n_frequent, space.lattice.store)
+        self.tokens = space.lattice.token_features(rows.between(0, n_frequent))
         self.table = np.zeros((n_frequent, space.padded), space.dtype)
         row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
@@ -121,7 +117,7 @@ class OriginFeatures(FrequentFeatures):
         row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
         kept, own = np.unique(row[origin != 0.0], return_inverse=True)
         number = positions(rows.features[kept], lattice.n_features)
-        self.tokens = lattice.features.selected(number, lattice.store)
+        self.tokens = lattice.token_features(number)
         self.table = np.zeros((len(kept), space.padded), space.dtype)
         self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]
 

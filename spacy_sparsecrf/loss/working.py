@@ -1,6 +1,6 @@
 """The chain loss on a working set of weights: value and gradient."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -90,9 +90,8 @@ class WorkingLoss(OffsetLoss):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
         if workspace.costs is not None:
             self.frequent.add_costs(lattice, workspace.costs)
-        self.token_blocks = self.unigram.of(
-            lattice.features, self.frequent.n_rows, store=lattice.store
-        )
+        rare = self.unigram.between(self.frequent.n_rows, len(self.unigram))
+        self.token_blocks = lattice.token_features(rare)
         self.values = ValueWeights(workspace, self.unigram)
         of_pairs = self.origin[self.split :]
         self.pairs = PairPotentials(workspace, self.bigram, stochastic, of_pairs)
@@ -127,7 +126,7 @@ class WorkingLoss(OffsetLoss):
             pairs.contexts.context,
         )
         unigrams = self._unigrams_of(0, lattice.n_tokens)
-        rows = self.bigram.of(lattice.ctx_features)
+        rows = lattice.ctx_features.selected(self.bigram.number)
         context_blocks = ContextBlocks(lattice.context, rows.indptr, rows.indices)
         return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
 
@@ -159,24 +158,18 @@ class WorkingLoss(OffsetLoss):
         )
         return self.tables._replace(sequences=own, unigrams=self._unigrams_of(begin, end))
 
-    def _columns(self, i: int) -> Columns:
-        """Return the tokens of feature blocks in section i of the corpus."""
-        columns = self.space.columns[i]
-        tokens = columns.tokens
-        return Columns(columns.of(self.unigram.features), tokens.indptr, tokens.indices)
-
-    def _section(self, i: int) -> Tables:
-        """Return the sequences of section i: of a shard if the corpus is in files, else all."""
-        return self.shard(i) if self.space.by_shard else self.tables
+    @property
+    def _columns(self) -> Columns:
+        """The tokens of feature blocks."""
+        tokens = self.space.lattice.feature_tokens
+        return Columns(self.unigram.features, tokens.indptr, tokens.indices)
 
     @cached_property
     def observed(self) -> Floats:
         """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
-        for i in range(len(space.columns)):
-            section = self._section(i), self._columns(i), counts[: self.split]
-            space.workers.map(count_gold, self._row_chunks, *section)
-            space.lattice.store.release()
+        args = self.tables, self._columns, counts[: self.split]
+        space.workers.map(count_gold, self._row_chunks, *args)
         self.values.count(counts)
         count_gold_pairs(self.tables, space.padded, counts[self.split :])
         return counts
@@ -203,7 +196,7 @@ class WorkingLoss(OffsetLoss):
         gradient = self._infer_all(theta)
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
         # Larger working sets are never screened; a copy would add a tenth to the time.
-        kept = len(theta) <= _MAX_KEPT or space.by_shard
+        kept = len(theta) <= _MAX_KEPT
         space.contents = Contents(self, theta.copy() if kept else None)
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
@@ -223,9 +216,9 @@ class WorkingLoss(OffsetLoss):
         theta[np.searchsorted(self.coordinates, other.coordinates)] = contents.theta
         self.pairs.fill(theta[self.split :])
         self.pairs.begin_sums()
-        for i in other.visit(contents.theta, vectors=True):
+        for i in other.visit(contents.theta):
             self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
-        self._gather_rows(0, gradient, self._row_chunks)
+        self._gather_rows(gradient, self._row_chunks)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
         return gradient
@@ -248,16 +241,12 @@ class WorkingLoss(OffsetLoss):
         another. RETURNS: [K] float64, >= 0.
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
-        sections: Iterable[int] = (0,)
-        if space.by_shard and space.contents is not None:
-            sections = space.contents.owner.visit(space.contents.theta)
+        args = self.tables, self._columns, space.residual, curvature[: self.split]
+        space.workers.map(unigram_curvature, self._tail_chunks, *args)
         sums = np.zeros(self.frequent.table.shape)
-        for i in sections:
-            section = self._section(i), self._columns(i), space.residual, curvature[: self.split]
-            space.workers.map(unigram_curvature, self._tail_chunks, *section)
-            for shard in (i,) if space.by_shard else range(len(space.shards)):
-                for of_chunk in self._frequent_curvature(shard):
-                    sums += of_chunk
+        for i in range(len(space.shards)):
+            for of_chunk in self._frequent_curvature(i):
+                sums += of_chunk
         curvature[: self.frequent.n_weights] = self.frequent.gradient(sums)
         self.values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
@@ -276,19 +265,16 @@ class WorkingLoss(OffsetLoss):
 
         return space.workers.map(run, space.chunks[i])
 
-    def visit(self, theta: Floats, vectors: bool = False) -> Iterator[int]:
-        """Iterate over the shards, with the residuals of the last point in the workspace.
+    def visit(self, theta: Floats) -> Iterator[int]:
+        """Iterate over the shards, with their forward and backward vectors in the workspace.
 
-        theta: [K], that point; vectors: whether forward and backward vectors are needed too; the
-        workspace contains them for one shard at a time.
+        theta: [K], the last point; the workspace contains the vectors of one shard at a time.
         """
         space = self.space
-        again = len(space.shards) > 1 and (vectors or space.by_shard)
         for i in range(len(space.shards)):
-            if again:
+            if len(space.shards) > 1:
                 self.infer(theta, i)
             yield i
-            space.lattice.store.release()
         # The workspace contains marginals of this point.
         space.contents = Contents(self, theta)
 
@@ -352,31 +338,27 @@ class WorkingLoss(OffsetLoss):
             for of_chunk in self.infer(theta, i):
                 sums += of_chunk
             self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
-            if space.by_shard:
-                self.gather(i, gradient)
-            space.lattice.store.release()
-        if not space.by_shard:
-            self.gather(0, gradient)
+        self.gather(gradient)
         gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
         self.values.gradient(gradient)
         shards = (self.shard(i).sequences for i in range(len(space.shards)))
         self.pairs.finish(shards, gradient[self.split :])
         return gradient
 
-    def gather(self, i: int, gradient: Floats) -> None:
-        """Add the residuals of section i of the corpus to the gradient [K] of unigram weights.
+    def gather(self, gradient: Floats) -> None:
+        """Write the gradient [K] of unigram weights from the residuals.
 
-        Frequent features and real values are left out. The first section overwrites the gradient.
+        Frequent features and real values are left out.
         """
-        self._gather_rows(i, gradient, self._tail_chunks)
+        self._gather_rows(gradient, self._tail_chunks)
 
-    def _gather_rows(self, i: int, gradient: Floats, chunks: Chunks) -> None:
+    def _gather_rows(self, gradient: Floats, chunks: Chunks) -> None:
         """Apply `gather` to chunks of feature blocks, frequent or not."""
         space = self.space
-        args = space.n_labels, self.tables.unigrams, self._columns(i), space.residual
+        args = space.n_labels, self.tables.unigrams, self._columns, space.residual
         space.workers.map(
             lambda first, last: gather_unigrams(
-                first, last, *args, np.zeros(space.padded), i > 0, gradient
+                first, last, *args, np.zeros(space.padded), gradient
             ),
             chunks,
         )

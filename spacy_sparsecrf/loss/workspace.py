@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..corpus.arrays import Memory
-from ..corpus.numbering import find_ascending
 from ..kernels.layout import BatchOrder, TokensBy
 from ..parallel import Chunks, Workers, cut
-from .lattice import Csr, Floats, Ints, Lattice, Longs, Mask, Shard
+from .lattice import Floats, Ints, Lattice, Longs, Mask, Shard
 
 
 class Limits(NamedTuple):
@@ -27,14 +25,13 @@ class Limits(NamedTuple):
     span: tokens of one matrix whose pair products one thread sums. together: sequences of an
     interleaved batch. table_bytes: maximum size of the table of frequent features, which stays in a
     cache, as do the sums of its gradient. sums_bytes: maximum size of the sums of real values of
-    all chunks. held_sums (only if the corpus is in files), held_pairs: numbers that screening holds
-    at once, 512 MB each. merged: minimum number of keys to merge at once. least_tokens: minimum
-    tokens of a thread of stochastic descent. shares: candidate shares of the tokens from which
-    features are in matrices. correction, correction_exp: cost of a sparse correction, and of its
-    exponential, in units of the three products with one matrix element (forward, backward,
-    expectation), 0.35 ns. With one context, corrections win if about 97 % of the pairs are zero (49
-    labels), or 95 % (443). matrix_bytes: limit for matrices, beyond which features become
-    corrections at any cost; correction_bytes: limit for corrections.
+    all chunks. held_pairs: numbers that screening holds at once, 512 MB. merged: minimum number of
+    keys to merge at once. least_tokens: minimum tokens of a thread of stochastic descent. shares:
+    candidate shares of the tokens from which features are in matrices. correction, correction_exp:
+    cost of a sparse correction, and of its exponential, in units of the three products with one
+    matrix element (forward, backward, expectation), 0.35 ns. With one context, corrections win if
+    about 97 % of the pairs are zero (49 labels), or 95 % (443). matrix_bytes: limit for matrices,
+    beyond which features become corrections at any cost; correction_bytes: limit for corrections.
     """
 
     shard_bytes: int = 1 << 24
@@ -44,7 +41,6 @@ class Limits(NamedTuple):
     together: int = 8
     table_bytes: int = 1 << 18
     sums_bytes: int = 1 << 27
-    held_sums: int = 1 << 26
     held_pairs: int = 1 << 26
     merged: int = 1 << 20
     least_tokens: int = 256
@@ -59,31 +55,6 @@ LIMITS = Limits()
 
 # A larger matrix does not stay in a near cache: a whole chunk is then one interleaved batch.
 LARGE_BYTES = 1 << 16
-
-
-class FeatureColumns:
-    """The tokens of features in a section: the whole corpus, or a shard if it is in files.
-
-    features: [C] int32, ascending, features with tokens; None for all; tokens: tokens of each
-    feature, counted from the first token of the section.
-    """
-
-    def __init__(self, features: Ints | None, tokens: Csr) -> None:
-        self._features = features
-        self.tokens = tokens
-
-    def of(self, wanted: Ints) -> Ints:
-        """Return the rows [n] of `tokens` for features [n], -1 for none."""
-        if self._features is None:
-            return wanted
-        return find_ascending(self._features, wanted).astype(np.int32)
-
-    def between(self, first: int, last: int) -> tuple[int, Ints]:
-        """Return the first row of features first:last, and the features that have a row."""
-        if self._features is None:
-            return first, np.arange(first, last, dtype=np.int32)
-        begin, end = np.searchsorted(self._features, (first, last))
-        return int(begin), self._features[begin:end]
 
 
 @dataclass(frozen=True)
@@ -124,10 +95,9 @@ class Workspace:
     """Token arrays that successive working losses share.
 
     alpha, backward: [tokens of the largest shard, Yp]; residual: [N, Yp], Yp = Y padded to a
-    multiple of 8, all of dtype `precision`; if the corpus is in files, residual is of one shard;
-    log_z: [S], scales, norms: [tokens of the largest shard] float64; contents: owner of these
-    arrays, or None; columns: tokens of features, of the whole corpus, or of each shard if it is in
-    files; feature_counts: [O] int64, tokens of a feature; costs: see `ChainLoss`.
+    multiple of 8, all of dtype `precision`; log_z: [S], scales, norms: [tokens of the largest
+    shard] float64; contents: owner of these arrays, or None; feature_counts: [O] int64, tokens of a
+    feature; costs: see `ChainLoss`.
     """
 
     def __init__(
@@ -152,15 +122,9 @@ class Workspace:
         longest = max((shard.end - shard.begin for shard in self.shards), default=0)
         self._longest = longest
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
-        self.by_shard = lattice.store.on_disk
-        self.log_z = lattice.store.zeros(len(lattice.weights), np.float64)
+        self.log_z = np.zeros(len(lattice.weights))
         self.contents: Contents | None = None
-        self.feature_counts: Longs = np.zeros(lattice.n_features, np.int64)
-        self.columns = self._columns()
-        for section in self.columns:
-            first, features = section.between(0, lattice.n_features)
-            lengths = np.diff(section.tokens.indptr)
-            self.feature_counts[features] += lengths[first : first + len(features)]
+        self.feature_counts: Longs = np.diff(lattice.feature_tokens.indptr)
 
     @cached_property
     def alpha(self) -> NDArray[np.floating]:
@@ -175,8 +139,7 @@ class Workspace:
     @cached_property
     def residual(self) -> NDArray[np.floating]:
         """Residuals, or marginals."""
-        n_kept = self._longest if self.by_shard else self.lattice.n_tokens
-        return np.zeros((n_kept, self.padded), self.dtype)
+        return np.zeros((self.lattice.n_tokens, self.padded), self.dtype)
 
     def free(self, *names: str) -> None:
         """Free the named arrays, by default vectors and residuals; next use reallocates them."""
@@ -191,24 +154,7 @@ class Workspace:
 
     def residual_of(self, shard: Shard) -> NDArray[np.floating]:
         """Return the rows of `residual` of the tokens of a shard."""
-        begin = 0 if self.by_shard else shard.begin
-        return self.residual[begin : begin + shard.end - shard.begin]
-
-    def _columns(self) -> list[FeatureColumns]:
-        lattice = self.lattice
-        if not self.by_shard:
-            return [FeatureColumns(None, lattice.feature_tokens)]
-        found, table = [], lattice.features.by_row()
-        for shard in self.shards:
-            indptr = table.indptr[shard.begin : shard.end + 1]
-            own_rows = Csr(indptr - indptr[0], table.indices[indptr[0] : indptr[-1]])
-            columns = own_rows.transposed(lattice.n_features)
-            features = np.flatnonzero(np.diff(columns.indptr))
-            ends = np.append(columns.indptr[features], columns.indptr[-1])
-            own = lattice.store.kept((features.astype(np.int32), ends, columns.indices))
-            found.append(FeatureColumns(own[0], Csr(own[1], own[2])))
-            lattice.store.release()
-        return found
+        return self.residual[shard.begin : shard.end]
 
 
 class MatrixTokens:
@@ -222,18 +168,18 @@ class MatrixTokens:
     def __init__(
         self, space: Workspace, shard: Shard, context: Ints, matrix_of: Ints, n_matrices: int
     ) -> None:
-        store, limits = space.lattice.store, space.limits
+        limits = space.limits
         own = context[shard.begin : shard.end]
-        self.by_matrix = tokens_by(shard, matrix_of[own], n_matrices, store)
-        self.by_context = tokens_by(shard, own, len(matrix_of), store)
+        self.by_matrix = tokens_by(shard, matrix_of[own], n_matrices)
+        self.by_context = tokens_by(shard, own, len(matrix_of))
         self.mat_spans, self.spans = _cut_spans(self.by_matrix.inner_ptr, limits.span)
         self.chunks: Chunks = cut(np.diff(self.by_matrix.inner_ptr), limits.n_chunks)
 
 
-def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
+def tokens_by(shard: Shard, key: Ints, n_keys: int) -> TokensBy:
     """Return the tokens of a shard that continue, and that begin, a sequence by a key [n].
 
-    Tokens count from the first of the shard; n_keys: upper bound of keys; store: of the arrays.
+    Tokens count from the first of the shard; n_keys: upper bound of keys.
     """
     arrays: list[NDArray[Any]] = []
     for members in (np.flatnonzero(~shard.begins), np.flatnonzero(shard.begins)):
@@ -241,7 +187,7 @@ def tokens_by(shard: Shard, key: Ints, n_keys: int, store: Memory) -> TokensBy:
         order = np.argsort(keys, kind="stable")
         indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
         arrays += [indptr, members[order].astype(np.int32)]
-    return TokensBy(*store.kept(arrays))
+    return TokensBy(*arrays)
 
 
 def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:

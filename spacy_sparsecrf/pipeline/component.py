@@ -21,7 +21,6 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
-from ..corpus.arrays import MEMORY, Memory, release_memory
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
@@ -40,7 +39,6 @@ from .encoding import (
     check_word_labels,
     checked,
     make_label_ids,
-    open_store,
     reads_word_labels,
     with_template_tree,
 )
@@ -107,7 +105,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         labels: Sequence[str] | None = None,
         init_weights: str | Path | None = None,
         checkpoint: str | Path | None = None,
-        cache_dir: str | Path | None = None,
         shards: Sequence[str] = (),
     ) -> None:
         """Read the training examples, once, and prepare a training run.
@@ -121,8 +118,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         checkpoint: path of a file, to which each step (online: each evaluation) writes the state
             of training. If it exists, training resumes from it, and the first updates replay the
             losses that they returned before.
-        cache_dir: path of a directory for arrays as long as the corpus, which are then kept in
-            files instead of memory (see `open_store`).
         shards: paths of .spacy files, which may contain * and **. The reader of [training]
             train_corpus reads them in this order; they replace the examples of get_examples.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
@@ -137,13 +132,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
         check_scores(setup, nlp)
-        store = open_store(setup, cache_dir, nlp)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
-        if checkpoint is None and store is MEMORY and not (shards or (nlp and names_corpus(nlp))):
+        if checkpoint is None and not (shards or (nlp and names_corpus(nlp))):
             examples = seen.kept(examples)
         with storage.renewed(setup, nlp, init_weights):
-            read = self._read(examples, label_ids, store, nlp, shards)
+            read = self._read(examples, label_ids, nlp, shards)
             seen.check_labels(self.name, self.target, read.compiled.labels)
         compiled = read.compiled
         if compiled.corpus is not None:
@@ -165,13 +159,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         else:
             self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
         self._refresh()
-        release_memory()
 
     def _read(
         self,
         examples: Iterable[Example],
         label_ids: LabelIds,
-        store: Memory = MEMORY,
         nlp: Language | None = None,
         shards: Sequence[str] = (),
     ) -> ReadCorpus:
@@ -179,10 +171,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         setup = self.setup
         check_word_labels(setup, shards, is_online=is_online(setup, nlp))
         recorded = self.settings.needs_names or reads_word_labels(setup)
-        record = NameRecord.of(self.features, store) if recorded else None
+        record = NameRecord.of(self.features) if recorded else None
         features = with_template_tree(setup, record or self.features)
         with counted(self.features) as coverage:
-            job = Job(setup, features, label_ids, store, nlp, shards, coverage)
+            job = Job(setup, features, label_ids, nlp, shards, coverage)
             compiled = self.engine.compile(examples, job)
             compiled.check(setup)
         named = record if self.settings.needs_names else None

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -14,20 +13,16 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.arrays import MEMORY, Files, Memory
 from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
-from ..corpus.files import check_directory, corpus_builder
 from ..corpus.index import CorpusPart, part_of
 from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.coverage import Coverage
 from ..progress import progress, track
-from ..solvers.base import check_supported
 from ..targets.base import Target, have_same_tokens
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import observed_cut
-from .batchers import is_online
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
@@ -266,15 +261,14 @@ class LabelIds:
 class Job(NamedTuple):
     """The arguments to encode a corpus.
 
-    setup: of the component; read: hashes its features; label_ids: maps labels to ids; store:
-    storage of the corpus; nlp: the pipeline, or None; shards: file patterns of a partitioned
-    corpus, empty if examples are given; coverage: counts values of attributes.
+    setup: of the component; read: hashes its features; label_ids: maps labels to ids; nlp: the
+    pipeline, or None; shards: file patterns of a partitioned corpus, empty if examples are given;
+    coverage: counts values of attributes.
     """
 
     setup: Setup
     read: Features
     label_ids: LabelIds
-    store: Memory
     nlp: Language | None
     shards: Sequence[str]
     coverage: Coverage
@@ -340,33 +334,6 @@ def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterato
         yield example
 
 
-def open_store(setup: Setup, cache_dir: str | Path | None, nlp: Language | None) -> Memory:
-    """Return the storage for arrays as long as the corpus: files or memory.
-
-    cache_dir: path of a directory, which is created if it is missing; None for memory.
-    nlp: the pipeline, or None.
-    RAISES: SparseCRFError for a directory that cannot be created, and for settings and solvers
-        that need the whole corpus in memory.
-    """
-    if cache_dir is None:
-        return MEMORY
-    name, settings = setup.name, setup.settings
-    needing = {
-        "online training": is_online(setup, nlp),
-        f'[components.{name}] model = "{settings.model}"': settings.model != "chain",
-        f"[components.{name}.learning] constrained = true": settings.learning.constrained,
-        f"[components.{name}.learning] entity_ratio": bool(settings.learning.entity_ratio),
-        f"[components.{name}.learning] cost": bool(settings.learning.cost),
-        f"[components.{name}.learning] stack": settings.learning.stack.folds > 0,
-    }
-    for setting, needs in needing.items():
-        if needs:
-            raise SparseCRFError(Errors.SC346.format(setting=setting))
-    check_supported(setup.solver, {"memory"})
-    check_directory(Path(cache_dir))
-    return Files(Path(cache_dir))
-
-
 def with_template_tree(setup: Setup, read: Features) -> Features:
     """Return a feature reader that also records parents of features, if there is a schedule.
 
@@ -399,22 +366,20 @@ def encode_corpus(
     read: Features,
     setup: Setup,
     label_ids: LabelIds,
-    store: Memory = MEMORY,
 ) -> EncodedExamples:
     """Encode examples as arrays, in a single pass.
 
     examples: features and sequences are read from predicted Docs, gold labels and weights from
         reference Docs.
     read: hashes the observation features of Docs, in place of the setup's features.
-    setup: of the component; label_ids: maps labels to ids; store: storage of the corpus.
-    RAISES: SparseCRFError for an unknown gold label if labels are fixed, for an invalid weight of a
-        Doc, and if files cannot be written.
+    setup: of the component; label_ids: maps labels to ids.
+    RAISES: SparseCRFError for an unknown gold label if labels are fixed, and for an invalid weight
+        of a Doc.
     """
-    with corpus_builder(store) as builder:
-        reader = _Reader(read, setup, label_ids, builder)
-        reader.read_all(track(examples, "Reading corpus", "docs"))
-        with progress("Encoding corpus"):
-            return reader.compiled()
+    reader = _Reader(read, setup, label_ids, CorpusBuilder())
+    reader.read_all(track(examples, "Reading corpus", "docs"))
+    with progress("Encoding corpus"):
+        return reader.compiled()
 
 
 def reads_word_labels(setup: Setup) -> bool:

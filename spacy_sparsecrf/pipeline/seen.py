@@ -23,8 +23,8 @@ _ANY_LANGUAGE = ("", "xx")
 _N_CUT = 20_000
 # Why no examples are added to a corpus.
 _NOT_KEPT = (
-    "A corpus is not extended if the config names it ([corpora.train] path), or with checkpoint, "
-    "cache_dir or shards."
+    "A corpus is not extended if the config names it ([corpora.train] path), or with checkpoint "
+    "or shards."
 )
 
 

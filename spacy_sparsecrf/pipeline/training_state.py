@@ -23,7 +23,6 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import logger
 
-from ..corpus.arrays import release_memory
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.gold import InvalidGoldError, describe, weighted
 from ..errors import Errors, SparseCRFError, Warnings, warn
@@ -433,9 +432,8 @@ class Session:
 
     def _step(self, name: str, training: Training) -> None:
         """Do one iteration of component `name`."""
-        # The decoder belongs to an earlier model; reading and evaluation leave memory to release.
+        # The decoder belongs to an earlier model.
         self.decoder = None
-        release_memory()
         with progress("Training"):
             report = training.step()
             training.rest()

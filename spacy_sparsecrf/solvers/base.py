@@ -52,16 +52,14 @@ class Loss(Function, Protocol):
 
 # Requirements of a solver on a problem: no l1 penalty; an l2 penalty; sequences of one token, as in
 # per-position models; log Z over all sequences, valid or not (see `ChainLoss`); features that are 0
-# or 1; a corpus in memory, not in files; a loss laid out to visit examples one by one;
-# Hessian-vector products; a penalty centred on zero, not on a prior; a likelihood without error
-# costs.
+# or 1; a loss laid out to visit examples one by one; Hessian-vector products; a penalty centred on
+# zero, not on a prior; a likelihood without error costs.
 Need = Literal[
     "no l1",
     "l2",
     "single tokens",
     "all sequences",
     "indicators",
-    "memory",
     "examples",
     "products",
     "no prior",
@@ -74,7 +72,6 @@ _REFUSALS: dict[Need, str] = {
     "l2": Errors.SC309,
     "single tokens": Errors.SC340,
     "indicators": Errors.SC393,
-    "memory": Errors.SC347,
     "all sequences": Errors.SC359,
     "examples": Errors.SC365,
     "products": Errors.SC365,
@@ -169,7 +166,7 @@ class BatchSolver:
     polish_l2: float = 1e-5
 
     state_type: ClassVar[type[Any]] = SolverState
-    requires = requirements("indicators", "memory")
+    requires = requirements("indicators")
     exact = True
     streaming = False
     divisible = False
@@ -254,7 +251,6 @@ def unsupported(
     kind: str,
     *,
     values: bool = False,
-    on_disk: bool = False,
     constrained: bool = False,
     summed: bool = True,
     shifted: bool = False,
@@ -262,17 +258,16 @@ def unsupported(
 ) -> set[Need]:
     """Return the requirements that a problem does not meet.
 
-    kind: of model, see `CRFModel`; values: whether there are real-valued features; on_disk: whether
-    the corpus is in files; constrained: whether invalid sequences are excluded; summed: whether the
-    loss is a sum over sequences; shifted: whether the penalty is centred on a prior; costs: whether
-    errors have costs (see `ChainLoss`).
+    kind: of model, see `CRFModel`; values: whether there are real-valued features; constrained:
+    whether invalid sequences are excluded; summed: whether the loss is a sum over sequences;
+    shifted: whether the penalty is centred on a prior; costs: whether errors have costs (see
+    `ChainLoss`).
     """
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
         "l2": penalty.l2 == 0.0,
         "single tokens": kind == "chain",
         "indicators": values,
-        "memory": on_disk,
         "all sequences": constrained,
         "examples": not summed,
         "products": not summed,

@@ -5,7 +5,7 @@ A checkpoint contains the solver's state, but not the corpus: it fits only the r
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -31,18 +31,14 @@ ROWS = "rows."
 _SETTING = "[initialize.components.NAME] checkpoint"
 # Prefix of the names of models in a record, and bytes of the length before a record.
 _MODEL, _LENGTH = "model.", 8
-# Bytes hashed at a time.
-_PIECE = 1 << 24
 
 
-def digest(*arrays: NDArray[Any], release: Callable[[], None] = lambda: None) -> str:
-    """Hash the bytes of arrays. release: called after each piece."""
+def digest(*arrays: NDArray[Any]) -> str:
+    """Hash the bytes of arrays."""
     found = hashlib.blake2b(digest_size=16)
     for array in arrays:
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        for first in range(0, len(data), _PIECE):
-            found.update(data[first : first + _PIECE].data)
-            release()
+        found.update(data.data)
     return found.hexdigest()
 
 

@@ -134,7 +134,6 @@ class Training:
             self._penalty,
             problem.kind,
             values=len(corpus.value_features) > 0,
-            on_disk=corpus.store.on_disk,
             constrained=problem.valid is not None,
             summed=problem.ratio is None,
             shifted=prior is not None,
@@ -197,31 +196,29 @@ class Training:
         """
         l1, problem, runs = self._penalty.l1, self._problem, []
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
-        self._corpus.store.check()
-        with self._corpus.store.bounded():
-            parts = self._divide(self._corpus)
-            n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-            # The tokens of a feature do not bound its effect on the ratio.
-            if l1 > 0.0 and self._leaves_out and problem.ratio is None:
-                parts = [subproblems.without_idle_features(part, l1, known) for part in parts]
-            for part in parts:
-                also = None if problem.also is None else part.to_local(problem.also)
-                also = also if also is None else also[also >= 0]
-                origin = None if self._origin is None else part.local_weights(*self._origin)
-                loss = ChainLoss(
-                    part.corpus,
-                    part.n_labels,
-                    *settings,
-                    part.permits,
-                    also,
-                    problem.limits,
-                    ratio=problem.ratio,
-                    prior=origin,
-                    costs=problem.costs,
-                )
-                runs.append(Run(part.without_tokens(), loss, self._penalty, self._solver))
-            history = getattr(self._solver, "history", 0)
-            self.size = total([measure(run.loss, l1, history) for run in runs])
+        parts = self._divide(self._corpus)
+        n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+        # The tokens of a feature do not bound its effect on the ratio.
+        if l1 > 0.0 and self._leaves_out and problem.ratio is None:
+            parts = [subproblems.without_idle_features(part, l1, known) for part in parts]
+        for part in parts:
+            also = None if problem.also is None else part.to_local(problem.also)
+            also = also if also is None else also[also >= 0]
+            origin = None if self._origin is None else part.local_weights(*self._origin)
+            loss = ChainLoss(
+                part.corpus,
+                part.n_labels,
+                *settings,
+                part.permits,
+                also,
+                problem.limits,
+                ratio=problem.ratio,
+                prior=origin,
+                costs=problem.costs,
+            )
+            runs.append(Run(part.without_tokens(), loss, self._penalty, self._solver))
+        history = getattr(self._solver, "history", 0)
+        self.size = total([measure(run.loss, l1, history) for run in runs])
         if not problem.observed_only:
             self.size = replace(self.size, n_potential=n_potential)
         check_fits(self.size, available_memory(), len(self._labels), l1)
@@ -267,11 +264,10 @@ class Training:
         rest = not self.converged
         n_sequences = sum(run.n_sequences for run in self._runs)
         reports, passes = [], 0.0
-        with self._corpus.store.bounded():
-            for run in self._runs:
-                report = run.reached if rest and run.converged else run.step()
-                passes += report.passes * (run.n_sequences / n_sequences)
-                reports.append(report)
+        for run in self._runs:
+            report = run.reached if rest and run.converged else run.step()
+            passes += report.passes * (run.n_sequences / n_sequences)
+            reports.append(report)
         self.report = StepReport(
             objective=math.fsum(report.objective for report in reports),
             optimality=max(report.optimality for report in reports),
@@ -333,12 +329,11 @@ class Training:
 
     @cached_property
     def _corpus_digest(self) -> str:
-        self._corpus.store.check()
-        return checkpoint.digest(*self._corpus.arrays.values(), release=self._corpus.store.release)
+        return checkpoint.digest(*self._corpus.arrays.values())
 
     def free_corpus(self) -> None:
         """Free the features of tokens, which losses have copied; then no restart is possible."""
-        if type(self) is Training and not self._corpus.store.on_disk:
+        if type(self) is Training:
             _ = self._corpus_digest  # for checkpoints
             self._corpus = subproblems.without_tokens(self._corpus)
             vars(self).pop("restart", None)

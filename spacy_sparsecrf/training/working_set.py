@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..corpus.arrays import release_memory
 from ..corpus.numbering import find_ascending
 from ..loss.chain import ChainLoss
 from ..loss.examples import SequenceDescent
@@ -263,8 +262,6 @@ class Run:
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
         threshold = self._penalty.l1 if threshold is None else threshold
-        # Return the memory of the solver's vectors to the system.
-        release_memory()
         with progress("Screening"):
             found, gradients, squared_excess = self.loss.screen(
                 self._working, self._state.theta, threshold, limit

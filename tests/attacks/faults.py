@@ -68,7 +68,7 @@ def examples() -> list[Any]:
 
 
 def train(folder: Path, most: int = 1_000) -> Act:
-    """Return an action that trains to convergence, with a checkpoint and the corpus in files.
+    """Return an action that trains to convergence, with a checkpoint.
 
     most: maximum number of steps. The action returns the saved component.
     """
@@ -76,7 +76,7 @@ def train(folder: Path, most: int = 1_000) -> Act:
     solver = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1}
     config = {"n_threads": 1, "l1": 0.5, "l2": 0.1, "solver": {**solver, "window": 0.02}}
     pipe = nlp.add_pipe("sparse_crf", config=config)
-    places = {"checkpoint": folder / "run", "cache_dir": folder / "corpus"}
+    places = {"checkpoint": folder / "run"}
 
     def act() -> bytes:
         pipe.initialize(lambda: given, nlp=nlp, **places)

@@ -127,26 +127,3 @@ class NamesFile(File):
         lines = self.edit(text.decode("latin1")).encode("latin1")
         data = gzip.compress(lines, 1, mtime=0)
         return data[: len(data) + min(self.longer, 0)] + self.rest
-
-
-class CorpusFiles(File):
-    """The parts of a corpus in files: JSON, and a .npy file for each entry."""
-
-    def to_files(self) -> dict[str, bytes]:
-        """Return the files by name."""
-        files = {"corpus.json": self.edit(json.dumps(self.meta)).encode("utf8", "surrogatepass")}
-        for entry in self.entries:
-            told = entry.told if isinstance(entry.told, dict) else {}
-            head = _npy_head(told.get("dtype"), told.get("length"))
-            size = struct.pack("<H", (len(head) - 10 + self.longer) % 2**16)
-            name = "".join(filter(_IN_NAMES.__contains__, str(told.get("name"))))[:50]
-            files[f"{name}.npy"] = head[:8] + size + head[10:] + entry.data + self.rest
-        return files
-
-
-def _npy_head(dtype: Json, length: Json) -> bytes:
-    """Return the header of a .npy file, also for invalid values."""
-    text = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': ({length!r},), }}"
-    head = text.encode("latin1", "replace")
-    head += b" " * (117 - len(head)) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head) % 2**16) + head

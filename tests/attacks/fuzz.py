@@ -36,9 +36,9 @@ _FIRST_SECONDS = 900.0
 _NONE_YET = -1
 # Number of files per seed, fewer of slow types; a new process regenerates the files of its seed
 # before it continues.
-_CHUNK, _CHUNKS = 2_000, {"checkpoint": 200, "corpus": 200, "docs": 500, "config": 50}
+_CHUNK, _CHUNKS = 2_000, {"checkpoint": 200, "docs": 500, "config": 50}
 # Order in which chunks of each type are run.
-_TURNS = ["model", "names", "model", "clusters"] * 5 + ["checkpoint", "corpus"]
+_TURNS = ["model", "names", "model", "clusters"] * 5 + ["checkpoint"]
 _WRITTEN = ["docs", "templates", "patterns", "columns", "conllu", "dump", "class files"]
 _WRITTEN += CONVERTED_KINDS
 _TURNS_WRITTEN = _WRITTEN * 5 + ["config"]

@@ -58,7 +58,6 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"eval_frequency": 4, "batcher": _BATCHES, "max_steps": 30},
         {},
     ),
-    "out of core": (_solver("OWLQN", inner_iterations=2), {}, {"cache_dir": "corpus"}),
 }
 
 

@@ -5,7 +5,6 @@ it, uses it again, and returns arrays: predictions, weights, names.
 """
 
 import gzip
-import json
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,16 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_sparsecrf.corpus.arrays import Files
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
-from spacy_sparsecrf.corpus.files import NAME, corpus_builder, read_corpus
 from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import WordClasses, pack, unpack
-from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.model.names import Names
-from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag.sag import SAG
@@ -33,7 +28,7 @@ from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
-from .files import ClassesFile, CorpusFiles, Entry, File, NamesFile, taken_apart
+from .files import ClassesFile, File, NamesFile, taken_apart
 from .mutations import QUIET, Mutator
 
 LABELS = ["A", "Ü", "B"]
@@ -250,41 +245,9 @@ def use_classes(file: File, sound: File) -> Arrays:
     return found
 
 
-def corpora() -> list[File]:
-    """Return a corpus in files."""
-    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
-        with corpus_builder(Files(Path(folder))) as builder:
-            builder.add(*_gold())
-            built = builder.build()
-        names = {path.stem for path in (Path(folder) / NAME).glob("*.npy")}
-        meta = json.loads((Path(folder) / NAME / "corpus.json").read_text())
-        entries = [Entry.of(name, built.arrays[name]) for name in sorted(names)]
-    return [CorpusFiles(meta, entries)]
-
-
-def use_corpus(file: File, sound: File) -> Arrays:
-    """Read a corpus, and compute loss and gradient with all weights 0.1."""
-    assert isinstance(file, CorpusFiles)
-    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
-        (Path(folder) / NAME).mkdir()
-        for name, data in file.to_files().items():
-            (Path(folder) / NAME / name).write_bytes(data)
-        found = read_corpus(Files(Path(folder)), len(LABELS))
-        if not found.n_tokens or not found.n_sequences:
-            raise SparseCRFError(Errors.SC305)
-        loss = ChainLoss(found, len(LABELS), Workers(1))
-        coordinates = loss.all_coordinates()
-        with np.errstate(**QUIET):  # type: ignore[call-overload]
-            value, gradient = loss.restrict(coordinates).value_and_grad(
-                np.full(len(coordinates), 0.1)
-            )
-    return [np.array([value]), gradient]
-
-
 KINDS = {
     "model": Kind(lambda: [taken_apart(model.to_bytes()) for model in MODELS], use_model),
     "checkpoint": Kind(checkpoints, use_checkpoint),
     "names": Kind(names, use_names),
     "clusters": Kind(classes, use_classes),
-    "corpus": Kind(corpora, use_corpus),
 }

@@ -15,7 +15,7 @@ from spacy_sparsecrf.model.names import Names
 from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, parse
 
 from . import kinds
-from .test_model_file import Change, array, frame, meta, text, told, without
+from .test_model_file import Change, array, frame, meta, text
 
 
 def kind_of(array_name: str, /, kind: Any) -> Change:
@@ -194,38 +194,6 @@ def test_word_classes_are_refused_with_what_is_wrong(change: Change, reason: str
 def test_what_is_no_file_of_word_classes_is_refused(data: bytes) -> None:
     with pytest.raises(SparseCRFError, match="SC148"):
         unpack(data)
-
-
-CORPORA: list[tuple[str, Change, str]] = [
-    ("a label that is not there", changed("labels", 0, 3), "labels are not all below 3"),
-    ("a label below missing", changed("labels", 0, -2), "labels are not all at least -1"),
-    ("a test that is not there", changed("uni_indices", 0, 10**6), "uni_indices are not all below"),
-    ("a context", changed("context", 0, 10**6), "context are not all below"),
-    ("offsets that fall", changed("offsets", 1, 20), "offsets fall"),
-    ("offsets beyond the tokens", changed("offsets", -1, 22), "offsets do not go"),
-    ("contexts that fall", changed("ctx_indptr", 1, 10**9), "ctx_indptr fall"),
-    ("a weight that is no number", changed("weights", 0, np.nan), "weights are not all finite"),
-    ("big-endian labels", told("labels", dtype=">i4"), "labels.npy is no"),
-    ("Python objects", told("labels", dtype="|O"), "labels.npy is no"),
-    ("a longer header", frame(longer=64), "is no .npy file"),
-    ("bytes left over", frame(rest=b"\0"), "is no .npy file"),
-    ("a length beyond memory", told("labels", length=2**60), "labels.npy is no"),
-    ("code as a length", told("labels", length="__import__('os')"), "labels.npy is no"),
-    ("a missing file", without("labels"), "No such file"),
-    ("another version", meta(version=2), "not of version 1"),
-    ("a number as a truth value", meta(start_label=1), "no truth value"),
-    ("a key twice", text('"start_label"', '"version"'), "a key is there twice"),
-]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in CORPORA]
-)
-def test_corpora_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
-    file = kinds.corpora()[0]
-    change(file)
-    with pytest.raises(SparseCRFError, match=f"SC348.*{reason}"):
-        kinds.use_corpus(file, file)
 
 
 def test_pieces_are_looked_at_where_they_meet(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,9 +55,6 @@ def test_patterns_are_transposed_renumbered_and_summed():
         rows = [[numbers[row] for row in np.flatnonzero(column)] for column in DENSE.T]
         expected = [[number for number in row if number >= 0] for row in rows]
         assert [col_rows[a:b].tolist() for a, b in pairwise(col_ptr)] == expected
-    shuffled = np.concatenate([RNG.permutation(COLUMNS[a:b]) for a, b in pairwise(PTR)])
-    function(indexing.sort_rows, False)(PTR, shuffled)
-    assert shuffled.tolist() == [i for a, b in pairwise(PTR) for i in sorted(COLUMNS[a:b])]
     number = np.array([-1, 0, 5, -1, 2, -1], dtype=np.int32)
     ptr, kept = np.full(5, 9), np.empty(12, np.int32)
     n = function(indexing.select, False)(PTR, COLUMNS, number, ptr, kept)

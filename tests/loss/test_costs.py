@@ -11,11 +11,11 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.per_token import local_corpus
+from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.testing import check_loss
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, local_log_probabilities
-from ..solvers.cases import SOLVERS_IN_USE
 from ..toy import blank_with, docs_of, examples_of, make_sentences
 from ..training.learning_cases import loss_of, partial_problem
 from .layouts import in_every_layout
@@ -92,9 +92,9 @@ def test_per_position_models_have_costs(pairs):
     assert value == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", SOLVERS_IN_USE)
+@pytest.mark.parametrize("name", crf_solvers.get_all())
 def test_solvers_reach_one_minimum_or_refuse(name):
-    problem, solver = costly(73, missing=0.0, ambiguous=0.0), SOLVERS_IN_USE[name]
+    problem, solver = costly(73, missing=0.0, ambiguous=0.0), crf_solvers.get_all()[name]
     kind = "memm" if "single tokens" in solver().requires else "chain"
     of = problem.corpus, ["O", "A", "B"]
 
@@ -109,9 +109,9 @@ def test_solvers_reach_one_minimum_or_refuse(name):
             train(solver, COSTS)
         return
     found = train(solver, COSTS)
-    best = train(SOLVERS_IN_USE["spacy_sparsecrf.OWLQN.v1"], COSTS).objective
+    best = train(crf_solvers.get_all()["spacy_sparsecrf.OWLQN.v1"], COSTS).objective
     assert found.objective == pytest.approx(best, rel=1e-3 if solver.exact else 0.1)
-    assert best > train(SOLVERS_IN_USE["spacy_sparsecrf.OWLQN.v1"], None).objective
+    assert best > train(crf_solvers.get_all()["spacy_sparsecrf.OWLQN.v1"], None).objective
     assert found.report.gap >= found.objective - best - 1e-6
 
 

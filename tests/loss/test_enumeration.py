@@ -6,15 +6,11 @@ gradient on all weights and on some, screening, Hessian products, and sums over 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus import arrays
 from spacy_sparsecrf.kernels.sequence import example_loss
 from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent, new_workspace
 from spacy_sparsecrf.loss.hessian import HessianProduct
@@ -130,7 +126,7 @@ def test_screening_at_every_threshold():
 
 # Shards, spans and chunks of one or two tokens or features.
 SMALL = {"shard_bytes": 300, "n_chunks": 3, "chunk_tokens": 1, "span": 1, "together": 2}
-SMALL |= {"table_bytes": 200, "sums_bytes": 1, "held_sums": 9, "held_pairs": 9, "merged": 1}
+SMALL |= {"table_bytes": 200, "sums_bytes": 1, "held_pairs": 9, "merged": 1}
 
 
 @every_problem
@@ -138,15 +134,6 @@ def test_small_pieces_of_work(name: str):
     for limits in LAYOUTS.values():
         test_value_gradient_and_violators(name, limits._replace(**SMALL), 0.4)
         test_hessian_products(name, limits._replace(**SMALL), 2)
-
-
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
-def test_small_pieces_of_a_corpus_in_files(name: str, tmp_path: Path, monkeypatch: Any):
-    monkeypatch.setattr(arrays, "CHUNK", 2)
-    problem, *rest = made(name, 0.4)
-    corpus = replace(problem.corpus, store=arrays.Files(tmp_path))
-    limits = LAYOUTS["frequent"]._replace(**SMALL | {"shard_bytes": 1})
-    check_loss_of(replace(problem, corpus=corpus), *rest, limits)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -24,7 +24,7 @@ PROBLEMS = {
 }
 # Other sizes of work items, each of which changes the order of sums.
 SIZES = {
-    "shards": {"shard_bytes": 8 * 8 * 40, "held_pairs": 100, "held_sums": 100},
+    "shards": {"shard_bytes": 8 * 8 * 40, "held_pairs": 100},
     "spans": {"span": 16},
     "1 chunk": {"n_chunks": 1, "sums_bytes": 1},
     "7 chunks": {"n_chunks": 7},

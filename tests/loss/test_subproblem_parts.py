@@ -1,11 +1,8 @@
 """Sub-problems, and the positions of their weights in the whole."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus import arrays
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
 from spacy_sparsecrf.loss.subproblems import (
@@ -45,7 +42,7 @@ def test_weights_of_clusters_are_found_in_the_whole():
 
 
 @pytest.mark.parametrize("lengths", [[3, 2], [3, 3]])
-def test_weights_of_features_are_those_of_labelled_tokens(lengths, tmp_path, monkeypatch):
+def test_weights_of_features_are_those_of_labelled_tokens(lengths):
     problem, _ = random_problem(4, 3, lengths, missing=0.3, weighted=True)
     corpus, unigram, bigram = problem.corpus, np.zeros(99), np.zeros(99)
     for tokens, weight in zip(problem.sequences(), corpus.weights, strict=True):
@@ -53,11 +50,8 @@ def test_weights_of_features_are_those_of_labelled_tokens(lengths, tmp_path, mon
             for t in tokens:
                 np.add.at(unigram, problem.unigram_tests(t), weight)
                 np.add.at(bigram, problem.bigram_tests(t), weight)
-    monkeypatch.setattr(arrays, "CHUNK", 2)
-    for store in (corpus.store, arrays.Files(tmp_path)):
-        sums = _weights_of_features(replace(corpus, store=store))
-        for found, expected in zip(sums, (unigram, bigram), strict=True):
-            np.testing.assert_allclose(found, expected[: len(found)])
+    for found, expected in zip(_weights_of_features(corpus), (unigram, bigram), strict=True):
+        np.testing.assert_allclose(found, expected[: len(found)])
 
 
 def test_a_warning_of_pairs_shows_who_made_the_problem():

@@ -16,6 +16,7 @@ from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
@@ -34,7 +35,6 @@ from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
-from ..solvers.cases import SOLVERS_IN_USE
 from ..solvers.test_solvers import dense_weights, smooth_minimum, train
 
 # Only real-valued features and transitions, with too few tokens to fit all weights.
@@ -174,7 +174,7 @@ def test_the_refusal_names_the_solvers_that_take_values():
         Training(problem.corpus, ["L0", "L1", "L2"], SGDL1(), l1=0.1, l2=0.0)
     ours = {
         name: solver
-        for name, solver in SOLVERS_IN_USE.items()
+        for name, solver in crf_solvers.get_all().items()
         if solver.__module__.startswith("spacy_sparsecrf.")
     }
     assert {solver for solver in ours.values() if "indicators" in solver.requires} == set(REFUSING)

@@ -10,12 +10,12 @@ from thinc.api import Config
 
 from spacy_sparsecrf.cli.config import make_config, shipped_configs
 from spacy_sparsecrf.cli.solver_configs import MAXENT, TAGGER, VARIANTS
+from spacy_sparsecrf.registry import crf_solvers
 
 from ..cli.commands import run_spacy
 from ..conftest import CONFIGS as CONFIG_DIR
 from ..conftest import Corpus
 from ..decoding.span_cases import span_examples, training_sentences
-from ..solvers.cases import SOLVERS_IN_USE
 from ..toy import accuracy
 from ..training.test_training_loop import run_training
 
@@ -42,7 +42,7 @@ def config_of(name: str, overrides: dict[str, object] | None = None) -> Config:
 
 def test_every_solver_has_a_config():
     blocks = [config_of(name)["components"]["crf"]["solver"] for name in CONFIGS]
-    assert sorted(block["@crf_solvers"] for block in blocks) == sorted(SOLVERS_IN_USE)
+    assert sorted(block["@crf_solvers"] for block in blocks) == sorted(crf_solvers.get_all())
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -134,7 +134,7 @@ def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
 def test_what_initialize_takes_can_be_overridden_on_the_command_line(path: Path):
     config = load_config(path)
     name = config["nlp"]["pipeline"][-1]
-    keys = "init_weights", "checkpoint", "cache_dir"
+    keys = "init_weights", "checkpoint"
     assert config["initialize"]["components"] == {name: dict.fromkeys(keys)}
     overrides = {f"initialize.components.{name}.{key}": f"a/{key}" for key in keys}
     block = load_config(path, overrides=overrides)["initialize"]["components"][name]

@@ -151,18 +151,6 @@ def test_it_combines_with_other_settings(config):
     assert (b"names" in pipe.to_bytes()) == config.get("store_feature_names", True)
 
 
-def test_a_corpus_in_files_gives_the_same_model(nlp, tmp_path):
-    again = pipeline()
-    examples = examples_of(again, make_sentences(60, seed=1))
-    pipe = again.get_pipe("sparse_crf")
-    pipe.initialize(lambda: examples, nlp=again, cache_dir=tmp_path)
-    for _ in range(3):
-        again.update(examples)
-    doc = Doc(nlp.vocab, words=["the", "plan", "izes"])
-    expected = nlp.get_pipe("sparse_crf").marginals(doc)
-    np.testing.assert_allclose(pipe.marginals(doc), expected, rtol=0, atol=1e-12)
-
-
 def test_a_corpus_that_grows_has_the_labels_of_all():
     nlp = pipeline()
     examples = examples_of(nlp, make_sentences(40, seed=1))

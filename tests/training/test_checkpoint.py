@@ -81,7 +81,6 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path):
 LOOPS = {
     "OWLQN": {},
     "two models": {"learning": {"stack": {"folds": 2}}, "templates": ["u:first[0]"]},
-    "out of core": {"initialize": {"cache_dir": "corpus"}},
     "stream": {
         "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True},
         "training": {

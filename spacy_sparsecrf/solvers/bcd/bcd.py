@@ -46,7 +46,7 @@ class BCD(BatchSolver):
     """
 
     state_type = BcdState
-    requires = requirements("indicators", "memory", "examples")
+    requires = requirements("indicators", "examples")
 
     kappa: float = 1.0
     common: bool = False

@@ -28,7 +28,7 @@ from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
 class IterativeScaling(BatchSolver):
     """Base class of iterative scaling (Goodman 2002): its requirements and checks."""
 
-    requires = requirements("single tokens", "indicators", "memory", "no prior")
+    requires = requirements("single tokens", "indicators", "no prior")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
         """Evaluate the first point; see `BatchSolver.start`.

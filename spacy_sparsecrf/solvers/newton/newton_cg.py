@@ -63,7 +63,7 @@ class NewtonCG(BatchSolver):
     """
 
     state_type = NewtonCGState
-    requires = base.requirements("no l1", "memory", "products")
+    requires = base.requirements("no l1", "products")
 
     stored: int = -1
     xi: float = 0.1

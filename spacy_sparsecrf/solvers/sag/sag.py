@@ -92,7 +92,7 @@ class SAG(BatchSolver):
     """
 
     state_type = SagState
-    requires = base.requirements("indicators", "memory", "examples")
+    requires = base.requirements("indicators", "examples")
 
     sampling: str = "nus*"
     method: str = "sag"
