@@ -6,14 +6,12 @@ from .analysis.commands.calibrate import calibrate
 from .analysis.commands.error_report import errors
 from .analysis.commands.explain import explain
 from .analysis.commands.path import path
-from .analysis.commands.select import select
 from .analysis.commands.tune import tune
 from .analysis.commands.weights import dump, patch
 from .cli.clusters import clusters
 from .cli.config import config
 from .cli.debug import debug
 from .cli.warmup import warmup
-from .distributed.commands.annotate import annotate
 from .interop.commands.convert import convert
 from .interop.commands.import_model import import_model
 
@@ -24,7 +22,6 @@ app = typer.Typer(
     add_completion=False,
 )
 for command in (
-    annotate,
     calibrate,
     clusters,
     config,
@@ -33,7 +30,6 @@ for command in (
     errors,
     dump,
     patch,
-    select,
     warmup,
 ):
     app.command()(command)

@@ -926,10 +926,6 @@ class Errors(metaclass=_Coded):
         "--label {label!r} is neither a label of the component nor of the data. Choose one of: "
         "{known}."
     )
-    SC648 = (
-        "{path} has no texts that can be read. Name .txt files with one text per line, .jsonl "
-        "files with a `text` per line, or .spacy files; text files may be compressed (.gz)."
-    )
     SC649 = (
         "{path}, line {line}, has no valid text ({reason}): {found}. Write a JSON object with a "
         'string `text`, such as {{"text": "..."}}.'
@@ -1163,18 +1159,6 @@ class Errors(metaclass=_Coded):
         "A regularisation path does not support a partitioned corpus. Remove "
         "[initialize.components.NAME] shards, and set [components.NAME.engine] @crf_engines = "
         '"spacy_sparsecrf.Threads.v1".'
-    )
-    SC920 = (
-        "{path} cannot be annotated. Name .spacy files, .txt files with one Doc per line, .jsonl "
-        "files with a `text` per line, or folders of these; text may be compressed (.gz)."
-    )
-    SC921 = (
-        "{path} and {other} would be written to the same file of the folder --output. Rename one "
-        "of them, or annotate them with two commands."
-    )
-    SC922 = (
-        "{path} would be written over itself: it is in the folder --output, {output}. Name another "
-        "folder."
     )
 
 

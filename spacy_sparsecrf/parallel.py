@@ -6,9 +6,7 @@ workers in parallel, each of which holds a part of the data. `dot` is independen
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
-from functools import partial
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Lock
 from typing import Any, Protocol, TypeVar
 
@@ -124,39 +122,6 @@ class LocalWorkerPool:
     def close(self) -> None:
         """See `WorkerPool.close`."""
         self._workers = []
-
-
-class ProcessWorkerPool:
-    """A pool of n processes with identical workers: any may run a call. make: creates a worker."""
-
-    def __init__(self, n: int, make: Callable[[], Any]) -> None:
-        self._n, self._make = n, make
-        # Not forked: this process may have threads, for example for progress reporting.
-        self._processes = ProcessPoolExecutor(n, get_context("spawn"))
-
-    def __len__(self) -> int:
-        return self._n
-
-    def ask(self, method: str, each: Sequence[Args], *, keep: bool = False) -> list[Any]:
-        """See `WorkerPool.ask`."""
-        return list(self._processes.map(partial(_ask, self._make, method), each))
-
-    def share(self, value: Any) -> Any:
-        """See `WorkerPool.share`."""
-        return value
-
-    def close(self) -> None:
-        """See `WorkerPool.close`."""
-        self._processes.shutdown(cancel_futures=True)
-
-
-_workers: list[Any] = []  # the single worker of a process of a `ProcessWorkerPool`
-
-
-def _ask(make: Callable[[], Any], method: str, args: Args) -> Any:
-    if not _workers:
-        _workers.append(make())
-    return getattr(_workers[0], method)(*args)
 
 
 def _n_cores() -> int:

@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +40,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("tutorial")
     for path in (DOCS / "data").iterdir():
         shutil.copy(path, directory)
-    with pytest.MonkeyPatch.context() as patched, pytest.warns(ResourceWarning):
+    with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings():
+        # spaCy relies on the garbage collector to close the files that it writes.
+        warnings.simplefilter("ignore", ResourceWarning)
         patched.chdir(directory)
         page_blocks.run_page(TUTORIAL, {})
-        # spaCy relies on the garbage collector to close the files that it writes.
         gc.collect()
     return directory
 
@@ -81,8 +84,16 @@ def for_thresholds() -> Names:
 
 
 def for_active_learning() -> Names:
-    Path("unlabelled.txt").write_text("2 cups of milk\n\n1 white egg\n", encoding="utf-8")
-    return for_decoding()
+    Path("unlabelled.txt").write_text("They wrote\n\nAda met Grace\nThey wrote\n", "utf-8")
+    return for_thresholds()
+
+
+def for_cluster() -> Names:
+    given = for_decoding()
+    for name in ("docs", "annotated"):
+        Path(name).mkdir()
+    DocBin(docs=[example.predicted for example in given["examples"]]).to_disk("docs/a.spacy")
+    return given | {"DocBin": DocBin, "ThreadPoolExecutor": ThreadPoolExecutor}
 
 
 def for_migration() -> Names:
@@ -113,6 +124,7 @@ def for_columns() -> Names:
 GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.md": for_thresholds}
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
 GIVEN |= {"active-learning.md": for_active_learning, "columns.md": for_columns}
+GIVEN |= {"cluster.md": for_cluster}
 GIVEN |= {"templates.md": for_templates, "word-classes.md": for_commands}
 
 

@@ -238,7 +238,6 @@ def test_only_users_of_the_component_import_it():
         "__init__",
         "pipeline.factories",
         "analysis.calibration",
-        "analysis.commands.select",
         "analysis.error_analysis",
         "analysis.path",
         "cli.common",

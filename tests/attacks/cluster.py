@@ -6,13 +6,11 @@
 Uses a Ray cluster of three nodes on this machine. `model-best` and `model-last` are compared byte
 by byte with those of threads: for runs on made-up sentences whose workers are killed (`kill -9`)
 at random times; for runs whose driver is killed, and which are restarted; and for runs on data
-sets with different numbers of workers. The output of `annotate` is compared too, after a worker
-is killed.
+sets with different numbers of workers.
 """
 
 import os
 import random
-import shutil
 import signal
 import tempfile
 import time
@@ -21,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from measure.data import Data
-from measure.processes import Child, run
 from measure.results import Results
 from measure.runs import ENDS, SETS, THREADS, TOY, Run, models_of, ray_engine, write_set
 from wasabi import msg
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 _NODES, _CPUS = 3, 2
 _TOY_STEPS, _TOY_WORKERS, _KILLS_A_RUN = 12, 3, 4
 _WAIT = 60.0
-_N_ANNOTATED = 12
 _N_TOY, _N_DEV = 1_200, 200
 
 
@@ -143,32 +139,6 @@ def kill_drivers(
     return found
 
 
-def kill_annotation(
-    base: Path, cluster: "Cluster", toy: Path, rng: random.Random
-) -> dict[str, int]:
-    """Annotate files with processes, and with workers, one of which is killed. RETURNS: figures."""
-    texts = base / "texts"
-    texts.mkdir()
-    for i in range(_N_ANNOTATED):
-        shutil.copy(toy / "part-1.spacy", texts / f"text-{i}.spacy")
-    model = base / TOY / "output" / "model-last"
-    command = ["python", "-m", "spacy_sparsecrf", "annotate", str(model), str(texts), "-o"]
-    run([*command, str(base / "here")])
-    ray = ["--engine", "ray", "--workers", "2", "--address", cluster.address]
-    child = Child([*command, str(base / "there"), *ray], log=base / "annotate.log")
-    kills, end = 0, time.monotonic() + _WAIT
-    while not kills and child.running() and time.monotonic() < end:
-        if any((base / "there").glob("*.spacy")):
-            kills += kill_one(cluster, rng)
-        time.sleep(0.01)
-    child.wait()
-    here, there = (
-        {path.name: path.read_bytes() for path in (base / way).glob("*")}
-        for way in ("here", "there")
-    )
-    return {"files": len(here), "kills": kills, "different": int(here != there)}
-
-
 def main(
     data: Data = "",
     steps: Annotated[int, typer.Option(help="Outer iterations of the runs on data sets")] = 4,
@@ -189,7 +159,6 @@ def main(
             write_toy(toy)
             results.add("workers", **kill_workers(base, cluster, toy, kills, rng))
             results.add("drivers", **kill_drivers(base, cluster, toy, drivers, rng))
-            results.add("annotate", **kill_annotation(base, cluster, toy, rng))
             for each in SETS:
                 corpus = base / "corpora" / each
                 write_set(corpus, each, data, sentences)

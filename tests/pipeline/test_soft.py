@@ -92,15 +92,3 @@ def test_soft_labels_train_through_spacy(tmp_path: Path):
             train(config, tmp_path / name, overrides=paths)
         models[name] = spacy.load(tmp_path / name / "model-last").get_pipe("ner").model.to_bytes()
     assert models["plain"] == models["one"] != models["a"]
-    (tmp_path / "raw.txt").write_text("Ada King met\nOslo\n", encoding="utf8")
-    model = str(tmp_path / "a" / "model-last")
-    run("annotate", model, str(tmp_path / "raw.txt"), "-o", str(tmp_path), "--soft", "3")
-    nlp, sums = spacy.load(model), defaultdict(float)
-    docs = list(DocBin().from_disk(tmp_path / "raw.spacy").get_docs(nlp.vocab))
-    for doc in docs:
-        sums[doc.text] += doc._.soft_weight
-    assert list(sums) == ["Ada King met", "Oslo"]
-    assert list(sums.values()) == pytest.approx([1.0, 1.0])
-    best = nlp.get_pipe("ner").nbest(nlp.make_doc("Oslo"), 3)
-    own = [doc._.soft_weight for doc in docs if doc.text == "Oslo"]
-    assert own == pytest.approx([p / sum(p for _, p in best) for _, p in best])
