@@ -8,7 +8,6 @@ from .analysis.commands.explain import explain
 from .analysis.commands.path import path
 from .analysis.commands.tune import tune
 from .analysis.commands.weights import dump, patch
-from .cli.clusters import clusters
 from .cli.config import config
 from .cli.debug import debug
 from .cli.warmup import warmup
@@ -23,7 +22,6 @@ app = typer.Typer(
 )
 for command in (
     calibrate,
-    clusters,
     config,
     convert,
     explain,

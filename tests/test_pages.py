@@ -57,9 +57,6 @@ def for_commands() -> Names:
     Path("eng.train.gz").write_bytes(gzip.compress(text.encode()))
     Path("en_ewt-ud-train.conllu").write_text(CONLLU, encoding="utf-8")
     Path("train.crfsuite").write_text("B-ORG\tw[0]=EU\nO\tw[0]=rejects\n\n", encoding="utf-8")
-    words = " ".join(f"palabra{chr(97 + i // 40)}{chr(97 + i % 26)}{i}" for i in range(1100))
-    Path("news.txt").write_text(f"{words}\n" * 10, encoding="utf-8")
-    Path("more.txt.gz").write_bytes(gzip.compress(b"El gato corre .\n" * 5))
     Path("edited.tsv").write_text("u\tlower[0]=cup\t#\tUNIT\t2.5\n", encoding="utf-8")
     return {}
 
@@ -125,7 +122,7 @@ GIVEN: dict[str, Callable[[], Names]] = {"commands.md": for_commands, "decoding.
 GIVEN |= {"errors.md": for_decoding, "migration.md": for_migration, "patterns.md": for_templates}
 GIVEN |= {"active-learning.md": for_active_learning, "columns.md": for_columns}
 GIVEN |= {"cluster.md": for_cluster}
-GIVEN |= {"templates.md": for_templates, "word-classes.md": for_commands}
+GIVEN |= {"templates.md": for_templates}
 
 
 def test_the_tutorial_shows_what_it_does(place: Path):

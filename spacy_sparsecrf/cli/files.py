@@ -1,12 +1,10 @@
 """Files that commands read: lines of text, which may be compressed, texts, and Docs."""
 
 import gzip
-import json
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
@@ -49,39 +47,6 @@ def _decode(path: Path, number: int, line: bytes) -> str:
         values = {"reason": error.reason, "encoding": "utf-16" if is_wide else "cp1252"}
         message = Errors.SC610.format(path=path, line=number, **values)
         raise SparseCRFError(message) from error
-
-
-def read_texts(path: Path, vocab: Vocab) -> Iterator[tuple[str | Doc, dict[str, Any]]]:
-    """Yield the texts of a file, and the record of each in a .jsonl file.
-
-    path: a .spacy file, whose Docs are yielded; .jsonl with an object with `text` in each line; or
-    text with one text in each line. The last two may be compressed, see `read_lines`.
-    RAISES: SparseCRFError for a file that cannot be read, and for a record without text.
-    """
-    kind = kind_of_text(path)
-    if kind == SPACY:
-        yield from ((doc, {}) for doc in unpack(path, vocab))
-        return
-    for number, line in read_lines(path):
-        if line.strip():
-            record = _record_of(path, number, line) if kind == ".jsonl" else {"text": line}
-            yield record["text"], record
-
-
-def kind_of_text(path: Path) -> str:
-    """Return the suffix of a file of texts, without .gz; "" if it is not one of `read_texts`."""
-    names = (SPACY, path.name), (".jsonl", bare := path.name.removesuffix(".gz")), (".txt", bare)
-    return next((suffix for suffix, name in names if name.endswith(suffix)), "")
-
-
-def _record_of(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads(line)
-        record["text"].encode("utf8")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        values = {"line": number, "reason": repr(error)[:100], "found": line[:60]}
-        raise SparseCRFError(Errors.SC649.format(path=path, **values)) from error
-    return record
 
 
 def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -197,9 +197,9 @@ class Featurizer(PlanFeaturizer):
 
     templates: see `features.templates` for the syntax, `features.attributes` for the attributes.
     start_label: whether the first token of a sequence has the pair (start, y), too.
-    phrases: lists for `phrase(name)` by name: the path of a file with one phrase per line, a list
-        of phrases, or the settings of a source, see `phrase_sources`. `initialize` reads them;
-        otherwise they are read at first use, and split at white space.
+    phrases: lists for `phrase(name)` by name: the path of a file with one phrase per line, or a
+        list of phrases, see `phrase_sources`. `initialize` reads them; otherwise they are read at
+        first use, and split at white space.
     phrase_attr: token attribute by which phrases are compared, "LOWER", "ORTH" or "FOLD".
     clusters: word classes for `cluster(name)` by name: the settings of a source, see
         `class_sources`. `initialize` reads them; otherwise they are read at first use.
@@ -298,7 +298,7 @@ class Featurizer(PlanFeaturizer):
         if unread:
             warn(Warnings.SCW226.format(names=", ".join(map(repr, unread))))
         cut = str.split if nlp is None else _tokenize(nlp)
-        lists = self._read_lists("" if nlp is None else nlp.lang or "", cut)
+        lists = self._read_lists(cut)
         # Lookup tables need the language, which without a pipeline is known only from Docs.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
         self._word_labels = None
@@ -349,9 +349,9 @@ class Featurizer(PlanFeaturizer):
         self._lists, self._vector_width, self._token_readers = lists, width, None
         self._classes, self._table = classes, None
 
-    def _read_lists(self, lang: str, tokenize: Tokenize) -> dict[str, PhraseList]:
+    def _read_lists(self, tokenize: Tokenize) -> dict[str, PhraseList]:
         names = self._phrase_names
-        return {name: read_phrases(name, self.phrases[name], lang, tokenize) for name in names}
+        return {name: read_phrases(name, self.phrases[name], tokenize) for name in names}
 
     def _read_classes(self, lang: str) -> dict[str, WordClasses]:
         names = self._class_names
@@ -434,7 +434,7 @@ class Featurizer(PlanFeaturizer):
 
     def _token_reader(self, read: Read) -> TokenReader:
         if self._lists is None:
-            self._lists = self._read_lists("", str.split)
+            self._lists = self._read_lists(str.split)
         return token_reader(read, self._lists, self.phrase_attr, self._vector_width)
 
 

@@ -4,13 +4,9 @@ import copy
 import gzip
 import json
 import pickle
-from collections import Counter
-from itertools import pairwise
-from math import log
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import spacy
 from hypothesis import given
@@ -20,13 +16,6 @@ from spacy.tokens import Doc
 from spacy.util import registry
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.features import class_learning
-from spacy_sparsecrf.features.class_learning import (
-    BigramCounter,
-    BigramCounts,
-    exchange_classes,
-    vector_classes,
-)
 from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
 from spacy_sparsecrf.features.featurizer import Featurizer
 
@@ -193,74 +182,3 @@ def test_classes_that_are_missing(tmp_path: Path) -> None:
     features = Featurizer(["u:cluster(brown)[0]"], clusters=brown(tmp_path))
     with pytest.raises(SparseCRFError, match=r"\[SC137\].*'brown' are missing"):
         features.restore({"clusters": unpack(pack({"others": WordClasses.of({"a": "1"}, True)}))})
-
-
-# Word classes from text and from vectors.
-
-LINES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=6), min_size=1, max_size=20)
-
-
-def counted(lines: list[list[str]], min_count: int = 1) -> BigramCounts:
-    counter = BigramCounter()
-    for line in lines:
-        counter.add(line)
-    return counter.bigrams(min_count)
-
-
-def likelihood(bigrams: BigramCounts, classes: np.ndarray) -> float:
-    """Return the likelihood in the docstring of `kernels.exchange`, by counting."""
-    of_word = [-2, -1, *classes.tolist()]
-    pairs, sizes = Counter(), Counter()
-    for a, b, n in zip(bigrams.first, bigrams.second, bigrams.counts, strict=True):
-        pairs[of_word[a], of_word[b]] += int(n)
-        sizes[of_word[b]] += int(n)
-    return sum(n * log(n) for n in pairs.values()) - 2 * sum(n * log(n) for n in sizes.values())
-
-
-@given(LINES, st.integers(1, 3))
-def test_bigrams_are_counted(lines: list[list[str]], min_count: int) -> None:
-    counts = Counter(word for line in lines for word in line)
-    kept = sorted((w for w in counts if counts[w] >= min_count), key=lambda w: (-counts[w], w))
-    number = {word: i for i, word in enumerate(kept, start=2)}
-    text = [0, *(n for line in lines for n in [*(number.get(w, 1) for w in line), 0])]
-    expected = Counter(pairwise(text))
-    found = counted(lines, min_count)
-    assert found.words == kept
-    pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
-    assert dict(zip(pairs, found.counts.tolist(), strict=True)) == expected
-
-
-def test_text_is_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [list("abcab"), [], list("aacd"), list("b")] * 3
-    whole = counted(lines)
-    monkeypatch.setattr(class_learning, "_BUFFER", 4)
-    parts = counted(lines)
-    for name in ("first", "second", "counts"):
-        np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
-
-
-@given(LINES, st.integers(2, 4))
-def test_no_word_is_better_elsewhere(lines: list[list[str]], n: int) -> None:
-    bigrams = counted(lines)
-    found = exchange_classes(bigrams, n, 100)
-    most = likelihood(bigrams, found)
-    for word in range(len(bigrams.words)):
-        for k in range(n):
-            moved = found.copy()
-            moved[word] = k
-            assert likelihood(bigrams, moved) <= most + 1e-6
-
-
-def test_words_of_a_kind_come_together() -> None:
-    rng = np.random.default_rng(0)
-    kinds = [["the", "a"], ["cat", "dog", "cow"], ["eats", "sees", "runs"]]
-    lines = [[str(rng.choice(kind)) for kind in kinds] for _ in range(200)]
-    bigrams = counted(lines)
-    classes = dict(zip(bigrams.words, exchange_classes(bigrams, 3, 10).tolist(), strict=True))
-    assert [len({classes[word] for word in kind}) for kind in kinds] == [1, 1, 1]
-    assert len(set(classes.values())) == 3
-
-
-def test_no_class_is_lost_where_vectors_are_alike() -> None:
-    vectors = np.repeat(np.eye(3), [50, 1, 1], axis=0) + 1e-3
-    assert len(set(vector_classes(vectors, 3, 20, seed=0).tolist())) == 3

