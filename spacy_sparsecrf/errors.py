@@ -228,8 +228,8 @@ class Errors(metaclass=_Coded):
         "nlp.initialize with examples and nlp.update), or load a trained pipeline."
     )
     SC202 = (
-        "Component '{name}' cannot be updated: it was not initialized in this process and has no "
-        "weights to resume from. Call nlp.initialize with examples, or load a trained pipeline."
+        "Component '{name}' has no corpus and no weights: it was not initialized in this process. "
+        "Call nlp.initialize, with examples to learn from all of them, or load a trained pipeline."
     )
     SC203 = (
         "Component '{name}' has no training data: none of the {n_tokens} tokens that it was "
@@ -239,9 +239,8 @@ class Errors(metaclass=_Coded):
     )
     SC204 = (
         "[training] max_epochs = -1 streams the corpus and shows component '{name}' only its first "
-        "100 examples, but its solver ([components.{name}.solver]) needs all of them. Set "
-        "[training] max_epochs = 0 and stop by patience or max_steps; or choose a solver that "
-        "learns from batches, such as spacy_sparsecrf.SGDL1.v1."
+        "100 examples, but it needs all of them. Set [training] max_epochs = 0 and stop by "
+        "patience or max_steps."
     )
     SC205 = "[components.{name}] {key} = {value!r} is not valid. Set it to {expected}."
     SC206 = (
@@ -305,12 +304,6 @@ class Errors(metaclass=_Coded):
         "The reader spacy_sparsecrf.AnnotatedCorpus.v1 cannot copy _.{name} ([corpora.NAME] "
         "annotations), which is not a registered extension attribute of tokens. Register it with "
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
-    )
-    SC222 = (
-        "Component '{name}' was initialized without examples: nlp.initialize() without an "
-        "argument creates one dummy Doc, but a batch solver learns only from the examples of "
-        "its initialization. Call nlp.initialize(lambda: examples) with all training "
-        "examples; each nlp.update is then one iteration over them."
     )
     SC223 = (
         "The checkpoint of the interrupted run has no model of step {n}: models were evaluated at "
@@ -409,8 +402,7 @@ class Errors(metaclass=_Coded):
         "Training would need about {needed} of memory, and {available} are available: {n_features} "
         "features, {n_labels} labels, {n_potential} potential and {n_observed} observed weights. "
         'Set [components.NAME] precision = "float32"; raise [components.NAME.learning] min_freq; '
-        "remove templates, first those that begin with b:; or learn from batches (a solver such as "
-        "spacy_sparsecrf.SGDL1.v1 with online = true)."
+        "or remove templates, first those that begin with b:."
     )
     SC322 = (
         "l1 = {l1} is below {least}, the l1 at which training began: features without weights"
@@ -591,17 +583,6 @@ class Errors(metaclass=_Coded):
         "Solver {solver} does not support [components.NAME.learning] cost. Set cost = {{}}, or "
         "choose another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
-    SC380 = (
-        "Gold label {label!r} of a batch is not among the labels of component '{name}', which are "
-        "fixed once online training has begun: {known}. Name all labels beforehand: write them "
-        "with `spacy init labels` and set [initialize.components.{name}.labels], or call add_label "
-        "before nlp.initialize. The text begins: {text!r}."
-    )
-    SC381 = (
-        "Component '{name}' learns from batches, but [training.batcher] is "
-        "spacy_sparsecrf.one_step_per_epoch.v1, which yields only the first example of each epoch. "
-        "Choose one of spaCy's batchers, such as spacy.batch_by_words.v1."
-    )
     SC382 = (
         "Solver {solver} learns from batches, but {key} = {value} asks for passes over a whole "
         "corpus. Set [components.NAME.solver] {key} = {needed}; or learn from the whole corpus, "
@@ -613,16 +594,14 @@ class Errors(metaclass=_Coded):
         "[components.NAME.solver] online = false and [training] max_epochs = 0."
     )
     SC384 = (
-        "Online training, and nlp.update of a loaded pipeline, do not support [components.{name}"
-        "{key}, which needs the whole corpus. {remedy}; or learn from the whole corpus: by a batch "
-        "solver and [training] max_epochs = 0, and with the loaded pipeline as "
-        "[components.{name}.learning] prior."
+        "nlp.update of a loaded pipeline, or after nlp.initialize without examples, does not "
+        "support [components.{name}{key}. {remedy}; or call nlp.initialize with examples, for a "
+        "loaded pipeline with its path as [components.{name}.learning] prior."
     )
     SC385 = (
-        "Gold label {label!r} of a batch is not among the labels of component '{name}', which was "
-        "loaded with its weights: {known}. Call add_label before the first nlp.update, or train "
-        "again with the loaded pipeline as [components.{name}.learning] prior. The text begins: "
-        "{text!r}."
+        "Gold label {label!r} of a batch is not among the labels of component '{name}', which "
+        "learns without a corpus: {known}. Call add_label before nlp.update, or train again with "
+        "the saved pipeline as [components.{name}.learning] prior. The text begins: {text!r}."
     )
     SC390 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "
@@ -1183,9 +1162,8 @@ class Warnings(metaclass=_Coded):
     SCW207 = (
         "Component '{name}' learns only from the {n} examples that it has read so far. `update` "
         "got others, which it ignores: the first begins {text!r}. {cause} Give all "
-        "training examples to nlp.initialize(lambda: examples), without a random augmenter; or set "
-        "online = true in [components.{name}.solver], with an online solver such as "
-        "spacy_sparsecrf.SGDL1.v1."
+        "training examples to nlp.initialize(lambda: examples), without a random augmenter; or "
+        "call nlp.initialize without examples, to learn from those of each nlp.update."
     )
     SCW208 = (
         "Component '{name}': {n_lost} of {n_gold} gold labels ({share:.1%}) are lost, because "
@@ -1210,11 +1188,11 @@ class Warnings(metaclass=_Coded):
         "[components.NAME], and retrain, to prune them."
     )
     SCW212 = (
-        "Component '{name}' resumes from its weights by online training, but the first batch has "
-        "one example, as with the batcher spacy_sparsecrf.one_step_per_epoch.v1. Choose one of "
-        "spaCy's batchers ([training.batcher]), or give nlp.update more examples. Or learn from "
-        "the whole corpus: set factory instead of source, and the saved pipeline as "
-        "[components.{name}.learning] prior. Or freeze the component."
+        "Component '{name}' learns without a corpus, but the first batch has one example: updates "
+        "of single Docs lower the accuracy. Give nlp.update more examples, by one of spaCy's "
+        "batchers ([training.batcher]). Or learn from the whole corpus: set factory instead of "
+        "source, and the saved pipeline as [components.{name}.learning] prior. Or freeze the "
+        "component."
     )
     SCW214 = (
         "Component '{name}' is in a pipeline of the language {lang!r} ([nlp] lang), but gets "

@@ -17,7 +17,6 @@ from wasabi import msg
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
 from ..pipeline.annotating import annotated
-from ..pipeline.batchers import is_online
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.encoding import AlignmentCount
 from ..pipeline.tokenization import TokenCuts
@@ -61,9 +60,6 @@ def debug(
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
-        if is_online(pipe.setup, nlp):
-            msg.info("It learns from batches: the number of weights is not known in advance")
-            return
         _print_size(pipe)
         msg.text(f"Reading features, and preparing training: {seconds:.1f} s")
         _print_time(pipe, steps)

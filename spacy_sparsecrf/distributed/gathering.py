@@ -24,7 +24,6 @@ from ..features.naming import NameRecord
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
 from ..pipeline.annotating import annotating
-from ..pipeline.batchers import is_online
 from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.encoding import EncodedExamples, Job
 from ..pipeline.settings import LearningSettings, Setup
@@ -96,7 +95,6 @@ def check_divisible(job: Job) -> None:
     wrong = {
         f"[{block}] model": setup.settings.model != "chain",
         "[training] annotating_components": _is_annotated(setup.name, job.nlp),
-        f"[{block}.solver] online, or [training] max_epochs": is_online(setup, job.nlp),
         f"[{block}.solver] @crf_solvers": bool(lacking),
     }
     for key in _UNSHARED:

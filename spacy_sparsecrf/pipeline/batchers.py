@@ -1,4 +1,4 @@
-"""The batches of spaCy's loop, and the choice between batch and online training."""
+"""The batches of spaCy's loop, and settings of [training]."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -11,7 +11,6 @@ from spacy.training.loop import create_train_batches
 from spacy.util import dot_to_object, registry
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from .settings import Setup
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
@@ -107,28 +106,13 @@ def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
     raise SparseCRFError(Errors.SC218)
 
 
-def is_online(setup: Setup, nlp: Language | None) -> bool:
-    """Return whether to train on the batches of spaCy's loop instead of on the whole corpus.
+def check_whole(name: str, nlp: Language | None) -> None:
+    """Check that `initialize` of component `name` gets all examples.
 
-    nlp: the pipeline, or None.
-    RAISES: SparseCRFError if the corpus is streamed and the solver needs the whole corpus, and if
-        the config's batcher yields a single example of each epoch.
+    nlp: the pipeline, or None. RAISES: SparseCRFError if the corpus is streamed.
     """
-    endless = is_endless(nlp)
-    if endless and not setup.solver.streaming:
-        raise SparseCRFError(Errors.SC204.format(name=setup.name))
-    wanted: bool = endless or getattr(setup.solver, "online", False)
-    if wanted and batcher_of(nlp) == ONE_STEP:
-        raise SparseCRFError(Errors.SC381.format(name=setup.name))
-    return wanted
-
-
-def is_endless(nlp: Language | None) -> bool:
-    """Return whether the corpus is streamed: `initialize` sees its first examples only.
-
-    nlp: the pipeline, or None.
-    """
-    return _training_block(nlp).get("max_epochs") == _ENDLESS
+    if _training_block(nlp).get("max_epochs") == _ENDLESS:
+        raise SparseCRFError(Errors.SC204.format(name=name))
 
 
 def batcher_of(nlp: Language | None) -> str | None:

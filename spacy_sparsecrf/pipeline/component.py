@@ -21,7 +21,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
 from ..model.model import CRFModel
@@ -30,7 +30,8 @@ from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
 from . import serialization as storage
 from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
-from .batchers import begin_run, is_online, is_quiet, names_corpus
+from .batchers import begin_run, check_whole, is_quiet, names_corpus
+from .continued import Continued, continue_training
 from .encoding import (
     Job,
     LabelIds,
@@ -51,7 +52,6 @@ from .stacking import read_first
 from .training_state import (
     InitialModels,
     Session,
-    resume_online,
     start_run,
     within_memory,
 )
@@ -109,19 +109,18 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
-        get_examples: returns the training examples. Batch training stores all of them as arrays;
-            online training uses them only for labels and a first step. Without any gold label,
-            there is no training run, and `update` raises an error.
+        get_examples: returns the training examples, which are stored as arrays. Without any gold
+            label, there is no training run, and `update` raises an error.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: labels of the examples and added labels, sorted.
         init_weights: path of weights to continue from, see `load_weights`.
-        checkpoint: path of a file, to which each step (online: each evaluation) writes the state
-            of training. If it exists, training resumes from it, and the first updates replay the
-            losses that they returned before.
+        checkpoint: path of a file, to which each step writes the state of training. If it exists,
+            training resumes from it, and the first updates replay the losses that they returned
+            before.
         shards: paths of .spacy files, which may contain * and **. The reader of [training]
             train_corpus reads them in this order; they replace the examples of get_examples.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
-            for a streamed corpus (max_epochs = -1) if the solver needs the whole corpus.
+            for a streamed corpus (max_epochs = -1).
         """
         progress.be_quiet(is_quiet(nlp))
         progress.watch_compilation(progress.TRAINING_KERNELS)
@@ -132,6 +131,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         label_ids = make_label_ids(setup, labels, self.label_data, known)
         self.settings.learning.check_trainable(self.name)
         check_scores(setup, nlp)
+        check_whole(self.name, nlp)
         seen, given = Seen(), checked(self.name, get_examples)
         examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
         if checkpoint is None and not (shards or (nlp and names_corpus(nlp))):
@@ -169,7 +169,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> ReadCorpus:
         """Encode training examples."""
         setup = self.setup
-        check_word_labels(setup, shards, is_online=is_online(setup, nlp))
+        check_word_labels(setup, shards)
         recorded = self.settings.needs_names or reads_word_labels(setup)
         record = NameRecord.of(self.features) if recorded else None
         features = with_template_tree(setup, record or self.features)
@@ -218,42 +218,41 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
 
-        Examples that `initialize` has not read extend the corpus (see `Seen.collect`). Online
-        training (max_epochs = -1, or the solver's `online`) learns from the examples only. The
-        first update of a loaded component calls `resume_training`.
+        Examples that `initialize` has not read extend the corpus (see `Seen.collect`). Without a
+        corpus, that is in a loaded pipeline or after `nlp.initialize` without examples, learn from
+        the given examples (see `continued`).
 
         drop: not used; sgd: if given, `finish_update` is called.
-        losses: batch training assigns the objective and does not add it. Online training adds the
-            loss of the batch, in which each example's loss is taken before its own step (for the
-            Perceptron: the number of wrong labels).
+        losses: the objective is assigned, not added; without a corpus, the loss of the examples is
+            added, each before its own step.
         RETURNS: the losses.
-        RAISES: SparseCRFError if there is no training data, a batch has an unknown label, or
-            training diverges.
+        RAISES: SparseCRFError if there is no training data, without a corpus for an unknown label,
+            or if training diverges.
         """
         examples = list(examples)
         validate_examples(examples, "SparseCRFPipe.update")
         losses = {} if losses is None else losses
-        if self._session.is_new and self.model.n_active and not self.resume_training(examples):
-            losses.setdefault(self.name, 0.0)
-            return losses
-        losses[self.name] = self._session.update(self.name, examples, losses.get(self.name, 0.0))
+        if self._session.lacks_corpus:
+            losses[self.name] = losses.get(self.name, 0.0) + self._continue(examples)
+        else:
+            losses[self.name] = self._session.update(self.name, examples)
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses
 
-    @within_memory
-    def resume_training(self, examples: Iterable[Example]) -> bool:
-        """Begin online training from the component's weights, with the penalty centred on them.
-
-        examples: a first batch; this method does not learn from it, `update` does.
-        RETURNS: whether training has begun; false if no token of the batch has a gold label.
-        RAISES: SparseCRFError for settings that need the whole corpus, and for an unknown label.
-        """
-        self._refresh()
-        run = resume_online(self.setup, list(examples), self.model)
-        if run is not None:
-            self._session.begin(self.name, run, None)
-        return run is not None
+    def _continue(self, examples: Sequence[Example]) -> float:
+        """Learn from examples without a corpus. RETURNS: their loss."""
+        if self._session.is_new and not self.model.n_active:
+            raise SparseCRFError(Errors.SC202.format(name=self.name))
+        run = self._session.continued
+        if run is None or run.model is not self.model:
+            run = self._session.continued = Continued(self.model, self.model)
+            if len(examples) == 1:
+                warn(Warnings.SCW212.format(name=self.name))
+        loss = continue_training(self.setup, examples, run)
+        self.model = run.model
+        self.cfg["labels"] = list(self.model.labels)
+        return loss
 
     def finish_update(self, sgd: Any) -> None:
         """Allow the next iteration. The solver needs no optimizer."""

@@ -1,4 +1,4 @@
-"""Encoding of Examples: of the corpus in `initialize`, and of each batch in online training."""
+"""Encoding of Examples: of the corpus in `initialize`, and of each update without a corpus."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -162,8 +162,8 @@ class EncodedExamples:
         if self.labels:
             setup.valid_transitions(self.labels)
 
-    def warn_of_gold(self, name: str, *, is_whole: bool) -> None:
-        """Warn if most tokens of a whole corpus lack a gold label, or if alignment loses labels."""
+    def warn_of_gold(self, name: str) -> None:
+        """Warn if most tokens lack a gold label, or if alignment loses labels."""
         aligned = self.aligned
         if aligned.n_cut:
             warn(Warnings.SCW223.format(name=name, n=aligned.n_cut, text=aligned.cut))
@@ -173,9 +173,8 @@ class EncodedExamples:
         if self.lacks_weights:
             warn(Warnings.SCW224.format(name=name, n=self.n_examples))
         if 2 * self.n_missing > self.n_tokens:
-            if is_whole:
-                counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}
-                warn(Warnings.SCW201.format(name=name, **counts))
+            counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}
+            warn(Warnings.SCW201.format(name=name, **counts))
         elif aligned.share > MOST_LOST:
             counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold}
             place = {"share": aligned.share, "word": aligned.word, "text": aligned.text}
@@ -389,7 +388,7 @@ def reads_word_labels(setup: Setup) -> bool:
     return isinstance(setup.features, Featurizer) and setup.features.reads_word_labels
 
 
-def check_word_labels(setup: Setup, shards: Sequence[str], *, is_online: bool) -> None:
+def check_word_labels(setup: Setup, shards: Sequence[str]) -> None:
     """Check that the labels of words can be known before features, if templates read them.
 
     RAISES: SparseCRFError.
@@ -398,7 +397,6 @@ def check_word_labels(setup: Setup, shards: Sequence[str], *, is_online: bool) -
         return
     name, settings = setup.name, setup.settings
     hindering = {
-        "online training": is_online,
         "[initialize.components.NAME] shards": bool(shards),
         f"[components.{name}.learning] schedule": bool(settings.learning.stages),
     }
@@ -449,7 +447,7 @@ class _Reader:
         self._features, self._setup = features, setup
         self._label_ids, self._builder = label_ids, builder
         self.found = EncodedExamples()
-        # Batches of online training use the labels that words had in the first examples.
+        # Without a corpus, the labels that words had in an earlier one are used.
         waits = reads_word_labels(setup) and features is not setup.features
         self._waiting = _WaitingTokens() if waits else None
 

@@ -9,7 +9,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from operator import itemgetter
@@ -24,7 +23,7 @@ from spacy.training import Example
 from spacy.util import logger
 
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.gold import InvalidGoldError, describe, weighted
+from ..corpus.gold import InvalidGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
 from ..model.model import CRFModel
@@ -34,23 +33,19 @@ from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from ..training.checkpoint import EvaluationLog
 from .annotating import Expected
-from .batchers import finish_run, is_endless, is_online, warn_of_rare_evaluations
-from .encoding import EncodedExamples, LabelIds, encode_corpus
+from .batchers import finish_run, warn_of_rare_evaluations
+from .continued import Continued
+from .encoding import EncodedExamples
 from .seen import Seen
-from .settings import Features, LearningSettings, Setup
+from .settings import Features, Setup
 from .stacking import learn_first
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
     from ..loss.ratio import EntityRatio
-    from ..solvers.streaming import StreamSolver
-    from ..training.streaming import Stream
     from ..training.training import Training
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-# The initial step size of a solver that resumes from given weights, if none is set.
-RESUMED_STEP = 0.1
 
 
 class InitialModels(NamedTuple):
@@ -71,53 +66,20 @@ def start_run(
     compiled: EncodedExamples,
     earlier: InitialModels,
     nlp: Language | None,
-) -> Training | OnlineTrainer | None:
+) -> Training | None:
     """Begin a training run. Imports numba.
 
     setup: of the component; read: hashed the features of the corpus, see `with_template_tree`;
-    record: record of feature names, or None; compiled: the corpus or, for online training, first
-    examples; nlp: the pipeline, or None.
+    record: record of feature names, or None; compiled: the corpus; nlp: the pipeline, or None.
     RETURNS: the run, or None if no token has a gold label.
     RAISES: SparseCRFError for a corpus or settings that cannot be used for training.
     """
     corpus = compiled.corpus
     if corpus is None:
         return None
-    online = is_online(setup, nlp)
-    compiled.warn_of_gold(setup.name, is_whole=not online)
-    if online:
-        whole = not is_endless(nlp)
-        return _start_online(setup, corpus, compiled.labels, earlier, whole=whole)
+    compiled.warn_of_gold(setup.name)
     warn_of_rare_evaluations(setup.name, nlp)
     return _start_training(setup, read, record, corpus, compiled, earlier)
-
-
-def resume_online(
-    setup: Setup, examples: Sequence[Example], model: CRFModel
-) -> OnlineTrainer | None:
-    """Begin online training from the weights of a model, with the penalty centred on them.
-
-    The setup's solver is used if it can learn from batches, otherwise SGD-L1. setup: of the
-    component; examples: a first batch; model: with all labels.
-    RETURNS: the run, or None if no token of the batch has a gold label.
-    RAISES: SparseCRFError for settings that need the whole corpus, and for an unknown label.
-    """
-    from ..solvers.sgd_l1 import SGDL1
-
-    if len(examples) == 1:
-        warn(Warnings.SCW212.format(name=setup.name))
-    label_ids = LabelIds(setup.name, model.labels, fixed=True, unknown=Errors.SC385)
-    compiled = encode_corpus(examples, setup.features, setup, label_ids)
-    if compiled.corpus is None:
-        return None
-    fits = setup.solver.streaming and "no prior" not in setup.solver.requires
-    solver: Any = copy(setup.solver) if fits else SGDL1()
-    # A step that is calibrated on one batch would overfit it.
-    solver.eta0 = solver.eta0 or RESUMED_STEP
-    earlier = InitialModels(prior=model)
-    logger.info("%s: resumes from its weights, which the penalty is around", setup.name)
-    own = setup._replace(solver=solver)
-    return _start_online(own, compiled.corpus, model.labels, earlier, whole=False)
 
 
 def _start_training(
@@ -225,82 +187,6 @@ def _doc_named(compiled: EncodedExamples) -> Iterator[None]:
         raise SparseCRFError(message) from None
 
 
-def _start_online(
-    setup: Setup,
-    corpus: EncodedCorpus,
-    labels: tuple[str, ...],
-    earlier: InitialModels,
-    *,
-    whole: bool,
-) -> OnlineTrainer:
-    """Begin an online training run.
-
-    corpus: of first examples; whole: whether it contains all examples.
-    RAISES: SparseCRFError for settings that need the whole corpus.
-    """
-    from ..training.streaming import Stream
-
-    learning, defaults = setup.settings.learning, LearningSettings()
-    sections = "entity_ratio", "cost", "stack"
-    refused = {
-        f".learning] {key}": f"Set {key} = {{}}"
-        for key in sections
-        if getattr(learning, key) != getattr(defaults, key)
-    }
-    for key in ("min_freq", "observed_only", "constrained", "schedule"):
-        value, default = getattr(learning, key), getattr(defaults, key)
-        if value != default:
-            refused[f".learning] {key} = {value!r}"] = f"Set {key} = {default!r}"
-    for key, remedy in refused.items():
-        raise SparseCRFError(Errors.SC384.format(name=setup.name, key=key, remedy=remedy))
-    solver = cast("StreamSolver", setup.solver)
-    stream = Stream(
-        corpus,
-        labels,
-        solver,
-        whole=whole,
-        init=earlier.start,
-        prior=earlier.prior,
-        **setup.settings.problem,
-    )
-    logger.info("%s: online training of %d labels", setup.name, len(labels))
-    label_ids = LabelIds(setup.name, labels, fixed=True, unknown=Errors.SC380)
-    return OnlineTrainer(stream, setup, label_ids, learning.weights_of(setup.name, labels))
-
-
-@dataclass
-class OnlineTrainer:
-    """Makes the solver's steps on the Examples of a batch of spaCy's loop.
-
-    label_ids: fixed; label_weights: [Y] float64, or None; n_batches: number of batches so far.
-    """
-
-    stream: Stream
-    setup: Setup
-    label_ids: LabelIds
-    label_weights: NDArray[np.float64] | None
-    n_batches: int = 0
-
-    def learn(self, examples: Iterable[Example]) -> float:
-        """Featurise and encode a batch, and make the solver's steps on it.
-
-        RETURNS: the batch's loss, see `Stream.learn`; 0 if no token has a gold label.
-        RAISES: SparseCRFError for an unknown gold label, or if training diverges.
-        """
-        with progress("Learning from batches", "batches") as shown:
-            shown.done = self.n_batches
-            self.n_batches += 1
-            compiled = encode_corpus(examples, self.setup.features, self.setup, self.label_ids)
-            corpus = compiled.corpus
-            if corpus is not None and self.label_weights is not None:
-                corpus = weighted(corpus, self.label_weights)
-            if corpus is None or not corpus.weights.any():
-                return 0.0
-            loss = self.stream.learn(corpus)
-        logger.debug("learnt from %s", self.stream.progress)
-        return loss
-
-
 @dataclass
 class Session:
     """The training run and caches of a component; a copy or a pickle of it is empty.
@@ -310,9 +196,8 @@ class Session:
     holder.
 
     training: the batch training run, or None if there is no corpus.
-    online: the online training run, in place of `training`, or None.
-    checkpoint: file to which a batch run is saved after each step, and an online run whenever its
-        model is taken; or None.
+    continued: the state of training without a corpus, or None.
+    checkpoint: file to which a run is saved after each step; or None.
     rows: losses and models that spaCy's loop has received, also before an interruption.
     decoder: of the last prediction, or None; it is replaced once the model has changed.
     first_decoder: decoder of the first-stage model, or None.
@@ -331,7 +216,7 @@ class Session:
     """
 
     training: Training | None = None
-    online: OnlineTrainer | None = None
+    continued: Continued | None = None
     checkpoint: Path | None = None
     rows: EvaluationLog = field(default_factory=EvaluationLog)
     decoder: Decoder | None = None
@@ -355,50 +240,41 @@ class Session:
     @property
     def is_new(self) -> bool:
         """Whether no training has begun in this process."""
-        return self.n_uncovered is None and self.online is None
+        return self.n_uncovered is None
+
+    @property
+    def lacks_corpus(self) -> bool:
+        """Whether the component was not initialized in this process, or without examples."""
+        return self.is_new or self.seen.made_up
 
     @property
     def is_training(self) -> bool:
         """Whether there is a training run."""
-        return self.training is not None or self.online is not None
+        return self.training is not None or self.continued is not None
 
-    def begin(
-        self, name: str, run: Training | OnlineTrainer, checkpoint: str | Path | None
-    ) -> None:
+    def begin(self, name: str, run: Training, checkpoint: str | Path | None) -> None:
         """Begin a training run of component `name`, or resume an interrupted one.
 
         checkpoint: the file of the run, which may not exist yet, or None.
         RAISES: SparseCRFError if the file belongs to a different run.
         """
         self.stale = True
-        if isinstance(run, OnlineTrainer):
-            self.online = run
-        else:
-            self.training = run
+        self.training = run
         if checkpoint is None:
             return
         self.checkpoint = Path(checkpoint)
         if self.checkpoint.is_file():
-            resumed = run.stream if isinstance(run, OnlineTrainer) else run
-            self.rows = resumed.resume(self.checkpoint)
-            counts = name, self.checkpoint, resumed.progress, len(self.rows.losses)
+            self.rows = run.resume(self.checkpoint)
+            counts = name, self.checkpoint, run.progress, len(self.rows.losses)
             logger.info("%s: resumes from %s, %s, after replaying %d steps", *counts)
 
-    def update(self, name: str, examples: Iterable[Example], loss: float) -> float:
-        """Learn from the batch in online training, otherwise do one iteration.
+    def update(self, name: str, examples: Iterable[Example]) -> float:
+        """Do one iteration, unless one was done since `finish_update`, or after convergence.
 
-        The iteration is skipped if one was done since `finish_update`, and after convergence.
-        name: of the component; loss: sum of losses since the last evaluation.
-        RETURNS: the loss to report: the sum with the loss of the batch, or the objective.
-        RAISES: SparseCRFError as `OnlineTrainer.learn` does, if there is no corpus, or if the
-            objective is not finite, which would only fail later, when spaCy writes meta.json.
+        name: of the component. RETURNS: the objective.
+        RAISES: SparseCRFError if there is no corpus, or if the objective is not finite, which would
+            only fail later, when spaCy writes meta.json.
         """
-        if self.online is not None:
-            # A rejected batch leaves the model unchanged.
-            replayed = self.rows.is_replayed
-            own = self.rows.replay() if replayed else self.rows.add(self.online.learn(examples))
-            self.stale = True
-            return loss + own
         training = self.training_run(name)
         if self.seen.collect(name, examples) and not self.stepped:
             training = self._extend(name, training)
@@ -457,7 +333,7 @@ class Session:
         if self.n_uncovered is None:
             raise SparseCRFError(Errors.SC202.format(name=name))
         if self.seen.made_up:
-            raise SparseCRFError(Errors.SC222.format(name=name))
+            raise SparseCRFError(Errors.SC202.format(name=name))
         values = {"n_tokens": self.n_uncovered, "remedy": self.seen.remedy}
         raise SparseCRFError(Errors.SC203.format(name=name, **values))
 
@@ -469,7 +345,7 @@ class Session:
         """
         if self.training is not None and self.seen.new:
             self._step(name, self._extend(name, self.training))
-        run = self.training if self.online is None else self.online.stream
+        run = self.training
         if run is None or not self.stale:
             return None
         self.stale = False
@@ -480,8 +356,8 @@ class Session:
         if self.rows.done and not (model.n_active or len(model.labels) < 2 or self.is_empty):
             self.is_empty = True
             warn(Warnings.SCW218.format(name=name, l1=l1))
-        if self.checkpoint is not None and self.rows.keep(model) and self.online is not None:
-            self.online.stream.save(self.checkpoint, self.rows)
+        if self.checkpoint is not None:
+            self.rows.keep(model)
         return model
 
 

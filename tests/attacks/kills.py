@@ -53,11 +53,6 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "SAG": (_solver("SAG"), {}, {}),
     "BCD": (_solver("BCD", inner_iterations=2), {}, {}),
     "stages": ({**_solver("OWLQN", inner_iterations=2), "learning": {"schedule": _STAGES}}, {}, {}),
-    "stream": (
-        _solver("SGDL1", online=True),
-        {"eval_frequency": 4, "batcher": _BATCHES, "max_steps": 30},
-        {},
-    ),
 }
 
 

@@ -125,7 +125,6 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
         ({}, {"learning": {"constrained": True}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1"}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}}),
-        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}}),
     ],
 )
 def test_what_needs_the_whole_corpus_is_refused(

@@ -109,16 +109,6 @@ def test_nothing_but_empty_docs(nlp: Language):
     assert list(nlp.pipe([])) == []
 
 
-@pytest.mark.parametrize("labels", [(), ("X", "Y")])
-def test_updates_after_initialization_without_examples_are_refused(nlp: Language, labels):
-    for label in labels:
-        nlp.get_pipe("sparse_crf").add_label(label)
-    nlp.initialize()
-    examples = [Example.from_dict(nlp.make_doc("a b"), {"tags": ["X", "Y"]})]
-    with pytest.raises(SparseCRFError, match=r"SC222.*'sparse_crf'.*nlp\.initialize\(lambda: exam"):
-        nlp.update(examples)
-
-
 def test_update_without_initialize(nlp: Language, corpus: Corpus):
     with pytest.raises(SparseCRFError, match=r"SC202.*nlp\.initialize"):
         nlp.update(examples_of(nlp, corpus.dev))

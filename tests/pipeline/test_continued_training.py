@@ -1,15 +1,19 @@
 """Continued training around the weights of a saved pipeline, in spaCy's loop and others."""
 
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
 from spacy.language import Language
 from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config, minibatch
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
-from ..conftest import Corpus
+from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import accuracy, blank_with, examples_of
 
 NEW = [(["the", "plan", "gadgetoid"], ["DT", "NN", "XX"]), (["a", "quuxoid"], ["DT", "XX"])]
@@ -83,8 +87,77 @@ def test_a_refused_batch_changes_no_weight(trained: Language, corpus: Corpus):
     trained.update(examples_of(trained, corpus.train[:5]))
     pipe = trained.get_pipe("sparse_crf")
     assert pipe.patch(["u\tlower[0]=gadgetoid\t#\tNN\t7.5"]) == 1
-    pipe.add_label("XX")
     before = pipe.to_bytes(exclude=["vocab"])
-    with pytest.raises(SparseCRFError, match="SC380"):
+    with pytest.raises(SparseCRFError, match="SC385"):
         trained.update(examples_of(trained, NEW))
     assert pipe.to_bytes(exclude=["vocab"]) == before
+
+
+def passes(nlp: Language, examples: list[Example], n: int) -> list[float]:
+    """Update a pipeline with shuffled batches of 8. RETURNS: the sum of losses of each pass."""
+    examples, rng, sums = [*examples], random.Random(0), []
+    for _ in range(n):
+        rng.shuffle(examples)
+        losses: dict[str, float] = {}
+        for batch in minibatch(examples, 8):
+            nlp.update(batch, losses=losses)
+        sums.append(losses["sparse_crf"])
+    return sums
+
+
+@pytest.mark.parametrize("labels", [(), ("DT", "IN", "JJ", "NN", "VB")])
+@pytest.mark.parametrize("config", [{}, {"model": "maxent"}, {"model": "memm", "dtype": "float64"}])
+def test_updates_learn_after_initialization_without_examples(
+    corpus: Corpus, labels: tuple[str, ...], config: dict[str, Any], tmp_path: Path
+):
+    nlp = blank_with(**config)
+    for label in labels:
+        nlp.get_pipe("sparse_crf").add_label(label)
+    nlp.initialize()
+    examples = examples_of(nlp, corpus.train)
+    # Without labels, the first batch has all of them.
+    nlp.update(examples[:40])
+    losses = passes(nlp, examples, 6)
+    assert 0.0 < losses[-1] < 0.5 * losses[0]
+    assert nlp.get_pipe("sparse_crf").labels == ("DT", "IN", "JJ", "NN", "VB")
+    assert accuracy(nlp, corpus.dev) > 0.97
+    nlp.to_disk(tmp_path / "learnt")
+    assert accuracy(spacy.load(tmp_path / "learnt"), corpus.dev) == accuracy(nlp, corpus.dev)
+
+
+def test_continued_training_keeps_what_was_learnt(trained: Language, corpus: Corpus):
+    few = examples_of(trained, corpus.train[:10])
+    before = accuracy(trained, corpus.dev)
+    passes(trained, few, 20)
+    assert accuracy(trained, corpus.dev) >= before
+
+
+def test_an_update_without_gold_labels_changes_nothing(trained: Language):
+    blank = Example(trained.make_doc("of the"), trained.make_doc("of the"))
+    pipe: Any = trained.get_pipe("sparse_crf")
+    before = pipe.to_bytes()
+    assert trained.update([blank, blank], losses={"sparse_crf": 3.0}) == {"sparse_crf": 3.0}
+    assert pipe.to_bytes() == before
+
+
+def test_weights_of_docs_and_labels_count(corpus: Corpus):
+    sentences, found = corpus.train[:8], []
+    for learning in ({}, {"label_weights": {"NN": 2.0}}):
+        nlp = blank_with(learning=learning)
+        nlp.initialize()
+        found.append(nlp.update(examples_of(nlp, sentences))["sparse_crf"])
+    assert found[1] > found[0]
+
+
+def test_settings_that_need_a_corpus_are_refused(corpus: Corpus):
+    nlp = blank_with(model="maxent", clusters=2)
+    nlp.initialize()
+    with pytest.raises(SparseCRFError, match=r"SC384.*'?sparse_crf.* clusters\. Set clusters = 0"):
+        nlp.update(examples_of(nlp, corpus.train[:8]))
+
+
+def test_a_streamed_corpus_is_refused(corpus: Corpus):
+    config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
+    config["training"]["max_epochs"] = -1
+    with pytest.raises(SparseCRFError, match=r"SC204.*'sparse_crf'.* Set .*max_epochs = 0"):
+        init_nlp(config)

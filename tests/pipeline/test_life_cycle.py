@@ -21,7 +21,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:lower[0]"]}
 SOLVERS = [
     {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1, "warm_start_epochs": 0},
-    {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True},
+    {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"},
 ]
 WORDS = ["a", "b", "c", "d", "e"]
 LABELS = st.sampled_from(["A", "B", "C", "Ü"])
@@ -57,10 +57,6 @@ class LifeCycle(RuleBasedStateMachine):
     @property
     def pipe(self) -> Any:
         return self.nlp.get_pipe("sparse_crf")
-
-    @property
-    def online(self) -> bool:
-        return "online" in self.solver
 
     def refused(self, codes: str, do: Callable[[], object]) -> None:
         """Check that an operation is refused, and changes nothing."""
@@ -126,15 +122,15 @@ class LifeCycle(RuleBasedStateMachine):
         if not self.learns and not self.pipe.model.n_active:
             self.refused("SC202", do)
             return
-        if not self.learns:  # online training from the weights, with any solver
+        if not self.learns:  # without a corpus
             self.seen = set(self.labels)
         resumed = self.resumed or not self.learns
-        if (self.online or resumed) and gold - self.seen:
+        if resumed and gold - self.seen:
             self.refused("SC206|SC3", do)
             return
         do()
         self.learns, self.resumed = True, resumed
-        # Other solvers add unseen examples to their corpus.
+        # With a corpus, unseen examples are added to it.
         assert set(self.pipe.label_data) == gold | set(self.labels)
         self.labels = list(self.pipe.label_data)
 

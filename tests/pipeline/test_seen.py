@@ -11,12 +11,11 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import minibatch
 
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFWarning
 
 from ..conftest import Corpus
 from ..toy import accuracy, blank_with, examples_of
 
-ONLINE = {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}
 BCD = {"@crf_solvers": "spacy_sparsecrf.BCD.v1"}
 
 
@@ -31,15 +30,14 @@ def train(nlp: Language, examples: list[Example], n: int, n_epochs: int = 3) -> 
     return loss["sparse_crf"]
 
 
-@pytest.mark.parametrize("config", [{}, {"solver": BCD}, {"solver": ONLINE}, {"model": "memm"}])
+@pytest.mark.parametrize("config", [{}, {"solver": BCD}, {"model": "memm"}])
 def test_a_sample_initializes_and_batches_train(corpus: Corpus, config: dict[str, Any]):
     sentences, losses = corpus.train[:100], []
     for n in (len(sentences), 10):
         nlp = blank_with(**config)
         losses.append(train(nlp, examples_of(nlp, sentences), n))
     assert accuracy(nlp, corpus.dev) == 1.0
-    if config.get("solver") != ONLINE:
-        assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
 
 
 def test_an_example_that_is_given_once_is_learnt_before_the_model_is_used(nlp: Language):
@@ -120,10 +118,3 @@ def test_the_same_examples_read_again_or_in_another_vocab_are_known(nlp: Languag
     nlp.update(examples_of(nlp, corpus.train[:20]))
     nlp.update([Example(Doc(vocab, words=["a"]), doc) for doc in stored.get_docs(vocab)])
     assert pipe.training_run() is run
-
-
-def test_online_training_refuses_a_label_that_the_sample_lacks(corpus: Corpus):
-    nlp = blank_with(solver=ONLINE)
-    nlp.initialize(lambda: examples_of(nlp, [(["a", "b"], ["A", "B"])]))
-    with pytest.raises(SparseCRFError, match="SC380"):
-        nlp.update(examples_of(nlp, corpus.dev))

@@ -165,7 +165,6 @@ def test_a_corpus_that_grows_has_the_labels_of_all():
 @pytest.mark.parametrize(
     ("config", "named"),
     [
-        ({"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True}}, "online"),
         ({"learning": {"schedule": [{"templates": ["u:lower[0]"]}]}}, "schedule"),
     ],
     ids=str,

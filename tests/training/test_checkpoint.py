@@ -81,13 +81,6 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path):
 LOOPS = {
     "OWLQN": {},
     "two models": {"learning": {"stack": {"folds": 2}}, "templates": ["u:first[0]"]},
-    "stream": {
-        "solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1", "online": True},
-        "training": {
-            "eval_frequency": 3,
-            "batcher": {"@batchers": "spacy.batch_by_sequence.v1", "size": 30},
-        },
-    },
 }
 
 
@@ -95,17 +88,12 @@ def loop_config(corpus, directory, name, n_steps):
     """Return the shipped config with few templates, n_steps steps, and a checkpoint."""
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
     pipe, changes = config["components"]["sparse_crf"], LOOPS[name]
-    solver = changes.get("solver", {})
-    pipe["solver"] = {**({} if "@crf_solvers" in solver else pipe["solver"]), **solver}
     pipe["solver"].setdefault("inner_iterations", 1)
     pipe.update(n_threads=1, learning=changes.get("learning", {}))
     templates = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]"]
     pipe["features"]["templates"] = [*templates, *changes.get("templates", ())]
-    config["training"].update({"patience": 0, "max_steps": n_steps, **changes.get("training", {})})
-    config["training"]["batcher"].pop("get_length", None)
-    places = {"checkpoint": "run", **changes.get("initialize", {})}
-    places = {key: str(directory / place) for key, place in places.items()}
-    config["initialize"]["components"] = {"sparse_crf": places}
+    config["training"].update({"patience": 0, "max_steps": n_steps})
+    config["initialize"]["components"] = {"sparse_crf": {"checkpoint": str(directory / "run")}}
     return config
 
 
@@ -128,14 +116,6 @@ def test_an_interrupted_run_ends_with_the_same_files(name, corpus, tmp_path):
     assert [file for file in found if found[file] != expected[file]] == []
     assert rows == whole
     assert "model-best/sparse_crf/model" in found
-
-
-def test_rows_that_were_not_evaluated_before_are_not_known(corpus, tmp_path):
-    config = loop_config(corpus, tmp_path, "stream", 4)
-    run_training(config)
-    config["training"]["eval_frequency"] = 2
-    with pytest.raises(SparseCRFError, match="SC223.*of step 3.*eval_frequency"):
-        run_training(config)
 
 
 def test_who_goes_on_without_a_step_has_what_was_reached(corpus, tmp_path):

@@ -1,0 +1,129 @@
+"""Training without a corpus: stochastic descent on the examples of each update.
+
+It minimises the loss of the examples plus l1 |w - w0|_1 + l2 / 2 |w - w0|_2^2, w0 being the weights
+that the component had before its first update. Each update makes a few passes over its examples,
+by steps
+
+    w := w - eta_k g_i,        eta_k = ETA / (1 + k / DECAY)        after k visits of examples,
+
+and after each pass the proximal step of the examples' share of the penalty, one HORIZON-th of it
+for each. The penalty around w0, which does not move with the updates, and the falling steps keep
+what the weights knew. Features that are new enter the model; features that are not in the examples
+keep their weights.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.training import Example
+
+from ..corpus.encoded import EncodedCorpus
+from ..corpus.gold import weighted
+from ..errors import Errors, SparseCRFError
+from ..model.coordinates import WeightNames, summed
+from ..model.model import CRFModel
+from .encoding import LabelIds, encode_corpus
+from .settings import Setup
+
+if TYPE_CHECKING:
+    from ..loss.examples import MinibatchDescent
+
+Floats = NDArray[np.float64]
+
+PASSES = 3  # over the examples of an update
+ETA = 0.1
+DECAY = 3000.0  # visits after which the steps are half as long
+HORIZON = 1000.0
+
+
+@dataclass
+class Continued:
+    """The state of continued training.
+
+    origin: the model before the first update, whose weights are w0; model: the model after the last
+    one; n_visits: k.
+    """
+
+    origin: CRFModel
+    model: CRFModel
+    n_visits: int = 0
+
+
+def continue_training(setup: Setup, examples: Iterable[Example], run: Continued) -> float:
+    """Learn from examples, and replace the model of the run by a new one. Imports numba.
+
+    RETURNS: the sum of the losses of the examples, each before its first step; 0 if none has a gold
+        label, which leaves the run as it was.
+    RAISES: SparseCRFError for settings that need a corpus, for an unknown gold label of a model
+        that has labels, and if training diverges; the run is then unchanged.
+    """
+    _check(setup)
+    known = run.model.labels
+    label_ids = LabelIds(setup.name, known, fixed=bool(known), unknown=Errors.SC385)
+    read = encode_corpus(examples, setup.features, setup, label_ids)
+    if read.corpus is None:
+        return 0.0
+    label_weights = setup.settings.learning.weights_of(setup.name, read.labels)
+    corpus = read.corpus if label_weights is None else weighted(read.corpus, label_weights)
+    if not (corpus.weights.any() and (corpus.labels >= 0).any()):
+        return 0.0
+    run.model, run.n_visits, loss = _descend(setup, corpus, read.labels, run)
+    return loss
+
+
+def _check(setup: Setup) -> None:
+    """Check that no setting needs a corpus. RAISES: SparseCRFError."""
+    settings = setup.settings
+    for key, is_set, remedy in (
+        ("] clusters", settings.clusters > 0, "Set clusters = 0"),
+        (".learning] stack", settings.learning.stack.folds > 0, "Set stack = {}"),
+    ):
+        if is_set:
+            raise SparseCRFError(Errors.SC384.format(name=setup.name, key=key, remedy=remedy))
+
+
+def _descend(
+    setup: Setup, corpus: EncodedCorpus, labels: tuple[str, ...], run: Continued
+) -> tuple[CRFModel, int, float]:
+    """Make the passes over a corpus. RETURNS: the new model, the number of visits and the loss."""
+    from ..kernels.minibatch import SGD
+    from ..loss.chain import ChainLoss
+    from ..loss.examples import MinibatchDescent
+    from ..loss.per_token import corpus_of_kind
+    from ..parallel import Workers
+    from ..penalty import ElasticNet
+
+    settings = setup.settings
+    keys, kind = (corpus.unigram_keys, corpus.bigram_keys), settings.model
+    names = WeightNames(*keys, labels, (), corpus.start_label, kind)
+    whole = corpus_of_kind(corpus, len(labels), kind)
+    loss = ChainLoss(whole, len(labels), Workers(1), settings.precision)
+    weights = [summed(names.coordinates_of(model)) for model in (run.origin, run.model)]
+    coordinates = loss.descent_coordinates(np.concatenate([known for known, _ in weights]))
+    origin, theta = np.zeros((2, len(coordinates)))
+    for values, (known, found) in zip((origin, theta), weights, strict=True):
+        values[np.searchsorted(coordinates, known)] = found
+    working, unused = loss.restrict(coordinates, stochastic=True), np.zeros_like(theta)
+    descent = MinibatchDescent(working, ElasticNet(0.0, 0.0), 1, SGD, theta, unused)
+    n_visits, losses = run.n_visits, []
+    share = len(descent.sequences) / HORIZON
+    for _ in range(PASSES):
+        eta = ETA / (1.0 + n_visits / DECAY)
+        losses.append(_pass(descent, eta, n_visits))
+        n_visits += len(descent.sequences)
+        change = theta - origin
+        kept = np.maximum(np.abs(change) - eta * share * settings.l1, 0.0)
+        theta[:] = origin + np.copysign(kept / (1.0 + eta * share * settings.l2), change)
+    if not (np.isfinite(losses).all() and np.isfinite(theta).all()):
+        raise SparseCRFError(Errors.SC338.format(solver="SGD"))
+    model = names.model(coordinates, theta, settings.dtype, rest=run.model)
+    return model, n_visits, losses[0]
+
+
+def _pass(descent: "MinibatchDescent", eta: float, seed: int) -> float:
+    """Visit all examples once, in a random order, with steps eta. RETURNS: the sum of losses."""
+    order = np.random.default_rng(seed).permutation(descent.sequences)
+    return descent.run(order, np.full(len(order), eta))
