@@ -1,0 +1,59 @@
+"""The only access to internals of the package, with a fallback for each name that may move."""
+
+import inspect
+from typing import Any
+
+SOLVERS = (
+    "OWLQN RPROP NewtonCG OrthantNewton SAG OEG SGDL1 SGD AdaGrad SMD Perceptron Hybrid BCD GIS "
+    "SCGIS"
+).split()
+
+
+def registered_solvers() -> set[str]:
+    """Return names without prefix and version, such as OWLQN."""
+    from spacy_sparsecrf.registry import crf_solvers
+
+    return {name.split(".")[1] for name in crf_solvers.get_all()}
+
+
+def settings_of(solver: str) -> set[str]:
+    """Return the names of a solver's settings."""
+    from spacy_sparsecrf.registry import crf_solvers
+
+    return {*inspect.signature(crf_solvers.get(f"spacy_sparsecrf.{solver}.v1")).parameters}
+
+
+def trainer_of(pipe: Any) -> Any:
+    """Return the object with the training run of a component, or None."""
+    for path in (("_session", "training"), ("state", "trainer"), ("_state", "trainer")):
+        found = pipe
+        for name in path:
+            found = getattr(found, name, None)
+        if found is not None:
+            return found
+    return None
+
+
+def report_of(pipe: Any) -> dict[str, Any]:
+    """Return the report of the last step: objective, gap, converged."""
+    trainer = trainer_of(pipe)
+    report = getattr(trainer, "report", None) or getattr(trainer, "last_report", None)
+    if report is None:
+        return {"objective": None, "gap": None, "converged": bool(trainer.converged)}
+    return {
+        "objective": repr(float(report.objective)),
+        "gap": repr(float(report.gap)),
+        "converged": bool(trainer.converged),
+    }
+
+
+def weights_of(pipe: Any) -> list[str]:
+    """Return a line for each weight, sorted: kind, feature, previous label, label, value."""
+    pipe.to_bytes()  # before the redesign, this took the model from the run
+    return sorted(line for line in pipe.dump() if line and not line.startswith("#"))
+
+
+def code_of(error: BaseException) -> str:
+    """Return the code of a coded message, such as SC308, or the name of the error."""
+    text = str(error)
+    return text.split("]")[0].lstrip("[") if text.startswith("[SC") else type(error).__name__
