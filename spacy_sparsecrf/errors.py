@@ -775,14 +775,10 @@ class Errors(metaclass=_Coded):
         "utf-8 {path}`, and write the output to another file."
     )
     SC611 = (
-        "{path}, line {line}, has {found} columns, but {expected} are expected ({why}). Separate "
-        "columns by {separator}, and sentences by an empty line."
+        "{path}, line {line}, has {found} columns, but {expected} are expected ({why}): {text!r}. "
+        "Separate columns by {by}, and sentences by an empty line, or name another --format."
     )
     SC612 = "{path} has no tokens to convert. Check the path."
-    SC613 = (
-        "The name of {path} does not show its format: names that end in .tsv, .conll, .iob, "
-        ".conllu or .crfsuite do, with or without .gz. Rename it, or add --format, one of: {known}."
-    )
     SC614 = (
         "--columns has the unknown attribute {name!r}. Choose from: {known}, spans:KEY for other "
         "spans and _.NAME for an extension attribute."
@@ -827,14 +823,6 @@ class Errors(metaclass=_Coded):
         "--dev {share} cannot split {n} Docs of {documents} documents into two parts. Choose a "
         "share between 0 and 1, or give more documents."
     )
-    SC628 = (
-        "{path} has no columns of tokens and sentences; its columns are: {columns}. Name them, as "
-        "in sentence,word,tag of a CSV file and tokens,ner_tags of a Parquet or JSON file."
-    )
-    SC629 = (
-        "{path} has a column that numbers sentences. Read it by --format csv, or name the columns "
-        "by --columns."
-    )
     SC630 = (
         "{path} cannot be imported: it is not a model of Wapiti, CRF++ (as text, crf_learn -t) or "
         "CRFsuite, or a dump of one. Give such a file."
@@ -849,26 +837,13 @@ class Errors(metaclass=_Coded):
         "Name another, as in --target _.label."
     )
     SC634 = "{path} is not a JSON object of strings, such as {example} ({reason}). Correct it."
-    SC635 = (
-        "{path}: column {column!r} has numbers, and the file has no names of these classes. Write "
-        "it as Parquet by the package datasets, or with labels as text."
-    )
     SC636 = (
-        "{path} looks like running text: line {line} has {n} words, and line {other} has {m}. Give "
-        "a file with a token and its label in each line, or with tags as in The/DT. If it has "
-        "columns, give each line the same number of them."
+        "{path}, line {line}, may be a {what} or a token: {text!r}. Remove it if it is a {what}; "
+        "if it is a token, {option}."
     )
     SC637 = (
-        "The last column of {path} has {n} different values in {lines} lines ({values} ...), so it "
-        "does not look like a label. Name the columns by --columns, as in orth,tag, if it is one."
-    )
-    SC638 = (
-        "{path}, line {line}: {word!r} has no tag behind a slash, as The/DT has. Add the tag, or "
-        "choose another --format."
-    )
-    SC639 = (
-        "{path}, line {line}, looks like running text: {text!r}. Give a file with a token and its "
-        "label in each line, or with tags as in The/DT; if lines are tokens, add --columns."
+        "The columns of {path} are not known: {reason} (line {line}: {text!r}). Give {options}, or "
+        "another format by --format."
     )
     SC640 = (
         "No token has a gold label that component '{name}' could have predicted, so nothing can be "

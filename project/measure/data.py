@@ -23,7 +23,7 @@ from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observa
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.interop.columns import TAB, read_columns
+from spacy_sparsecrf.interop.columns import Row, grouped, lines_of
 from spacy_sparsecrf.model.model import CRFModel
 
 from . import PROJECT
@@ -57,7 +57,7 @@ def find(data: str, names: Iterable[str]) -> Path:
 
 def read_tsv(path: Path) -> Iterator[Rows]:
     """Yield the sentences of a file of tab-separated columns, one token per line."""
-    for sentence in read_columns(path, separator=TAB).sentences:
+    for sentence in grouped(lines_of(path), lambda n, line: Row(n, line.split("\t"))):
         yield [row.values for row in sentence]
 
 

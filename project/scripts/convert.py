@@ -70,7 +70,7 @@ def docs_of(name: str, path: Path, most: int = 1, n: int = 0, marks: bool = Fals
     source = open_source(path, kind, () if kind is Format.conllu else tuple(own.columns.split(",")))
     found = iter(list(source.sentences)[: n or None])
     columns = tuple("_" if column in ("lemma", "pos") else column for column in source.columns)
-    source = Source(path, columns, with_marks(found) if marks else found, has_marks=marks)
+    source = Source(path, columns, with_marks(found) if marks else found)
     for doc in read_docs(source, vocab, n_sentences=most, scheme=ColumnScheme.iob1):
         if name == "conll2000":
             spans = read_spans([token._.chunk for token in doc], ColumnScheme.iob1)

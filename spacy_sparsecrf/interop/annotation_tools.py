@@ -1,4 +1,4 @@
-"""Files of annotation tools: JSON of Prodigy, Doccano, Label Studio and spaCy, and brat's .ann.
+"""Files of annotation tools: JSON of Prodigy, Doccano and Label Studio, Docs, and brat's .ann.
 
 JSON has one record per line (.jsonl) or a list of records (.json). The keys of a record show which
 tool wrote it, and which value has the spans, see `_marks_of`.
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from spacy.tokens import Doc
-from spacy.training.converters.json_to_docs import json_to_docs
 from spacy.vocab import Vocab
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..pipeline.seen import LANG
 from ..schema import reported_as
+from .columns import lines_of
 from .records import Mark, Record, RecordSource
 
 _TEXTS = ("text", "data", "content", "sentence")
@@ -31,16 +31,16 @@ _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # 
 _ANSWERS = ("accept", "reject", "ignore")
 _REJECTED = ("reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
-# Raised by spaCy's readers for invalid values.
+# Raised by spaCy for invalid values.
 _OF_SPACY = (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError)
-_KNOWN = "text with spans of Prodigy, Doccano, Label Studio or spaCy"
+_KNOWN = "text with spans of Prodigy, Doccano or Label Studio, or a Doc as JSON"
 _reported = partial(reported_as, Errors.SC624, (ValueError, RecursionError))
 
 
 def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
     """Read a JSON file. in_lines: whether each line is a record.
 
-    lang: language of Docs in spaCy's own format.
+    lang: language of Docs that `doc.to_json()` wrote.
     RAISES: SparseCRFError, when read, with the line or number of an invalid record.
     """
     source = RecordSource(path)
@@ -54,7 +54,7 @@ def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
     in_lines: whether each line is a record; also done if the file is not a single value.
     RAISES: SparseCRFError, when read, with the line that is not JSON.
     """
-    lines: Iterable[tuple[int, str]] = read_lines(path)
+    lines: Iterable[tuple[int, str]] = lines_of(path)
     if not in_lines:
         lines = [*lines]
         if (values := _list_in(path, lines)) is not None:
@@ -91,32 +91,18 @@ class _JsonReader:
         self._has_spans = False
 
     def entries(self, in_lines: bool) -> Iterator[Any]:
-        """Yield Records, and Docs of spaCy's own format."""
+        """Yield Records, and Docs that `doc.to_json()` wrote."""
         n = 0
         for place, value in json_values(self._source.path, in_lines):
             n += 1
             with _reported(path=self._source.path, place=place):
-                if isinstance(value, Mapping) and "paragraphs" in value:
-                    yield from self._docs(value)
-                elif _is_of_doc(value):
+                if _is_of_doc(value):
                     yield self._doc(value)
                 elif record := self._record(place, value):
                     yield record
         if n and not self._has_spans:
             keys = ", ".join(_SPANS)
             raise SparseCRFError(Errors.SC625.format(path=self._source.path, keys=keys))
-
-    def _docs(self, value: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield the Docs of a record in spaCy's training format of version 2."""
-        try:
-            read: Any = json_to_docs
-            found = list(read(json.dumps([value])))
-        except _OF_SPACY as error:
-            raise ValueError(f"spaCy cannot read its paragraphs ({repr(error)[:200]})") from error
-        self._has_spans = True
-        for doc in found:
-            doc.user_data[LANG] = self._lang
-            yield doc
 
     def _doc(self, value: Mapping[str, Any]) -> Doc:
         """Return the Doc that `doc.to_json()` wrote."""
@@ -230,7 +216,8 @@ def _has_labels(found: Any) -> bool:
 def _text_of(value: Mapping[str, Any]) -> str:
     key = next((key for key in _TEXTS if key in value), None)
     if key is None:
-        raise ValueError(f"it has no text; its keys are {', '.join(map(str, value))[:200]}")
+        keys = ", ".join(map(str, value))[:200]
+        raise ValueError(f"it has no text; its keys are {keys}. Write lists of tokens as columns")
     return _checked_text(value[key])
 
 
@@ -319,7 +306,7 @@ def _brat_record(source: RecordSource, path: Path) -> Record:
         _checked_text(text)
         check_unicode(path.stem, "file's name")
     marks = []
-    for number, line in read_lines(path):
+    for number, line in lines_of(path):
         if not line.startswith("T"):
             if line.strip():
                 source.left_out["annotations that are not spans"] += 1

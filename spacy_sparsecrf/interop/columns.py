@@ -1,14 +1,23 @@
 """Column files, which may be compressed: one token per line, an empty line after each sentence.
 
-Columns are separated by tabs, or by blanks as in Wapiti and CRF++.
+Each rule is the same for all files:
+
+- Lines end with LF, CR and LF, or CR.
+- A line without values, or with no word and no label but O, ends a sentence.
+- Empty fields at the end of a line that has too many are left out.
+- -DOCSTART- begins a document, and may have fewer columns.
+- A line before a sentence that begins with "# " is a comment if it has another number of columns,
+  or no label where tokens have one. If columns have no such labels, it is refused.
+- The first line is a header if a value names the words, as "Token" does, and it has no label where
+  tokens have one, or else only names of columns.
+
+In the formats tsv, wapiti and crfpp, each line is a token or ends a sentence; csv has no comments.
 """
 
+import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain, islice
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -16,31 +25,21 @@ from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from .attributes import (
     DOCSTART,
-    ENTITIES,
+    DOCUMENTS,
     IGNORED,
-    WORD_NAMES,
+    SENTENCES,
+    UNSET,
     WORDS,
-    guess_columns,
     is_header,
-    named_columns,
-    plain_name,
-    span_key,
+    names_words,
+    of_spans,
 )
-from .schemes import OUTSIDE, PREFIXED, standard_label
+from .schemes import OUTSIDE, ColumnScheme, is_label
 
-TAB, BLANKS = "\t", " "
-N_GUESSED = 1000  # number of sentences from which columns are guessed
-N_SLASHED = 20  # number of lines from which words with tags are recognised
-# A column is refused as tags if the share of distinct values is at least _ALL for _FEW tokens or
-# more, or above one half for _MANY tokens or more.
-_FEW, _ALL, _MANY = 10, 0.9, 20
-_MANY_WORDS = 5  # words from which on a line may be running text
-_MOST = 0.9  # least share of words with tags in text with tags
-_SLASHED = re.compile(r".+/[^/]+")
-_END_OF_TEXT = re.compile(r"""\w[.!?]['")]*$""")
-_UNSPACED_TEXT = re.compile(r"\S{5,}[。！？]")
-_COMMENTS = ("# ", "#\t")
+TAB, BLANKS, COMMAS = "\t", " ", ","
+MARKS_OF_COMMENTS = ("# ", "#\t")
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
+_PLAIN = (TAB, BLANKS)  # These formats have neither comments nor a header, if given.
 _BLANKS = re.compile("[ \t]+")
 
 
@@ -53,7 +52,6 @@ class Row(NamedTuple):
 
 Line: TypeAlias = tuple[int, str]  # its number, from 1, and its text
 Sentence: TypeAlias = list[Row]
-Split: TypeAlias = Callable[[int, str], Row]
 
 
 @dataclass
@@ -61,273 +59,232 @@ class Source:
     """The contents of a file of sentences.
 
     path: for messages; columns: attributes of the columns, see `attributes`; sentences: rows with a
-    value for each column, except for rows whose first value is -DOCSTART-; has_marks: whether such
-    rows begin documents and are not tokens; n_multiword: number of CoNLL-U's multiword tokens in
-    the sentences read so far; notes: on how the file was read, for the user.
+    value for each column, except for rows whose first value is -DOCSTART-, which begin documents;
+    n_multiword: number of CoNLL-U's multiword tokens in the sentences read so far; notes: on how
+    the file was read so far, for the user.
     """
 
     path: Path
     columns: tuple[str, ...]
     sentences: Iterator[Sentence]
-    has_marks: bool = True
     n_multiword: int = 0
-    notes: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
 
 
-def sentences(lines: Iterable[Line], split: Split) -> Iterator[Sentence]:
-    """Split lines into sentences at empty lines and before -DOCSTART-.
+def lines_of(path: Path) -> Iterator[Line]:
+    """Yield the lines of a file, which end with LF, CR and LF, or CR; see `read_lines`."""
+    number = 0
+    for _, text in read_lines(path):
+        for line in text.rstrip("\r").split("\r"):
+            number += 1
+            yield number, line
 
-    split: converts a line that is not empty to a row.
+
+@dataclass
+class ColumnLayout:
+    """Rules of a file of columns.
+
+    path: for messages; given: separator that the format says, or "": such files may have comments;
+    separator: TAB, BLANKS (any number of blanks and tabs), or a character of CSV; width: number of
+    columns; why: reason of this number, for messages; columns: their attributes; labels: indices of
+    columns that have labels such as B-PER or O in each token.
     """
+
+    path: Path
+    given: str
+    separator: str
+    width: int = 0
+    why: str = ""
+    columns: Sequence[str] = ()
+    labels: Sequence[int] = ()
+
+    def split(self, number: int, line: str) -> list[str]:
+        """Split a line into values. RAISES: SparseCRFError if it is not CSV."""
+        if self.separator == BLANKS:
+            return _BLANKS.split(line.strip(" \t"))
+        if self.separator == TAB:
+            # A value of blanks only may be a token, and is kept.
+            return [value.strip(" ") or value for value in line.split(TAB)]
+        try:
+            (values,) = csv.reader([line], delimiter=self.separator, strict=True)
+        except (csv.Error, ValueError) as error:
+            reason = f"{line[:60]!r} is no line of CSV ({error})"
+            values_of = {"path": self.path, "place": f"line {number}", "reason": reason}
+            raise SparseCRFError(Errors.SC624.format(**values_of)) from error
+        return [value.strip() or value for value in values]
+
+    def values(self, number: int, line: str) -> list[str]:
+        """Return the values of a line; empty if it ends a sentence."""
+        values = self.split(number, line) if line.strip(" \t") else []
+        while len(values) > self.width and not values[-1]:
+            values.pop()
+        word = self.columns.index(WORDS) if self.columns else 0
+        has_word = any(value.strip(" ") for value in values[word : word + 1])
+        return values if has_word or not {*values} <= {"", OUTSIDE, UNSET} else []
+
+    def check(self, number: int, values: list[str]) -> None:
+        """Refuse a line with too many or too few columns. RAISES: SparseCRFError."""
+        if len(values) != self.width and values[0] != DOCSTART:
+            by = _DESCRIBED.get(self.separator, f"one {self.separator!r} each")
+            raise wrong_width(self.path, Row(number, values), self.width, self.why, by)
+
+    def is_comment(self, number: int, line: str, values: Sequence[str]) -> bool:
+        """Return whether a line before a sentence is a comment.
+
+        RAISES: SparseCRFError if it may be a token, too.
+        """
+        if self.given or not line.startswith(MARKS_OF_COMMENTS):
+            return False
+        if len(values) == self.width and not self.labels:
+            raise self._unclear(number, line, "comment")
+        return len(values) != self.width or not self.has_labels(values)
+
+    def is_header(self, number: int, line: str, values: Sequence[str]) -> bool:
+        """Return whether the first line has names of columns.
+
+        RAISES: SparseCRFError if it may be a token, too.
+        """
+        if self.given in _PLAIN or len(values) != self.width:
+            return False
+        if is_header(values, has_labels=bool(self.labels)):
+            return True
+        if not self.labels and names_words(values[self.columns.index(WORDS)]):
+            raise self._unclear(number, line, "header")
+        return False
+
+    def _unclear(self, number: int, line: str, what: str) -> SparseCRFError:
+        where = {"path": self.path, "line": number, "text": line.strip()[:60], "what": what}
+        formats = {TAB: "add --format tsv", BLANKS: "add --format wapiti"}
+        option = formats.get(self.separator, "write a header such as word,tag before it")
+        return SparseCRFError(Errors.SC636.format(**where, option=option))
+
+    def has_labels(self, values: Sequence[str]) -> bool:
+        """Return whether a line has a label in each column of labels."""
+        return all(is_label(values[i]) for i in self.labels)
+
+
+def read_columns(
+    path: Path,
+    columns: Sequence[str],
+    separator: str = "",
+    scheme: ColumnScheme = ColumnScheme.iob2,
+) -> Source:
+    """Read a file of columns whose attributes are given; see `column_choice` for other files.
+
+    columns: attributes of its columns; separator: see `ColumnLayout`, by default as in the first line;
+    scheme: of labels of spans; those of IO may be any text.
+    RAISES: SparseCRFError, when read, for a line with another number of columns.
+    """
+    lines = lines_of(path)
+    first: list[Line] = []
+    for entry in lines:
+        first.append(entry)
+        if entry[1].strip(" \t") and not entry[1].startswith((DOCSTART, *MARKS_OF_COMMENTS)):
+            break
+    labels = [] if scheme is ColumnScheme.io else [*map(columns.index, of_spans(columns))]
+    layout = ColumnLayout(
+        path,
+        separator,
+        separator_of(separator, [line for _, line in first[-1:]]),
+        len(columns),
+        "as --columns says",
+        columns,
+        labels,
+    )
+    return source_of(layout, _chained(first, lines))
+
+
+def _chained(first: Sequence[Line], lines: Iterator[Line]) -> Iterator[Line]:
+    yield from first
+    yield from lines
+
+
+def separator_of(given: str, lines: Sequence[str]) -> str:
+    """Return the separator of lines: a tab if most have one, else blanks; as given otherwise."""
+    if given == COMMAS:
+        return max(",;\t", key="".join(lines[:1]).count)
+    n_tabs = sum(TAB in line for line in lines)
+    return given or (TAB if n_tabs > len(lines) / 2 else BLANKS)
+
+
+def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source:
+    """Return a source of the sentences of lines."""
+    columns = tuple(layout.columns)
+    source = Source(layout.path, columns, iter(()))
+    source.sentences = _sentences(layout, lines, source.notes)
+    if SENTENCES in columns or DOCUMENTS in columns:
+        source.sentences = _by_numbers(source.sentences, columns)
+        source.columns = tuple(IGNORED if c in (SENTENCES, DOCUMENTS) else c for c in columns)
+    return source
+
+
+def _sentences(layout: ColumnLayout, lines: Iterable[Line], notes: list[str]) -> Iterator[Sentence]:
+    """Yield the sentences of lines; append notes on lines that are left out."""
     rows: Sentence = []
+    begins = is_first = True
     for number, line in lines:
-        row = split(number, line) if line else None
-        if rows and (row is None or row.values[0] == DOCSTART):
+        values = layout.values(number, line)
+        if rows and (not values or values[0] == DOCSTART):
             yield rows
             rows = []
-        if row is not None:
-            rows.append(row)
+        if not values:
+            begins = True
+            continue
+        if is_first and layout.is_header(number, line, values):
+            is_first = False
+            notes.append(f"Line {number} is a header and is left out: {line.strip()}")
+            continue
+        if begins and layout.is_comment(number, line, values):
+            if not any(note.startswith("Comments") for note in notes):
+                notes.append(f"Comments are left out, such as line {number}: {line.strip()}")
+            continue
+        layout.check(number, values)
+        begins = values[0] == DOCSTART
+        is_first = is_first and begins
+        rows.append(Row(number, values))
+    if rows:
+        yield rows
+
+
+def _by_numbers(sentences: Iterator[Sentence], columns: Sequence[str]) -> Iterator[Sentence]:
+    """Split rows at changes of the columns that number sentences and documents.
+
+    An empty number continues a sentence. A document begins with a row of -DOCSTART-.
+    """
+    at = [columns.index(name) for name in (DOCUMENTS, SENTENCES) if name in columns]
+    last = [""] * len(at)
+    for rows in sentences:
+        found: Sentence = []
+        for row in rows:
+            own = [row.values[i] or before for i, before in zip(at, last, strict=True)]
+            if found and own != last:
+                yield found
+                found = []
+            if DOCUMENTS in columns and own[0] != last[0]:
+                found.append(Row(row.line, [DOCSTART] * len(columns)))
+            last = own
+            found.append(row)
+        yield found
+
+
+def grouped(lines: Iterable[Line], split: Callable[[int, str], Row]) -> Iterator[Sentence]:
+    """Split lines into sentences at empty lines. split: converts other lines to rows."""
+    rows: Sentence = []
+    for number, line in lines:
+        if line:
+            rows.append(split(number, line))
+        elif rows:
+            yield rows
+            rows = []
     if rows:
         yield rows
 
 
 def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -> SparseCRFError:
     """Return an error about a row with too many or too few columns."""
-    where = {"path": path, "line": row.line, "found": len(row.values), "expected": expected}
-    return SparseCRFError(Errors.SC611.format(**where, why=why, separator=separator))
-
-
-def read_columns(path: Path, columns: Sequence[str] = (), separator: str = "") -> Source:
-    """Read a file of columns.
-
-    path: of the file, which may be compressed (.gz); columns: attributes of its columns; by default
-    they are guessed from the first sentences, see `guess_columns`; separator: TAB, BLANKS (any
-    number of blanks and tabs), or by default a tab if the first line has one. Sentences end with an
-    empty line. Blanks around a value are removed. A first line with names of columns is skipped.
-    -DOCSTART- begins a document and may have fewer columns.
-    A line that starts with # is a token, unless the file has comments: lines such as "# id = 1"
-    before the first sentence, with another number of columns. Then such lines before other
-    sentences are comments, too. Files with separator=BLANKS have no comments.
-    RAISES: SparseCRFError, when read, for a line with another number of columns.
-    """
-    lines = read_lines(path)
-    head, n = _head(lines, () if separator == BLANKS else _COMMENTS)
-    if not n:
-        return Source(path, tuple(columns), iter(()))
-    number, first = head[n - 1]
-    separator = separator or (TAB if TAB in first else BLANKS)
-    values = _split(separator, number, first).values
-    width = len(columns) or len(values)
-    why = "as --columns says" if columns else f"as in line {number}"
-
-    def split(number: int, line: str) -> Row:
-        row = _split(separator, number, line)
-        if len(row.values) != width and row.values[0] != DOCSTART:
-            if not columns:
-                _check_is_no_text(path, head[n - 1][0], width, row)
-            raise wrong_width(path, row, width, why, _DESCRIBED[separator])
-        return row
-
-    entries: Iterable[Line] = chain(head, lines)
-    if separator == BLANKS:
-        entries = ((number, line.strip(" \t")) for number, line in entries)
-    elif width > 1:  # A line of blanks is an empty line.
-        entries = ((number, line if line.strip(" \t") else "") for number, line in entries)
-    notes: tuple[str, ...] = ()
-    names: list[str] = []
-    is_comment = partial(_is_comment, separator, width, first)
-    before = [
-        line for _, line in head[: n - 1] if line.strip(" \t") and not line.startswith(DOCSTART)
-    ]
-    if is_header(values) and all(map(is_comment, before)):
-        names = values
-        notes = (f"Line {number} is a header and is left out: {first.strip()}",)
-        entries = ((line, text) for line, text in entries if line != number)
-    if comment := next(filter(is_comment, before), ""):
-        notes += (f"Comments before sentences are left out, such as: {comment.strip()}",)
-        entries = _without(is_comment, entries)
-    rows = sentences(entries, split)
-    if columns:
-        return Source(path, tuple(columns), rows, notes=notes)
-    return _with_guessed_columns(path, rows, notes, names)
-
-
-def _head(lines: Iterator[Line], marks: tuple[str, ...]) -> tuple[list[Line], int]:
-    """Read up to the first token or header that starts with none of the marks, or all lines.
-
-    RETURNS: the lines, and their number up to the last token or header; 0 if there is none.
-    """
-    head, end = [], 0
-    for entry in lines:
-        head.append(entry)
-        if entry[1].strip(" \t") and not entry[1].startswith(DOCSTART):
-            end = len(head)
-            if not entry[1].startswith(marks) or is_header(entry[1].split(TAB)):
-                break
-    return head, end
-
-
-def _is_comment(separator: str, width: int, first: str, line: str) -> bool:
-    """Return whether a line is a comment. width: number of columns; first: a line of a token."""
-    has_equals = separator == BLANKS and "=" in line and "=" not in first
-    is_other = has_equals or len(_split(separator, 0, line).values) != width
-    return is_other and line.startswith(_COMMENTS)
-
-
-def _without(is_comment: Callable[[str], bool], entries: Iterable[Line]) -> Iterator[Line]:
-    """Remove comments before sentences."""
-    begins = True
-    for number, line in entries:
-        if not (begins and is_comment(line)):
-            begins = not line or line.startswith(DOCSTART)
-            yield number, line
-
-
-def _hides_labels(values: Sequence[Sequence[str]]) -> bool:
-    """Return whether a first row with a name such as Token is all that keeps labels from spans."""
-    return (
-        plain_name(values[0][0]) in WORD_NAMES
-        and len(values) > 1
-        and guess_columns(values)[-1] == "tag"
-        and guess_columns(values[1:])[-1] != "tag"
-    )
-
-
-def _check_is_no_text(path: Path, line: int, width: int, row: Row) -> None:
-    """Refuse running text: lines whose numbers of words differ much. RAISES: SparseCRFError."""
-    n, m = sorted((width, len(row.values)))
-    if m >= _MANY_WORDS and m - n > 1:
-        counts = {"line": line, "n": width, "other": row.line, "m": len(row.values)}
-        raise SparseCRFError(Errors.SC636.format(path=path, **counts))
-
-
-def _with_guessed_columns(
-    path: Path, rows: Iterator[Sentence], notes: tuple[str, ...], names: Sequence[str] = ()
-) -> Source:
-    """Guess the columns of a file from its first sentences, and their names if it has some."""
-    if "sentence" in map(plain_name, names):
-        raise SparseCRFError(Errors.SC629.format(path=path))
-    guessed_by = [*islice(rows, N_GUESSED)]
-    tokens = [row for found in guessed_by for row in found if row.values[0] != DOCSTART]
-    if not tokens:
-        return Source(path, (), iter(()), notes=notes)
-    texts = [row for row in tokens if _looks_like_text(row.values)]
-    if len(texts) > len(tokens) / 2:
-        text = " ".join(texts[0].values)[:60]
-        raise SparseCRFError(Errors.SC639.format(path=path, line=texts[0].line, text=text))
-    n_numbers = int(_is_numbered(guessed_by))
-    if n_numbers:
-        notes += ("Column 1 numbers the tokens and is ignored",)
-    values = [row.values[n_numbers:] or row.values for found in guessed_by for row in found]
-    if not names and _hides_labels(values):
-        names, values = tokens[0].values, values[1:]
-        guessed_by[:1] = filter(None, [guessed_by[0][1:]])
-        notes += (f"Line {tokens[0].line} is a header and is left out: {' '.join(names)}",)
-    own = named_columns(names[n_numbers:], values) if names else guess_columns(values)
-    guessed = (IGNORED,) * n_numbers + own
-    _check_labels(path, guessed, guessed_by)
-    notes += _note_of_labels(guessed, guessed_by) + _note_of_tags(guessed, guessed_by)
-    return Source(path, guessed, chain(guessed_by, rows), notes=notes)
-
-
-def _is_numbered(found: Sequence[Sentence]) -> bool:
-    """Return whether the first of several columns numbers the tokens, from 0 or 1."""
-    firsts = [
-        [row.values[0].removesuffix(".") for row in rows if row.values[0] != DOCSTART]
-        for rows in found
-    ]
-    if sum(map(len, firsts)) < 2 or any(len(row.values) < 2 for row in found[0][-1:]):
-        return False
-    through = [*chain.from_iterable(firsts)]  # Numbers may also continue through the file.
-    return any(
-        all(values == [str(i + base) for i in range(len(values))] for values in numbered)
-        for base in (0, 1)
-        for numbered in (firsts, [through])
-    )
-
-
-def _looks_like_text(values: Sequence[str]) -> bool:
-    """Return whether the values of a line are, or begin with, a sentence instead of a token."""
-    if len(values) >= _MANY_WORDS and _END_OF_TEXT.search(values[-1]):
-        return True
-    return len(values[0].split()) > 3 or _UNSPACED_TEXT.fullmatch(values[0]) is not None
-
-
-def _check_labels(path: Path, columns: Sequence[str], found: Iterable[Sentence]) -> None:
-    """Refuse tags with about as many distinct values as tokens. RAISES: SparseCRFError."""
-    if columns[-1] != "tag":
-        return
-    values = [row.values[-1] for rows in found for row in rows if len(row.values) == len(columns)]
-    n, n_distinct = len(values), len(set(values))
-    if (n >= _FEW and n_distinct >= _ALL * n) or (n >= _MANY and n_distinct > n // 2):
-        values_of = {"path": path, "n": n_distinct, "lines": n, "values": ", ".join(values[:3])}
-        raise SparseCRFError(Errors.SC637.format(**values_of))
-
-
-def has_slashes(path: Path) -> bool:
-    """Return whether nearly all words of the first lines have tags after slashes."""
-    lines = [line.split() for _, line in islice(read_lines(path), N_SLASHED)]
-    words = [word for words in lines for word in words]
-    n_tagged = sum(_SLASHED.fullmatch(word) is not None for word in words)
-    return any(len(line) > 1 for line in lines) and n_tagged >= _MOST * len(words)
-
-
-def read_slashes(path: Path) -> Source:
-    """Read text whose words have tags, as in The/DT dog/NN, with one sentence per line.
-
-    Tags are entities or chunks if they encode spans; a slash after a backslash is part of the word.
-    RAISES: SparseCRFError, when read, for a word without a tag.
-    """
-
-    def found() -> Iterator[Sentence]:
-        for number, line in read_lines(path):
-            rows = []
-            for word in line.split():
-                if not _SLASHED.fullmatch(word):
-                    raise SparseCRFError(Errors.SC638.format(path=path, line=number, word=word))
-                text, tag = word.rsplit("/", 1)
-                rows.append(Row(number, [text.replace("\\/", "/"), tag]))
-            if rows:
-                yield rows
-
-    note = "Words have tags behind a slash, as in The/DT"
-    source = _with_guessed_columns(path, found(), (note,))
-    return replace(source, columns=source.columns or (WORDS, "tag"), has_marks=False)
-
-
-def _note_of_labels(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:
-    """Return a note that labels of spans are read as B-PER, if some are written otherwise."""
-    mark = next((i for i, name in enumerate(columns) if name == ENTITIES or span_key(name)), None)
-    if mark is None:
-        return ()
-    # -DOCSTART- may be alone in its line.
-    values = (value for rows in found for row in rows for value in row.values[mark : mark + 1])
-    other = next((value for value in values if standard_label(value) != value), "")
-    return (f"Labels such as {other} are read as {standard_label(other)}",) if other else ()
-
-
-def _note_of_tags(columns: Sequence[str], found: Iterable[Sentence]) -> tuple[str, ...]:
-    """Return a note on how to read tags as entities, if most tokens have the same tag."""
-    if columns[-1] != "tag":
-        return ()
-    counts = Counter(row.values[-1] for rows in found for row in rows)
-    most, n = counts.most_common(1)[0]
-    if len(counts) < 2 or n <= counts.total() / 2:
-        return ()
-    if most == OUTSIDE and not any(PREFIXED.fullmatch(tag) for tag in counts):
-        return (
-            "Most tags are O. If the others are entity labels without B- and I-, use --scheme io",
-        )
-    if guess_columns((WORDS, OUTSIDE if tag == most else tag) for tag in counts)[1] == "tag":
-        return ()
-    return (f"All tags but {most} look like entity labels. To read them so, replace {most} by O",)
-
-
-def _split(separator: str, number: int, line: str) -> Row:
-    if separator == TAB:
-        # A value of blanks only may be a token, and is kept.
-        return Row(number, [value.strip(" ") or value for value in line.split(TAB)])
-    return Row(number, _BLANKS.split(line.strip(" \t")))
+    text = " ".join(row.values)[:60]
+    where = {"path": path, "line": row.line, "text": text, "found": len(row.values)}
+    return SparseCRFError(Errors.SC611.format(**where, expected=expected, why=why, by=separator))
 
 
 def write_sentence(rows: Iterable[Sequence[str]], separator: str = TAB) -> str:

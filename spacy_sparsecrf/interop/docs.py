@@ -20,6 +20,7 @@ from .attributes import (
     WORDS,
     custom_name,
     is_header,
+    of_spans,
     register,
     span_key,
     why_not,
@@ -81,7 +82,7 @@ def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sente
     document = 0
     for sentence in source.sentences:
         first = sentence[0].values
-        begins = source.has_marks and DOCSTART in (first[0], *first[word : word + 1])
+        begins = DOCSTART in (first[0], *first[word : word + 1])
         if found and (begins or len(found) == n_sentences):
             yield document, found
             found = []
@@ -209,12 +210,10 @@ def write_docs(
             rows = [*writer.rows(sentence, columns)]
             if not rows:
                 continue
-            if is_first and is_header(rows[0]):
+            if is_first and is_header(rows[0], bool(of_spans(columns))):
                 reason = "names columns, as do all values of this line: a header is left out"
                 raise writer.error(sentence.start, columns[0], rows[0][0], reason)
-            blank = next(
-                (row for row in rows if len(row) > 1 and not "".join(row).strip(" ")), None
-            )
+            blank = next((row for row in rows if not "".join(row).strip(" ")), None)
             if blank:
                 reason = "has blanks in all columns, which ends a sentence where it is read"
                 raise writer.error(sentence.start, columns[0], blank[0], reason)

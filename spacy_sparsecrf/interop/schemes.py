@@ -10,8 +10,10 @@ OUTSIDE = "O"
 MISSING = ("_", "-", "?")
 # Other ways to write B-PER: b-PER, B_PER and PER-B.
 _BEGINS = re.compile("([BIELMSUbielmsu])[-_](.+)")
-PREFIXED = re.compile("[BIELMSU](-.+)?")
 _ENDS = re.compile("(.+)[-_]([BIELSU])")
+_PREFIXED = re.compile("[BIELMSU](-.+)?")
+_TYPED = re.compile("[BIELMSU]-(.+)")
+_JOINT = re.compile(r"[^\w-](?:O$|[BIELMSU]-)")  # several labels, as in B-ORG|B-LOC
 
 
 class ColumnScheme(str, Enum):
@@ -44,6 +46,17 @@ def standard_label(text: str) -> str:
         return f"{match[1].upper()}-{match[2]}"
     match = _ENDS.fullmatch(text)
     return f"{match[2]}-{match[1]}" if match else text
+
+
+def label_type(text: str) -> str:
+    """Return the type of a label in standard form, PER of B-PER; "" if it has none or several."""
+    match = _TYPED.fullmatch(text)
+    return match[1] if match and not _JOINT.search(text) else ""
+
+
+def is_label(text: str) -> bool:
+    """Return whether a text is a label of a token of a span, the outside label or a missing one."""
+    return text == OUTSIDE or text in MISSING or label_type(standard_label(text)) != ""
 
 
 class BadLabelError(ValueError):
@@ -89,10 +102,12 @@ class _SpanReader:
     def _parse(self, i: int, text: str) -> tuple[str, str]:
         """Return the role of a token as a letter of BILU, and the label of its span."""
         if not self._letters:
-            if PREFIXED.fullmatch(text):
+            if _PREFIXED.fullmatch(text):
                 raise BadLabelError(i, "labels of io have no prefix")
             return "I", text
         letter, _, label = text.partition("-")
+        if _JOINT.search(text):
+            raise BadLabelError(i, "it is several labels, and spans of a column cannot overlap")
         if letter == "M" and self._scheme is ColumnScheme.bioes:
             letter = "I"
         if len(letter) != 1 or letter not in self._letters or not label:

@@ -123,18 +123,13 @@ _SPAN = {"start": 0, "end": 3, "label": "P", "text": "Ann"}
 _STUDIO = {"data": {"text": "Ann 🙂 ran"}, "annotations": [{"result": [{"value": _SPAN}] * 2}]}
 _PRODIGY = {"text": "Ann ran", "spans": [_SPAN], "tokens": [_SPAN, {"start": 4, "end": 7}]}
 _PRODIGY |= {"answer": "accept", "relations": [], "doc_id": 3}
-_TOKENS = [{"id": 0, "orth": "Ann", "tag": "NN", "ner": "U-P"}]
-_SPACY = {"id": 0, "paragraphs": [{"raw": "Ann", "sentences": [{"tokens": _TOKENS}]}]}
 _DOCCANO = {"id": 1, "text": "Ann ran", "label": [[0, 3, "P"], [0, 7, "X"]], "Comments": []}
 _PAIR = ["Ann ran", {"entities": [[4, 7, "V"]]}]
 _SHORT = {"text": "Ann", "label": [{"start": 0, "end": 3, "labels": ["P", "Q"]}]}
 _DOC = {"text": "Ann", "tokens": [{"id": 0, "start": 0, "end": 3, "tag": "N"}], "ents": [_SPAN]}
-_JSON = [json.dumps(e) for e in (_STUDIO, _PRODIGY, _SPACY, _DOCCANO, _PAIR, _SHORT, _DOC)]
+_JSON = [json.dumps(e) for e in (_STUDIO, _PRODIGY, _DOCCANO, _PAIR, _SHORT, _DOC)]
 _BRAT = "Ann ran.\nBo\n\fT1\tP 0 3\tAnn\nT2\tP 0 3;9 11\tAnn Bo\nR1\tx Arg1:T1 Arg2:T2\n#1\tn\n"
 _CSV = "Sentence #,Word,POS,Tag\nSentence: 1,Ann,NN,B-P\n,ran,VB,O\nSentence: 2,Bo,NN,B-P\n"
-_LISTS = '{"tokens": ["Ann", "ran"], "ner_tags": ["B-P", "O"], "x": [null, "A"]}\n'
-_LISTS += '{"id": 3, "tokens": [], "ner_tags": [], "x": []}'
-_SLASHES = "Ann/NN ran/VB 1\\/2/CD\nBo/NN ran/VB\n"
 _LABELS = "w=the:0.5\tx\\:y"
 _WAPITI = "#mdl#2#3\n#rdr#3/0/0\n10:u:%x[-1,0],\n8:*%x[0,1],\n1:b,\n"
 _WAPITI += "#qrk#2\n1:A,\n2:Ü,\n#qrk#3\n5:u:the,\n2:*N,\n1:b,\n0=0x1p-1\n3=-0x1.8p+0\n9=0x1p+1\n"
@@ -149,14 +144,14 @@ _DUMP += "  (0) w=the --> B: -1.250000\n}\n"
 CONVERTED_KINDS = {
     "tables": Kind(
         sound_texts(
-            (_CSV, "csv"),
+            (_CSV, "csv sentence,orth,tag,ner"),
             (_CSV.replace(",", ";"), "csv _,orth,tag,ner"),
-            ("doc_id," + _CSV.replace("\n", "\na,").removesuffix("a,"), "csv"),
+            (
+                "doc_id," + _CSV.replace("\n", "\na,").removesuffix("a,"),
+                "csv document,sentence,orth,tag,ner",
+            ),
             ("Word Tag\n" + COLUMNS.replace("\t", " ").replace(" NN", ""), "columns"),
-            (_SLASHES, "columns"),
             (f"# id = 1\n# text = Ann\n{COLUMNS}\n# id = 2\n# NN O\n", "columns"),
-            (_LISTS, "jsonl"),
-            (f"[{_LISTS.replace(chr(10), ',')}]", "json orth,_,tag"),
             (f"O\t{_LABELS}\nB-X\tw=dog\n\nO\tw=.\n", "crfsuite orth,ner w"),
         ),
         use_columns,

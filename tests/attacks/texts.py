@@ -283,19 +283,21 @@ def use_columns(text: Text, sound: Text) -> Arrays:
         path = written(text.text, folder, "text")
         source = open_source(path, Format(kind), names, option, option == "merge")
         docs = list(read_docs(source, vocab, n_sentences=2))
-        lines = [line.removesuffix("\r") for line in text.text.removeprefix("\ufeff").split("\n")]
+        lines = re.split("\r*\n|\r", text.text.removeprefix("\ufeff"))
         if kind == "conllu":
             ids = [line.split("\t")[0] for line in lines if line and line[0] != "#"]
             n = sum(number.isdigit() for number in ids)
         else:
             cut = "[ \t]+" if kind == "wapiti" else "\t"
-            rows = [re.split(cut, x.strip(" \t") if kind == "wapiti" else x)[0] for x in lines]
-            # A word between tabs may be empty; such a line is refused.
-            rows = [row.strip(" ") for row in rows]
-            n = sum(bool(line) and row != DOCSTART for line, row in zip(lines, rows, strict=True))
-            # A line of blanks has no values, unless the words are the only column.
-            if kind == "wapiti" or len(source.columns) > 1:
-                n -= sum(line.strip(" \t") == "" != line for line in lines)
+            rows = [re.split(cut, x.strip(" \t") if kind == "wapiti" else x) for x in lines]
+            rows = [[value.strip(" ") or value for value in row] for row in rows]
+            # A line without a word and without a label but O ends a sentence.
+            n = sum(bool(row[0]) or not {*row} <= {"", "O", "_"} for row in rows)
+            n -= sum(row[0] == DOCSTART for row in rows)
+            n -= sum(
+                line.strip(" \t") == "" and bool(row[0])
+                for line, row in zip(lines, rows, strict=True)
+            )
         n_tokens = sum(map(len, docs))
         is_whole = not any("left out" in note for note in source.notes)
         if kind in ("conllu", "tsv", "wapiti") and not option and is_whole:

@@ -230,8 +230,9 @@ def test_converting_there_and_back(tmp_path: Path, suffix: str):
     source = tmp_path / f"a{suffix}"
     data = gzip.compress(TSV.encode(), mtime=0) if suffix.endswith("gz") else TSV.encode()
     source.write_bytes(data)
-    assert "2 docs" in run("convert", source, tmp_path / "a.spacy").stdout
-    run("convert", source, tmp_path / "b.spacy", "--docs", 2, "--lang", "en")
+    columns = ("--columns", "orth,tag")
+    assert "2 docs" in run("convert", source, tmp_path / "a.spacy", *columns).stdout
+    run("convert", source, tmp_path / "b.spacy", "--docs", 2, "--lang", "en", *columns)
     assert len(DocBin().from_disk(tmp_path / "b.spacy")) == 1
     for name in "ab":
         back = tmp_path / f"{name}.back{suffix}"
@@ -253,7 +254,7 @@ def test_converting_other_formats(tmp_path: Path):
     assert "read as" not in shown
     run("convert", tmp_path / "b.spacy", tmp_path / "b.tsv", "--columns", "orth,ner")
     assert (tmp_path / "b.tsv").read_text() == "a\tB-X\nb\tI-X\n\n"
-    (tmp_path / "c.iob").write_text("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n")
+    (tmp_path / "c.iob").write_text("EU NNP _ B-ORG\nrejects VBZ _ O\n")
     shown = run("convert", tmp_path / "c.iob", tmp_path / "c.spacy").stdout
     assert "read as orth,_,_,ner" in shown
 
@@ -271,7 +272,7 @@ def test_multiword_tokens_are_told(tmp_path: Path):
 
 def test_conversions_that_fail(tmp_path: Path):
     source, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
-    source.write_text("a\tX\nb\n")
+    source.write_text("a\tO\nb\nc\tB-X\n")
     for arguments, found in (
         ([source, target], "SC611"),
         ([source, tmp_path / "b.tsv"], "SC620"),
@@ -289,8 +290,9 @@ def test_conversions_that_fail(tmp_path: Path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.spacy", "a.tsv", "b.tsv"}
     assert (tmp_path / "b.tsv").read_text() == "old"
     target.unlink()
+    source.write_bytes(b"a\xff\n")
     source.rename(tmp_path / "a.doc")
-    assert "SC613" in run("convert", tmp_path / "a.doc", target, code=1).stderr
+    assert "SC610" in run("convert", tmp_path / "a.doc", target, code=1).stderr
     run("convert", source, target, "--docs", 0, code=2)
     run("convert", source, target, "--format", "nope", code=2)
     conllu = ["--columns", "orth,tag", "--format", "conllu"]

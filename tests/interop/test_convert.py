@@ -19,10 +19,10 @@ from spacy.vocab import Vocab
 
 from spacy_sparsecrf.cli.files import read_lines, unpack
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.interop.attributes import guess_columns, parse_columns
-from spacy_sparsecrf.interop.columns import BLANKS, TAB, read_columns
+from spacy_sparsecrf.interop.attributes import parse_columns
+from spacy_sparsecrf.interop.columns import BLANKS
 from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
-from spacy_sparsecrf.interop.formats import Format, guess_format, open_source
+from spacy_sparsecrf.interop.formats import Format, format_of, open_source
 from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_spans, write_spans
 
 from ..cli.commands import run
@@ -67,25 +67,6 @@ def test_converted_texts_are_those_of_the_table(
     path = tmp_path / "a"
     path.write_text(text, encoding="utf8")
     assert [text_of([doc], columns) for doc in docs_of(path, Format(kind), **options)] == expected
-
-
-@pytest.mark.parametrize(("text", "expected"), read_golden(__file__, "guessed_columns.jsonl"))
-def test_columns_are_guessed_by_their_values(text: str, expected: str):
-    assert ",".join(guess_columns(row.split() for row in text.split("|"))) == expected
-
-
-def test_json_without_lists_has_no_columns(tmp_path: Path):
-    (tmp_path / "a.jsonl").write_text('{"text": "A"}')
-    with pytest.raises(SparseCRFError, match="SC628"):
-        docs_of(tmp_path / "a.jsonl", Format.jsonl)
-
-
-def test_columns_with_blanks_and_a_separator_that_is_given(tmp_path: Path):
-    path = tmp_path / "a.txt"
-    path.write_text("\n\na b X\n")
-    docs = docs_of(path, Format.wapiti)
-    assert text_of(docs, "orth,_,tag", separator=BLANKS) == "a _ X\n\n"
-    assert next(iter(read_columns(path, (), TAB).sentences))[0].values == ["a b X"]
 
 
 @pytest.mark.parametrize("attribute", ["", "w[2]"])
@@ -157,7 +138,7 @@ def test_files_that_are_no_text(tmp_path: Path):
         docs_of(path, Format.tsv)
     zipped = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress(b"a\tX\n"))
-    assert [doc.text for doc in docs_of(path, Format.tsv)] == ["a "]
+    assert [doc.text for doc in docs_of(path, Format.tsv, "orth,tag")] == ["a "]
     for damaged in (b"plain", gzip.compress(b"a\tX\n" * 999)[:-9]):
         zipped.write_bytes(damaged)
         with pytest.raises(SparseCRFError, match=r"SC618.*a\.tsv\.gz"):
@@ -174,7 +155,7 @@ def test_files_that_are_no_text(tmp_path: Path):
 def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path):
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress("\ufeffa\tX\r\n\r\nb\u2028c\tY\x85".encode()))
-    docs = docs_of(path, Format.tsv)
+    docs = docs_of(path, Format.tsv, "orth,tag")
     assert [(t.text, t.tag_) for doc in docs for t in doc] == [("a", "X"), ("b\u2028c", "Y\x85")]
 
 
@@ -193,14 +174,6 @@ def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path):
 def test_bad_lists_of_columns(columns: str, code: str):
     with pytest.raises(SparseCRFError, match=code):
         parse_columns(columns)
-
-
-def test_formats_show_in_names():
-    assert guess_format(Path("a.tsv.gz")) is Format.tsv
-    assert guess_format(Path("b.x.conllu")) is Format.conllu
-    for name in ("a", "a.gz", "a.doc", "a.spacy"):
-        with pytest.raises(SparseCRFError, match=f"SC613.*{name}.*--format.*conllu"):
-            guess_format(Path(name))
 
 
 def make_doc(**arguments) -> Doc:
@@ -233,7 +206,9 @@ def test_a_token_of_blanks_only_would_end_a_sentence():
     doc = Doc(Vocab(), words=["a", " "], tags=["X", " "])
     with pytest.raises(SparseCRFError, match="SC619.*blanks in all columns"):
         text_of([doc], "orth,tag")
-    assert text_of([doc], "orth") == "a\n \n\n"
+    with pytest.raises(SparseCRFError, match="SC619.*blanks in all columns"):
+        text_of([doc], "orth")
+    assert text_of([doc], "orth,space_after") == "a\t1\n \t1\n\n"
 
 
 def test_docs_without_some_of_what_is_written():
@@ -327,44 +302,6 @@ def test_bmes_is_read_as_bioes():
     assert read_spans(labels, ColumnScheme.bioes) == [(0, 3, "PER"), (3, 4, "LOC")]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", "sentence,word,pos,ne\n1,Ann,N,PER\n1,ran,V,O\n"),
-        ("a.tsv", "word\tpos\tne\nAnn\tN\tPER\nran\tV\tO\n"),
-    ],
-)
-def test_io_of_a_column_with_a_name(tmp_path: Path, name: str, text: str):
-    (tmp_path / name).write_text(text)
-    run("convert", tmp_path / name, tmp_path / "a.spacy", "--scheme", "io")
-    [doc] = unpack(tmp_path / "a.spacy", Vocab())
-    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Ann", "PER")]
-
-
-def test_io_marks_spans_by_their_labels_alone(tmp_path: Path):
-    path, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
-    path.write_text("a\tvitamin-B\nb\tvitamin-B\nc\tX\nd\t_\n" + "o\tO\n" * 5)
-    said = run("convert", path, target).stdout
-    assert "use --scheme io" in said and "as orth,tag" in said
-    assert "as orth,ner" in run("convert", path, target, "--scheme", "io").stdout
-    (doc,) = unpack(target, Vocab())
-    assert [(ent.text, ent.label_) for ent in doc.ents] == [("a b", "vitamin-B"), ("c", "X")]
-    assert doc[3].ent_iob == 0
-    assert "not written" in run("convert", target, path, "--scheme", "io", code=2).stderr
-
-
-@pytest.mark.parametrize(
-    ("outside", "n", "said"), [("0", 4, True), ("0", 2, False), ("NN", 4, False)]
-)
-def test_another_label_of_what_is_outside_is_noted(
-    tmp_path: Path, outside: str, n: int, said: bool
-):
-    label = "B-PER" if outside == "0" else "DT"
-    path = tmp_path / "a.tsv"
-    path.write_text(f"a\t{label}\nb\t{label}\n" + f"c\t{outside}\n" * n)
-    assert (f"All tags but {outside} look" in " ".join(read_columns(path).notes)) is said
-
-
 @pytest.mark.parametrize(("scheme", "labels", "index"), read_golden(__file__, "bad_labels.jsonl"))
 def test_labels_that_mark_no_spans(scheme: str, labels: list[str], index: int):
     with pytest.raises(BadLabelError) as caught:
@@ -379,35 +316,55 @@ def test_bioes():
     assert read_spans(labels, ColumnScheme.bioes) == spans
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "options", "expected"), read_golden(__file__, "files.jsonl")
+)
+def test_files_are_read_right_or_refused(
+    tmp_path: Path, name: str, text: str, options: list[str], expected: list[str] | str
+):
+    """Compare each Doc as WORD/LABEL, or match the message of an error."""
+    path, target = tmp_path / name, tmp_path / "out.spacy"
+    path.write_text(text, encoding="utf8", newline="")
+    is_refused = isinstance(expected, str)
+    done = run("convert", path, target, *options, code=int(is_refused))
+    if is_refused:
+        assert re.search(expected, done.stderr), done.stderr
+        assert not target.exists()
+        return
+    sentences = text_of([*unpack(target, Vocab())], "orth,ner").split("\n\n")[:-1]
+    assert [own.replace("\n", " ").replace("\t", "/") for own in sentences] == expected
+
+
+def test_formats_show_in_names(tmp_path: Path):
+    names = {"a.tsv.gz": "columns", "b.x.conllu": "conllu", "c.json": "json", "d.doc": "columns"}
+    assert {name: format_of(Path(name)).value for name in names} == names
+    assert format_of(tmp_path) is Format.brat
+
+
+def test_io_marks_spans_by_their_labels_alone(tmp_path: Path):
+    path, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
+    path.write_text("a\tvitamin-B\nb\tvitamin-B\nc\tX\nd\t_\n" + "o\tO\n" * 5)
+    assert "SC637" in run("convert", path, target, "--scheme", "io", code=1).stderr
+    run("convert", path, target, "--scheme", "io", "--columns", "orth,ner")
+    (doc,) = unpack(target, Vocab())
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [("a b", "vitamin-B"), ("c", "X")]
+    assert doc[3].ent_iob == 0
+    assert "not written" in run("convert", target, path, "--scheme", "io", code=2).stderr
+    numbers = ("--columns", "orth,sentence")
+    assert "not written" in run("convert", target, path, *numbers, code=2).stderr
+
+
 def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_path: Path):
-    text = "Token\tNER\nAnn\tb-PER\nran\tO\n"
+    text = "Token\tNER\n# id = 1\nAnn\tb-PER\nran\tO\n"
     (tmp_path / "a.tsv").write_text(text, encoding="utf8")
     done = run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy")
-    assert "Line 1 is a header and is left out" in done.stdout
-    assert "Labels such as b-PER are read as B-PER" in done.stdout
+    for note in (
+        "Columns are read as orth,ner",
+        "Line 1 is a header and is left out",
+        "Comments are left out, such as line 2: # id = 1",
+        "Labels such as b-PER are read as B-PER",
+    ):
+        assert note in done.stdout
     done = run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
     assert "Columns are orth,ner" in done.stdout
     assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "Ann\tB-PER\nran\tO\n\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Word Tag\n", "SC612"),
-        ("Ann went to Rome today.\nBob stayed at home alone.\n", "SC639.*'Ann went"),
-        ("我叫李华住在北京。\n他也住在北京。\n", "SC639"),
-        ("Ann went home early\tpos\nBob stayed here alone\tneg\n", "SC639"),
-        ("".join(f"w{i} v{i % 20}\n" for i in range(30)), "SC637"),
-        ("1 Ann B-PER\n2 ran O\n\n3 Bob B-PER\n4 sat O\n", r"orth,ner|_,orth,ner"),
-        ("Ann/B-PER and\\/or/O Bob/B-PER\n", "orth,ner"),
-        ("Token XE\nAnn B-PER\nBob B-PER\n", "Line 1 is a header"),
-        ("Token XE\n\nAnn B-PER\n\nBob B-PER\n", "Line 1 is a header"),
-    ],
-)
-def test_layouts_that_are_no_plain_columns(tmp_path: Path, text: str, said: str):
-    (tmp_path / "a.txt").write_text(text, encoding="utf8")
-    done = run("convert", tmp_path / "a.txt", tmp_path / "a.spacy", code=int(said.startswith("SC")))
-    assert re.search(said, done.output)
-    if not said.startswith("SC"):
-        docs = unpack(tmp_path / "a.spacy", Vocab())
-        assert [e.text for doc in docs for e in doc.ents] == ["Ann", "Bob"]

@@ -18,6 +18,7 @@ from ..cli.commands import run
 from ..conftest import CONFIGS
 
 WORDS = ["Ana", "vive", "en", "Soria"]
+COLUMNS = ("--columns", "orth,tag")
 ENTS = {"entities": ["U-PER", "O", "O", "U-LOC"]}
 TAGS = {"tags": ["N", "V", "P", "N"]}
 
@@ -106,7 +107,7 @@ def test_docs_without_the_weights_that_are_set_are_warned_of():
 def test_gold_annotation_of_development_docs_is_warned_of(tmp_path: Path):
     text = "".join(f"{word}\t{tag}\n" for word, tag in zip(WORDS, TAGS["tags"], strict=True))
     (tmp_path / "a.tsv").write_text(text)
-    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", "en")
+    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", "en")
     paths = {f"paths.{name}": str(tmp_path / "a.spacy") for name in ("train", "dev")}
     for block, names, known in (("dev", ["tag"], 1), ("dev", ["ents"], 0), ("train", ["tag"], 0)):
         own = {**paths, f"corpora.{block}.annotations": names}
@@ -148,7 +149,7 @@ def test_docs_of_another_language_are_warned_of(lang: str, own: str, stored: boo
     if stored:  # a .spacy file is read with the pipeline's vocab
         text = "\n".join(map("\t".join, zip(WORDS, TAGS["tags"], strict=True)))
         (tmp_path / "a.tsv").write_text(text, encoding="utf8")
-        run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", own)
+        run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", own)
         given = list(Corpus(tmp_path / "a.spacy")(nlp))
     if (lang, own) != ("en", "es"):
         nlp.initialize(lambda: given)
@@ -205,7 +206,7 @@ def test_gold_tokens_that_the_tokenizer_cuts_otherwise_are_warned_of(
     lang: str, words: list[str], found: str, tmp_path: Path
 ):
     (tmp_path / "a.tsv").write_text("".join(f"{word}\tX\n" for word in words) + "\n", "utf8")
-    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", lang)
+    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", lang)
     nlp = pipeline(lang=lang)
     (example,) = Corpus(tmp_path / "a.spacy")(nlp)
     if not found:
@@ -217,6 +218,6 @@ def test_gold_tokens_that_the_tokenizer_cuts_otherwise_are_warned_of(
 
 def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path: Path):
     (tmp_path / "a.tsv").write_text(99 * "a\tX\n" + "10mg\tX\n", "utf8")
-    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", "en")
+    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", "en")
     shown = run("debug", CONFIGS / "tagger.cfg", tmp_path / "a.spacy", "--steps", 0).output
     assert "splits differently: 1 of 100 (1.00%), such as '10mg' (1)" in " ".join(shown.split())

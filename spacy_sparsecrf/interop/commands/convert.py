@@ -18,24 +18,15 @@ from ...cli.files import SPACY, unpack
 from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
 from ...progress import track
-from ..attributes import ENTITIES, parse_columns
-from ..columns import TAB, Source
+from ..attributes import DOCUMENTS, SENTENCES, parse_columns
+from ..columns import TAB
 from ..docs import STORED, annotated_columns, read_docs, write_docs
-from ..formats import (
-    RECORDS,
-    SEPARATORS,
-    Format,
-    guess_format,
-    has_records,
-    open_records,
-    open_source,
-)
+from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
 from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
 from ..soft import read_soft_docs
 
 DEV = "dev.spacy"
-GUESSED = {*SEPARATORS, *RECORDS, Format.csv, Format.parquet}
 
 
 def convert(
@@ -50,8 +41,9 @@ def convert(
         str,
         typer.Option(
             help="Attributes of the columns, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
-            "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), _ (ignored), _.NAME "
-            "(an attribute of your own) (default: orth first, and the label by its values)"
+            "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), sentence and "
+            "document (numbers), _ (ignored), _.NAME (an attribute of your own) (default: orth "
+            "first, and ner if exactly one column has only labels such as B-PER and O)"
         ),
     ] = "",
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
@@ -88,15 +80,14 @@ def convert(
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
     Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
-    as in the files of CoNLL, Wapiti and CRF++; CoNLL-U, whose columns are given; CRFsuite, whose
-    label is the tag unless --columns names another, as orth,ner. Also text with tags as in The/DT;
-    CSV with a column that numbers sentences; Parquet, JSON or JSONL with lists of tokens; JSON or
-    JSONL with character spans (Prodigy, Doccano, Label Studio, spaCy); and brat.
+    as in the files of CoNLL, Wapiti and CRF++; CSV; CoNLL-U, whose columns are given; CRFsuite,
+    whose label is the tag unless --columns names another, as orth,ner; JSON or JSONL with character
+    spans (Prodigy, Doccano, Label Studio) or Docs; and brat.
     """
     with reported():
         kind = _format_of(source, target, kind, bool(attribute))
-        are_records = source.suffix != SPACY and has_records(source, kind)
-        if columns and (are_records or kind in (Format.conllu, Format.slash)):
+        are_records = source.suffix != SPACY and kind in RECORDS
+        if columns and (are_records or kind is Format.conllu):
             raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
         is_written = target.suffix != SPACY
         _check_options(ctx, kind, are_records, is_written)
@@ -104,7 +95,7 @@ def convert(
         if soft and (not names or docs > 1 or dev or target.suffix != SPACY):
             raise typer.BadParameter("--soft needs --columns, --docs 1 and no --dev, to .spacy")
         nlp = spacy.blank(lang)
-        if target.suffix != SPACY:
+        if is_written:
             _to_columns(source, target, kind, names, scheme, nlp, skip_space)
             return
         cuts = TokenCuts(nlp.tokenizer)
@@ -115,16 +106,16 @@ def convert(
             for what, count in sorted((+records.left_out).items()):
                 msg.warn(f"{count} {what}")
         else:
-            opened = open_source(source, kind, names, attribute, merge_subtokens)
-            has_tags = not names and kind in GUESSED | {Format.slash}
-            if scheme is ColumnScheme.io and has_tags and ENTITIES not in opened.columns:
-                opened.columns = tuple(ENTITIES if c == "tag" else c for c in opened.columns)
-            _say_columns(opened, kind, bool(names))
+            opened = open_source(source, kind, names, attribute, merge_subtokens, scheme)
+            if opened.columns and kind in SEPARATORS and not names:
+                msg.info(f"Columns are read as {','.join(opened.columns)} (see --columns)")
             if soft:
                 found = read_soft_docs(opened, nlp.vocab, scheme)
             else:
                 found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
             n = _save(_counted(found, cuts), target, dev, seed)
+            for note in opened.notes:
+                msg.info(note)
             _say_multiword(opened.n_multiword, merge_subtokens)
         _say_cuts(cuts, lang)
         for path, n_docs in n.items():
@@ -151,20 +142,6 @@ def _check_options(ctx: typer.Context, kind: Format, are_records: bool, is_writt
             raise typer.BadParameter(f"--{option} has no effect here: remove it")
 
 
-def _say_columns(opened: Source, kind: Format, are_given: bool) -> None:
-    """Print the notes on a file, and its columns unless the user gave them."""
-    for note in opened.notes:
-        msg.info(note)
-    if opened.columns and kind in GUESSED and not are_given:
-        taken = ",".join(opened.columns)
-        msg.info(f"Columns are read as {taken} by their values (see --columns)")
-        if len(opened.columns) == 1 and kind in SEPARATORS:
-            msg.warn(
-                "There are no labels: each line is one word. Columns are separated by tabs or "
-                "blanks; --format csv reads commas and semicolons"
-            )
-
-
 def _say_multiword(n: int, are_merged: bool) -> None:
     """Print how n multiword tokens were converted."""
     if n and are_merged:
@@ -188,6 +165,8 @@ def _to_columns(
     """Write the Docs of a .spacy file as columns."""
     if scheme is ColumnScheme.io:
         raise typer.BadParameter("--scheme io can be read, but not written")
+    if not {SENTENCES, DOCUMENTS}.isdisjoint(names):
+        raise typer.BadParameter("Columns sentence and document can be read, but not written")
     unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
     if not names:
         unpacked = [*unpacked]
@@ -206,8 +185,8 @@ def _format_of(source: Path, target: Path, kind: Format | None, has_attribute: b
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
     written = source.suffix == SPACY
-    kind = kind or guess_format(target if written else source)
-    if written and kind not in SEPARATORS:
+    kind = kind or format_of(target if written else source)
+    if written and (kind not in SEPARATORS or kind is Format.csv):
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
     if has_attribute and kind is not Format.crfsuite:
         raise typer.BadParameter("--attribute is for CRFsuite only")
