@@ -1,22 +1,26 @@
 """A corpus reader that caches gold Docs and copies gold annotations to predicted Docs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
 
+import srsly
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.training import Example
 from spacy.training.corpus import FILE_TYPE, create_docbin_reader, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
-from srsly.msgpack import msgpack_decoders
 
 from ..progress import track
 from .annotations import Annotations, have_same_words
 from .batchers import needs_one_example
+
+_NIL = b"\xc0"  # the message of nothing
+# A span in a message: id, knowledge base id, label, first token, token after the last, characters.
+_SPAN = Struct(">QQQllll")
 
 Augmenter: TypeAlias = Callable[[Language, Example], Iterable[Example]]
 
@@ -125,11 +129,10 @@ class AnnotatedCorpus:
             return
         self._kept = None
         docs: list[Doc] = []
-        with _decoders_known():
-            for doc in self._cut(self.reader.read_docbin(vocab, paths)):
-                yield doc
-                if self.keep:
-                    docs.append(doc)
+        for doc in self._cut(_read_docs(vocab, paths, self.reader.limit)):
+            yield doc
+            if self.keep:
+                docs.append(doc)
         if self.keep:
             self._kept = _KeptCorpus(vocab, files, docs)
 
@@ -147,20 +150,57 @@ class AnnotatedCorpus:
                 yield doc
 
 
-@contextmanager
-def _decoders_known() -> Iterator[None]:
-    """Look up the decoders of messages once, instead of for each Doc with span groups.
+def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]:
+    """Yield the Docs of .spacy files as spacy.Corpus.v1 does.
 
     srsly searches its registry and all entry points of the environment for each message, which
-    takes milliseconds.
+    takes milliseconds. So the span groups of a file are read as one message.
+    limit: number of Docs, 0 for all.
     """
-    found = msgpack_decoders.get_all()
-    vars(msgpack_decoders)["get_all"] = lambda: found
-    try:
-        yield
-    finally:
-        # Passes may overlap, and end in any order.
-        vars(msgpack_decoders).pop("get_all", None)
+    n = 0
+    for path in paths:
+        if not path.name.endswith(FILE_TYPE):
+            continue
+        packed = DocBin().from_disk(path)
+        groups = _group_contents(packed.span_groups)
+        packed.span_groups = [b""] * len(groups)
+        for doc, own in zip(packed.get_docs(vocab), groups, strict=True):
+            for content, keys in own:
+                _set_group(doc, content, keys)
+            if len(doc):
+                yield doc
+                n += 1
+                if 1 <= limit <= n:  # spaCy also reads a Doc of each further file.
+                    break
+
+
+def _group_contents(messages: Sequence[bytes]) -> list[list[tuple[Any, list[str]]]]:
+    """Return the content and the keys of each span group of each Doc."""
+    found = _unpacked([message or _NIL for message in messages])
+    contents = iter(_unpacked([packed for own in found for packed in own or ()]))
+    return [
+        # Former versions of spaCy wrote lists.
+        [(next(contents), own[packed] if isinstance(own, dict) else []) for packed in own or ()]
+        for own in found
+    ]
+
+
+def _unpacked(messages: Sequence[bytes]) -> list[Any]:
+    """Unpack several messages as one array."""
+    head = b"\xdd" + len(messages).to_bytes(4, "big")
+    found: list[Any] = srsly.msgpack_loads(head + b"".join(messages))
+    return found
+
+
+def _set_group(doc: Doc, content: Any, keys: Sequence[str]) -> None:
+    """Set a span group of a Doc, and copies of it under further keys; none: under its name."""
+    spans = [
+        Span(doc, start, end, label=label, kb_id=kb_id, span_id=own)
+        for own, kb_id, label, start, end, *_ in map(_SPAN.unpack, content["spans"])
+    ]
+    group = SpanGroup(doc, name=content["name"], attrs=dict(content["attrs"]), spans=spans)
+    for key in keys or [group.name]:
+        doc.spans[key] = group.copy() if key in keys[1:] else group
 
 
 def _with_words_of(gold: Doc, vocab: Vocab) -> Doc:

@@ -7,13 +7,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span, Token
 from spacy.training import Corpus as SpacyCorpus
 from spacy.training import Example
 from spacy.training.augment import create_lower_casing_augmenter
+from srsly.msgpack import msgpack_decoders
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.annotations import Annotations
@@ -384,3 +387,32 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens(is_flag: bool):
     nlp("the plan")
     with pytest.warns(SparseCRFWarning, match="SCW206"):
         list(nlp.pipe(docs_of(nlp, make_sentences(100, seed=2))))
+
+
+def test_span_groups_are_read_without_a_change_of_the_registry_of_decoders(
+    blank: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    doc = gold_doc(blank, 1, 0)
+    doc.spans["sc"].attrs["order"] = np.arange(2)
+    doc.spans["own"] = [Span(doc, 0, 1, label="X", kb_id="Q1", span_id="7")]
+    doc.spans["copy"], doc.spans["none"] = doc.spans["own"].copy(), []
+    packed = DocBin(docs=[doc, Doc(blank.vocab, ["a"]), doc, doc], store_user_data=True)
+    packed.span_groups[2] = srsly.msgpack_dumps([doc.spans["own"].to_bytes()])  # of spaCy 3.0
+    packed.to_disk(tmp_path / "a.spacy")
+    expected = [example.reference.spans for example in SpacyCorpus(tmp_path)(blank)]
+    found = [example.reference.spans for example in make_annotated_corpus(tmp_path)(blank)]
+    for own, others in zip(found, expected, strict=True):
+        assert own.keys() == others.keys() and own.to_bytes() == others.to_bytes()
+        assert {key: group.name for key, group in own.items()} == {
+            key: group.name for key, group in others.items()
+        }
+    reader = iter(make_annotated_corpus(tmp_path)(blank))
+    next(reader)
+    assert "get_all" not in vars(msgpack_decoders)
+    calls: list[int] = []
+    decoders = msgpack_decoders.get_all()
+    monkeypatch.setattr(msgpack_decoders, "get_all", lambda: calls.append(n) or decoders)
+    for n in (1, 9):
+        DocBin(docs=[doc] * n).to_disk(tmp_path / "a.spacy")
+        list(make_annotated_corpus(tmp_path)(blank))
+    assert calls.count(1) == calls.count(9) > 0
