@@ -171,8 +171,8 @@ def read_columns(
 ) -> Source:
     """Read a file of columns whose attributes are given; see `column_choice` for other files.
 
-    columns: attributes of its columns; separator: see `ColumnLayout`, by default as in the first line;
-    scheme: of labels of spans; those of IO may be any text.
+    columns: attributes of its columns; separator: see `ColumnLayout`, by default as in the first
+    line; scheme: of labels of spans; those of IO may be any text.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
     lines = lines_of(path)
