@@ -26,7 +26,6 @@ _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
 _TOKEN = {"id", "start", "end", "text"}  # all but text in `doc.to_json()`
-_OF_TOKENS = frozenset(["tag", "pos", "morph", "lemma", "dep"])  # in `doc.to_json()`
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
 _ANSWERS = ("accept", "reject", "ignore")
 _REJECTED = ("reject", "ignore")
@@ -189,17 +188,14 @@ def _is_list(value: Mapping[str, Any], key: str) -> bool:
 
 
 def _is_of_doc(value: Any) -> bool:
-    """Return whether a record is of `doc.to_json()`, and has more than entities."""
-    if not isinstance(value, Mapping) or not _is_list(value, "tokens"):
+    """Return whether a record is of `doc.to_json()`, whose tokens have no text."""
+    if not isinstance(value, Mapping) or not _is_list(value, "tokens") or "text" not in value:
         return False
-    of_tool = any(_is_list(value, key) for key in _OF_TOOLS) or value.get("answer") in _ANSWERS
-    if "text" not in value or of_tool:
+    if any(_is_list(value, key) for key in _OF_TOOLS) or value.get("answer") in _ANSWERS:
         return False
     tokens = value["tokens"]
-    if not all(isinstance(t, Mapping) and t.keys() & _TOKEN == _TOKEN - {"text"} for t in tokens):
-        return False
-    has_more = bool(value.get("spans")) or "sents" in value
-    return has_more or any(not _OF_TOKENS.isdisjoint(each) for each in tokens)
+    found = [isinstance(t, Mapping) and t.keys() & _TOKEN == _TOKEN - {"text"} for t in tokens]
+    return bool(found) and all(found)
 
 
 def _has_labels(found: Any) -> bool:

@@ -85,12 +85,10 @@ def convert(
     spans (Prodigy, Doccano, Label Studio) or Docs; and brat.
     """
     with reported():
-        kind = _format_of(source, target, kind, bool(attribute))
-        are_records = source.suffix != SPACY and kind in RECORDS
-        if columns and (are_records or kind is Format.conllu):
-            raise typer.BadParameter(f"--columns is not for {kind.value}, whose columns are given")
         is_written = target.suffix != SPACY
-        _check_options(ctx, kind, are_records, is_written)
+        kind = _format_of(source, target, kind)
+        are_records = kind in RECORDS
+        _check_options(ctx, kind, is_written)
         names = parse_columns(columns) if columns else ()
         if soft and (not names or docs > 1 or dev or target.suffix != SPACY):
             raise typer.BadParameter("--soft needs --columns, --docs 1 and no --dev, to .spacy")
@@ -122,13 +120,15 @@ def convert(
             msg.good(f"{n_docs} docs are in {path}")
 
 
-def _check_options(ctx: typer.Context, kind: Format, are_records: bool, is_written: bool) -> None:
+def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
     """Refuse options that have no effect for the format. RAISES: typer.BadParameter."""
-    is_conllu = kind is Format.conllu and not is_written
+    are_records, is_conllu = kind in RECORDS, kind is Format.conllu
     fits = {
+        "columns": not (are_records or is_conllu),
+        "attribute": kind is Format.crfsuite,
         "spans": are_records,
         "alignment": are_records,
-        "scheme": is_written or not (are_records or is_conllu),
+        "scheme": not (are_records or is_conllu),
         "docs": not (are_records or is_written),
         "dev": not is_written,
         "seed": bool(ctx.params["dev"]),
@@ -139,7 +139,7 @@ def _check_options(ctx: typer.Context, kind: Format, are_records: bool, is_writt
         source: Any = ctx.get_parameter_source(name)
         if source.name == "COMMANDLINE" and not has_effect:
             option = name.replace("_", "-")
-            raise typer.BadParameter(f"--{option} has no effect here: remove it")
+            raise typer.BadParameter(f"--{option} has no effect for {kind.value}: remove it")
 
 
 def _say_multiword(n: int, are_merged: bool) -> None:
@@ -180,16 +180,14 @@ def _to_columns(
     msg.good(f"{n} sentences are in {target}")
 
 
-def _format_of(source: Path, target: Path, kind: Format | None, has_attribute: bool) -> Format:
-    """Return the format of the text, given or by its name; check that the options fit it."""
+def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
+    """Return the format of the text, given or by its name."""
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
     written = source.suffix == SPACY
     kind = kind or format_of(target if written else source)
     if written and (kind not in SEPARATORS or kind is Format.csv):
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
-    if has_attribute and kind is not Format.crfsuite:
-        raise typer.BadParameter("--attribute is for CRFsuite only")
     return kind
 
 
