@@ -43,9 +43,8 @@ _SMALL = {
     "solver": {
         "@crf_solvers": "spacy_sparsecrf.OWLQN.v1",
         "inner_iterations": 3,
-        "warm_start_epochs": 1,
-        "average_warm_start": False,
     },
+    "learning": {"warm_start": {"epochs": 1, "averaged": False, "evaluated": False}},
     "l1": L1,
     "l2": L2,
 }

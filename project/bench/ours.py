@@ -14,6 +14,7 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.training import Training
 
 # The penalty of every comparison: l1 |w|_1 + l2 / 2 |w|_2^2.
@@ -22,7 +23,7 @@ PENALTY = ElasticNet(L1, L2)
 # Converges further than the default, for the best known objective.
 LONG: dict[str, Any] = {"tolerance": 1e-3, "window": 1e-6}
 # The objective falls faster from the last weights of the warm start than from their average.
-_WARM_START: dict[str, Any] = {"warm_start_epochs": 6, "average_warm_start": False}
+_WARM_START = WarmStart(epochs=6, averaged=False, evaluated=False)
 _MAX_STEPS = 1000
 
 
@@ -70,8 +71,9 @@ def train(
     pairs of attribute and label have weights, as in CRFsuite; settings: of OWLQN.
     RETURNS: the solver with its course, and the cost of each outer iteration.
     """
-    watched, costs = Watched(OWLQN(**{**_WARM_START, **settings})), []
+    watched, costs = Watched(OWLQN(**settings), first=_WARM_START.epochs), []
     options: dict[str, Any] = {"n_threads": threads, "observed_only": observed_only}
+    options["warm_start"] = _WARM_START
     training = Training(problem.corpus, problem.labels, watched, l1=L1, l2=L2, **options)
     watched.course.n_weights = training.n_potential
     for _ in range(steps):

@@ -10,8 +10,10 @@ from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 CANONICAL, N_FOLDS = 9, 10
 # Lavergne et al. (2010), section 5.1.
 L1, L2 = 0.5, 1e-5
-# Defaults of solver settings: the weights after six epochs of warm start are the initial weights.
-SETTINGS = {"OWLQN": {"warm_start_epochs": 6, "average_warm_start": False, "steep_start": False}}
+# The weights after six epochs of warm start are the initial weights.
+WARM_START: dict[str, Any] = {"epochs": 6, "averaged": False, "evaluated": False}
+# Defaults of solver settings.
+SETTINGS = {"OWLQN": {"steep_start": False}}
 FAMILIES = "1", "3", "5", "7", "5+", "5++"
 FOLDED = "7", "5+", "5++"
 
@@ -24,7 +26,8 @@ class Experiment:
     the penalty; fold: test fold; polish: numbers of L-BFGS iterations after training, each run from
     the same weights; schedule: stages of templates; observed_only, precision: see `ChainLoss`; cap:
     maximum processor seconds of training; most: maximum number of outer iterations;
-    evaluation: whether to time evaluations instead of training (table 2).
+    evaluation: whether to time evaluations instead of training (table 2); warm_start: whether to
+    begin with a warm start.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Experiment:
     cap: float = 3600.0
     most: int = 200
     evaluation: bool = False
+    warm_start: bool = True
 
 
 # Settings by suffix of an experiment's name. Coordinate descent starts from zero as in the paper;
@@ -50,12 +54,14 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "owlqn": {"solver": "OWLQN"},
     "published": {
         "solver": "OWLQN",
-        "settings": {"classic": True, "history": 5, "warm_start_epochs": 0},
+        "settings": {"classic": True, "history": 5},
+        "warm_start": False,
     },
-    "sgd": {"solver": "SGDL1", "most": 40},
+    "sgd": {"solver": "SGDL1", "most": 40, "warm_start": False},
     "bcd": {
         "solver": "BCD",
-        "settings": {"warm_start_epochs": 0, "inner_iterations": 1},
+        "settings": {"inner_iterations": 1},
+        "warm_start": False,
         "cap": 900.0,
     },
 }

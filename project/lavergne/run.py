@@ -35,10 +35,12 @@ from spacy_sparsecrf.features.template_hierarchy import TemplateHierarchy, Templ
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
+from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import Polish
 
-from .experiments import CANONICAL, EXPERIMENTS, N_FOLDS, SETTINGS, Experiment
+from .experiments import CANONICAL, EXPERIMENTS, N_FOLDS, SETTINGS, WARM_START, Experiment
 
 # Experiments of a trial: one of each type.
 QUICK = (
@@ -106,6 +108,7 @@ class Run:
             "n_threads": 1,
             "observed_only": experiment.observed_only,
             "precision": experiment.precision,
+            "warm_start": WarmStart(**WARM_START) if experiment.warm_start else WarmStart(epochs=0),
         }
         make: Any = Training
         if isinstance(read, TemplateTreeRecord):
@@ -200,8 +203,7 @@ def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str,
     }
     polished = []
     for n_iterations in experiment.polish:
-        one.solver.polish_iterations = n_iterations
-        model = one.training.model()
+        model = one.training.model(Polish(n_iterations))
         polished.append((one.dev.errors(model)[0], n_iterations, one.test.errors(model)[0]))
     if polished:
         _, figures["polish_iterations"], figures["polished"] = min(polished)

@@ -57,8 +57,9 @@ class Watched:
     """A wrapper that records the steps of a solver, also inner ones.
 
     goal: objective at which to stop; cap, most: maximum processor seconds and passes;
-    count: returns the percentage of wrong test tokens at the current weights. Time spent recording
-    is excluded. loss, theta: the last working loss, and the weights.
+    count: returns the percentage of wrong test tokens at the current weights; first: passes of a
+    warm start. Time spent recording is excluded. loss, theta: the last working loss, and the
+    weights.
     """
 
     def __init__(
@@ -68,7 +69,9 @@ class Watched:
         cap: float = math.inf,
         most: float = math.inf,
         count: Callable[[], float] | None = None,
+        first: float = 0.0,
     ) -> None:
+        self._first = first
         self.course, self.count = Course(), count
         self.loss: Any = None
         self.theta: Any = None
@@ -83,8 +86,7 @@ class Watched:
         report = self._solver.step(loss, penalty, state)
         course, pause, now = self.course, Stopwatch(), self._watch.read()
         self.loss, self.theta = loss, getattr(state, "theta", None)
-        first = float(self._solver.warm_start_epochs) if penalty.l1 else 0.0
-        course.passes.append((course.passes[-1] if course.passes else first) + report.passes)
+        course.passes.append((course.passes[-1] if course.passes else self._first) + report.passes)
         course.wall.append(now.wall - self._spent.wall)
         course.cpu.append(now.cpu - self._spent.cpu)
         course.objective.append(report.objective)

@@ -21,7 +21,7 @@ class Contestant:
     name: in tables; solver: registered name without prefix and version; source: the paper;
     objective: whether it minimises our objective; longer: factor of the study's time limit, above 1
     if a paper's claim depends on it; tuned: a setting to choose from `values`, "" for none, by the
-    best training objective as in Schmidt et al. (2015).
+    best training objective as in Schmidt et al. (2015); warm: whether it begins with a warm start.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Contestant:
     longer: float = 1.0
     tuned: str = ""
     values: tuple[float, ...] = ()
+    warm: bool = False
 
     def variants(self) -> list["Contestant"]:
         """Return a contestant for each of the values."""
@@ -53,7 +54,6 @@ _LAVERGNE, _SCHMIDT = "Lavergne 2010", "Schmidt 2015"
 _TSUBOI, _VISHWANATHAN, _GOODMAN = "Tsuboi 2011", "Vishwanathan 2006", "Goodman 2002"
 
 _LONGER = 4.0
-_WARM = {"warm_start_epochs": 6, "average_warm_start": False}
 _POWERS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # A report of this solver is ten passes; the first pass may raise the objective.
 _OEG = {"inner_iterations": 10}
@@ -81,7 +81,7 @@ SMOOTH_RACE = (
 SPARSE_RACE = (
     Contestant("OWL-QN, as published", "OWLQN", {"classic": True, "history": 5}, _LAVERGNE),
     Contestant("OWL-QN", "OWLQN", {}, "ours"),
-    Contestant("OWL-QN, warm start", "OWLQN", _WARM, "ours"),
+    Contestant("OWL-QN, warm start", "OWLQN", {}, "ours", warm=True),
     Contestant("RPROP+", "RPROP", {}, "Wapiti"),
     Contestant("BCD", "BCD", {}, _LAVERGNE),
     Contestant("SGD-L1", "SGDL1", {}, _LAVERGNE),

@@ -17,6 +17,7 @@ from measure.results import Quick, Results
 from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.training import Training
 
 from .contestants import RACES, SMOOTH_RACE, SPARSE_RACE, Contestant, Race
@@ -26,6 +27,8 @@ QUICK_SEQUENCES = 30
 _CLOSE = 1e-9
 # Share of the limits for trying a value of a setting.
 _TRIAL = 0.1
+# Epochs of a warm start.
+_WARM_START = 6
 _REFERENCE = "reference"
 
 
@@ -38,9 +41,10 @@ def run(
 ) -> Course:
     """Run a contestant to its end; test: part to count errors on; limits: see `Watched`."""
     penalty = race.penalty
-    common: dict[str, Any] = {"warm_start_epochs": 0, "tolerance": 0.0, "window": 0.0}
+    common: dict[str, Any] = {"tolerance": 0.0, "window": 0.0}
     common |= {} if penalty.l1 else {"inner_iterations": 1}
-    watched = Watched(contestant.make(**common), **limits)
+    epochs = _WARM_START if contestant.warm and penalty.l1 else 0
+    watched = Watched(contestant.make(**common), first=epochs, **limits)
     training = Training(
         problem.corpus,
         problem.labels,
@@ -51,6 +55,7 @@ def run(
         observed_only=race.observed_only,
         n_threads=1,
         dtype="float64",
+        warm_start=WarmStart(epochs=epochs, averaged=False, evaluated=False),
     )
     if test is not None:
         watched.count = lambda: test.errors(training.model())[0]

@@ -12,7 +12,7 @@ class Variant(NamedTuple):
 
     about: first line of the config; note: on the solver; settings: lines of the solver's block;
     penalty: l1 and l2 as text; patience: evaluations without a better score that end training;
-    base: name of the config to change.
+    base: name of the config to change; learning: lines of a section of the block `learning`.
     """
 
     about: str
@@ -21,6 +21,7 @@ class Variant(NamedTuple):
     penalty: tuple[str, str] = ("0.5", "0.00001")
     patience: int = 5
     base: str = TAGGER
+    learning: tuple[str, ...] = ()
 
 
 _L2_ONLY = "0.0", "1.0"
@@ -39,7 +40,11 @@ VARIANTS = {
         "A tagger trained by block coordinate descent: all weights of a feature at once.",
         "For hundreds of labels and few sequences: a sweep visits each sequence once for each of "
         "its features.",
-        ("# L-BFGS iterations without l1 on the final non-zero weights.", "polish_iterations = 5"),
+        learning=(
+            "# L-BFGS iterations without l1 on the final non-zero weights.",
+            "[components.crf.learning]",
+            'polish = {"iterations": 5}',
+        ),
     ),
     "GIS": Variant(
         "A tagger whose labels do not depend on each other, trained by GIS.",
@@ -142,7 +147,8 @@ def with_solver(text: str, solver: str) -> str:
         *wrap(variant.note, 97),
         "Settings that are left out have their defaults.",
     ]
-    block = f'@crf_solvers = "spacy_sparsecrf.{solver}.v1"', *variant.settings
+    block = [f'@crf_solvers = "spacy_sparsecrf.{solver}.v1"', *variant.settings]
+    block += ["", *variant.learning] if variant.learning else []
     l1, l2 = variant.penalty
     for pattern, lines in (
         (r"\A(#.*\n)+", [f"# {line}".rstrip() for line in header]),

@@ -47,9 +47,15 @@ class ShardProblem(NamedTuple):
         """Return the sequences with their weights."""
         return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
 
-    def loss(self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS) -> ChainLoss:
+    def loss(
+        self,
+        corpus: EncodedCorpus,
+        workers: Workers,
+        limits: Limits = LIMITS,
+        prior: tuple[Longs, Floats] | None = None,
+    ) -> ChainLoss:
         """Return the loss of sequences."""
-        return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits)
+        return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits, prior=prior)
 
 
 class _Weights(NamedTuple):
@@ -362,7 +368,7 @@ class PartitionedLoss:
         n_potential: int,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
-        self.partition, self.n_potential, self._prior = partition, n_potential, prior
+        self.partition, self.n_potential, self.prior = partition, n_potential, prior
         n_shards, n_examples, are_convex = zip(*present, strict=True)
         self.n_present, self.n_examples = int(sum(n_shards)), int(sum(n_examples))
         self.is_convex = all(are_convex)
@@ -372,9 +378,9 @@ class PartitionedLoss:
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Return the union of coordinates [n] int64 and those of the prior, ascending."""
-        if self._prior is None:
+        if self.prior is None:
             return coordinates
-        return distinct(np.concatenate((coordinates, self._prior[0])))
+        return distinct(np.concatenate((coordinates, self.prior[0])))
 
     def all_coordinates(self) -> Longs:
         """Return all potential coordinates, for problems without l1, whose solution is dense."""
@@ -390,9 +396,9 @@ class PartitionedLoss:
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
         """Return the loss as a function of some weights; all others are zero."""
         origin = np.empty(0)
-        if self._prior is not None:
+        if self.prior is not None:
             origin = np.zeros(len(coordinates))
-            origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
+            origin[np.searchsorted(coordinates, self.prior[0])] = self.prior[1]
         return PartitionedWorkingLoss(self, coordinates, origin)
 
     def screen(

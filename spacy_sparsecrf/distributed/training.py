@@ -16,9 +16,10 @@ from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs
 from ..solvers.parameter_mixing import Pass
+from ..solvers.warm_start import WarmStart
 from ..training.checkpoint import digest
 from ..training.training import Training
-from ..training.working_set import Run, warm_start
+from ..training.working_set import Run
 from .loss import Partials, Partition, PartitionedLoss, ShardLosses, ShardProblem
 
 # The warm start uses the first sequences of the corpus, at least this many tokens.
@@ -63,12 +64,14 @@ class WorkerShard:
         """Sum the results of a pass over each shard; see `Pass.over`."""
         return self._losses.visit(coordinates, begun.over)
 
-    def warm_start(self, penalty: ElasticNet, *args: Any) -> tuple[Longs, Floats]:
-        """Return initial weights from the beginning of the corpus; see `working_set.warm_start`."""
+    def warm_start(
+        self, start: WarmStart, penalty: ElasticNet, prior: tuple[Longs, Floats] | None
+    ) -> tuple[Longs, Floats]:
+        """Return initial weights from the beginning of the corpus; prior: see `ChainLoss`."""
         assert self.beginning is not None
         corpus = self._problem.corpus(self.beginning)
-        loss = self._problem.loss(corpus, self.workers)
-        return warm_start(loss, penalty, *args)
+        loss = self._problem.loss(corpus, self.workers, prior=prior)
+        return start(loss, penalty)
 
 
 def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
@@ -83,8 +86,9 @@ def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
 class PartitionedRun(Run):
     """A run on sequences that are partitioned among workers."""
 
-    def _first_weights(self, *args: Any) -> tuple[Longs, Floats]:
+    def _first_weights(self) -> tuple[Longs, Floats]:
         loss: Any = self.loss
+        args = self._first, self._penalty, loss.prior
         found: tuple[Longs, Floats] = loss.partition.pool.ask("warm_start", [args])[0]
         return found
 
@@ -109,7 +113,7 @@ class PartitionedTraining(Training):
             raise SparseCRFError(Errors.SC356)
         n_potential = corpus.n_potential(n)
         loss: Any = PartitionedLoss(self.partition, present, n_potential, self._origin)
-        run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver)
+        run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver, self._warm_start)
         run.n_sequences = self.n_sequences
         n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
         self.size = Size(n_features, n_potential, None, None)

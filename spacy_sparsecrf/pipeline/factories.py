@@ -29,6 +29,8 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "prior": "",
     "schedule": [],
     "stack": {},
+    "warm_start": {},
+    "polish": {},
 }
 
 # Settings that all factories share; see `settings`.

@@ -40,6 +40,7 @@ Keys of a stage: see `corpus.schedule.Stage`; a single pattern may replace a lis
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -61,6 +62,8 @@ from ..targets.spans import SpanTarget
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
+    from ..solvers.warm_start import WarmStart
+    from ..training.working_set import Polish
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
@@ -252,6 +255,36 @@ class StackSettings(SettingsBlock):
         return {key: value for key, value in both.items() if value is not None}
 
 
+class WarmStartSettings(SettingsBlock):
+    """Settings of the warm start, see `solvers.warm_start`; None: the default of the solver."""
+
+    section = "a section of epochs, averaged, seed, evaluated"
+
+    epochs: _Natural | None = Field(default=None, description="a whole number, 0 for none")
+    averaged: _Truth | None = Field(default=None, description="true or false")
+    seed: _Natural | None = Field(default=None, description="a whole number that is not negative")
+    evaluated: _Truth | None = Field(default=None, description="true or false")
+
+    def of(self, solver: "BatchSolver") -> "WarmStart":
+        """Return the warm start of a solver."""
+        return replace(solver.warm_start, **self.model_dump(exclude_none=True))
+
+
+class PolishSettings(SettingsBlock):
+    """Settings of polishing, see `training.working_set.Polish`."""
+
+    section = "a section of iterations and l2"
+
+    iterations: _Natural = Field(default=0, description="a whole number, 0 for none")
+    l2: _Number = Field(default=1e-5, description="a finite number that is not negative")
+
+    def of(self) -> "Polish":
+        """Return the object that polishes."""
+        from ..training.working_set import Polish
+
+        return Polish(self.iterations, self.l2)
+
+
 class StageSettings(SettingsBlock):
     """A stage of a schedule, see `corpus.schedule.Stage`."""
 
@@ -290,6 +323,13 @@ class CostSettings(SettingsBlock):
     confusion: _Number = 0.0
 
 
+_SECTIONS: dict[str, type[SettingsBlock]] = {
+    "stack": StackSettings,
+    "warm_start": WarmStartSettings,
+    "polish": PolishSettings,
+}
+
+
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
@@ -322,6 +362,8 @@ class LearningSettings(SettingsBlock):
         default=[], description='a list of stages, such as {"templates": ["u:lower[0]"]}'
     )
     stack: StackSettings = StackSettings()
+    warm_start: WarmStartSettings = WarmStartSettings()
+    polish: PolishSettings = PolishSettings()
 
     @classmethod
     def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
@@ -338,8 +380,9 @@ class LearningSettings(SettingsBlock):
             raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
         if given.get("doc_weight") == SOFT_WEIGHT:
             register_soft_weight()
-        if "stack" in given:
-            given["stack"] = StackSettings.validated(name, given["stack"], "stack ")
+        for key, section in _SECTIONS.items():
+            if key in given:
+                given[key] = section.validated(name, given[key], f"{key} ")
         if isinstance(given.get("schedule"), (list, tuple)):
             given["schedule"] = [
                 StageSettings.validated(name, stage, f"schedule, stage {number}, ")

@@ -103,6 +103,8 @@ def _start_training(
         "observed_only": learning.observed_only,
         "label_weights": learning.weights_of(name, labels),
         "valid": valid,
+        "warm_start": learning.warm_start.of(setup.solver),
+        "polish": learning.polish.of(),
         "ratio": _entity_ratio(setup, labels),
         "costs": _error_costs(setup, labels),
         **settings.problem,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import Errors, SparseCRFError
 from ..penalty import ElasticNet
+from .warm_start import WarmStart
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
@@ -140,43 +141,32 @@ class BatchSolver:
         duality bound (see `StepReport`); 0 for never.
     window: stop when an outer iteration lowers the objective by less than this fraction.
     inner_iterations: iterations of the solver in one outer iteration (one `update`).
-    warm_start_epochs: passes of SGD-L1 before the first iteration, as part of the first outer
-        iteration; 0 for none. There is no warm start without l1, or with init_weights.
-    seed: of the order in which the warm start visits sequences, >= 0.
-    polish_iterations: L-BFGS iterations on the non-zero weights alone, without l1, for each model
-        that the run returns (see `training.working_set.polish`); 0 for none.
-    polish_l2: the l2 penalty of polishing.
+    seed: of the order in which stochastic solvers visit sequences, >= 0.
     RAISES: SparseCRFError if a setting is out of range.
 
     Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
     converges to the minimiser; `streaming`: whether it supports online training on the batches of
     spaCy's loop; `divisible`: whether it supports a partitioned corpus although it requires
-    examples; `average_warm_start`: whether the warm start ends with means of its weights;
-    `warm_start_row`: whether a warm start with means is a separate outer iteration; `state_type`:
-    class of the state.
+    examples; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the
+    state.
     """
 
     tolerance: float = 1e-3
     tolerance_gap: float = 0.0
     window: float = 1e-5
     inner_iterations: int = 10
-    warm_start_epochs: int = 6
     seed: int = 0
-    polish_iterations: int = 0
-    polish_l2: float = 1e-5
 
     state_type: ClassVar[type[Any]] = SolverState
     requires = requirements("indicators")
     exact = True
     streaming = False
     divisible = False
-    average_warm_start = False
-    warm_start_row = True
+    warm_start: ClassVar[WarmStart] = WarmStart(epochs=0, averaged=False)
 
     def __post_init__(self) -> None:
         self.require(1, "inner_iterations")
-        self.require(0, "tolerance", "tolerance_gap", "window", "warm_start_epochs", "seed")
-        self.require(0, "polish_iterations", "polish_l2")
+        self.require(0, "tolerance", "tolerance_gap", "window", "seed")
 
     def require(self, low: float, *keys: str) -> None:
         """Check that settings are numbers, and at least `low`.

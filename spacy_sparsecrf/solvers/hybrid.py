@@ -9,15 +9,16 @@ When all examples are in the sample, the method is OWL-QN, and stops as OWL-QN d
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..loss.examples import ExampleLoss, Sample, examples_of
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, Loss, StepReport, evaluate, fields_of, requirements
+from .base import BatchSolver, Floats, Longs, Loss, StepReport, evaluate, fields_of, requirements
 from .owlqn import OWLQN, OwlqnState
+from .warm_start import WarmStart
 
 
 @dataclass(kw_only=True)
@@ -55,18 +56,13 @@ class Hybrid(OWLQN):
 
     growth: float = 1.5
     first_share: float = 0.01
-    warm_start_epochs: int = 0
-    average_warm_start: bool = field(default=False, init=False)
-    warm_start_row: bool = field(default=True, init=False)
+    warm_start: ClassVar[WarmStart] = BatchSolver.warm_start
     steep_start: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(1, "growth")
         self.require(0, "first_share")
-        # Checkpoints store the settings in this order; see `training.checkpoint.identity_of`.
-        for key in ("history", "classic", "max_line_search"):
-            vars(self)[key] = vars(self).pop(key)
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> HybridState:
         """Evaluate the first point; see `BatchSolver.start`."""

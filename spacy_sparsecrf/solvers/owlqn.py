@@ -45,6 +45,7 @@ from .base import (
     smallest_subgradient,
     take,
 )
+from .warm_start import WarmStart
 
 Objective = Callable[[Floats], tuple[float, Floats]]
 Rows = NDArray[np.float32]
@@ -85,23 +86,17 @@ class OWLQN(BatchSolver):
         more cost little).
     classic: whether to run the original method of Andrew & Gao (2007); see the module.
     max_line_search: maximum number of evaluations in one line search.
-    average_warm_start: whether the warm start ends with means of its weights (see
-        `training.working_set.warm_start`): means label well, and the first quasi-Newton iterations
-        often make labels worse before they improve.
-    warm_start_row: whether such a warm start is a separate outer iteration.
     steep_start: whether, with l1, the initial inverse Hessian is h^(-3/4), not h^(-1/2), while
         there are fewer pairs than `history`.
     """
 
     state_type: ClassVar[type[Any]] = OwlqnState
     requires = requirements()
+    warm_start: ClassVar[WarmStart] = WarmStart()
 
     history: int = 20
     classic: bool = False
     max_line_search: int = 40
-    warm_start_epochs: int = 4
-    average_warm_start: bool = True
-    warm_start_row: bool = True
     steep_start: bool = True
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from . import base
 from .base import BatchSolver, Floats, SolverState, StepReport
+from .warm_start import WarmStart
 
 
 @dataclass
@@ -45,6 +46,7 @@ class RPROP(BatchSolver):
 
     state_type = RpropState
     requires = base.requirements()
+    warm_start = WarmStart(epochs=6, averaged=False)
 
     backtracking: bool = True
     first_width: float = 0.1

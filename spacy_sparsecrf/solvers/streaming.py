@@ -5,7 +5,6 @@ steps on one or a few l_i with their share of the penalty. The first step size i
 sample. After each pass, stopping is tested as in all solvers (see `base`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -16,17 +15,12 @@ from ..loss.examples import MinibatchDescent, SequenceDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from .base import BatchSolver, Floats, Longs, StepReport, evaluate, requirements
+from .calibration import calibrate
 
 # A solver's arrays, [K] float64 each, and its running totals, int or float, by name.
 Columns = dict[str, Floats]
 Totals = dict[str, float]
 Descent: TypeAlias = SequenceDescent | MinibatchDescent
-
-# Calibration: examples in the sample, first step size, its factor, and maximum of trials.
-_SAMPLE = 500
-_FIRST_STEP = 0.1
-_FACTOR = 2.0
-_MAX_TRIALS = 10
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,6 @@ class StreamSolver(BatchSolver):
 
     window: float = 1e-4
     inner_iterations: int = 1
-    warm_start_epochs: int = 0
     online: bool = False
     horizon: int = 0
 
@@ -137,13 +130,9 @@ class StreamSolver(BatchSolver):
 
     def check_streamable(self) -> None:
         """Check that no setting needs passes over a whole corpus. RAISES: SparseCRFError."""
-        wanted = {"inner_iterations": 1, "warm_start_epochs": 0, "polish_iterations": 0}
-        for key, value in wanted.items():
-            if getattr(self, key) != value:
-                error = Errors.SC382.format(
-                    solver=type(self).__name__, key=key, value=getattr(self, key), needed=value
-                )
-                raise SparseCRFError(error)
+        if self.inner_iterations != 1:
+            given = {"key": "inner_iterations", "value": self.inner_iterations, "needed": 1}
+            raise SparseCRFError(Errors.SC382.format(solver=type(self).__name__, **given))
 
     def calibrate_stream(
         self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
@@ -186,35 +175,3 @@ class StreamSolver(BatchSolver):
     def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
         """Return the weights [K] to report, from columns that are up to date."""
         return columns["theta"]
-
-
-def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tuple[float, int]:
-    """Find the step size with the lowest loss after a pass over a sample, among powers of a factor.
-
-    order: [n] int64 examples in random order; loss_after: function of a sample and a step size,
-    which returns the loss on the sample after a pass over it, from the same weights each time.
-    RETURNS: the step size, and the number of visits of an example in the trials.
-    """
-    sample = order[:_SAMPLE]
-    trials = 0
-
-    def tried(eta: float) -> float:
-        nonlocal trials
-        trials += 1
-        loss = loss_after(sample, eta)
-        return loss if np.isfinite(loss) else np.inf
-
-    best, lowest = _FIRST_STEP, tried(_FIRST_STEP)
-    for factor in (_FACTOR, 1.0 / _FACTOR):
-        eta = best * factor
-        for _ in range(_MAX_TRIALS):
-            loss = tried(eta)
-            if loss >= lowest:
-                break
-            best, lowest = eta, loss
-            eta *= factor
-        if best > _FIRST_STEP:
-            # The next smaller step size has been tried already, and was worse.
-            break
-    # Each trial learns from the sample, then measures.
-    return best, 2 * trials * len(sample)

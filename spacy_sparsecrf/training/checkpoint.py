@@ -44,12 +44,8 @@ def digest(*arrays: NDArray[Any]) -> str:
 
 def identity_of(solver: BatchSolver, penalty: ElasticNet) -> dict[str, Any]:
     """Return the settings of solver and penalty that a resumed run must share, as JSON."""
-    # `requires` follows from other settings. A resumed run is past the warm start, whose settings
-    # earlier versions did not store.
-    left_out = "requires", "online", "average_warm_start", "warm_start_row", "steep_start"
-    settings = {key: value for key, value in vars(solver).items() if key not in left_out}
-    if not settings["tolerance_gap"]:
-        del settings["tolerance_gap"]
+    # `requires` follows from other settings.
+    settings = {key: value for key, value in vars(solver).items() if key != "requires"}
     return {
         "solver": [type(solver).__name__, *map(str, settings.items())],
         "l1": repr(penalty.l1),

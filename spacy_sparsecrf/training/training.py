@@ -25,8 +25,11 @@ from ..model.model import CRFModel, check_clusters, check_kind, n_clusters
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, check_supported, unsupported
+from ..solvers.warm_start import WarmStart
 from . import checkpoint
-from .working_set import Run
+from .working_set import Polish, Run
+
+NOT_POLISHED = Polish()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,7 +95,9 @@ class Training:
     this kind of model does not have are dropped); first: first-stage model, see `CRFModel`; prior:
     model with the weights w0 that the penalty is centred on, l1 |w - w0|_1 + (l2 / 2) |w - w0|_2^2,
     w0 = 0 for features and labels that it does not have. Features of the prior that are not in the
-    corpus keep their weights. options: fields of `TrainingProblem`.
+    corpus keep their weights. warm_start: computes the first weights if l1 > 0 and there is no
+    `init`, None for the default of the solver; polish: applied to each returned model; options:
+    fields of `TrainingProblem`.
     RAISES: SparseCRFError for an invalid penalty or number of threads or clusters; for a penalty,
     kind of model, real-valued features or prior that the solver does not support; for invalid gold
     labels; for a corpus without gold labels or weight; for a prior without common features.
@@ -114,6 +119,8 @@ class Training:
         init: CRFModel | None = None,
         first: CRFModel | None = None,
         prior: CRFModel | None = None,
+        warm_start: WarmStart | None = None,
+        polish: Polish = NOT_POLISHED,
         **options: Any,
     ) -> None:
         problem = TrainingProblem(**options)
@@ -127,7 +134,8 @@ class Training:
         self._names = WeightNames(*keys, self._labels, self._bounds, start, kind)
         self._penalty = ElasticNet(l1, l2)
         self._least_l1 = l1
-        self._solver = solver
+        self._solver, self._polish = solver, polish
+        self._warm_start = warm_start or solver.warm_start
         if len(corpus.value_features) and problem.clusters:
             raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
         lacking = unsupported(
@@ -140,7 +148,10 @@ class Training:
             costs=problem.costs is not None,
         )
         check_supported(solver, lacking)
-        self._origin = None if prior is None else origin_of(prior, self._names, solver)
+        if prior is not None and polish.iterations:
+            value = polish.iterations
+            raise SparseCRFError(Errors.SC367.format(key="learning polish iterations", value=value))
+        self._origin = None if prior is None else origin_of(prior, self._names)
         if problem.valid is not None:
             check_gold(corpus, self._labels, problem.valid)
         self._workers = Workers(problem.n_threads)
@@ -216,7 +227,8 @@ class Training:
                 prior=origin,
                 costs=problem.costs,
             )
-            runs.append(Run(part.without_tokens(), loss, self._penalty, self._solver))
+            own = part.without_tokens(), loss, self._penalty, self._solver
+            runs.append(Run(*own, self._warm_start))
         history = getattr(self._solver, "history", 0)
         self.size = total([measure(run.loss, l1, history) for run in runs])
         if not problem.observed_only:
@@ -357,27 +369,23 @@ class Training:
         order = np.argsort(coordinates)
         return coordinates[order], theta[order]
 
-    def model(self) -> CRFModel:
-        """Return the model with the current weights, polished if the solver has such settings.
+    def model(self, polish: Polish | None = None) -> CRFModel:
+        """Return the model with the current weights, polished; polish: default: of the run.
 
         Each returned model is polished, because spaCy's loop keeps the model with the best
         evaluation, not the last one. Training continues from the unpolished weights.
         """
-        weights = self._joined([run.polished() for run in self._runs])
+        weights = self._joined([run.polished(polish or self._polish) for run in self._runs])
         return self._names.model(*weights, self._problem.dtype, self._first, self._prior)
 
 
-def origin_of(prior: CRFModel, names: WeightNames, solver: BatchSolver) -> tuple[Longs, Floats]:
+def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:
     """Return coordinates [n] int64, ascending, and values [n] of a prior's weights.
 
-    RAISES: SparseCRFError if the prior has no weights in this problem, for a model with clusters,
-        and for a solver that polishes, because polishing ignores the prior.
+    RAISES: SparseCRFError if the prior has no weights here, or for a model with clusters.
     """
     if names.bounds:
         raise SparseCRFError(Errors.SC367.format(key="clusters", value=n_clusters(names.bounds)))
-    if solver.polish_iterations:
-        value = solver.polish_iterations
-        raise SparseCRFError(Errors.SC367.format(key="solver polish_iterations", value=value))
     found = summed(names.coordinates_of(prior))
     if prior.n_active and not len(found[0]):
         raise SparseCRFError(Errors.SC368)

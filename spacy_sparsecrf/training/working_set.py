@@ -10,14 +10,13 @@ With a prior, all of this applies to the difference from the prior's weights, wh
 optimise. Weights in arguments and results are those of the model.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..corpus.numbering import find_ascending
 from ..loss.chain import ChainLoss
-from ..loss.examples import SequenceDescent
 from ..loss.subproblems import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -25,11 +24,9 @@ from ..progress import progress, track
 from ..schema import SchemaField
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
 from ..solvers.owlqn import OWLQN
-from ..solvers.streaming import calibrate
+from ..solvers.warm_start import WarmStart
 from .checkpoint import expect, expect_state, prefixed, without_prefix
 
-# Decay of the step size over one epoch, as in Wapiti.
-EPOCH_DECAY = 0.85
 # Violators that may enter at once: the larger of a number and a share of the working set.
 _MIN_GROWTH = 20_000
 _GROWTH = 0.5
@@ -39,8 +36,6 @@ _SHRINK = 0.9
 _WORTH_SHRINKING = 0.7
 # Outer iterations in a row within `window` that end a run: new weights need one to act.
 _MAX_IDLE = 2
-# Number of times per epoch that weights are added to the mean.
-_TAKEN = 4
 # Saved values of a run, in addition to the solver's state.
 _SAVED: dict[str, SchemaField | type] = {
     "coordinates": SchemaField("<i8", "K", below="potential", rises=True),
@@ -57,16 +52,21 @@ class Run:
     """Minimises the loss of one sub-problem on a working set; a step is an outer iteration.
 
     part: maps the coordinates of its weights to the whole model; loss: of the part's corpus;
-    penalty; solver.
+    penalty; solver; first: the warm start.
     """
 
     def __init__(
-        self, part: Part, loss: ChainLoss, penalty: ElasticNet, solver: BatchSolver
+        self,
+        part: Part,
+        loss: ChainLoss,
+        penalty: ElasticNet,
+        solver: BatchSolver,
+        first: WarmStart,
     ) -> None:
         self._part = part
         self.loss = loss
         self._penalty = penalty
-        self._solver = solver
+        self._solver, self._first = solver, first
         self.n_sequences = part.corpus.n_sequences
         self._optimality = np.inf
         # State of the solver on the working set; None before the first step.
@@ -120,10 +120,9 @@ class Run:
         coordinates, theta = self._weights
         return self._part.to_global(coordinates), theta
 
-    def polished(self) -> tuple[Longs, Floats]:
-        """Return `weights`, polished if the solver says so; the run keeps the unpolished ones."""
-        settings = self._solver.polish_iterations, ElasticNet(0.0, self._solver.polish_l2)
-        coordinates, theta = polish(self.loss, self._weights, *settings)
+    def polished(self, polish: "Polish") -> tuple[Longs, Floats]:
+        """Return `weights`, polished; the run keeps the unpolished ones."""
+        coordinates, theta = polish(self.loss, self._weights)
         return self._part.to_global(coordinates), theta
 
     @property
@@ -144,12 +143,12 @@ class Run:
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
 
-        The first one includes the warm start, or consists of it.
+        A warm start is the first one.
         """
         passes = 0.0
         if self._state is None:
             passes = float(self._warm_up())
-            if passes and self._solver.average_warm_start and self._solver.warm_start_row:
+            if passes and self._first.evaluated:
                 return replace(self.reached, passes=passes)
         n_iterations = self._solver.inner_iterations
         with progress("Minimising", "iterations", n_iterations) as shown:
@@ -172,16 +171,15 @@ class Run:
         )
         return replace(self.reached, objective=report.objective, passes=passes)
 
-    def _first_weights(self, *args: Any) -> tuple[Longs, Floats]:
-        """Return the weights of the warm start; args: see `warm_start`."""
-        return warm_start(self.loss, *args)
+    def _first_weights(self) -> tuple[Longs, Floats]:
+        """Return the weights of the warm start."""
+        return self._first(self.loss, self._penalty)
 
     def _warm_up(self) -> int:
         """Begin with the weights of a warm start; return its number of passes."""
         sparse = self._penalty.l1 > 0.0
-        n_epochs = self._solver.warm_start_epochs if sparse else 0
-        settings = n_epochs, self._solver.seed, self._solver.average_warm_start
-        first = self._first_weights(self._penalty, *settings)
+        n_epochs = self._first.epochs if sparse else 0
+        first = self._first_weights()
         if "examples" in self._solver.requires and n_epochs == 0 and sparse:
             coordinates = self.loss.descent_coordinates()
             first = coordinates, np.zeros(len(coordinates))
@@ -326,57 +324,30 @@ class _Unevaluated:
         return np.ones_like(gradient)
 
 
-def warm_start(
-    loss: ChainLoss, penalty: ElasticNet, n_epochs: int, seed: int, averaged: bool = False
-) -> tuple[Longs, Floats]:
-    """Compute initial weights by SGD-L1 (Tsuruoka 2009), mostly of observed features.
-
-    Sequences with missing gold labels are skipped. n_epochs: passes over the corpus; with 0, there
-    are no weights; seed: of the order of sequences; averaged: whether the weights that are non-zero
-    at the end are replaced by their means over the second half of the passes.
-    RETURNS: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
-    """
-    if n_epochs == 0:
-        return np.empty(0, np.int64), np.empty(0)
-    rng = np.random.default_rng(seed)
-    working = loss.restrict(loss.descent_coordinates(), stochastic=True)
-    descent = SequenceDescent(working, penalty)
-    sequences = descent.sequences
-    total, n_taken = np.zeros(len(working.coordinates)), 0
-    if len(sequences) > 0:
-        eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
-        decay = EPOCH_DECAY ** (1.0 / len(sequences))
-        for epoch in track(range(n_epochs), "Warm start", "passes", n_epochs):
-            step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
-            for i, part in enumerate(np.array_split(order, _TAKEN if averaged else 1)):
-                descent.run(part, step, decay)
-                step *= decay ** len(part)
-                if averaged and 2 * (epoch * _TAKEN + i) >= n_epochs * _TAKEN:
-                    total += descent.settle()
-                    n_taken += 1
-    theta = descent.settle()
-    active = theta != 0.0
-    first = total / n_taken if n_taken else theta
-    return working.coordinates[active], first[active]
-
-
-def polish(
-    loss: ChainLoss, weights: tuple[Longs, Floats], n_iterations: int, penalty: ElasticNet
-) -> tuple[Longs, Floats]:
+@dataclass(frozen=True)
+class Polish:
     """Fine-tune non-zero weights by L-BFGS; all others stay zero (Lavergne 2010, section 5.3.1).
 
     The l1 penalty selects weights but also shrinks them; polishing only has a small l2 penalty.
 
-    weights: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights;
-    n_iterations: a few, as more would overfit without l1; penalty: without l1.
-    RETURNS: the same coordinates, and the new values. The workspace's marginals are overwritten.
+    iterations: of L-BFGS, a few, as more would overfit without l1; 0 for none; l2: the penalty.
     """
-    coordinates, theta = weights
-    if n_iterations == 0 or len(coordinates) == 0:
-        return weights
-    working, solver = loss.restrict(coordinates), OWLQN()
-    state = solver.start(working, penalty, theta)
-    for _ in track(range(n_iterations), "Polishing", "iterations", n_iterations):
-        if solver.step(working, penalty, state).converged:
-            break
-    return coordinates, state.theta
+
+    iterations: int = 0
+    l2: float = 1e-5
+
+    def __call__(self, loss: ChainLoss, weights: tuple[Longs, Floats]) -> tuple[Longs, Floats]:
+        """Return the coordinates, and the polished values.
+
+        weights: coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights.
+        The marginals of the workspace are overwritten.
+        """
+        coordinates, theta = weights
+        if self.iterations == 0 or len(coordinates) == 0:
+            return weights
+        working, solver, penalty = loss.restrict(coordinates), OWLQN(), ElasticNet(0.0, self.l2)
+        state = solver.start(working, penalty, theta)
+        for _ in track(range(self.iterations), "Polishing", "iterations", self.iterations):
+            if solver.step(working, penalty, state).converged:
+                break
+        return coordinates, state.theta

@@ -25,6 +25,7 @@ from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
+from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
@@ -148,11 +149,12 @@ def _gold() -> tuple[Observations, np.ndarray]:
 
 def run_of(solver: str) -> Training | Stream:
     """Return a new run of a solver."""
-    settings = {"inner_iterations": 1, "warm_start_epochs": 0}
+    settings = {"inner_iterations": 1}
     if solver == "stream":
         return Stream(corpus(), LABELS, SGDL1(horizon=6, **settings), l1=0.1, l2=0.1, whole=True)
     made: Any = {"OWLQN": OWLQN, "SAG": SAG, "BCD": BCD, "SGDL1": SGDL1}[solver](**settings)
-    return Training(corpus(), LABELS, made, l1=0.1, l2=0.1, n_threads=1)
+    options: Any = {"n_threads": 1, "warm_start": WarmStart(epochs=0)}
+    return Training(corpus(), LABELS, made, l1=0.1, l2=0.1, **options)
 
 
 def _stepped(run: Training | Stream) -> Arrays:

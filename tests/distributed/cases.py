@@ -24,7 +24,10 @@ for _, tags in SENTENCES[::4]:
 # One file has no Doc.
 CUTS = (0, 30, 30, 45, 90, 110)
 # Each iteration evaluates all shards.
-FEW = {"inner_iterations": 4, "warm_start_epochs": 2}
+FEW: dict[str, Any] = {
+    "solver": {"inner_iterations": 4},
+    "learning": {"warm_start": {"epochs": 2}},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +74,7 @@ def begun(
 ) -> tuple[Language, SparseCRFPipe]:
     """Return a pipeline initialized with the parts in a directory; engine: None for threads."""
     nlp = spacy.blank("xx")
-    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, "solver": FEW, **config})
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **FEW, **config})
     if engine is not None:
         pipe.engine = engine
     own = {"shards": [str(folder / "part-*.spacy")], **(initialize or {})}

@@ -20,13 +20,14 @@ from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
 from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus
 from spacy_sparsecrf.pipeline.engines import Engine, Threads
 
-from .cases import FEW, Forgetful, Here, begun, learnt, steps, write_parts
+from ..toy import examples_of
+from .cases import FEW, SENTENCES, Forgetful, Here, begun, learnt, steps, write_parts
 
 SOLVERS = {
     "OWLQN": {},
     "L-BFGS": {"l1": 0.0},
-    "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1", **FEW}},
-    "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1", **FEW}},
+    "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1", **FEW["solver"]}},
+    "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1", **FEW["solver"]}},
     "SGDL1": {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}},
     "Perceptron": {
         "l1": 0.0,
@@ -161,3 +162,15 @@ def test_files_without_labels_are_nothing_to_learn_from(tmp_path: Path) -> None:
     DocBin(docs=[]).to_disk(tmp_path / "part-0.spacy")
     with pytest.raises(SparseCRFError, match="SC217"):
         begun(tmp_path, Here())
+
+
+def test_the_warm_start_begins_at_the_prior(folder: Path, tmp_path: Path) -> None:
+    nlp, pipe = begun(folder, None)
+    steps(pipe)
+    nlp.to_disk(tmp_path)
+    learning = {"prior": str(tmp_path), "warm_start": {"epochs": 2}}
+    nlp = spacy.blank("xx")
+    whole = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **FEW, "learning": learning})
+    whole.initialize(lambda: examples_of(nlp, SENTENCES), nlp=nlp)
+    objectives = steps(begun(folder, None, learning=learning)[1])
+    assert objectives == pytest.approx(steps(whole), rel=1e-9)

@@ -13,6 +13,7 @@ from spacy_sparsecrf.loss.screening import _runs
 from spacy_sparsecrf.loss.size import Size, as_text, available_memory, measure
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_observations, random_problem
@@ -146,7 +147,8 @@ def test_no_array_is_as_long_as_the_potential_weights():
     builder.add(observations, rng.integers(0, 1000, sum(lengths)).astype(np.int32))
     corpus = builder.build()
     labels = [str(i) for i in range(1000)]
-    training = Training(corpus, labels, OWLQN(warm_start_epochs=0), l1=0.5, l2=0.1, n_threads=1)
+    options = {"n_threads": 1, "warm_start": WarmStart(epochs=0)}
+    training = Training(corpus, labels, OWLQN(), l1=0.5, l2=0.1, **options)
     assert training.n_potential > 3e8
     training.step()
     assert training.size.n_bytes < training.n_potential

@@ -8,8 +8,8 @@ from spacy_sparsecrf.loss.examples import SequenceDescent
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.training import Training
-from spacy_sparsecrf.training.working_set import warm_start
 
 from ..reference import Problem, random_problem
 
@@ -48,9 +48,10 @@ def test_warm_start_gets_near_the_minimum_and_is_reproducible():
     problem = learnable()
     penalty = ElasticNet(0.5, 0.01)
     names = list("abcd")
-    cold = Training(problem.corpus, names, OWLQN(warm_start_epochs=0), l1=0.5, l2=0.01)
+    options = {"l1": 0.5, "l2": 0.01, "warm_start": WarmStart(epochs=0)}
+    cold = Training(problem.corpus, names, OWLQN(), **options)
     loss = ChainLoss(problem.corpus, 4, Workers(1))
-    starts = [warm_start(loss, penalty, 10, seed) for seed in (0, 0, 1)]
+    starts = [WarmStart(epochs=10, averaged=False, seed=s)(loss, penalty) for s in (0, 0, 1)]
     np.testing.assert_array_equal(starts[0][0], starts[1][0])
     np.testing.assert_array_equal(starts[0][1], starts[1][1])
     assert not np.array_equal(starts[0][1], starts[2][1])
@@ -74,7 +75,7 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
 
     monkeypatch.setattr(SequenceDescent, "settle", settle_and_note)
     loss, penalty = ChainLoss(learnable().corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
-    coordinates, means = warm_start(loss, penalty, 3, 0, averaged=True)
+    coordinates, means = WarmStart(epochs=3)(loss, penalty)
     (*parts, (due, last)) = taken
     # Two quarters of the second pass, four of the third; nothing is learnt after the last.
     assert len(parts) == 6
@@ -84,19 +85,20 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
     np.testing.assert_allclose(means, expected, rtol=1e-12)
     taken.clear()
     np.testing.assert_array_equal(coordinates, loss.descent_coordinates()[np.flatnonzero(last)])
-    warm_start(loss, penalty, 3, 0)
+    WarmStart(epochs=3, averaged=False)(loss, penalty)
     # Outstanding penalties are applied at once or in parts, with slightly different results.
     assert len(taken) == 1
     np.testing.assert_allclose(taken[0][1], last, atol=1e-3)
 
 
-def test_means_are_an_outer_iteration_of_their_own():
-    problem = learnable()
-    solver = OWLQN(warm_start_epochs=3)
-    training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01)
+@pytest.mark.parametrize("averaged", [False, True])
+def test_it_is_an_outer_iteration_of_its_own(averaged):
+    problem, solver = learnable(), OWLQN()
+    start = WarmStart(epochs=3, averaged=averaged)
+    training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01, warm_start=start)
     first = training.step()
     loss, penalty = ChainLoss(problem.corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
-    coordinates, theta = warm_start(loss, penalty, 3, 0, averaged=True)
+    coordinates, theta = start(loss, penalty)
     np.testing.assert_array_equal(training.weights[0], coordinates)
     np.testing.assert_array_equal(training.weights[1], theta)
     value = loss.restrict(coordinates).value_and_grad(theta)[0] + penalty.value(theta)
@@ -105,16 +107,17 @@ def test_means_are_an_outer_iteration_of_their_own():
     assert training.step().passes >= solver.inner_iterations
 
 
-@pytest.mark.parametrize(("averaged", "row"), [(False, True), (True, True), (True, False)])
-def test_warm_and_cold_starts_reach_the_same_minimum(averaged, row):
+@pytest.mark.parametrize(("averaged", "evaluated"), [(False, True), (True, True), (True, False)])
+def test_warm_and_cold_starts_reach_the_same_minimum(averaged, evaluated):
     problem = learnable()
     objectives = []
     for epochs in (0, 5):
-        settings = {"average_warm_start": averaged, "tolerance": 1e-6, "window": 0.0}
-        solver = OWLQN(warm_start_epochs=epochs, warm_start_row=row, **settings)
-        training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01)
+        start = WarmStart(epochs=epochs, averaged=averaged, evaluated=evaluated)
+        options = {"l1": 0.5, "l2": 0.01, "warm_start": start}
+        solver = OWLQN(tolerance=1e-6, window=0.0)
+        training = Training(problem.corpus, list("abcd"), solver, **options)
         first = training.step()
-        own_row = averaged and row and epochs > 0
+        own_row = evaluated and epochs > 0
         assert first.passes == epochs if own_row else first.passes > epochs or first.converged
         for _ in range(100):
             if training.step().converged:

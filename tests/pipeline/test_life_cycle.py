@@ -20,7 +20,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:lower[0]"]}
 SOLVERS = [
-    {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1, "warm_start_epochs": 0},
+    {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "inner_iterations": 1},
     {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"},
 ]
 WORDS = ["a", "b", "c", "d", "e"]

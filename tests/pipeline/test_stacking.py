@@ -15,14 +15,19 @@ from spacy_sparsecrf.pipeline import stacking
 NAME = "sparse_crf_ner"
 BASE = ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
 READING = ["u:first[0]", "u:first[-1]|first[0]", "u:doc_majority[0]", "u:doc_entity[0]"]
-SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "warm_start_epochs": 0, "tolerance": 1e-8}
+SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "tolerance": 1e-8}
 # Evidence of a type: elsewhere in the Doc, names occur in contexts without any evidence.
 PLACES = {"PER": "Mr. {} spoke .", "LOC": "in {} today ."}
 
 
 def pipeline(templates: list[str], stack: object, **config: object) -> Language:
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    settings = {"features": features, "learning": {"stack": stack}, "solver": SOLVER, "l1": 0.05}
+    settings = {
+        "features": features,
+        "learning": {"stack": stack, "warm_start": {"epochs": 0}},
+        "solver": SOLVER,
+        "l1": 0.05,
+    }
     nlp = spacy.blank("en")
     nlp.add_pipe(NAME, config={**settings, "n_threads": 1, "dtype": "float64", **config})
     return nlp

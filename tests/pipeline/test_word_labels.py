@@ -1,6 +1,7 @@
 """The attribute `word_labels`: labels of a word in the rest of the training data."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from spacy_sparsecrf.features.word_labels import (
 from ..toy import examples_of, make_sentences
 
 NAMES = ["VB", "NN", "JJ"]
-SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1", "warm_start_epochs": 0}
+SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"}
 TEMPLATES = ["b:", "u:lower[0]", "@word_labels"]
 words_and_labels = st.lists(
     st.lists(st.tuples(st.sampled_from(["a", "A", "b1", "B2"]), st.integers(-2, 2)), max_size=4),
@@ -34,11 +35,12 @@ words_and_labels = st.lists(
 )
 
 
-def pipeline(templates: list[str] = TEMPLATES, solver: object = None, **config: object) -> Language:
+def pipeline(templates: list[str] = TEMPLATES, solver: object = None, **config: Any) -> Language:
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
     settings = {"features": features, "solver": solver or SOLVER, "l1": 0.05, "dtype": "float64"}
+    learning = {"warm_start": {"epochs": 0}, **config.pop("learning", {})}
     nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={**settings, "n_threads": 1, **config})
+    nlp.add_pipe("sparse_crf", config={**settings, "learning": learning, "n_threads": 1, **config})
     return nlp
 
 

@@ -78,8 +78,3 @@ def test_samples_grow_and_have_those_before(monkeypatch):
     added = [members for members in visited if members[0] != order[0]]
     np.testing.assert_array_equal(np.concatenate(added), order[2:30])
     assert 40 * passes == pytest.approx(sum(map(len, visited)) + 40 - 30)
-
-
-def test_settings_have_the_order_of_stored_checkpoints():
-    order = ["growth", "first_share", "history", "classic", "max_line_search"]
-    assert list(vars(Hybrid()))[-5:] == order

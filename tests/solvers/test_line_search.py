@@ -122,7 +122,7 @@ def test_a_model_that_misleads_is_dropped():
     value, gradient = evaluate(Bowl(), penalty, theta)
     # Pairs whose curvature is far too low: the first direction overshoots.
     pairs = np.array([[1.0, 0.0]]), np.array([[1e-6, 0.0]])
-    state = OwlqnState(theta, gradient, value, np.array([1.0, 4.0]), *pairs)
+    state = OwlqnState(theta, gradient, value, np.array([1.0, 4.0]), *pairs, n_pairs=1)
     report = solver.step(Bowl(), penalty, state)
     pseudo = np.array([-3.5, 3.5])
     direction = -np.array([1.0, 4.0]) * pseudo

@@ -15,11 +15,12 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
+from spacy_sparsecrf.solvers.calibration import calibrate
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.solvers.streaming import Batch, Terms, calibrate
+from spacy_sparsecrf.solvers.streaming import Batch, Terms
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
@@ -335,7 +336,7 @@ def test_smd_needs_fewer_passes_than_constant_gains_and_lbfgs():
     def run(solver: BatchSolver) -> np.ndarray:
         return gaps(corpus, solver, minimum, 40)
 
-    quasi_newton = {"history": 5, "classic": True, "inner_iterations": 1, "warm_start_epochs": 0}
+    quasi_newton = {"history": 5, "classic": True, "inner_iterations": 1}
     lbfgs = run(OWLQN(window=0.0, **quasi_newton))
     smd, sgd = run(SMD()), run(SGD(schedule="constant", eta0=0.1, batch=8))
     assert 3 * passes_to(smd, 1e-2) <= passes_to(lbfgs, 1e-2) < np.inf

@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,13 @@ def trajectory(name: str) -> Iterator[list[float]]:
     l1 = 0.0 if {"no l1"} & make().requires or name.endswith("smooth") else 0.3
     l2 = 0.0 if name == "perceptron" else 0.5
     problem, _ = random_problem(7, 3, [4, 1, 5, 2, 3], weighted=kind == "chain", n_values=4)
-    settings = {"inner_iterations": 5, "warm_start_epochs": 2, "seed": 1}
+    settings = {"inner_iterations": 5, "seed": 1}
     known = {field.name for field in fields(make()) if field.init}
     solver = make(**{key: value for key, value in settings.items() if key in known})
-    training = Training(problem.corpus, ["a", "b", "c"], solver, l1=l1, l2=l2, kind=kind)
-    for _ in range(4 if name in BATCH | SMOOTH else 2):
+    start = replace(solver.warm_start, epochs=2, seed=1)
+    options = {"l1": l1, "l2": l2, "kind": kind, "warm_start": start}
+    training = Training(problem.corpus, ["a", "b", "c"], solver, **options)
+    for _ in range(5 if name in BATCH | SMOOTH else 3):
         report = training.step()
         # Checkpoints have all values that a step changes.
         for state in (run._state for run in training._runs):

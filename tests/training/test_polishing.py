@@ -6,12 +6,11 @@ import pytest
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
-from spacy_sparsecrf.training.working_set import polish
+from spacy_sparsecrf.training.working_set import Polish
 
 from ..reference import Problem, random_problem
 
@@ -34,7 +33,7 @@ def test_polishing_keeps_the_active_set_and_lowers_the_loss():
     coordinates, theta = weights = trained(OWLQN()).weights
     assert 0 < len(coordinates) < loss.n_potential / 2
     given = theta.copy()
-    polished_coordinates, polished = polish(loss, weights, 8, ElasticNet(0.0, 1e-5))
+    polished_coordinates, polished = Polish(8)(loss, weights)
     np.testing.assert_array_equal(polished_coordinates, coordinates)
     np.testing.assert_array_equal(theta, given)
     assert (polished != 0.0).all()
@@ -45,7 +44,7 @@ def test_polishing_keeps_the_active_set_and_lowers_the_loss():
 
 def test_enough_iterations_reach_the_minimum_on_the_active_set():
     loss = ChainLoss(sparse_problem().corpus, 4, Workers(1))
-    coordinates, theta = polish(loss, trained(OWLQN()).weights, 500, ElasticNet(0.0, 0.1))
+    coordinates, theta = Polish(500, 0.1)(loss, trained(OWLQN()).weights)
     _, gradient = loss.restrict(coordinates).value_and_grad(theta)
     assert np.abs(gradient + 0.1 * theta).max() <= 1e-3
 
@@ -57,7 +56,7 @@ def test_models_of_every_solver_are_polished(name):
     penalty = {"l1": 0.0 if "no l1" in make.requires else 0.5}
     penalty["l2"] = 1.0 if "l2" in make.requires else 0.0
     problem = sparse_problem()
-    training = Training(problem.corpus, NAMES, make(polish_iterations=8), kind=kind, **penalty)
+    training = Training(problem.corpus, NAMES, make(), kind=kind, polish=Polish(8), **penalty)
     training.step()
     coordinates, theta = training.weights
     model = training.model()

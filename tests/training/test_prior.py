@@ -18,6 +18,7 @@ from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
 from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import Polish
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
@@ -183,8 +184,8 @@ def test_what_a_prior_cannot_be_with_is_refused():
     problem, _ = random_problem(410, 3, LENGTHS)
     prior, _ = prior_of(problem)
     given = problem.corpus, labels_of(3)
-    with pytest.raises(SparseCRFError, match="SC367.*polish_iterations = 3"):
-        Training(*given, OWLQN(polish_iterations=3), l1=0.1, l2=0.1, prior=prior)
+    with pytest.raises(SparseCRFError, match="SC367.*polish iterations = 3"):
+        Training(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, polish=Polish(3))
     with pytest.raises(SparseCRFError, match="SC367.*clusters = 2"):
         Training(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, kind="maxent", clusters=2)
     stranger = names_of(random_problem(411, 3, LENGTHS)[0])

@@ -15,6 +15,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.working_set import Polish
 
 from ..features.reference_values import random_value_problem
 from ..reference import random_problem
@@ -85,7 +86,7 @@ CASES = {
     "prior": ResumeCase(around),
     **{
         f"polished, {solver.__name__}": ResumeCase(
-            partial(plain, solver=solver(polish_iterations=5), l1=0.5, l2=1e-3)
+            partial(plain, solver=solver(), l1=0.5, l2=1e-3, polish=Polish(5))
         )
         for solver in (OWLQN, RPROP, BCD)
     },

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ...solvers.base import BatchSolver
+    from ...solvers.warm_start import WarmStart
     from ...training.training import Training
 
 _BATCH, _ONLINE = ("lbfgs", "l2sgd"), ("ap", "pa", "arow")
@@ -127,7 +128,9 @@ class CRF(Estimator):
         """
         if (X_dev is None) != (y_dev is None):
             raise SparseCRFError(Errors.SC814)
-        settings = self.settings()._replace(solver=self._make_solver())
+        settings = self.settings()._replace(
+            solver=self._make_solver(), warm_start=self._make_warm_start()
+        )
         self._warn_of_parameters()
         self._holdout = None
         if X_dev is not None and y_dev is not None:
@@ -146,7 +149,6 @@ class CRF(Estimator):
         self.training_log_ = log = TrainingLog(self.verbose)
         if self._algorithm in _ONLINE:
             return RecordedPerceptron(log=log)
-        limit = self.settings().max_iterations
         chosen: dict[str, Any] = {
             "history": self.num_memories,
             "max_line_search": self.max_linesearch,
@@ -156,9 +158,16 @@ class CRF(Estimator):
             epsilon=1e-5 if self.epsilon is None else self.epsilon,
             tolerance=0.0,
             window=1e-5 if self.delta is None else self.delta,
-            warm_start_epochs=min(_WARM_START, _WARM_START if limit is None else limit // 2),
             **{name: value for name, value in chosen.items() if value is not None},
         )
+
+    def _make_warm_start(self) -> "WarmStart | None":
+        from ...solvers.warm_start import WarmStart
+
+        if self._algorithm in _ONLINE:
+            return None
+        limit = self.settings().max_iterations
+        return WarmStart(epochs=min(_WARM_START, _WARM_START if limit is None else limit // 2))
 
     def _warn_of_parameters(self) -> None:
         """Warn if the algorithm is replaced, or set parameters have no effect."""

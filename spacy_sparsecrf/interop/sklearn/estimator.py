@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ...decoding.decoder import Decoder
     from ...solvers.base import BatchSolver
+    from ...solvers.warm_start import WarmStart
     from ...training.training import Training
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class EstimatorSettings(NamedTuple):
     max_iterations: int | None = None
     n_threads: int = 0
     dtype: str = "float32"
+    warm_start: "WarmStart | None" = None
 
     def check(self) -> None:
         """Check settings that no other code validates. RAISES: SparseCRFError."""
@@ -112,6 +114,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             l2=settings.l2,
             observed_only=not (settings.all_possible_states and settings.all_possible_transitions),
             also=_also(settings, encoded, len(gold.names)),
+            warm_start=settings.warm_start,
             n_threads=settings.n_threads,
             dtype=settings.dtype,
         )
@@ -436,9 +439,7 @@ def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
             made: BatchSolver = crf_solvers.get(name)()
             return made
     found = crf_solvers.get_all().items()
-    known = ", ".join(
-        sorted(name.split(".")[1] for name, made in found if not getattr(made, "removed", False))
-    )
+    known = ", ".join(sorted(name.split(".")[1] for name, _ in found))
     raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
+from ..warm_start import WarmStart
 
 if TYPE_CHECKING:
     from ...loss.working import WorkingLoss
@@ -47,6 +48,7 @@ class BCD(BatchSolver):
 
     state_type = BcdState
     requires = requirements("indicators", "examples")
+    warm_start = WarmStart(epochs=6, averaged=False)
 
     kappa: float = 1.0
     common: bool = False

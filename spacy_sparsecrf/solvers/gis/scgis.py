@@ -22,6 +22,7 @@ from ...parallel import cut
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from ..base import BatchSolver, Floats, SolverState, StepReport, evaluate, requirements
+from ..warm_start import WarmStart
 from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
 
 
@@ -29,6 +30,7 @@ class IterativeScaling(BatchSolver):
     """Base class of iterative scaling (Goodman 2002): its requirements and checks."""
 
     requires = requirements("single tokens", "indicators", "no prior")
+    warm_start = WarmStart(epochs=6, averaged=False)
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
         """Evaluate the first point; see `BatchSolver.start`.

@@ -69,7 +69,6 @@ class NewtonCG(BatchSolver):
     xi: float = 0.1
     max_cg: int = 200
     inner_iterations: int = 1
-    warm_start_epochs: int = field(default=0, init=False)
     seed: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ with l2: a baseline of Schmidt et al. (2015, section 6), slow if l2 is small. St
 do (see `base`).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,6 @@ class OEG(BatchSolver):
     first_step: float = 0.5
     grow: float = 1.05
     gold: float = 10.0
-    warm_start_epochs: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

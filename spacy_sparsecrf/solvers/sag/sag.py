@@ -102,7 +102,6 @@ class SAG(BatchSolver):
     revisit: float = 0.0
     grow: float = 2.0
     least_norm: float = 1e-8
-    warm_start_epochs: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

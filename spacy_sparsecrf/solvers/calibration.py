@@ -1,0 +1,47 @@
+"""Calibration of the first step size of stochastic descent, on a sample of the examples."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Longs: TypeAlias = NDArray[np.int64]
+
+# Examples in the sample, first step size, its factor, and maximum of trials.
+_SAMPLE = 500
+_FIRST_STEP = 0.1
+_FACTOR = 2.0
+_MAX_TRIALS = 10
+
+
+def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tuple[float, int]:
+    """Find the step size with the lowest loss after a pass over a sample, among powers of a factor.
+
+    order: [n] int64 examples in random order; loss_after: function of a sample and a step size,
+    which returns the loss on the sample after a pass over it, from the same weights each time.
+    RETURNS: the step size, and the number of visits of an example in the trials.
+    """
+    sample = order[:_SAMPLE]
+    trials = 0
+
+    def tried(eta: float) -> float:
+        nonlocal trials
+        trials += 1
+        loss = loss_after(sample, eta)
+        return loss if np.isfinite(loss) else np.inf
+
+    best, lowest = _FIRST_STEP, tried(_FIRST_STEP)
+    for factor in (_FACTOR, 1.0 / _FACTOR):
+        eta = best * factor
+        for _ in range(_MAX_TRIALS):
+            loss = tried(eta)
+            if loss >= lowest:
+                break
+            best, lowest = eta, loss
+            eta *= factor
+        if best > _FIRST_STEP:
+            # The next smaller step size has been tried already, and was worse.
+            break
+    # Each trial learns from the sample, then measures.
+    return best, 2 * trials * len(sample)
