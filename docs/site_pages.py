@@ -35,10 +35,10 @@ INTERFACES = {
         },
     ),
     "estimators": (
-        "Estimators for scikit-learn",
+        "The estimator for scikit-learn",
         {
-            "interop.sklearn.crfsuite": "CRF",
-            "interop.sklearn.estimator": "SparseCRF Estimator",
+            "interop.sklearn.estimator": "CRF Iteration",
+            "interop.sklearn.tagger": "Tagger WeightSummary",
             "sklearn": "read_docs",
         },
     ),

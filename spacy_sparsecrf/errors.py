@@ -970,7 +970,7 @@ class Errors(metaclass=_Coded):
     SC801 = (
         "{place} cannot be read ({reason}). Give X as a list of sequences, a sequence as a list of "
         "tokens, and a token as a dict of strings, numbers, booleans, or lists, sets and dicts of "
-        "these, or as a list of strings, or as one string."
+        "these, or as an iterable of strings, or as one string."
     )
     SC802 = (
         "{x} has {n_sequences} sequences, but {name} has {found}. Give one {each} for each "
@@ -983,10 +983,6 @@ class Errors(metaclass=_Coded):
     SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
     SC805 = (
         "This {name} is not fitted. Call fit(X, y) first, or from_pipe with a trained component."
-    )
-    SC806 = (
-        "{name} has no partial_fit: its solver needs all sequences at once. Call fit with all of "
-        "them."
     )
     SC807 = (
         "The solver {value!r} is not supported. Give the name of a solver, such as {known}, "
@@ -1033,6 +1029,11 @@ class Errors(metaclass=_Coded):
     SC818 = (
         "An estimator cannot predict as component '{name}' does: [components.{name}{key} is set, "
         "which estimators lack. Remove it from the config first."
+    )
+
+    SC819 = (
+        "There is no marginal of label {label!r} at position {position}: it is not among the "
+        "{place}. Correct it."
     )
 
     SC820 = (
@@ -1284,14 +1285,7 @@ class Warnings(metaclass=_Coded):
         "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it converged "
         "(optimality {optimality:.2g}). Raise [training] max_steps, or set it to 0."
     )
-    SCW801 = (
-        "{name} was stopped by max_iterations = {n} before it converged (optimality "
-        "{optimality:.2g}). Raise max_iterations, or set it to None."
-    )
-    SCW802 = (
-        "{names}: no effect with algorithm = {algorithm!r} in this CRF, whose solver has no such "
-        "setting. Remove it."
-    )
+    SCW802 = "{names}: no effect with the solver {solver}, which has no such setting. Remove it."
     SCW803 = (
         "algorithm = {value!r} is not implemented; the averaged perceptron is trained instead "
         "(algorithm = 'ap'). Set algorithm = 'ap', or 'lbfgs' for a model with probabilities."

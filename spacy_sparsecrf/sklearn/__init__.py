@@ -1,12 +1,11 @@
-"""scikit-learn estimators: sparse CRFs for sequences of features, without Docs."""
+"""The scikit-learn estimator: a sparse CRF for sequences of features, without Docs."""
 
 from collections.abc import Iterable
 from typing import Any
 
-from ..interop.sklearn.crfsuite import CRF
-from ..interop.sklearn.estimator import SparseCRF
+from ..interop.sklearn.estimator import CRF
 
-__all__ = ["CRF", "SparseCRF", "read_docs"]
+__all__ = ["CRF", "read_docs"]
 
 
 def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:

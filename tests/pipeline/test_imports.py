@@ -34,10 +34,10 @@ else:
     raise AssertionError("scikit-learn is not needed")
 {imports(SETTINGS)}
 del sys.modules["sklearn"]
-from spacy_sparsecrf.sklearn import SparseCRF
+from spacy_sparsecrf.sklearn import CRF
 assert "numba" not in sys.modules
 {imports(NUMERICS)}
-crf = SparseCRF().fit([[{{"a": "b"}}, {{"a": "c"}}]] * 3, [["X", "Y"]] * 3)
+crf = CRF(c1=0.5, c2=0.0).fit([[{{"a": "b"}}, {{"a": "c"}}]] * 3, [["X", "Y"]] * 3)
 assert crf.predict_single([{{"a": "b"}}, {{"a": "c"}}]) == ["X", "Y"]
 """
 WITH_SPACY = """

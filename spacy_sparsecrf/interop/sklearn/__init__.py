@@ -1,4 +1,4 @@
-"""scikit-learn estimators; see `spacy_sparsecrf.sklearn`."""
+"""The scikit-learn estimator; see `spacy_sparsecrf.sklearn`."""
 
 from ...errors import Errors, MissingExtraError
 

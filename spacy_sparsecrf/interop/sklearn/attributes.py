@@ -6,10 +6,9 @@ in a list is itself. The value of an attribute is 1, unless it is given as a num
 is 0. An attribute with value 0 adds nothing to a score, but counts as observed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Set
 from numbers import Real
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,49 +16,33 @@ from numpy.typing import NDArray
 from ...errors import Errors, SparseCRFError
 
 Longs = NDArray[np.int64]
-Reals = NDArray[np.float64]
 
 _UNKNOWN = 0  # the number of an unknown attribute
 SEPARATOR = ":"
-_BLOCK = 512  # sequences per batch
 _MOST_KEPT = 1 << 22  # largest number of entries cached in a vocabulary that does not grow
-_NONE_YET = np.empty(0, np.int64)
-_NOTHING = _NONE_YET, _NONE_YET, _NONE_YET, np.empty(0)
-_LISTS = (list, tuple)
-_SETS = (set, frozenset)
+_SIMPLE = (str, bytes, Real, np.bool_)
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 class Attributes(NamedTuple):
-    """Attributes of the tokens of sequences.
+    """Known attributes of the N tokens of sequences.
 
-    offsets: [S + 1] int64, tokens of a sequence; indptr: [N + 1] int64, attributes of a token;
-    numbers: [M] int64, > 0; values: [M] float64, finite and not 0, or None if all are 1;
-    zero_tokens, zero_numbers: [Z] int64, tokens of attributes with value 0, and their numbers.
+    offsets: [S + 1] int64, tokens of a sequence; tokens, numbers: [M] int64, token and number > 0
+    of an attribute, in the order of tokens; values: [M] float64, finite.
     """
 
     offsets: Longs
-    indptr: Longs
+    tokens: Longs
     numbers: Longs
-    values: Reals | None
-    zero_tokens: Longs
-    zero_numbers: Longs
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens N."""
-        return len(self.indptr) - 1
-
-
-class _NotPlainError(TypeError):
-    """A feature that must be read separately: it is nested, or a number other than 0 and 1."""
+    values: NDArray[np.float64]
 
 
 class Vocabulary(dict[Any, int]):
     """Numbers of attributes, from 1, by text and by (key, value) pair of a dict.
 
     A looked-up pair is converted to text once and then cached. A pair with the value 0 has the
-    negative number of its attribute; an unknown attribute has 0.
+    negative number of its attribute; an unknown attribute has 0. Pairs with other numbers or
+    nested features raise TypeError.
 
     texts: known attributes with their numbers; None: empty, new attributes get the next numbers.
     """
@@ -69,13 +52,18 @@ class Vocabulary(dict[Any, int]):
         self._grows = texts is None
         self.texts: list[str] = []
 
-    def __missing__(self, item: object) -> int:
-        text, sign = _plain(item)
+    def __missing__(self, item: Any) -> int:
+        key, value = (item, True) if isinstance(item, str) else item
+        if not isinstance(value, _SIMPLE):
+            raise TypeError
+        [(text, sign)] = _valued(_text(key), value)
+        if sign not in (0.0, 1.0):
+            raise TypeError
         number = self.get(text, _UNKNOWN)
         if self._grows and not number:
             self.texts.append(text)
             number = self[text] = len(self.texts)
-        number *= sign
+        number *= 1 if sign else -1
         if self._grows or len(self) < _MOST_KEPT:
             self[item] = number
         return number
@@ -87,74 +75,48 @@ def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary, first: int
     first: index of the first sequence, for messages.
     RAISES: SparseCRFError with the first token whose features are invalid.
     """
-    todo, parts = iter(sequences), [_NOTHING]
-    while block := [*islice(todo, _BLOCK)]:
-        for number, sequence in enumerate(block, start=first):
-            if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__iter__"):
-                _refuse(f"X[{number}]", f"it is a {type(sequence).__name__}, not a list of tokens")
-        block = [each if hasattr(each, "__len__") else [*each] for each in block]
-        tokens = [*chain.from_iterable(block)]
-        read = _read_plain(tokens, vocabulary) or _read_all(tokens, vocabulary, block, first)
-        parts.append((np.fromiter(map(len, block), np.int64, len(block)), *read))
-        first += len(block)
-    lengths, sizes, numbers, values = map(np.concatenate, zip(*parts, strict=True))
-    known, zero = (numbers > 0) & (values != 0.0), (numbers < 0) | ((numbers > 0) & (values == 0.0))
-    indptr = np.append(0, np.cumsum(sizes))
-    kept = np.append(0, np.cumsum(known))
-    values = values[known]
-    return Attributes(
-        np.append(0, np.cumsum(lengths)),
-        kept[indptr],
-        numbers[known],
-        None if (values == 1.0).all() else values,
-        np.searchsorted(indptr, np.flatnonzero(zero), side="right") - 1,
-        np.abs(numbers[zero]),
-    )
+    ends, sizes, numbers, values = [0], list[int](), list[int](), dict[int, float]()
+    for s, sequence in enumerate(sequences, start=first):
+        unordered = isinstance(sequence, str | bytes | Mapping | Set)
+        if unordered or not isinstance(sequence, Iterable):
+            reason = f"it is a {type(sequence).__name__}, not a list of tokens"
+            raise SparseCRFError(Errors.SC801.format(place=f"X[{s}]", reason=reason))
+        for token in sequence:
+            begin = len(numbers)
+            try:
+                _read_token(token, vocabulary, numbers, values)
+            except (TypeError, ValueError) as error:
+                place = f"X[{s}][{len(sizes) - ends[-1]}]"
+                raise SparseCRFError(Errors.SC801.format(place=place, reason=error)) from None
+            sizes.append(len(numbers) - begin)
+        ends.append(len(sizes))
+    found = np.array(numbers, np.int64)
+    of_tokens = np.where(found < 0, 0.0, 1.0)
+    of_tokens[[*values]] = [*values.values()]
+    known = np.flatnonzero(found)
+    tokens = np.repeat(np.arange(len(sizes)), sizes)
+    return Attributes(np.array(ends), tokens[known], np.abs(found[known]), of_tokens[known])
 
 
-def _read_plain(tokens: list[Any], vocabulary: Vocabulary) -> tuple[Longs, Longs, Reals] | None:
-    """Read tokens of one type without nested features or numbers, without a Python loop.
+def _read_token(
+    token: Any, vocabulary: Vocabulary, numbers: list[int], values: dict[int, float]
+) -> None:
+    """Append the numbers of a token's attributes; values: of attributes that are not 0 or 1.
 
-    RETURNS: [N] numbers of features of a token, [M] their numbers in the vocabulary, and [M] their
-    values, all 1; None for other tokens.
+    RAISES: TypeError or ValueError for an invalid feature.
     """
-    kinds = set(map(type, tokens))
-    if kinds <= {dict}:
-        items: Iterable[object] = chain.from_iterable(map(dict.items, tokens))
-    elif kinds <= {list, tuple}:
-        items = [*chain.from_iterable(tokens)]
-        if not set(map(type, items)) <= {str}:
-            return None
-    else:
-        return None
-    sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    try:
-        numbers = np.fromiter(map(vocabulary.__getitem__, items), np.int64, int(sizes.sum()))
-    except TypeError:  # also raised for unhashable values
-        return None
-    return sizes, numbers, np.ones(len(numbers))
-
-
-def _read_all(
-    tokens: list[Any], vocabulary: Vocabulary, block: Sequence[Any], first: int
-) -> tuple[Longs, Longs, Reals]:
-    """Read tokens of any type; see `_read_plain`.
-
-    block: their sequences; first: index of the first sequence, both for messages.
-    """
-    numbers: list[int] = []
-    values: list[float] = []
-    sizes = np.zeros(len(tokens), np.int64)
-    for t, token in enumerate(tokens):
-        before = len(numbers)
+    begin = len(numbers)
+    if type(token) is dict:  # mostly plain, and then read without a Python loop
         try:
-            for text, value in _features(token):
-                numbers.append(vocabulary[text])
-                values.append(value)
-        except (TypeError, ValueError) as error:
-            _refuse(_place(t, block, first), str(error))
-        sizes[t] = len(numbers) - before
-    return sizes, np.array(numbers, np.int64), np.array(values, np.float64)
+            numbers.extend(map(vocabulary.__getitem__, token.items()))
+        except TypeError:  # other features than strings and 0 and 1, and unhashable ones
+            del numbers[begin:]
+        else:
+            return
+    for text, value in _features(token):
+        if value != 1.0:
+            values[len(numbers)] = value
+        numbers.append(vocabulary[text])
 
 
 def _features(token: Any) -> Iterator[tuple[str, float]]:
@@ -167,9 +129,9 @@ def _features(token: Any) -> Iterator[tuple[str, float]]:
     elif isinstance(token, Mapping):
         for key, value in token.items():
             yield from _valued(_text(key), value)
-    elif isinstance(token, _LISTS + _SETS):
+    elif isinstance(token, Iterable) and not isinstance(token, bytes):
         # Sorted because the order of sets differs between processes.
-        for item in sorted(token, key=_text) if isinstance(token, _SETS) else token:
+        for item in sorted(token, key=_text) if isinstance(token, Set) else token:
             yield _text(item), 1.0
     else:
         raise TypeError(f"it is a {type(token).__name__}")
@@ -185,7 +147,7 @@ def _valued(key: str, value: Any) -> Iterator[tuple[str, float]]:
         if not -_LARGEST <= number <= _LARGEST:
             raise ValueError(f"{key!r} is {value!r}, which is not a finite number of 32 bits")
         yield key, float(number)
-    elif isinstance(value, (Mapping, *_LISTS, *_SETS)):
+    elif isinstance(value, Iterable):
         for inner, own in _features(value):
             yield f"{key}{SEPARATOR}{inner}", own
     else:
@@ -199,32 +161,3 @@ def _text(item: object) -> str:
     if not isinstance(item, str):
         raise TypeError(f"{item!r} is a {type(item).__name__}, not a string")
     return item
-
-
-def _plain(item: object) -> tuple[str, int]:
-    """Return the attribute of a text or a pair, and 1, or -1 if its value is 0.
-
-    RAISES: TypeError for other features.
-    """
-    if isinstance(item, str):
-        return item, 1
-    if isinstance(item, tuple):
-        key, value = item  # of a dict
-        if isinstance(value, str | bytes):
-            return f"{_text(key)}{SEPARATOR}{_text(value)}", 1
-        if isinstance(value, Real | np.bool_) and value in (0, 1):
-            return _text(key), 1 if value else -1
-    raise _NotPlainError
-
-
-def _place(t: int, block: Sequence[Any], first: int) -> str:
-    """Return the name of token t in a block of sequences, for messages."""
-    for number, sequence in enumerate(block, start=first):
-        if t < len(sequence):
-            return f"X[{number}][{t}]"
-        t -= len(sequence)
-    raise IndexError(t)
-
-
-def _refuse(place: str, reason: str) -> NoReturn:
-    raise SparseCRFError(Errors.SC801.format(place=place, reason=reason)) from None

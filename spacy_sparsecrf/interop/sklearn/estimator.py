@@ -1,301 +1,360 @@
-"""The scikit-learn estimator of a sparse CRF on sequences of features."""
+"""The scikit-learn estimator of a sparse CRF, with the interface of `sklearn_crfsuite.CRF`."""
 
-import logging
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain, islice, pairwise
+import pickle
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
+import tqdm
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from ...corpus.encoded import MISSING, Observations
-from ...errors import Errors, SparseCRFError, SparseCRFWarning, Warnings, warn
-from ...model.model import CRFModel
+from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...registry import crf_solvers
-from .attributes import Attributes, Vocabulary, read_attributes
-from .encoding import ALWAYS, Encoded, GoldLabels, bigrams_of, encode, find_bigrams, observe
+from .encoding import SHOWN, Encoded, read_corpus
+from .labels import accuracy, as_lists, check_lengths
+from .tagger import Tagger, read_tagger, write_weights
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ...decoding.decoder import Decoder
     from ...solvers.base import BatchSolver
     from ...solvers.warm_start import WarmStart
     from ...training.training import Training
 
-logger = logging.getLogger(__name__)
+Sequences: TypeAlias = Iterable[Iterable[Any]]
+# The solver of an algorithm, and the default of max_iterations, as in CRFsuite.
+_ALGORITHMS: dict[str, tuple[str, int | None]] = {
+    "lbfgs": ("OWLQN", None),
+    "l2sgd": ("OWLQN", 1000),
+    **dict.fromkeys(("ap", "pa", "arow"), ("Perceptron", 100)),
+}
+# Parameters that are settings of solvers, by the setting's name.
+_SETTINGS = {
+    "period": "inner_iterations",
+    "epsilon": "tolerance",
+    "delta": "window",
+    "num_memories": "history",
+    "max_linesearch": "max_line_search",
+}
+# Parameters of CRFsuite that no solver has.
+_IDLE = {"linesearch", "calibration_eta", "calibration_rate", "calibration_samples", "c", "gamma"}
+_IDLE |= {"calibration_candidates", "calibration_max_trials", "pa_type", "error_sensitive"}
+_IDLE |= {"averaging", "variance", "trainer_cls"}
+# The smallest value of whole numbers, and of numbers.
+_WHOLE = {"min_freq": 0, "max_iterations": 1, "num_memories": 1, "period": 1, "max_linesearch": 1}
+_WHOLE["n_threads"] = 0
+_NUMBERS = {"c1": 0, "c2": 0, "epsilon": 0, "delta": 0}
 
-Sequences: TypeAlias = Iterable[Sequence[Any]]
-_BLOCK = 256  # sequences per batch of prediction
-_SHOWN = 10  # features in messages
-_CACHES = ("_decoder", "_vocabulary", "_tagger", "_modelfile")
+
+class Iteration(NamedTuple):
+    """Progress of training after some iterations.
+
+    number: of iterations so far; loss: the objective; n_active: non-zero weights; seconds: since
+    the start of training; accuracy: share of correct labels of held-out tokens, None without them.
+    """
+
+    number: int
+    loss: float
+    n_active: int
+    seconds: float
+    accuracy: float | None
 
 
-class EstimatorSettings(NamedTuple):
-    """Settings of training; see `SparseCRF`."""
+@dataclass(eq=False, repr=False)
+class CRF(BaseEstimator):  # type: ignore[misc]
+    """A linear-chain CRF for sequences of features, with the interface of `sklearn_crfsuite.CRF`.
 
-    l1: float
-    l2: float
-    solver: "str | BatchSolver" = "OWLQN"
-    bigrams: Sequence[str] | bool = ()
-    all_possible_states: bool = False
-    all_possible_transitions: bool = False
-    start_label: bool = False
-    min_freq: int = 1
+    Minimises CRFsuite's objective, the sum over sequences of w_i (log Z(x_i) - sum_k theta_k
+    F_k(x_i, y_i)), plus c1 |theta|_1 + c2 |theta|_2^2: c1 is l1 of a component, and c2 half of l2.
+    X is a list of sequences, each a list of tokens, each a dict or an iterable of features (see
+    `attributes`); y is a list of lists of labels, with None for missing labels. None as a parameter
+    is CRFsuite's default. A parameter that has no effect raises warning SCW802 if it is set.
+
+    algorithm: "lbfgs" and "l2sgd" reach the minimum with OWL-QN; "ap" is the averaged perceptron,
+        which has no penalty and also replaces "pa" and "arow", with warning SCW803.
+    min_freq: features of fewer tokens are removed, whatever their labels, except for real-valued
+        features.
+    all_possible_states: whether every pair of a feature and a label may have a weight; False: only
+        pairs that occur in training.
+    all_possible_transitions: whether every transition may have a weight; False: only those that
+        occur in training. If all_possible_states is true too, this includes features in `bigrams`.
+    c1, c2: penalties; by default 0 and 1.
+    max_iterations: maximum number of iterations, each about one pass over the sequences. With
+        c1 > 0, the first iterations (at most 4) are passes of a warm start.
+    num_memories, max_linesearch: history size of L-BFGS, and maximum number of evaluations in a
+        line search.
+    period, delta: stop when `period` iterations lower the objective by less than the fraction
+        `delta`, twice in a row; 10 and 1e-5 by default.
+    epsilon: stop when no weight violates the optimality conditions by more than this; 1e-3 by
+        default.
+    verbose: whether to print a line after each `period` to the standard output.
+    model_filename: file to which `fit` writes the weights in the format of CRFsuite's dump. An
+        estimator that is not fitted reads it, and also reads CRFsuite's binary models.
+    solver: a batch solver, or its name, such as "BCD", instead of `algorithm`.
+    bigrams: features that are also conjoined with pairs of labels, as keys of dicts or as
+        attributes; True for all. Transitions always have weights.
+    start_label: whether the first token of a sequence has a transition from a start label.
+    n_threads: of training; 0 = one per core.
+    dtype: of stored weights, "float32" or "float64".
+
+    Attributes: n_iter_, objective_, optimality_: iterations, and objective and violation of the
+    optimality conditions at the end of training. The others are None before `fit`.
+    """
+
+    algorithm: str | None = None
+    min_freq: int | None = None
+    all_possible_states: bool | None = None
+    all_possible_transitions: bool | None = None
+    c1: float | None = None
+    c2: float | None = None
     max_iterations: int | None = None
+    num_memories: int | None = None
+    epsilon: float | None = None
+    period: int | None = None
+    delta: float | None = None
+    linesearch: str | None = None
+    max_linesearch: int | None = None
+    calibration_eta: float | None = None
+    calibration_rate: float | None = None
+    calibration_samples: int | None = None
+    calibration_candidates: int | None = None
+    calibration_max_trials: int | None = None
+    pa_type: int | None = None
+    c: float | None = None
+    error_sensitive: bool | None = None
+    averaging: bool | None = None
+    variance: float | None = None
+    gamma: float | None = None
+    verbose: bool = False
+    model_filename: str | None = None
+    keep_tempfiles: bool = False
+    trainer_cls: Any = None
+    _: KW_ONLY
+    solver: "str | BatchSolver | None" = None
+    bigrams: Sequence[str] | bool = ()
+    start_label: bool = False
     n_threads: int = 0
     dtype: str = "float32"
-    warm_start: "WarmStart | None" = None
+    model_: Tagger | None = field(default=None, init=False)
 
-    def check(self) -> None:
-        """Check settings that no other code validates. RAISES: SparseCRFError."""
-        if isinstance(self.bigrams, str):
-            self._refuse("bigrams", "it is one string: give a list of them, or True")
-        for name in ("min_freq", "max_iterations"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int | np.integer) or value < 0):
-                self._refuse(name, "it is no whole number that is not negative")
+    # Training
+
+    def fit(
+        self,
+        X: Sequences,
+        y: Sequences,
+        X_dev: Sequences | None = None,
+        y_dev: Sequences | None = None,
+        sample_weight: ArrayLike | None = None,
+        callback: Callable[[Iteration], object] | None = None,
+    ) -> "Self":
+        """Train on sequences.
+
+        X: sequences of tokens; y: their labels; X_dev, y_dev: held-out sequences, for `callback`;
+        sample_weight: [S], >= 0, of sequences; callback: called after each `period` iterations.
+        RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
+        """
+        if (X_dev is None) != (y_dev is None):
+            raise SparseCRFError(Errors.SC814)
+        self._check()
+        (solver, limit), held_out = self._make_solver(), None
+        if X_dev is not None and y_dev is not None:
+            held_out = _read_pairs(X_dev, y_dev, "_dev")
+        own = self.bigrams, self.start_label, self.min_freq or 1
+        encoded = read_corpus(X, y, sample_weight, *own)
+        start = solver.warm_start
+        if limit is not None:
+            start = replace(start, epochs=min(start.epochs, limit // 2))
+        training = self._make_training(encoded, solver, start)
+        called = [each for each in (callback, _write if self.verbose else None) if each]
+        begin = time.perf_counter()
+        for n in _iterate(training, solver, limit, start.epochs if self.c1 else 0):
+            self.n_iter_, report, share = n, training.report, None
+            if called and held_out is not None:
+                tagger = Tagger.of(training.model(), encoded.texts, encoded.real)
+                share = accuracy(tagger.predict(held_out[0]), held_out[1])
+            values = report.objective, report.n_active, time.perf_counter() - begin, share
+            for each in called:
+                each(Iteration(n, *values))
+        self.objective_, self.optimality_ = report.objective, report.optimality
+        self.model_ = Tagger.of(training.model(), encoded.texts, encoded.real)
+        if self.model_filename is not None:
+            write_weights(self.model_, Path(self.model_filename))
+        return self
+
+    def _check(self) -> None:
+        """Check parameters that no other code validates. RAISES: SparseCRFError."""
+        for least, kind, what in ((_WHOLE, Integral, "whole number"), (_NUMBERS, Real, "number")):
+            for name, low in least.items():
+                value = getattr(self, name)
+                if value is not None and not (isinstance(value, kind) and float(value) >= low):
+                    self._refuse(name, f"it is not a {what} >= {low}")
+        if isinstance(self.bigrams, str) or not isinstance(self.bigrams, bool | Iterable):
+            self._refuse("bigrams", "it is not a list of strings, or True")
 
     def _refuse(self, name: str, reason: str) -> NoReturn:
         values = {"name": name, "value": getattr(self, name), "reason": reason}
         raise SparseCRFError(Errors.SC809.format(**values))
 
+    def _make_solver(self) -> tuple["BatchSolver", int | None]:
+        """Create the solver with the parameters that are its settings; warn of idle parameters.
 
-class Estimator(BaseEstimator):  # type: ignore[misc]
-    """Base class of `CRF` and `SparseCRF`.
-
-    classes_: labels, sorted; model_: the non-zero weights; attributes_: the features with such
-    weights; real_: the features with other values than 0 and 1; legal_: mask of valid transitions,
-    None if all are valid; objective_, optimality_, n_iter_: at the end of training (see
-    `StepReport`).
-    """
-
-    def settings(self) -> EstimatorSettings:
-        """Translate the parameters."""
-        return EstimatorSettings(**self.get_params(deep=False))
-
-    # Training
-
-    def fit(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> "Self":
-        """Train on sequences.
-
-        X: sequences of tokens; y: their labels; sample_weight: [S], >= 0, of sequences.
-        RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
+        RETURNS: the solver; the maximum number of iterations, None for no maximum.
         """
-        self._learn_from(X, y, sample_weight, self.settings())
-        return self
-
-    def _learn_from(
-        self,
-        X: Sequences,
-        y: Sequences,
-        sample_weight: ArrayLike | None,
-        settings: EstimatorSettings,
-    ) -> None:
-        """See `fit`."""
-        from ...training.training import Training
-
-        settings.check()
-        vocabulary = Vocabulary()
-        attributes = read_attributes(X, vocabulary)
-        gold = _read_gold(y, attributes, sample_weight)
-        bigrams = find_bigrams(vocabulary.texts, settings.bigrams, settings.start_label)
-        n_attributes = len(vocabulary.texts)
-        encoded = encode(attributes, n_attributes, gold, bigrams, settings.min_freq)
-        training = Training(
-            encoded.corpus,
-            gold.names,
-            _make_solver(settings.solver),
-            l1=settings.l1,
-            l2=settings.l2,
-            observed_only=not (settings.all_possible_states and settings.all_possible_transitions),
-            also=_also(settings, encoded, len(gold.names)),
-            warm_start=settings.warm_start,
-            n_threads=settings.n_threads,
-            dtype=settings.dtype,
-        )
-        self.real_ = [vocabulary.texts[number - 1] for number in encoded.real]
-        pairs = zip(self.real_, encoded.real, strict=True)
-        ignored = [text for text, number in pairs if bigrams.chosen[number]]
-        if ignored:
-            warn(Warnings.SCW805.format(names=", ".join(ignored[:_SHOWN])))
-        self._run(training, settings, vocabulary.texts)
-        self._learn(training.model(), vocabulary.texts)
-
-    def _run(self, training: "Training", settings: EstimatorSettings, texts: list[str]) -> None:
-        """Iterate until convergence or max_iterations. texts: see `_learn`."""
-        self.n_iter_, max_iterations = 0, settings.max_iterations
-        while True:
-            report = training.step()
-            self.n_iter_ += 1
-            logger.info("iteration %d: %s", self.n_iter_, report)
-            if report.converged or self.n_iter_ == max_iterations:
-                break
-        self.objective_, self.optimality_ = report.objective, report.optimality
-        if not report.converged:
-            values = {"n": max_iterations, "optimality": report.optimality}
-            message = Warnings.SCW801.format(name=type(self).__name__, **values)
-            warnings.warn(message, SparseCRFWarning, stacklevel=4)
-
-    def _learn(self, model: CRFModel, texts: Sequence[str]) -> None:
-        """Store a model, with its keys renumbered to the features with weights.
-
-        texts: attributes, in the order of the model's keys.
-        """
-        tables = model.unigram, model.bigram
-        keys = np.unique(np.concatenate([table.keys for table in tables]))
-        keys = keys[keys > ALWAYS]
-        first = np.uint64(ALWAYS + 1)
-        known = np.append(np.uint64(ALWAYS), keys)
-        unigram, bigram = (
-            replace(table, keys=(np.searchsorted(known, table.keys) + ALWAYS).astype(np.uint64))
-            for table in tables
-        )
-        self.attributes_ = [texts[key] for key in (keys - first).tolist()]
-        self.classes_ = list(model.labels)
-        self.legal_ = None
-        self.model_ = CRFModel(model.labels, model.dtype, unigram, bigram)
-        self._drop_caches()
-
-    def _drop_caches(self) -> None:
-        for name in _CACHES:
-            self.__dict__.pop(name, None)
+        name, limit = _ALGORITHMS.get(self.algorithm or "lbfgs", ("", None))
+        if not name:
+            raise SparseCRFError(Errors.SC813.format(value=self.algorithm))
+        if self.algorithm in ("pa", "arow"):
+            warn(Warnings.SCW803.format(value=self.algorithm))
+        solver = find_solver(self.solver or name)
+        limit = self.max_iterations or (limit if self.solver is None else None)
+        params, known = self.get_params(deep=False), {own.name for own in fields(solver)}
+        given = {name for name, value in params.items() if value is not None}
+        idle = {name for name in given & _SETTINGS.keys() if _SETTINGS[name] not in known}
+        settings = {_SETTINGS[name]: params[name] for name in given & _SETTINGS.keys() - idle}
+        idle |= given & (_IDLE if self.solver is None else {"algorithm", *_IDLE})
+        if is_perceptron(solver):
+            idle |= {name for name in ("c1", "c2") if params[name]}
+        if idle:
+            names = ", ".join(sorted(idle))
+            warn(Warnings.SCW802.format(names=names, solver=type(solver).__name__))
+        return replace(solver, **settings), limit
 
     @property
-    def partial_fit(self) -> NoReturn:
-        """Not supported: the solver needs all sequences at once. RAISES: AttributeError."""
-        raise AttributeError(Errors.SC806.format(name=type(self).__name__))
+    def _penalty(self) -> tuple[float, float]:
+        """The penalty l1, l2."""
+        return self.c1 or 0.0, 2.0 * (1.0 if self.c2 is None else self.c2)
+
+    def _make_training(
+        self, encoded: Encoded, solver: "BatchSolver", start: "WarmStart"
+    ) -> "Training":
+        from ...training.training import Training
+
+        states, transitions = bool(self.all_possible_states), bool(self.all_possible_transitions)
+        l1, l2 = (0.0, 0.0) if is_perceptron(solver) else self._penalty
+        return Training(
+            encoded.corpus,
+            encoded.labels,
+            solver,
+            l1=l1,
+            l2=l2,
+            observed_only=not (states and transitions),
+            also=encoded.also(states, transitions),
+            warm_start=start,
+            n_threads=self.n_threads,
+            dtype=self.dtype,
+        )
 
     # Prediction
 
     def predict(self, X: Iterable[Any]) -> NDArray[np.object_]:
         """Predict the most probable labels of each sequence. RETURNS: [S] object array of lists."""
-        decoder = self._take_decoder()
-        found: list[list[str]] = []
-        for observations in self._observe(X):
-            ids = decoder.viterbi(observations).tolist()
-            labels = [*map(self.classes_.__getitem__, ids)]
-            found += [labels[a:b] for a, b in pairwise(observations.offsets.tolist())]
-        return _of_objects(found)
+        return _of_objects(self._fitted.predict(X))
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """Predict the most probable labels of one sequence."""
-        labels: list[str] = self.predict([xseq])[0]
-        return labels
+        return self._fitted.predict([xseq])[0]
 
     def predict_marginals(self, X: Iterable[Any]) -> NDArray[np.object_]:
         """Compute p(y_t = y | x). RETURNS: [S] of lists with one dict by label for each token."""
-        decoder = self._take_decoder()
-        found: list[list[dict[str, float]]] = []
-        for observations in self._observe(X):
-            rows = decoder.marginals(observations).tolist()
-            tokens = [dict(zip(self.classes_, row, strict=True)) for row in rows]
-            found += [tokens[a:b] for a, b in pairwise(observations.offsets.tolist())]
-        return _of_objects(found)
+        return _of_objects(self._fitted.predict_marginals(X))
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
         """Compute p(y_t = y | x) for one sequence. RETURNS: for each token, a dict by label."""
-        tokens: list[dict[str, float]] = self.predict_marginals([xseq])[0]
-        return tokens
+        return self._fitted.predict_marginals([xseq])[0]
 
     def predict_log_probability(self, X: Sequences, y: Sequences) -> NDArray[np.float64]:
         """Compute log p(y | x) of each sequence: [S]; -inf for unknown labels.
 
         RAISES: SparseCRFError if X and y differ in length.
         """
-        decoder, gold, found = self._take_decoder(), iter(y), [np.empty(0)]
-        ids = {label: number for number, label in enumerate(self.classes_)}
-        for observations in self._observe(X):
-            lengths = np.diff(observations.offsets)
-            labels = as_lists(islice(gold, len(lengths)))
-            check_lengths(lengths.tolist(), labels)
-            texts = (each if isinstance(each, str) else "" for each in chain(*labels))
-            given = np.array([ids.get(text, MISSING) for text in texts], np.int32)
-            known = decoder.log_probability(observations, np.maximum(given, 0))
-            n_unknown = np.append(0, np.cumsum(given == MISSING))[observations.offsets]
-            known[np.diff(n_unknown) > 0] = -np.inf
-            found.append(known)
-        if rest := [*gold]:
-            n = sum(map(len, found))
-            check_lengths([0] * n, [()] * n + rest)
-        return np.concatenate(found)
+        tagger, pairs = self._fitted, zip(*_read_pairs(X, y), strict=True)
+        return np.array([tagger.log_probability(*pair) for pair in pairs], np.float64)
 
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
         """Return the token accuracy; tokens without a gold label are ignored.
 
         sample_weight: [S], of sequences. RAISES: SparseCRFError if X and y differ in length.
         """
-        found, y = self.predict(X), as_lists(y)
-        check_lengths([*map(len, found)], y)
-        weights = _weights(sample_weight, len(found))
-        right = total = 0.0
-        for ours, gold, weight in zip(found, y, weights.tolist(), strict=True):
-            right += weight * sum(a == b for a, b in zip(ours, gold, strict=True))
-            total += weight * sum(label is not None for label in gold)
-        return right / total if total else 0.0
-
-    def _observe(self, X: Iterable[Any]) -> Iterator[Observations]:
-        """Read sequences in batches."""
-        vocabulary, bigrams = self._vocabulary
-        todo, first = iter(X), 0
-        while block := [*islice(todo, _BLOCK)]:
-            yield observe(read_attributes(block, vocabulary, first), bigrams)
-            first += len(block)
-
-    def _take_decoder(self) -> "Decoder":
-        """Return the decoder of the model. RAISES: NotFittedError if there is no model."""
-        from ...decoding.decoder import Decoder
-
-        if not hasattr(self, "model_"):
-            raise NotFittedError(Errors.SC805.format(name=type(self).__name__))
-        if not hasattr(self, "_decoder"):
-            known = {text: number for number, text in enumerate(self.attributes_, start=1)}
-            self._vocabulary = Vocabulary(known), bigrams_of(self.model_, len(known))
-            self._decoder = Decoder(self.model_, self.legal_)
-        return self._decoder
+        return accuracy(self._fitted.predict(X), y, sample_weight)
 
     # Weights
 
     @property
-    def state_features_(self) -> dict[tuple[str, str], float]:
+    def tagger_(self) -> Tagger | None:
+        """The trained model with the methods of `pycrfsuite.Tagger`."""
+        path = self.model_filename
+        if self.model_ is None and path is not None and Path(path).is_file():
+            self.model_ = read_tagger(Path(path))
+        return self.model_
+
+    @property
+    def _fitted(self) -> Tagger:
+        if (tagger := self.tagger_) is None:
+            raise NotFittedError(Errors.SC805.format(name=type(self).__name__))
+        return tagger
+
+    @property
+    def classes_(self) -> list[str] | None:
+        """The labels, sorted."""
+        return None if self.tagger_ is None else self.tagger_.labels()
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """The features with weights."""
+        return None if self.tagger_ is None else self.tagger_.attributes
+
+    @property
+    def num_attributes_(self) -> int | None:
+        """Number of features with weights."""
+        return None if self.tagger_ is None else len(self.tagger_.attributes)
+
+    @property
+    def size_(self) -> int | None:
+        """Size of the pickled weights in bytes."""
+        return None if self.tagger_ is None else len(pickle.dumps(self.tagger_))
+
+    @property
+    def state_features_(self) -> dict[tuple[str, str], float] | None:
         """The non-zero weights of features with labels, by (feature, label)."""
-        return {
-            (self._text(key), self.classes_[label]): float(weight)
-            for (key, _, label), weight in self.model_.unigram.entries()
-        }
+        return None if self.tagger_ is None else self.tagger_.info().state_features
 
     @property
-    def transition_features_(self) -> dict[tuple[str | None, str], float]:
-        """The non-zero weights of transitions, by (label before, label).
-
-        The label before the first label is None.
-        """
-        before = [*self.classes_, None]
-        return {
-            (before[previous], self.classes_[label]): float(weight)
-            for (key, previous, label), weight in self.model_.bigram.entries()
-            if key == ALWAYS
-        }
+    def transition_features_(self) -> dict[tuple[str | None, str], float] | None:
+        """The non-zero weights of transitions, by (label before, label); see `WeightSummary`."""
+        return None if self.tagger_ is None else self.tagger_.info().transitions
 
     @property
-    def bigram_features_(self) -> dict[tuple[str, str | None, str], float]:
+    def bigram_features_(self) -> dict[tuple[str, str | None, str], float] | None:
         """The non-zero weights of features with pairs, by (feature, label before, label)."""
-        before = [*self.classes_, None]
-        return {
-            (self._text(key), before[previous], self.classes_[label]): float(weight)
-            for (key, previous, label), weight in self.model_.bigram.entries()
-            if key != ALWAYS
-        }
-
-    def _text(self, key: int) -> str:
-        text: str = self.attributes_[key - ALWAYS - 1]
-        return text
+        return None if self.tagger_ is None else self.tagger_.info().bigram_features
 
     # Components
+
+    @classmethod
+    def from_pipe(cls, pipe: Any) -> "CRF":
+        """Create an estimator with the weights of a component, which predicts the same labels.
+
+        Its features are the component's feature names, which `read_docs` reads from Docs.
+        RAISES: SparseCRFError if features have no names, if real-valued features have weights, or
+            for settings that change predictions and that an estimator lacks, such as thresholds.
+        """
+        from .pipes import check_plain, take_weights
+
+        setup, settings = pipe.setup, pipe.setup.settings
+        check_plain(pipe.name, settings)
+        model, attributes, bigrams = take_weights(pipe)
+        penalty = {"c1": settings.l1, "c2": settings.l2 / 2.0, "solver": setup.solver}
+        start = setup.features.start_label
+        crf = cls(**penalty, bigrams=bigrams, start_label=start, dtype=settings.dtype)
+        crf.model_ = Tagger(model, attributes, setup.valid_transitions(pipe.label_data))
+        return crf
 
     def to_pipe(
         self,
@@ -316,19 +375,16 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """
         from .pipes import make_pipe
 
-        self._take_decoder()
-        if real := [text for text in getattr(self, "real_", ()) if text in self.attributes_]:
-            raise SparseCRFError(Errors.SC820.format(names=", ".join(real[:_SHOWN])))
-        settings, model = self.settings(), self.model_
-        start_label = bool((model.bigram.previous == len(model.labels)).any())
-        own = {"l1": settings.l1, "l2": settings.l2, "dtype": model.dtype, **(config or {})}
-        own["features"] = {"start_label": start_label, **own.get("features", {})}
-        return make_pipe(nlp, self.model_, self.attributes_, features or {}, factory, own)
+        tagger = self._fitted
+        if tagger.real:
+            raise SparseCRFError(Errors.SC820.format(names=", ".join(tagger.real[:SHOWN])))
+        l1, l2 = self._penalty
+        own = {"l1": l1, "l2": l2, "dtype": tagger.model.dtype, **(config or {})}
+        own["features"] = {"start_label": tagger.has_start, **own.get("features", {})}
+        return make_pipe(nlp, tagger.model, tagger.attributes, features or {}, factory, own)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state without caches."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in _CACHES}
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.tagger_ is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -338,75 +394,55 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class SparseCRF(Estimator):
-    """A linear-chain CRF with an elastic-net penalty, for sequences of features without Docs.
+def _iterate(
+    training: "Training", solver: "BatchSolver", limit: int | None, warm: int
+) -> Iterator[int]:
+    """Train until convergence or the limit; yield the number of iterations after each step.
 
-    Minimises, as the component does (Lavergne 2010, equations 3 and 6), the sum over sequences of
-    w_i (log Z(x_i) - sum_k theta_k F_k(x_i, y_i)), plus l1 |theta|_1 + l2/2 |theta|_2^2. X is a
-    list of sequences, each a list of tokens, each a dict or a list of features (see `attributes`);
-    y is a list of lists of labels, with None for missing labels.
-
-    l1, l2: penalties, >= 0, not divided by anything: CRFsuite's c1, and twice its c2.
-    solver: name of a batch solver, such as "OWLQN", or a solver.
-    bigrams: features that are also conjoined with pairs of labels, as keys of dicts or as
-        attributes; True for all. Transitions always have weights.
-    all_possible_states: whether every pair of a feature and a label may have a weight; False: only
-        pairs that occur in training, as in CRFsuite.
-    all_possible_transitions: whether every transition may have a weight; False: only those that
-        occur in training. If all_possible_states is true too, this includes features in `bigrams`.
-    start_label: whether the first token of a sequence has a transition from a start label.
-    min_freq: features of fewer tokens are removed, except for real-valued features.
-    max_iterations: maximum number of outer iterations; None: until convergence.
-    n_threads: of training; 0 = one per core.
-    dtype: of stored weights, "float32" or "float64".
+    warm: passes of the warm start, which is the first step; 0 for none.
     """
+    period, n = solver.inner_iterations, 0
+    while limit is None or n < limit:
+        solver.inner_iterations = period if limit is None else min(period, limit - n)
+        converged = training.step().converged
+        n += warm if warm and not n else solver.inner_iterations
+        yield n
+        if converged:
+            break
 
-    def __init__(
-        self,
-        l1: float = 0.5,
-        l2: float = 1e-5,
-        *,
-        solver: "str | BatchSolver" = "OWLQN",
-        bigrams: Sequence[str] | bool = (),
-        all_possible_states: bool = False,
-        all_possible_transitions: bool = False,
-        start_label: bool = False,
-        min_freq: int = 1,
-        max_iterations: int | None = None,
-        n_threads: int = 0,
-        dtype: str = "float32",
-    ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.solver = solver
-        self.bigrams = bigrams
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.start_label = start_label
-        self.min_freq = min_freq
-        self.max_iterations = max_iterations
-        self.n_threads = n_threads
-        self.dtype = dtype
 
-    @classmethod
-    def from_pipe(cls, pipe: Any) -> "SparseCRF":
-        """Create an estimator with the weights of a component, which predicts the same labels.
+def is_perceptron(solver: "BatchSolver") -> bool:
+    """Return whether a solver is the perceptron, which has no penalty."""
+    from ...solvers.perceptron import AveragedPerceptron  # imports numba
 
-        Its features are the component's feature names, which `read_docs` reads from Docs.
-        RAISES: SparseCRFError if features have no names, if real-valued features have weights, or
-            for settings that change predictions and that an estimator lacks, such as thresholds.
-        """
-        from .pipes import check_plain, take_weights
+    return isinstance(solver, AveragedPerceptron)
 
-        setup = pipe.setup
-        check_plain(pipe.name, setup.settings)
-        model, attributes, bigrams = take_weights(pipe)
-        start, settings = setup.features.start_label, setup.settings
-        options = {"bigrams": bigrams, "start_label": start, "dtype": settings.dtype}
-        crf = cls(settings.l1, settings.l2, solver=setup.solver, **options)
-        crf.model_, crf.attributes_, crf.classes_ = model, attributes, list(model.labels)
-        crf.legal_ = setup.valid_transitions(pipe.label_data)
-        return crf
+
+def find_solver(solver: "str | BatchSolver") -> "BatchSolver":
+    """Return a solver, or create one by its name. RAISES: SparseCRFError for an unknown name."""
+    if not isinstance(solver, str):
+        return solver
+    for name in (solver, f"spacy_sparsecrf.{solver}.v1"):
+        if name in crf_solvers:
+            made: BatchSolver = crf_solvers.get(name)()
+            return made
+    known = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
+    raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
+
+
+def _read_pairs(X: Sequences, y: Sequences, suffix: str = "") -> tuple[list[Any], list[Any]]:
+    """Read sequences and labels, also of generators; suffix: see `check_lengths`."""
+    tokens = [own if isinstance(own, Sized) else [*own] for own in X]
+    labels = as_lists(y)
+    check_lengths([len(own) for own in tokens], labels, suffix)
+    return tokens, labels
+
+
+def _write(iteration: Iteration) -> None:
+    """Write a line to the standard output."""
+    number, loss, n_active, seconds, share = iteration
+    line = f"Iter {number:<4} time={seconds:<7.2f} loss={loss:<10.2f} active={n_active:<7}"
+    tqdm.tqdm.write(line if share is None else f"{line} Acc={share:.3f}")
 
 
 def _of_objects(sequences: list[Any]) -> NDArray[np.object_]:
@@ -414,93 +450,3 @@ def _of_objects(sequences: list[Any]) -> NDArray[np.object_]:
     found = np.empty(len(sequences), np.object_)
     found[:] = sequences
     return found
-
-
-def _also(settings: EstimatorSettings, encoded: Encoded, n_labels: int) -> NDArray[np.int64]:
-    """Return the coordinates of permitted weights that are not observed: [n], ascending."""
-    corpus, also = encoded.corpus, encoded.zeros
-    n_unigram = len(corpus.unigram_keys) * n_labels
-    if settings.all_possible_states:
-        also = np.arange(n_unigram)
-    if settings.all_possible_transitions:
-        test = int(np.flatnonzero(corpus.bigram_keys == ALWAYS)[0])
-        n_pairs = n_labels * (n_labels + settings.start_label)
-        pairs = np.arange(test * n_pairs, (test + 1) * n_pairs)
-        also = np.concatenate((also, n_unigram + pairs))
-    return also
-
-
-def _make_solver(solver: "str | BatchSolver") -> "BatchSolver":
-    """Create a solver by its name. RAISES: SparseCRFError for an unknown name."""
-    if not isinstance(solver, str):
-        return solver
-    for name in (solver, f"spacy_sparsecrf.{solver}.v1"):
-        if name in crf_solvers:
-            made: BatchSolver = crf_solvers.get(name)()
-            return made
-    found = crf_solvers.get_all().items()
-    known = ", ".join(sorted(name.split(".")[1] for name, _ in found))
-    raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
-
-
-def _read_gold(y: Sequences, attributes: Attributes, sample_weight: ArrayLike | None) -> GoldLabels:
-    """Read labels and weights of sequences. RAISES: SparseCRFError."""
-    lengths, y = np.diff(attributes.offsets), as_lists(y)
-    check_lengths(lengths.tolist(), y)
-    labels = [*chain.from_iterable(y)]
-    if not all(label is None or isinstance(label, str) for label in labels):
-        _refuse_label(y)
-    names = sorted({str(label) for label in labels if label is not None})
-    if not names:
-        raise SparseCRFError(Errors.SC305)
-    ids: dict[str | None, int] = {label: i for i, label in enumerate(names)}
-    ids[None] = MISSING
-    found = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
-    return GoldLabels(names, found, _weights(sample_weight, len(lengths)))
-
-
-def as_lists(y: Iterable[Any]) -> list[Any]:
-    """Return sequences of labels as lists, also of generators. RAISES: SparseCRFError."""
-    found = []
-    for number, labels in enumerate(y):
-        if not isinstance(labels, str | Iterable):
-            raise SparseCRFError(Errors.SC804.format(number=number, token=0, label=labels))
-        found.append(labels if isinstance(labels, str) else [*labels])
-    return found
-
-
-def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") -> None:
-    """Check that there is one label for each token.
-
-    lengths: of the sequences; suffix: of the names X and y in messages. RAISES: SparseCRFError.
-    """
-    if len(y) != len(lengths):
-        counts = {"n_sequences": len(lengths), "found": len(y), "each": "list of labels"}
-        raise SparseCRFError(Errors.SC802.format(x=f"X{suffix}", name=f"y{suffix}", **counts))
-    for number, (n, gold) in enumerate(zip(lengths, y, strict=True)):
-        if isinstance(gold, str) or len(gold) != n:
-            counts = {"number": number, "n_tokens": n, "n_labels": len(gold)}
-            raise SparseCRFError(Errors.SC803.format(suffix=suffix, **counts))
-
-
-def _refuse_label(y: Sequences) -> NoReturn:
-    """Raise SparseCRFError for the first label that is not a string or None."""
-    places = ((s, t, label) for s, gold in enumerate(y) for t, label in enumerate(gold))
-    s, t, label = next(p for p in places if not (p[2] is None or isinstance(p[2], str)))
-    raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
-
-
-def _weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
-    """Return the weights of n sequences. RAISES: SparseCRFError unless [n], finite and >= 0."""
-    if sample_weight is None:
-        return np.ones(n)
-    weights = np.array(sample_weight, np.float64)
-    if weights.shape != (n,):
-        values = {"x": "X", "name": "sample_weight", "found": weights.size, "each": "weight"}
-        raise SparseCRFError(Errors.SC802.format(n_sequences=n, **values))
-    if not (np.isfinite(weights) & (weights >= 0.0)).all():
-        reason = "weights are finite and not negative"
-        raise SparseCRFError(
-            Errors.SC809.format(name="sample_weight", value=float(weights.min()), reason=reason)
-        )
-    return weights

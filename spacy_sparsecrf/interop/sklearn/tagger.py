@@ -1,28 +1,36 @@
-"""The weights of an estimator in the interfaces and file format of CRFsuite's tools."""
+"""The trained weights of an estimator: predictions, and the file format of CRFsuite's dump."""
 
-import os
-import tempfile
-import weakref
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...atomic_write import write_files
+from ...corpus.encoded import MISSING, Observations
 from ...errors import Errors, SparseCRFError
 from ...model.model import CRFModel, WeightTable
-from .encoding import ALWAYS
+from .attributes import Vocabulary, read_attributes
+from .encoding import ALWAYS, Mask, bigrams_of, observe
+from .labels import check_lengths
 
 if TYPE_CHECKING:
-    from .estimator import Estimator
+    from ...decoding.decoder import Decoder
+
+_BLOCK = 256  # sequences per batch of prediction
 
 
 class WeightSummary(NamedTuple):
-    """The weights, as `pycrfsuite.Tagger.info` returns them.
+    """The non-zero weights, as `pycrfsuite.Tagger.info` returns them.
 
-    transitions: by (label before, label); state_features: by (feature, label); header: counts;
-    labels, attributes: their numbers as text.
+    transitions: by (label before, label), where the label before the first label is None;
+    state_features: by (feature, label); header: counts; labels, attributes: their numbers as text;
+    bigram_features: by (feature, label before, label).
     """
 
     transitions: dict[tuple[str | None, str], float]
@@ -30,14 +38,49 @@ class WeightSummary(NamedTuple):
     header: dict[str, str]
     labels: dict[str, str]
     attributes: dict[str, str]
+    bigram_features: dict[tuple[str, str | None, str], float]
 
 
-class CRFsuiteTagger:
-    """The model of an estimator with the methods of `pycrfsuite.Tagger`."""
+class Tagger:
+    """A trained model with the methods of `pycrfsuite.Tagger`.
 
-    def __init__(self, estimator: "Estimator") -> None:
-        self._estimator = estimator
+    model: the non-zero weights, with the keys of `encoding`; attributes: features in the order of
+    these keys; valid: mask of valid transitions, None if all are valid; real: features with other
+    values than 0 and 1 in training.
+    """
+
+    def __init__(
+        self,
+        model: CRFModel,
+        attributes: Sequence[str],
+        valid: NDArray[np.bool_] | None = None,
+        real: Sequence[str] = (),
+    ) -> None:
+        self.model, self.attributes, self.valid, self.real = model, [*attributes], valid, [*real]
         self.set(())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the weights, without the decoder and the sequence that was set."""
+        return Tagger, (self.model, self.attributes, self.valid, self.real)
+
+    @classmethod
+    def of(cls, model: CRFModel, texts: Sequence[str], real: Sequence[str]) -> "Tagger":
+        """Create a tagger of a model, with its keys renumbered to the features with weights.
+
+        texts: all attributes, in the order of the model's keys; real: see the class.
+        """
+        keys = np.unique(np.concatenate((model.unigram.keys, model.bigram.keys)))
+        keys = keys[keys > ALWAYS]
+        known = np.append(np.uint64(ALWAYS), keys)
+        unigram, bigram = (
+            replace(table, keys=(np.searchsorted(known, table.keys) + ALWAYS).astype(np.uint64))
+            for table in (model.unigram, model.bigram)
+        )
+        attributes = [texts[key - ALWAYS - 1] for key in keys.tolist()]
+        kept = [text for text in real if text in set(attributes)]
+        return cls(CRFModel(model.labels, model.dtype, unigram, bigram), attributes, None, kept)
+
+    # A sequence
 
     def set(self, xseq: Iterable[Any]) -> None:
         """Set the sequence for the other methods."""
@@ -48,74 +91,119 @@ class CRFsuiteTagger:
         """Return the most probable labels of a sequence; default: the sequence that was set."""
         if xseq is not None:
             self.set(xseq)
-        return self._estimator.predict_single(self._sequence)
-
-    def labels(self) -> list[str]:
-        """Return the labels."""
-        return [*self._estimator.classes_]
+        return self.predict([self._sequence])[0]
 
     def marginal(self, y: str, pos: int) -> float:
-        """Compute p(y_pos = y | x) for the sequence that was set."""
+        """Compute p(y_pos = y | x) for the sequence that was set.
+
+        RAISES: SparseCRFError for an unknown label or a position outside the sequence.
+        """
+        if y not in self.model.labels or not -1 < pos < len(self._sequence):
+            place = "labels" if y not in self.model.labels else f"{len(self._sequence)} tokens"
+            raise SparseCRFError(Errors.SC819.format(label=y, position=pos, place=place))
         if not self._marginals:
-            self._marginals = self._estimator.predict_marginals_single(self._sequence)
+            self._marginals = self.predict_marginals([self._sequence])[0]
         return self._marginals[pos][y]
 
     def probability(self, yseq: Sequence[str]) -> float:
         """Compute p(y | x) for labels of the sequence that was set."""
-        return float(np.exp(self._estimator.predict_log_probability([self._sequence], [yseq])[0]))
+        return math.exp(self.log_probability(self._sequence, yseq))
+
+    def labels(self) -> list[str]:
+        """Return the labels."""
+        return [*self.model.labels]
 
     def info(self) -> WeightSummary:
         """Return the non-zero weights."""
-        own = self._estimator
-        labels, attributes = own.classes_, own.attributes_
-        states, transitions = own.state_features_, own.transition_features_
+        labels, before = self.model.labels, [*self.model.labels, None]
+        texts = dict(enumerate(self.attributes, start=ALWAYS + 1))
+        states = {
+            (texts[key], labels[label]): float(weight)
+            for (key, _, label), weight in self.model.unigram.entries()
+        }
+        pairs = [
+            (key, (before[previous], labels[label]), float(weight))
+            for (key, previous, label), weight in self.model.bigram.entries()
+        ]
+        transitions = {pair: weight for key, pair, weight in pairs if key == ALWAYS}
+        bigrams = {(texts[key], *pair): weight for key, pair, weight in pairs if key != ALWAYS}
         header = {
             "num_features": str(len(states) + len(transitions)),
             "num_labels": str(len(labels)),
-            "num_attrs": str(len(attributes)),
+            "num_attrs": str(len(self.attributes)),
         }
-        numbers = ({text: str(i) for i, text in enumerate(texts)} for texts in (labels, attributes))
-        return WeightSummary(transitions, states, header, *numbers)
+        numbers = _numbered(labels), _numbered(self.attributes)
+        return WeightSummary(transitions, states, header, *numbers, bigrams)
 
-    def dump(self, filename: str | Path) -> None:
-        """Write the weights to a file in the format of CRFsuite's dump."""
-        write_weights(self._estimator, Path(filename))
+    @property
+    def has_start(self) -> bool:
+        """Whether pairs of the start label have weights."""
+        return bool((self.model.bigram.previous == len(self.model.labels)).any())
+
+    # Many sequences
+
+    def predict(self, X: Iterable[Any]) -> list[list[str]]:
+        """Return the most probable labels of each sequence."""
+        found: list[list[str]] = []
+        for observations in self._observe(X):
+            ids = self._decoder.viterbi(observations).tolist()
+            labels = [*map(self.model.labels.__getitem__, ids)]
+            found += [labels[a:b] for a, b in pairwise(observations.offsets.tolist())]
+        return found
+
+    def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[str, float]]]:
+        """Compute p(y_t = y | x): for each sequence a list with one dict by label per token."""
+        found: list[list[dict[str, float]]] = []
+        for observations in self._observe(X):
+            rows = self._decoder.marginals(observations).tolist()
+            tokens = [dict(zip(self.model.labels, row, strict=True)) for row in rows]
+            found += [tokens[a:b] for a, b in pairwise(observations.offsets.tolist())]
+        return found
+
+    def log_probability(self, xseq: Iterable[Any], yseq: Sequence[str]) -> float:
+        """Compute log p(y | x) of a sequence; -inf with unknown labels.
+
+        RAISES: SparseCRFError if x and y differ in length.
+        """
+        ids = {label: number for number, label in enumerate(self.model.labels)}
+        given = np.array([ids.get(label, MISSING) for label in yseq], np.int32)
+        [observations] = self._observe([xseq])
+        check_lengths([observations.n_tokens], [given])
+        if (given == MISSING).any():
+            return -math.inf
+        return float(self._decoder.log_probability(observations, given)[0])
+
+    @cached_property
+    def _decoder(self) -> "Decoder":
+        from ...decoding.decoder import Decoder  # imports numba
+
+        return Decoder(self.model, self.valid)
+
+    @cached_property
+    def _reading(self) -> tuple[Vocabulary, Mask]:
+        known = {text: number for number, text in enumerate(self.attributes, start=1)}
+        return Vocabulary(known), bigrams_of(self.model, len(known))
+
+    def _observe(self, X: Iterable[Any]) -> Iterator[Observations]:
+        """Read sequences in batches."""
+        vocabulary, chosen = self._reading
+        todo, first = iter(X), 0
+        while block := [*islice(todo, _BLOCK)]:
+            # Without a start label in training, its pairs have no weights.
+            yield observe(read_attributes(block, vocabulary, first), chosen, start_label=True)
+            first += len(block)
 
 
-class ModelFile:
-    """The file of an estimator's weights, with the interface of sklearn-crfsuite's `modelfile`.
-
-    name: its path, None if there is no file yet; auto: whether it is a temporary file, which is
-    removed with this object unless keep_tempfiles is true.
-    """
-
-    def __init__(self, filename: str | None, keep_tempfiles: bool) -> None:
-        self.name, self.auto = filename, filename is None
-        self.keep_tempfiles = keep_tempfiles
-
-    def refresh(self) -> None:
-        """Create a new, empty temporary file, unless the estimator has a `model_filename`."""
-        self.cleanup()
-        if self.auto:
-            descriptor, name = tempfile.mkstemp(".crfsuite", "model")
-            os.close(descriptor)
-            self.name = name
-            if not self.keep_tempfiles:
-                self._remove = weakref.finalize(self, Path(name).unlink, missing_ok=True)
-
-    def cleanup(self) -> None:
-        """Remove a temporary file, unless keep_tempfiles is true."""
-        if self.auto and self.name is not None and not self.keep_tempfiles:
-            self._remove()
-            self.name = None
+def _numbered(texts: Sequence[str]) -> dict[str, str]:
+    return {text: str(i) for i, text in enumerate(texts)}
 
 
-def write_weights(estimator: "Estimator", path: Path) -> None:
-    """Write the weights of an estimator to a file in the format of CRFsuite's dump.
+def write_weights(tagger: Tagger, path: Path) -> None:
+    """Write the weights to a file in the format of CRFsuite's dump.
 
     RAISES: SparseCRFError for names that such a file cannot have, and if it cannot be written.
     """
-    info = CRFsuiteTagger(estimator).info()
+    info = tagger.info()
     for name in (*info.labels, *info.attributes):
         arrow = name in info.labels and " --> " in f" {name} "
         if not name or arrow or "\n" in name or "\r" in name:
@@ -145,12 +233,8 @@ def _decimal(weight: float) -> str:
     return np.format_float_positional(np.float32(weight), trim="0")
 
 
-def read_weights(path: Path) -> tuple[CRFModel, list[str]]:
-    """Read the weights of a CRFsuite model file or dump.
-
-    RETURNS: a model, and its features in the order of its keys (see `Estimator`).
-    RAISES: SparseCRFError for other files.
-    """
+def read_tagger(path: Path) -> Tagger:
+    """Read the weights of a CRFsuite model file or dump. RAISES: SparseCRFError for other files."""
     from ..external_models import CRFSUITE, read_model  # imports spaCy
 
     found = read_model(path)
@@ -165,4 +249,4 @@ def read_weights(path: Path) -> tuple[CRFModel, list[str]]:
     bigram = WeightTable.of(
         keys[pairs], weights.previous[pairs], weights.labels[pairs], values[pairs]
     )
-    return CRFModel(found.labels, "float32", unigram, bigram), found.features[:n]
+    return Tagger.of(CRFModel(found.labels, "float32", unigram, bigram), found.features[:n], ())

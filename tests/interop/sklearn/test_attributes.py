@@ -1,6 +1,5 @@
 """Features of tokens are read as by python-crfsuite, or refused with a code and position."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,11 @@ def read(*tokens: Any) -> list[list[tuple[str, float]]]:
     """Return the attributes of each token, and their values."""
     vocabulary = Vocabulary()
     found = read_attributes([list(tokens)], vocabulary)
-    values = np.ones(len(found.numbers)) if found.values is None else found.values
-    pairs = [
-        (vocabulary.texts[number - 1], value)
-        for number, value in zip(found.numbers.tolist(), values.tolist(), strict=True)
-    ]
-    return [pairs[a:b] for a, b in pairwise(found.indptr.tolist())]
+    pairs = [list[tuple[str, float]]() for _ in tokens]
+    for t, number, value in zip(*map(np.ndarray.tolist, found[1:]), strict=True):
+        if value != 0.0:
+            pairs[t].append((vocabulary.texts[number - 1], value))
+    return pairs
 
 
 TOKENS = [
@@ -54,12 +52,17 @@ def test_tokens_of_all_kinds_are_read_alike():
     assert read("the", ["cat"]) == [[("the", 1.0)], [("cat", 1.0)]]
     assert read({"a:b": "c", "a": "b:c"}) == [[("a:b:c", 1.0), ("a:b:c", 1.0)]]
     assert [text for text, _ in read({"s": set("dcba")})[0]] == ["s:a", "s:b", "s:c", "s:d"]
+    # Any iterable of strings is a token.
+    arrays = np.array(["a", "b"]), np.array(["a", "b"], object)
+    for token in (*arrays, (text for text in "ab"), dict.fromkeys("ab").keys(), {"a": 1, "b": 1}):
+        assert read(token) == [[("a", 1.0), ("b", 1.0)]]
 
 
 def test_unknown_attributes_are_not_there_and_do_not_grow_a_vocabulary():
     vocabulary = Vocabulary({"w:a": 1, "n": 2})
     found = read_attributes([[{"w": "a", "n": 1}, {"w": "b", "n": 0}]], vocabulary)
-    assert found.numbers.tolist() == [1, 2] and found.indptr.tolist() == [0, 2, 2]
+    assert found.numbers.tolist() == [1, 2, 2] and found.tokens.tolist() == [0, 0, 1]
+    assert found.values.tolist() == [1.0, 1.0, 0.0] and found.offsets.tolist() == [0, 2]
     assert vocabulary.texts == []
 
 
@@ -76,6 +79,8 @@ def test_unknown_attributes_are_not_there_and_do_not_grow_a_vocabulary():
         ([[3]], r"SC801\] X\[0\]\[0\].*it is a int"),
         ([[{}], "a text"], r"SC801\] X\[1\].*it is a str, not a list of tokens"),
         ([{"a": "b"}], r"SC801\] X\[0\].*it is a dict"),
+        ([{"a", "b"}], r"SC801\] X\[0\].*it is a set"),
+        ([[b"ab"]], r"SC801\] X\[0\]\[0\].*it is a bytes"),
         ([3], r"SC801\] X\[0\].*it is a int"),
     ],
 )

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.interop.external_features import name_of
-from spacy_sparsecrf.sklearn import SparseCRF, read_docs
+from spacy_sparsecrf.sklearn import CRF, read_docs
 
 from ...golden import read_golden
 from ...toy import blank_with, docs_of, examples_of, make_sentences, tags_of, train
@@ -34,7 +34,7 @@ X = [[features(words, i) for i in range(len(words))] for words, _ in SENTENCES]
 
 @pytest.mark.parametrize("options", [{}, {"bigrams": ["word"], "start_label": True}])
 def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: Path):
-    crf = SparseCRF(0.05, 0.01, n_threads=1, **options).fit(X[:40], Y[:40])
+    crf = CRF(c1=0.05, c2=0.005, n_threads=1, **options).fit(X[:40], Y[:40])
     nlp = spacy.blank("xx")
     crf.to_pipe(nlp, TESTS)
     nlp.to_disk(tmp_path)
@@ -51,7 +51,7 @@ def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: 
 def test_a_component_of_entities_has_the_scheme_of_the_labels(scheme: str):
     last = "L-PER" if scheme == "BILUO" else "I-PER"
     words = [{"lower[0]": word} for word in ("met", "ann", "lee", "now")]
-    crf = SparseCRF(0.01, 0.01).fit([words] * 5, [["O", "B-PER", last, "O"]] * 5)
+    crf = CRF(c1=0.01, c2=0.005).fit([words] * 5, [["O", "B-PER", last, "O"]] * 5)
     for config in ({}, {"target": {"scheme": scheme}}):
         nlp = spacy.blank("xx")
         crf.to_pipe(nlp, factory="sparse_crf_ner", config=config)
@@ -66,7 +66,7 @@ def test_an_estimator_labels_as_the_component(templates: list[str] | None):
     nlp = blank_with(templates)
     train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
     pipe = nlp.get_pipe("sparse_crf")
-    crf = SparseCRF.from_pipe(pipe)
+    crf = CRF.from_pipe(pipe)
     docs = docs_of(nlp, SENTENCES)
     X = read_docs(pipe, docs)
     assert [*crf.predict(X)] == tags_of([nlp(doc) for doc in docs])
@@ -92,7 +92,7 @@ def test_an_estimator_labels_as_the_component(templates: list[str] | None):
 def test_a_component_that_predicts_otherwise_is_refused(config: dict[str, Any]):
     pipe = blank_with(factory="sparse_crf_ner", **config).get_pipe("sparse_crf_ner")
     with pytest.raises(SparseCRFError, match=r"SC818\].*'sparse_crf_ner' does: \[components"):
-        SparseCRF.from_pipe(pipe)
+        CRF.from_pipe(pipe)
 
 
 def test_the_scheme_of_entities_comes_along():
@@ -106,8 +106,8 @@ def test_the_scheme_of_entities_comes_along():
         examples.append(spacy.training.Example(Doc(nlp.vocab, words=own), gold))
     nlp.initialize(lambda: examples)
     nlp.update(examples)
-    crf = SparseCRF.from_pipe(pipe)
-    assert crf.legal_ is not None
+    crf = CRF.from_pipe(pipe)
+    assert crf.tagger_.valid is not None
     X = read_docs(pipe, [Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])
     marginals = pipe.marginals([Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])[0]
     found = [[*token.values()] for token in crf.predict_marginals(X)[0]]
@@ -121,25 +121,25 @@ def test_names_of_external_features(text: str, name: str | None):
 
 def test_numbers_and_a_first_stage_are_refused():
     numbers = [[{"length[0]": float(len(word))} for word in ["a", "aaa"]]] * 5
-    crf = SparseCRF(0.0, 0.01).fit(numbers, [["s", "L"]] * 5)
+    crf = CRF(c2=0.005).fit(numbers, [["s", "L"]] * 5)
     with pytest.raises(SparseCRFError, match=r"SC820\] Numbers .*'?length\[0\]"):
         crf.to_pipe(spacy.blank("xx"))
     templates = ["b:", "u:lower[0]", "u:first[0]"]
     pipe = blank_with(templates, learning={"stack": {"folds": 2}}).get_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match=r"SC818\].*stack"):
-        SparseCRF.from_pipe(pipe)
+        CRF.from_pipe(pipe)
 
 
 def test_the_kind_of_a_model_comes_along():
     nlp = blank_with(["b:", "u:lower[0]"], model="memm")
     train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
     other = spacy.blank("xx")
-    SparseCRF.from_pipe(nlp.get_pipe("sparse_crf")).to_pipe(other)
+    CRF.from_pipe(nlp.get_pipe("sparse_crf")).to_pipe(other)
     assert other.get_pipe("sparse_crf").model.kind == "memm"
 
 
 def test_features_that_no_template_makes():
-    crf = SparseCRF(0.05, 0.01).fit(X, Y)
+    crf = CRF(c1=0.05, c2=0.005).fit(X, Y)
     with pytest.raises(SparseCRFError, match=r"SC810\] \d+ features .*'word:"):
         crf.to_pipe(spacy.blank("xx"))
     same = {**TESTS, "-1:word": "lower[0]"}
@@ -158,4 +158,4 @@ def test_components_whose_features_have_no_names():
         bare = blank_with(**config).get_pipe("sparse_crf")
         bare.from_bytes(nlp.get_pipe("sparse_crf").to_bytes())
         with pytest.raises(SparseCRFError, match=r"SC812\].*'sparse_crf'"):
-            SparseCRF.from_pipe(bare)
+            CRF.from_pipe(bare)

@@ -1,0 +1,106 @@
+"""Gold labels of sequences, and weights of sequences: read, checked and compared."""
+
+from collections.abc import Iterable, Sequence, Set
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...corpus.encoded import MISSING
+from ...errors import Errors, SparseCRFError
+
+
+class GoldLabels(NamedTuple):
+    """Gold labels.
+
+    names: of the Y labels; ids: [N] int32, of tokens, -1 for none; weights: [S] float64, of
+    sequences.
+    """
+
+    names: list[str]
+    ids: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+
+def read_gold(
+    y: Iterable[Any], lengths: Sequence[int], sample_weight: ArrayLike | None
+) -> GoldLabels:
+    """Read labels and weights of sequences; lengths: [S], of the sequences.
+
+    RAISES: SparseCRFError for labels that are not strings or None, and for other numbers of them.
+    """
+    y = as_lists(y)
+    check_lengths(lengths, y)
+    labels = [*chain.from_iterable(y)]
+    if not all(label is None or isinstance(label, str) for label in labels):
+        places = ((s, t, label) for s, own in enumerate(y) for t, label in enumerate(own))
+        s, t, label = next(p for p in places if not (p[2] is None or isinstance(p[2], str)))
+        raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
+    names = sorted({str(label) for label in labels if label is not None})
+    if not names:
+        raise SparseCRFError(Errors.SC305)
+    ids: dict[str | None, int] = {label: i for i, label in enumerate(names)}
+    ids[None] = MISSING
+    found = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
+    return GoldLabels(names, found, read_weights(sample_weight, len(lengths)))
+
+
+def as_lists(y: Iterable[Any]) -> list[Any]:
+    """Return sequences of labels as lists, also of generators. RAISES: SparseCRFError."""
+    found = []
+    for number, labels in enumerate(y):
+        if isinstance(labels, Set) or not isinstance(labels, Iterable):
+            raise SparseCRFError(Errors.SC804.format(number=number, token=0, label=labels))
+        found.append(labels if isinstance(labels, str) else [*labels])
+    return found
+
+
+def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") -> None:
+    """Check that there is one label for each token.
+
+    lengths: of the sequences; suffix: of the names X and y in messages. RAISES: SparseCRFError.
+    """
+    if len(y) != len(lengths):
+        counts = {"n_sequences": len(lengths), "found": len(y), "each": "list of labels"}
+        raise SparseCRFError(Errors.SC802.format(x=f"X{suffix}", name=f"y{suffix}", **counts))
+    for number, (n, gold) in enumerate(zip(lengths, y, strict=True)):
+        if isinstance(gold, str) or len(gold) != n:
+            counts = {"number": number, "n_tokens": n, "n_labels": len(gold)}
+            raise SparseCRFError(Errors.SC803.format(suffix=suffix, **counts))
+
+
+def read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """Return the weights of n sequences. RAISES: SparseCRFError unless [n], finite and >= 0."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.array(sample_weight, np.float64)
+    if weights.shape != (n,):
+        values = {"x": "X", "name": "sample_weight", "found": weights.size, "each": "weight"}
+        raise SparseCRFError(Errors.SC802.format(n_sequences=n, **values))
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        reason = "weights are finite and not negative"
+        raise SparseCRFError(
+            Errors.SC809.format(name="sample_weight", value=float(weights.min()), reason=reason)
+        )
+    return weights
+
+
+def accuracy(
+    found: Sequence[Any],
+    y: Iterable[Any],
+    sample_weight: ArrayLike | None = None,
+    suffix: str = "",
+) -> float:
+    """Return the share of tokens with a gold label that are labelled correctly.
+
+    found: predicted labels; y: gold labels; sample_weight: [S], of sequences; suffix: see
+    `check_lengths`. RAISES: SparseCRFError if the lengths differ.
+    """
+    y = as_lists(y)
+    check_lengths([*map(len, found)], y, suffix)
+    right = total = 0.0
+    for ours, gold, weight in zip(found, y, read_weights(sample_weight, len(y)), strict=True):
+        right += weight * sum(a == b for a, b in zip(ours, gold, strict=True))
+        total += weight * sum(label is not None for label in gold)
+    return float(right / total) if total else 0.0
