@@ -524,21 +524,6 @@ class Errors(metaclass=_Coded):
         "[components.{name}.learning] label_weights has the label {label!r} as a key, which a "
         "saved config would lose. Write a list of pairs: [[{label!r}, 2.0]]."
     )
-    SC363 = (
-        "[components.NAME.learning] entity_ratio needs a model of whole sequences, not "
-        '[components.NAME] model = {kind!r}. Set model = "chain", or entity_ratio = {{}}.'
-    )
-    SC364 = (
-        "[components.{name}.learning] {key} needs a target with entities or spans, but "
-        "[components.{name}.target] has none. Set it to {{}}, or use sparse_crf_ner or "
-        "sparse_crf_spans."
-    )
-    SC365 = (
-        "Solver {solver} learns from sums over sequences and does not support "
-        "[components.NAME.learning] entity_ratio, a term of the whole corpus. Set entity_ratio = "
-        "{{}}, or choose another [components.NAME.solver]: spacy_sparsecrf.OWLQN.v1 or "
-        "spacy_sparsecrf.RPROP.v1."
-    )
     SC366 = (
         "Solver {solver} does not support a penalty around the weights of another model. Set "
         '[components.NAME.learning] prior = "", or choose another [components.NAME.solver], such '
@@ -551,10 +536,6 @@ class Errors(metaclass=_Coded):
     SC368 = (
         "The pipeline of [components.NAME.learning] prior has no feature in common with the "
         "training corpus. Use its templates, [components.NAME.features], and its labels."
-    )
-    SC369 = (
-        "[components.NAME.learning] cost cannot be combined with [components.NAME{key}. Set cost = "
-        "{{}}, or remove the other setting."
     )
     SC370 = (
         "Graph {graph} cannot be encoded: features, labels and edges must match the number of its "
@@ -578,10 +559,6 @@ class Errors(metaclass=_Coded):
     SC375 = (
         "Pseudo-likelihood needs the gold labels of all nodes, but {n} graphs have nodes without. "
         'Annotate them, or set method = "lbp" or "mean_field".'
-    )
-    SC378 = (
-        "Solver {solver} does not support [components.NAME.learning] cost. Set cost = {{}}, or "
-        "choose another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
     SC382 = (
         "Solver {solver} learns from batches, but {key} = {value} asks for passes over a whole "

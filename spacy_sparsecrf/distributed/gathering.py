@@ -38,7 +38,7 @@ _SHARD_TOKENS = 1 << 17
 # Requirements of solvers that a partitioned corpus does not meet.
 _NEEDS_ALL = {"examples", "products", "single tokens"}
 # Settings of the block `learning` that need the whole corpus.
-_UNSHARED = "observed_only", "constrained", "entity_ratio", "cost", "schedule", "stack"
+_UNSHARED = "observed_only", "constrained", "schedule", "stack"
 
 
 class Gathered(EncodedExamples):

@@ -131,7 +131,6 @@ def add_counts(
                 _add_mass(t, residual, labels, weight, sums[2], sums[3])
                 if weight > 0.0:
                     sums[0, n_labels] += weight
-                    # Sequences without gold labels too: their clamped lattice has the same count.
                     sums[1, n_labels] += weight
 
 

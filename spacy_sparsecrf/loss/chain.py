@@ -7,7 +7,6 @@ after all of these, (feature * P + y') * Y + y for a bigram weight lam[o, y', y]
 with a start label (y' = Y) and Y without. No array is as long as the number of potential weights.
 """
 
-import sys
 from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
@@ -32,7 +31,6 @@ from .lattice import (
     set_numbers,
     set_table,
 )
-from .ratio import EntityRatio, RatioLoss
 from .screening import PairScreening, screen_unigrams
 from .weights import screen_values
 from .working import WorkingLoss
@@ -68,15 +66,10 @@ class ChainLoss:
     `observed_coordinates`); valid: valid transitions (see `build_lattice`): log Z is over valid
     sequences only, and gold labels must be valid; permits: function that returns which of the
     coordinates [n] screening may find, [n] bool, None = all; also: coordinates [n] that count as
-    observed for `observed_only`; limits: change results by rounding only; ratio: an additional term
-    of the loss, or None; with it, sequences without gold labels count too, and the vectors of all
-    tokens are in memory at once; prior: coordinates [n], ascending, and non-zero weights [n], which
-    are added to the weights of solvers, or None; every working set must then contain these
-    coordinates; costs: [Y, Y] float64, zero on the diagonal, or None: costs[g, y] is added to the
-    score of label y at a token with the single gold label g. The loss is then log sum_y
-    exp(theta . F(x, y) + cost(y)) - theta . F(x, y_gold), which is also convex (softmax-margin,
-    Gimpel & Smith 2010, equation 4). All kernels add costs: they are rows of the table of frequent
-    features. RAISES: SparseCRFError if no token has a gold label.
+    observed for `observed_only`; limits: change results by rounding only; prior: coordinates [n],
+    ascending, and non-zero weights [n], which are added to the weights of solvers, or None; every
+    working set must then contain these coordinates. RAISES: SparseCRFError if no token has a gold
+    label.
     """
 
     def __init__(
@@ -90,20 +83,16 @@ class ChainLoss:
         permits: Callable[[Longs], Mask] | None = None,
         also: Longs | None = None,
         limits: Limits = LIMITS,
-        ratio: EntityRatio | None = None,
         prior: tuple[Longs, Floats] | None = None,
-        costs: Floats | None = None,
     ) -> None:
-        self._permits, self._ratio, self._prior = permits, ratio, prior
-        if ratio is not None:
-            limits = limits._replace(shard_bytes=sys.maxsize)
+        self._permits, self._prior = permits, prior
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
-        self._lattice = build_lattice(corpus, n_labels, valid, ratio is not None)
+        self._lattice = build_lattice(corpus, n_labels, valid)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
         # The arrays of the workspace take no memory before they are written.
-        self.space = Workspace(self._lattice, n_labels, workers, precision, limits, costs)
+        self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
         self._pairs = PairScreening(self.space, self.n_unigram)
         self._candidates = self.observed_coordinates() if observed_only else None
         if self._candidates is not None and also is not None:
@@ -122,16 +111,14 @@ class ChainLoss:
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """Return the loss restricted to a working set; all other weights are zero.
 
-        coordinates: [K] int64, ascending and distinct; stochastic: whether the solver is
-        stochastic: it processes one sequence at a time, and the entity ratio is left out.
+        coordinates: [K] int64, ascending and distinct; stochastic: whether the solver
+        processes one sequence at a time.
         """
-        args, origin = (self.space, coordinates, self.n_unigram), None
+        origin = None
         if self._prior is not None:
             origin = np.zeros(len(coordinates))
             origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
-        if self._ratio is not None and not stochastic:
-            return RatioLoss(*args, self._ratio, origin)
-        return WorkingLoss(*args, stochastic, origin)
+        return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic, origin)
 
     def forget(self) -> None:
         """Free the observed coordinates of the warm start, and the vectors of the last point."""
@@ -188,8 +175,8 @@ class ChainLoss:
 
     @property
     def is_convex(self) -> bool:
-        """True if the loss is convex: all gold labels are known, and there is no entity ratio."""
-        return self._ratio is None and bool((self._lattice.clamped < 0).all())
+        """True if the loss is convex: all gold labels are known."""
+        return bool((self._lattice.clamped < 0).all())
 
     def screen(
         self, working: WorkingLoss, theta: Floats, threshold: float, limit: int

@@ -60,10 +60,10 @@ class _PairSlopes:
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
         # Nothing changes before the first token.
-        self._add(i, without_starts(tokens.by_matrix), forward, self._changes)
+        self._add(i, _without_starts(tokens.by_matrix), forward, self._changes)
         self._add(i, tokens.by_matrix, backward, self._changes)
         by_context, changes = tokens.by_context, self._correction_changes
-        self._pairs.sum_corrections(without_starts(by_context), forward, changes)
+        self._pairs.sum_corrections(_without_starts(by_context), forward, changes)
         self._pairs.sum_corrections(by_context, backward, changes)
 
     def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
@@ -138,17 +138,8 @@ class HessianProduct:
         # Later evaluations overwrite the potentials.
         space.contents = Contents(self, self._theta)
 
-    @property
-    def changes(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-        """Changes of forward and backward vectors of the last shard along the last direction."""
-        return self._forward_change, self._backward_change
-
-    def product(self, vector: Floats, scores: Floats | None = None) -> Floats:
-        """Return H v [K] of a vector [K] float64; repeat `prepare` if the loss was evaluated since.
-
-        scores: [Yp], additional changes of the label scores of all tokens, except in clamped
-        lattices; None for zeros.
-        """
+    def product(self, vector: Floats) -> Floats:
+        """Return H v [K] of a vector [K] float64; after an evaluation, `prepare` is repeated."""
         working, space = self._working, self._working.space
         self.passes += 1.0
         contents = space.contents
@@ -163,7 +154,7 @@ class HessianProduct:
             tangents = Tangents(
                 beta, self._forward_change, self._backward_change, vectors.marginals
             )
-            for of_chunk in self._differentiate(i, vector, scores, vectors, tangents):
+            for of_chunk in self._differentiate(i, vector, vectors, tangents):
                 sums += of_chunk
             self._pairs.add(i, vectors, tangents)
         working.gather(result)
@@ -204,7 +195,7 @@ class HessianProduct:
         )
 
     def _differentiate(
-        self, i: int, vector: Floats, scores: Floats | None, vectors: Vectors, tangents: Tangents
+        self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents
     ) -> list[Floats]:
         """Run the recursions over shard i; `marginal_change` replaces its residuals.
 
@@ -218,11 +209,6 @@ class HessianProduct:
         def run(first: int, last: int) -> Floats:
             tokens = int(offsets[first]), int(offsets[last])
             scored = self._values.score(begin, *tokens, tangents.marginal_change)
-            if scores is not None:
-                own = tangents.marginal_change[slice(*tokens)]
-                extra = (tables.sequences.token_weight[slice(*tokens), None] > 0.0) * scores
-                own[:] = own + extra if scored else extra
-                scored = True
             sums = np.zeros(self._frequent.table.shape)
             args = first, last, tables, pairs, vector, slopes
             differentiate_chunk(*args, _own(vectors), tangents, scored, sums)
@@ -236,7 +222,7 @@ def _own(vectors: Vectors) -> Vectors:
     return vectors._replace(scratch=np.empty_like(vectors.scratch))
 
 
-def without_starts(tokens: TokensBy) -> TokensBy:
+def _without_starts(tokens: TokensBy) -> TokensBy:
     """Drop the tokens that begin a sequence."""
     return tokens._replace(
         start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]

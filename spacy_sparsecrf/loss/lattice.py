@@ -206,18 +206,13 @@ class Lattice:
         return shards
 
 
-def build_lattice(
-    corpus: EncodedCorpus, n_labels: int, valid: Mask | None = None, unlabelled: bool = False
-) -> Lattice:
+def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = None) -> Lattice:
     """Build the lattice of a corpus; drop sequences without tokens, gold labels or weight.
 
     Sequences are reordered. valid: [Y + 1, Y + 1], valid transitions from label a to label b; row
-    Y: from the start; column Y: to the end; None = all; gold labels must be valid. unlabelled:
-    whether to keep sequences without gold labels; their clamped lattice cancels their loss.
+    Y: from the start; column Y: to the end; None = all; gold labels must be valid.
     """
     known, sure = corpus.with_labels()
-    if unlabelled:
-        known = (np.diff(corpus.offsets) > 0) & (corpus.weights > 0.0)
     used = _sorted_by_contexts(corpus, np.flatnonzero(known))
     partial = np.flatnonzero(known & ~sure)
     order = np.concatenate((used, partial))

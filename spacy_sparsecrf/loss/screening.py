@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import MISSING
 from ..kernels.layout import ContextsOf
 from ..kernels.screening import (
     Chosen,
@@ -97,7 +96,7 @@ class PairScreening:
         """Find the bigram weights whose gradient exceeds a threshold; see `screen_unigrams`."""
         lattice = self._space.lattice
         contexts = _sorted_by(lattice.feature_contexts, working.pairs.contexts.active)
-        chosen = self._choose(threshold if working.is_bounded else -1.0)
+        chosen = self._choose(threshold)
         ptr, found = chosen.area_ptr, []
         n_chunks = max(self._space.limits.n_chunks, int(ptr[-1] >> 20))
         chunks = cut(np.diff(ptr) * self._n_tokens, n_chunks)
@@ -107,7 +106,7 @@ class PairScreening:
         return found
 
     def _choose(self, threshold: float) -> Chosen:
-        """Choose the pairs that can have a gradient beyond a threshold, any if it is below 0."""
+        """Choose the pairs that can have a gradient beyond a threshold."""
         space, n_labels = self._space, self._space.n_labels
         slack = _SLACK * float(np.sqrt(np.finfo(space.dtype).eps))
 
@@ -161,11 +160,8 @@ class PairScreening:
         features = ContextsOf(contexts.indptr, contexts.indices)
         args = chosen, features, working.pairs.contexts.active, working.pairs.arrays
         for i in working.visit(theta):
-            gold = self._gold(i)
-            for tokens, vectors, has_gold in working.pair_terms(i, self._of_shard[i]):
-                missing = None if has_gold else np.full_like(gold.labels, MISSING)
-                own = gold if missing is None else gold._replace(labels=missing)
-                space.workers.map(add_chosen_pairs, chunks, *args, tokens, own, vectors, totals)
+            own = self._of_shard[i], self._gold(i), working.vectors(i)
+            space.workers.map(add_chosen_pairs, chunks, *args, *own, totals)
         return space.workers.map(self._collect, chunks, chosen, threshold, totals)
 
     def _collect(

@@ -16,7 +16,7 @@ from ..corpus.numbering import positions
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
-from .lattice import Csr, Floats, Ints, Lattice, Longs, concatenated_ranges
+from .lattice import Floats, Ints, Longs, concatenated_ranges
 from .workspace import Workspace
 
 # Cost of a single weight, and of a feature block, in elements of a vector.
@@ -63,7 +63,7 @@ class FrequentFeatures:
 
     space: for its lattice and dtype; rows: unigram feature blocks; n_tokens: [R], tokens of each
     block.
-    table: [H, Yp], in the precision of the workspace, then rows of costs; tokens: frequent features
+    table: [H, Yp], in the precision of the workspace; tokens: frequent features
     of each token; n_rows: H; n_weights: number of their weights, which come first.
     """
 
@@ -77,23 +77,6 @@ class FrequentFeatures:
         self.table = np.zeros((n_frequent, space.padded), space.dtype)
         row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
         self._places: Longs = row * space.padded + rows.places[: self.n_weights]
-
-    def add_costs(self, lattice: Lattice, costs: Floats) -> None:
-        """Append rows of costs to the table: one feature for each gold label, with fixed weights.
-
-        lattice: tokens with a single gold label get its feature; costs: [Y, Y], see `ChainLoss`.
-        """
-        costly = np.flatnonzero(costs.any(axis=1))
-        number = positions(costly, len(costs))[np.maximum(lattice.gold, 0)]
-        has_cost = (lattice.gold >= 0) & (number >= 0)
-        indptr, (first, padded) = self.tokens.indptr, self.table.shape
-        indices = np.insert(
-            self.tokens.indices, indptr[1:][has_cost], first + number[has_cost].astype(np.int32)
-        )
-        self.tokens = Csr(indptr + np.append(0, np.cumsum(has_cost)), indices)
-        rows = np.zeros((len(costly), padded), self.table.dtype)
-        rows[:, : len(costs)] = costs[costly]
-        self.table = np.concatenate((self.table, rows))
 
     def fill(self, theta: Floats) -> None:
         """Write the weights, the first of theta [K], into the table."""

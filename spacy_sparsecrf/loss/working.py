@@ -19,7 +19,6 @@ from ..kernels.layout import (
     ContextBlocks,
     Sequences,
     Tables,
-    TokensBy,
     Unigrams,
     Vectors,
 )
@@ -71,8 +70,6 @@ class WorkingLoss(OffsetLoss):
         self.coordinates, self._stochastic = coordinates, stochastic
         self.origin = np.empty(0) if origin is None else origin
         self._derived: dict[Any, Any] = {}
-        # Whether the gradient is bounded by expected and observed counts.
-        self.is_bounded = True
         self._gradients = BufferPool(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
@@ -88,8 +85,6 @@ class WorkingLoss(OffsetLoss):
         )
         if stochastic and len(self.origin):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
-        if workspace.costs is not None:
-            self.frequent.add_costs(lattice, workspace.costs)
         rare = self.unigram.between(self.frequent.n_rows, len(self.unigram))
         self.token_blocks = lattice.token_features(rare)
         self.values = ValueWeights(workspace, self.unigram)
@@ -298,14 +293,6 @@ class WorkingLoss(OffsetLoss):
         scratch = np.empty(psi.shape[1:], space.dtype)
         marginals = space.residual_of(shard)
         return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
-
-    def pair_terms(self, i: int, tokens: TokensBy) -> Iterator[tuple[TokensBy, Vectors, bool]]:
-        """Iterate over the products alpha_{t-1} (x) backward_t of the pair gradients of shard i.
-
-        tokens: of the shard, by context.
-        YIELDS: tokens, vectors, and whether to subtract gold pairs.
-        """
-        yield tokens, self.vectors(i), True
 
     def _infer(
         self, theta: Floats, i: int, batch: BatchOrder, chunks: Chunks, residuals: bool

@@ -97,7 +97,7 @@ class Workspace:
     alpha, backward: [tokens of the largest shard, Yp]; residual: [N, Yp], Yp = Y padded to a
     multiple of 8, all of dtype `precision`; log_z: [S], scales, norms: [tokens of the largest
     shard] float64; contents: owner of these arrays, or None; feature_counts: [O] int64, tokens of a
-    feature; costs: see `ChainLoss`.
+    feature.
     """
 
     def __init__(
@@ -107,11 +107,9 @@ class Workspace:
         workers: Workers,
         precision: DTypeLike,
         limits: Limits = LIMITS,
-        costs: Floats | None = None,
     ) -> None:
         self.lattice = lattice
         self.limits = limits
-        self.costs = costs
         self.n_labels = n_labels
         self.padded = -(-n_labels // 8) * 8
         self.workers = workers

@@ -23,8 +23,6 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "doc_weight": "",
     "negative_rate": 0.1,
     "negative_seed": 0,
-    "entity_ratio": {},
-    "cost": {},
     "constrained": False,
     "prior": "",
     "schedule": [],

@@ -14,16 +14,12 @@ from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .prediction import Predictions, Reader, by_doc
-from .settings import SOFT_WEIGHT, register_soft_weight
 from .stacking import texts_of_predictions
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
     from ..model.model import CRFModel
-
-# Minimum probability of other labellings, relative to the best one.
-_LEAST = 0.02
 
 Marginals = NDArray[np.float64]
 """Marginals of a Doc: p(y_t = y | x), [tokens, labels]."""
@@ -95,23 +91,6 @@ class Probabilities:
             for ranks in chosen
         ]
         return list(zip(paths, np.exp(totals).tolist(), strict=True))
-
-    def labellings(self, doc: Doc, n: int) -> list[Doc]:
-        """Return at most n copies of a Doc with its most probable annotations, to train on.
-
-        Annotations less probable than 1/50 of the best are left out. `doc._.soft_weight` is the
-        probability, scaled to a sum of 1. RAISES: SparseCRFError, as `nbest`.
-        """
-        register_soft_weight()
-        found, copies = self.nbest(doc, n), []
-        found = [(labels, p) for labels, p in found if p >= _LEAST * found[0][1]]
-        known, total = self._reader().labels, sum(p for _, p in found)
-        for labels, p in found:
-            copy, ids = doc.copy(), np.array(self._ids(labels, known), dtype=np.int32)
-            self.target.write([copy], [ids], known, overwrite=True)
-            copy._.set(SOFT_WEIGHT, p / total)
-            copies.append(copy)
-        return copies
 
     def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
         """Compute the log-probability of labels of a Doc, log p(y | x).

@@ -8,18 +8,12 @@
                            label pair) that occur in the training data
     doc_weight = ""        name of a Doc extension of gold Docs: the weight of a Doc's
                            log-likelihood, as if the corpus contained the Doc so many times; a Doc
-                           with weight 0 is left out, with its labels and features; "soft_weight"
-                           is registered, see SOFT_WEIGHT
+                           with weight 0 is left out, with its labels and features
     label_weights = {}     weights of gold labels, 1 for labels not named; the weight of a sequence
                            is multiplied by the mean over its gold labels (see `gold.weighted`)
     negative_rate = 0.1    share of the unannotated tokens of partly annotated Docs that are learnt
                            as outside of spans
     negative_seed = 0      seed for the selection of these tokens
-    entity_ratio = {}      a penalty on the expected share of tokens in spans (see `loss.ratio`):
-                           a section with `ratio`, the target share, and optionally `margin`, the
-                           tolerated deviation, and `strength`, in nats
-    cost = {}              costs of errors in training (softmax-margin, see `loss.chain`): a section
-                           with `false_negative`, `false_positive`, `confusion`, in nats
     constrained = false    whether log Z is over valid sequences only
     prior = ""             path of a saved pipeline; the penalty is centred on its weights
     schedule = []          stages in which features of groups of templates are admitted, see below
@@ -66,13 +60,6 @@ if TYPE_CHECKING:
     from ..training.working_set import Polish
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
-
-SOFT_WEIGHT = "soft_weight"
-"""Value of `doc_weight`: the extension for weights of Docs that are labellings of one text.
-
-The loss of the text is sum_k w_k (-log p(y_k | x)): log Z minus the scores of labels and label
-pairs, times their expected counts. It is convex.
-"""
 
 # Keys that survive writing and reading a config.
 _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
@@ -303,26 +290,6 @@ class StageSettings(SettingsBlock):
     )
 
 
-class RatioSettings(SettingsBlock):
-    """The penalty on the share of tokens in spans, see `loss.ratio`; strength in nats."""
-
-    ratio: _Probability
-    margin: _Number = 0.0
-    strength: _Number = Field(default=20.0, gt=0.0)
-
-
-class CostSettings(SettingsBlock):
-    """Costs of errors in training, see `loss.chain`, in nats.
-
-    false_negative: of the outside label at a token in a span; false_positive: of other labels at a
-    token outside of spans; confusion: of another label in a span.
-    """
-
-    false_negative: _Number = 0.0
-    false_positive: _Number = 0.0
-    confusion: _Number = 0.0
-
-
 _SECTIONS: dict[str, type[SettingsBlock]] = {
     "stack": StackSettings,
     "warm_start": WarmStartSettings,
@@ -347,15 +314,6 @@ class LearningSettings(SettingsBlock):
     doc_weight: str = Field(default="", description='a name, or "" for none')
     negative_rate: _Probability = Field(default=0.1, description="a share, from 0 to 1")
     negative_seed: _Natural = Field(default=0, description="a whole number that is not negative")
-    entity_ratio: Annotated[RatioSettings | None, BeforeValidator(lambda x: x or None)] = Field(
-        default=None,
-        description="a section with `ratio`, from 0 to 1, and, if need be, `margin` >= 0 and "
-        "`strength` > 0",
-    )
-    cost: Annotated[CostSettings | None, BeforeValidator(lambda x: x or None)] = Field(
-        default=None,
-        description="a section with `false_negative`, `false_positive` or `confusion`, >= 0",
-    )
     constrained: _Truth = False
     prior: str = Field(default="", description='a path, or "" for none')
     schedule: list[StageSettings] = Field(
@@ -378,8 +336,6 @@ class LearningSettings(SettingsBlock):
         lost = [key for key in weights if not _IS_KEY(key)] if isinstance(weights, Mapping) else []
         if lost:
             raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
-        if given.get("doc_weight") == SOFT_WEIGHT:
-            register_soft_weight()
         for key, section in _SECTIONS.items():
             if key in given:
                 given[key] = section.validated(name, given[key], f"{key} ")
@@ -577,9 +533,3 @@ def _copied(name: str, key: str, block: object) -> dict[str, Any]:
         values = {"key": key, "value": block, "expected": SettingsBlock.section}
         raise SparseCRFError(Errors.SC205.format(name=name, **values))
     return dict(block)
-
-
-def register_soft_weight() -> None:
-    """Register the extension SOFT_WEIGHT of Docs."""
-    if not Doc.has_extension(SOFT_WEIGHT):
-        Doc.set_extension(SOFT_WEIGHT, default=1.0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from weakref import ref
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import logger
@@ -29,8 +27,6 @@ from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..progress import progress
 from ..progress import report as report_line
-from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanTarget
 from ..training.checkpoint import EvaluationLog
 from .annotating import Expected
 from .batchers import finish_run, warn_of_rare_evaluations
@@ -42,7 +38,6 @@ from .stacking import learn_first
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
-    from ..loss.ratio import EntityRatio
     from ..training.training import Training
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -105,8 +100,6 @@ def _start_training(
         "valid": valid,
         "warm_start": learning.warm_start.of(setup.solver),
         "polish": learning.polish.of(),
-        "ratio": _entity_ratio(setup, labels),
-        "costs": _error_costs(setup, labels),
         **settings.problem,
     }
     make_training = _kind_of_training(setup, read, corpus, compiled)
@@ -140,36 +133,6 @@ def _kind_of_training(
     if compiled.partition is not None:
         return compiled.partition.training()
     return Training
-
-
-def _entity_ratio(setup: Setup, labels: Sequence[str]) -> EntityRatio | None:
-    """Return the entity-ratio term of the loss. RAISES: SparseCRFError without spans."""
-    own = setup.settings.learning.entity_ratio
-    if own is None:
-        return None
-    from ..loss.ratio import EntityRatio
-
-    in_spans = _in_spans(setup, labels, "entity_ratio")
-    return EntityRatio(in_spans, own.ratio, own.margin, own.strength)
-
-
-def _in_spans(setup: Setup, labels: Sequence[str], key: str) -> NDArray[np.bool_]:
-    """Return a mask of span labels: [Y]. RAISES: SparseCRFError without spans, naming the key."""
-    if not isinstance(setup.target, SpanTarget):
-        raise SparseCRFError(Errors.SC364.format(name=setup.name, key=key))
-    return np.array([label != OUTSIDE for label in labels], dtype=np.bool_)
-
-
-def _error_costs(setup: Setup, labels: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return costs of labels by gold label, [Y, Y]. RAISES: SparseCRFError without spans."""
-    own = setup.settings.learning.cost
-    if own is None:
-        return None
-    inside = _in_spans(setup, labels, "cost")
-    of_inside = np.where(inside, own.confusion, own.false_negative)
-    costs = np.where(inside[:, None], of_inside, own.false_positive * inside)
-    np.fill_diagonal(costs, 0.0)
-    return costs if costs.any() else None
 
 
 @contextmanager

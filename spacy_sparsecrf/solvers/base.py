@@ -54,7 +54,7 @@ class Loss(Function, Protocol):
 # Requirements of a solver on a problem: no l1 penalty; an l2 penalty; sequences of one token, as in
 # per-position models; log Z over all sequences, valid or not (see `ChainLoss`); features that are 0
 # or 1; a loss laid out to visit examples one by one; Hessian-vector products; a penalty centred on
-# zero, not on a prior; a likelihood without error costs.
+# zero, not on a prior.
 Need = Literal[
     "no l1",
     "l2",
@@ -64,7 +64,6 @@ Need = Literal[
     "examples",
     "products",
     "no prior",
-    "no costs",
 ]
 
 # Error messages for requirements that a problem does not meet.
@@ -74,10 +73,7 @@ _REFUSALS: dict[Need, str] = {
     "single tokens": Errors.SC340,
     "indicators": Errors.SC393,
     "all sequences": Errors.SC359,
-    "examples": Errors.SC365,
-    "products": Errors.SC365,
     "no prior": Errors.SC366,
-    "no costs": Errors.SC378,
 }
 
 
@@ -242,16 +238,12 @@ def unsupported(
     *,
     values: bool = False,
     constrained: bool = False,
-    summed: bool = True,
     shifted: bool = False,
-    costs: bool = False,
 ) -> set[Need]:
     """Return the requirements that a problem does not meet.
 
     kind: of model, see `CRFModel`; values: whether there are real-valued features; constrained:
-    whether invalid sequences are excluded; summed: whether the loss is a sum over sequences;
-    shifted: whether the penalty is centred on a prior; costs: whether errors have costs (see
-    `ChainLoss`).
+    whether invalid sequences are excluded; shifted: whether the penalty is centred on a prior.
     """
     lacking: dict[Need, bool] = {
         "no l1": penalty.l1 > 0.0,
@@ -259,10 +251,7 @@ def unsupported(
         "single tokens": kind == "chain",
         "indicators": values,
         "all sequences": constrained,
-        "examples": not summed,
-        "products": not summed,
         "no prior": shifted,
-        "no costs": costs,
     }
     return {need for need, is_lacking in lacking.items() if is_lacking}
 

@@ -53,7 +53,7 @@ class AveragedPerceptron(StreamSolver):
     state_type = PerceptronState
     divisible = True
     # Decoding considers all label sequences.
-    requires = requirements("examples", "no l1", "all sequences", "no prior", "no costs")
+    requires = requirements("examples", "no l1", "all sequences", "no prior")
 
     window: float = 0.0
 

@@ -17,7 +17,6 @@ from ..errors import Errors, SparseCRFError
 from ..loss import subproblems
 from ..loss.chain import ChainLoss
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
-from ..loss.ratio import EntityRatio
 from ..loss.size import available_memory, check_fits, measure, total
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
@@ -37,12 +36,12 @@ class TrainingProblem:
     """The loss of a training run and how it is computed; the penalty is separate.
 
     n_threads: number of threads, 0 = one per core; dtype: type of the stored weights; precision,
-    observed_only, valid, also, limits, ratio, costs: see `ChainLoss`; label_weights: [Y] float64,
-    weights of sequences by gold label (see `weighted`), None = 1; kind: "chain", or "maxent" or
+    observed_only, valid, also, limits: see `ChainLoss`; label_weights: [Y] float64, weights of
+    sequences by gold label (see `weighted`), None = 1; kind: "chain", or "maxent" or
     "memm" for a per-position model (see `loss.per_token`); clusters: number of label clusters with
     "maxent" (see `loss.subproblems`), 0 = none.
-    RAISES: SparseCRFError for an unknown kind; for clusters, valid transitions or a ratio that the
-        kind does not support; for costs combined with clusters or a ratio.
+    RAISES: SparseCRFError for an unknown kind; for clusters or valid transitions that the kind
+        does not support.
     """
 
     n_threads: int = 0
@@ -55,21 +54,11 @@ class TrainingProblem:
     kind: str = "chain"
     clusters: int = 0
     limits: Limits = LIMITS
-    ratio: EntityRatio | None = None
-    costs: Floats | None = None
 
     def __post_init__(self) -> None:
         check_clusters(check_kind(self.kind), self.clusters)
-        if self.ratio is not None and self.kind != "chain":
-            raise SparseCRFError(Errors.SC363.format(kind=self.kind))
         if self.valid is not None and self.kind != "chain":
             raise SparseCRFError(Errors.SC357.format(kind=self.kind))
-        for key, given in (
-            (f"] clusters = {self.clusters}", self.clusters),
-            (".learning] entity_ratio", self.ratio),
-        ):
-            if given and self.costs is not None:
-                raise SparseCRFError(Errors.SC369.format(key=key))
 
     def identity(self) -> dict[str, Any]:
         """Return the values that identify the problem, as JSON."""
@@ -82,8 +71,6 @@ class TrainingProblem:
             "clusters": self.clusters,
             "label_weights": "" if label_weights is None else checkpoint.digest(label_weights),
             "legal": "" if valid is None else checkpoint.digest(valid),
-            "ratio": "" if self.ratio is None else self.ratio.identity,
-            **({} if self.costs is None else {"costs": self.costs.tolist()}),
         }
 
 
@@ -143,9 +130,7 @@ class Training:
             problem.kind,
             values=len(corpus.value_features) > 0,
             constrained=problem.valid is not None,
-            summed=problem.ratio is None,
             shifted=prior is not None,
-            costs=problem.costs is not None,
         )
         check_supported(solver, lacking)
         if prior is not None and polish.iterations:
@@ -209,8 +194,7 @@ class Training:
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
         parts = self._divide(self._corpus)
         n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-        # The tokens of a feature do not bound its effect on the ratio.
-        if l1 > 0.0 and self._leaves_out and problem.ratio is None:
+        if l1 > 0.0 and self._leaves_out:
             parts = [subproblems.without_idle_features(part, l1, known) for part in parts]
         for part in parts:
             also = None if problem.also is None else part.to_local(problem.also)
@@ -223,9 +207,7 @@ class Training:
                 part.permits,
                 also,
                 problem.limits,
-                ratio=problem.ratio,
                 prior=origin,
-                costs=problem.costs,
             )
             own = part.without_tokens(), loss, self._penalty, self._solver
             runs.append(Run(*own, self._warm_start))

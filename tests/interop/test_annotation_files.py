@@ -309,7 +309,6 @@ def test_options_without_effect_are_refused(
     ("name", "text", "options", "said"),
     [
         ("a.tsv", "a\tB-X\nb\tO\n", ("--scheme", "io"), "labels of io have no prefix"),
-        ("a.tsv", "a\tB-X:0.7|O\n", ("--soft", "--columns", "orth,ner"), "no weight such as"),
     ],
 )
 def test_labels_of_another_form_are_refused(

@@ -1,6 +1,5 @@
 """Partly annotated entities: sampled negatives, and the expected ratio."""
 
-import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
@@ -80,23 +79,3 @@ def test_labels_that_alignment_loses_are_no_negatives():
     unknown = Entities().unknown(example)
     assert unknown is not None and unknown.tolist() == [True, False, False, True, True, True]
     assert sampled(example, 1.0)[1:3] == [None, None]
-
-
-RATIO = {"ratio": 0.1}
-
-
-def test_the_ratio_holds_what_is_predicted_in_bounds():
-    shares = []
-    for learning in ({}, {"entity_ratio": RATIO}):
-        nlp = pipeline(negative_rate=0.0, **learning)
-        examples = [partial(nlp), partial(nlp, WORDS[100:] + WORDS[:100], starts=(7,))]
-        nlp.initialize(lambda: examples)  # noqa: B023
-        pipe = nlp.get_pipe("names")
-        while not pipe.training_run().converged:
-            nlp.update(examples)
-        docs = [example.predicted.copy() for example in examples]
-        outside = [row[pipe.label_data.index("O")] for doc in docs for row in pipe.marginals(doc)]
-        shares.append(1.0 - float(np.mean(outside)))
-        losses = nlp.update(examples)
-        assert np.isfinite(losses["names"])
-    assert shares[0] > 0.5 and 0.02 < shares[1] < 0.13

@@ -24,7 +24,6 @@ from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
 from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
-from ..soft import read_soft_docs
 
 DEV = "dev.spacy"
 
@@ -73,9 +72,6 @@ def convert(
     skip_space: Annotated[
         bool, typer.Option("--skip-space", help="Leave out tokens of white space in columns")
     ] = False,
-    soft: Annotated[
-        bool, typer.Option("--soft", help="Labels have weights, as in B-PER:0.7|O:0.3")
-    ] = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
@@ -90,8 +86,6 @@ def convert(
         are_records = kind in RECORDS
         _check_options(ctx, kind, is_written)
         names = parse_columns(columns) if columns else ()
-        if soft and (not names or docs > 1 or dev or target.suffix != SPACY):
-            raise typer.BadParameter("--soft needs --columns, --docs 1 and no --dev, to .spacy")
         nlp = spacy.blank(lang)
         if is_written:
             _to_columns(source, target, kind, names, scheme, nlp, skip_space)
@@ -107,10 +101,7 @@ def convert(
             opened = open_source(source, kind, names, attribute, merge_subtokens, scheme)
             if opened.columns and kind in SEPARATORS and not names:
                 msg.info(f"Columns are read as {','.join(opened.columns)} (see --columns)")
-            if soft:
-                found = read_soft_docs(opened, nlp.vocab, scheme)
-            else:
-                found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
+            found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
             n = _save(_counted(found, cuts), target, dev, seed)
             for note in opened.notes:
                 msg.info(note)
