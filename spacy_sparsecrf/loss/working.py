@@ -27,12 +27,9 @@ from ..parallel import Chunks, dot
 from .lattice import Floats, Longs
 from .pairs import PairPotentials
 from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, ValueWeights
-from .workspace import BufferPool, Contents, Workspace, sequential_order
+from .workspace import Contents, Workspace, sequential_order
 
 DerivedT = TypeVar("DerivedT")
-
-# Up to this number of weights, the point of the marginals is copied.
-_MAX_KEPT = 1 << 22
 
 
 class OffsetLoss:
@@ -70,7 +67,6 @@ class WorkingLoss(OffsetLoss):
         self.coordinates, self._stochastic = coordinates, stochastic
         self.origin = np.empty(0) if origin is None else origin
         self._derived: dict[Any, Any] = {}
-        self._gradients = BufferPool(len(coordinates))
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))
         self.unigram = FeatureBlocks(
@@ -190,16 +186,10 @@ class WorkingLoss(OffsetLoss):
         self.pairs.fill(theta[self.split :])
         gradient = self._infer_all(theta)
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
-        # Larger working sets are never screened; a copy would add a tenth to the time.
-        kept = len(theta) <= _MAX_KEPT
-        space.contents = Contents(self, theta.copy() if kept else None)
+        space.contents = Contents(self, theta.copy())
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
         return value, gradient
-
-    def give_back(self, gradient: Floats) -> None:
-        """Return a gradient [K] of `value_and_grad` for reuse, when it is no longer needed."""
-        self._gradients.give(gradient)
 
     def gradient_from(self, contents: Contents) -> Floats:
         """Return the gradient [K] at the point of another loss on a subset of these coordinates.
@@ -222,7 +212,7 @@ class WorkingLoss(OffsetLoss):
         """Compute marginals and potentials at theta [K], unless the workspace contains them."""
         contents = self.space.contents
         if contents is None or not contents.are_of(self, theta):
-            self.give_back(self.value_and_grad(theta)[1])
+            self.value_and_grad(theta)
             contents = self.space.contents = Contents(self, theta)
         return contents
 
@@ -319,7 +309,7 @@ class WorkingLoss(OffsetLoss):
     def _infer_all(self, theta: Floats) -> Floats:
         """Infer all shards, and return the gradient [K]."""
         space = self.space
-        gradient, sums = self._gradients.take(), np.zeros(self.frequent.table.shape)
+        gradient, sums = np.empty(len(theta)), np.zeros(self.frequent.table.shape)
         self.pairs.begin_sums()
         for i in range(len(space.shards)):
             for of_chunk in self.infer(theta, i):

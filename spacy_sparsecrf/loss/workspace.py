@@ -61,34 +61,15 @@ LARGE_BYTES = 1 << 16
 class Contents:
     """Owner of the marginals, or vectors, in a workspace.
 
-    owner: object that inferred them; theta: [K] float64, its weights, None if not stored.
+    owner: object that inferred them; theta: [K] float64, its weights.
     """
 
     owner: Any
-    theta: Floats | None
+    theta: Floats
 
     def are_of(self, owner: Any, theta: Floats) -> bool:
         """Return whether the contents belong to an owner at weights theta [K]."""
-        return self.owner is owner and self.theta is not None and np.array_equal(theta, self.theta)
-
-
-class BufferPool:
-    """A pool of reusable arrays [n] float64.
-
-    Allocating and clearing memory takes a tenth of an evaluation if the working set is large.
-    """
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-        self._free: list[Floats] = []
-
-    def take(self) -> Floats:
-        """Return an array with arbitrary values; the caller may keep it."""
-        return self._free.pop() if self._free else np.empty(self._n)
-
-    def give(self, array: Floats) -> None:
-        """Return an unused array to the pool, which keeps one array."""
-        self._free = [array]
+        return self.owner is owner and np.array_equal(theta, self.theta)
 
 
 class Workspace:

@@ -10,7 +10,7 @@ the subdifferential of the penalty, or when an outer iteration lowers F by less 
 import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,6 @@ class Function(Protocol):
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value, and the gradient [K] float64, at theta [K] float64."""
-        ...
-
-
-@runtime_checkable
-class RecyclingFunction(Function, Protocol):
-    """A function that reuses the memory of its gradients."""
-
-    def give_back(self, gradient: Floats) -> None:
-        """Reuse the memory of a gradient [K] that its user no longer needs."""
         ...
 
 
@@ -278,8 +269,6 @@ def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float,
     if not np.isfinite(gradient).all():
         value = np.inf
     total = gradient + penalty.slope(theta)
-    if isinstance(loss, RecyclingFunction):
-        loss.give_back(gradient)
     return value + penalty.value(theta), total
 
 
@@ -305,9 +294,9 @@ def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[floa
     return value, gradient
 
 
-def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Floats:
-    """Select along the last axis; first: the value where source is -1."""
-    taken = np.full((*array.shape[:-1], len(source)), first)
+def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Any:
+    """Select along the last axis, in the same dtype; first: the value where source is -1."""
+    taken = np.full((*array.shape[:-1], len(source)), first, array.dtype)
     taken[..., source >= 0] = array[..., source[source >= 0]]
     return taken
 

@@ -115,12 +115,12 @@ class OWLQN(BatchSolver):
     ) -> OwlqnState:
         """Move weights and curvature pairs; see `BatchSolver.remap`.
 
-        Pairs are zero at new coordinates. Pairs move in place: the old state can no longer be used.
+        Pairs are zero at new coordinates.
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
         n = state.n_pairs
-        pairs = _taken(state.steps, n, source), _taken(state.changes, n, source)
+        pairs = take(state.steps[:n], source), take(state.changes[:n], source)
         return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=n)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
@@ -217,24 +217,6 @@ def _longer(rows: Rows, m: int) -> Rows:
     longer = np.zeros((m, rows.shape[1]), rows.dtype)
     longer[: len(rows)] = rows
     return longer
-
-
-def _resized(rows: Rows, shape: tuple[int, int]) -> Rows:
-    """Resize rows in place, as they are most of the memory of a state; see `ndarray.resize`."""
-    own = rows if rows.flags.owndata else rows.copy()
-    own.resize(shape, refcheck=False)
-    return own
-
-
-def _taken(rows: Rows, n: int, source: Longs) -> Rows:
-    """Return `take` of the first n rows [m, K], in place."""
-    (m, old), new = rows[:n].shape, len(source)
-    longer = _resized(rows, (m, max(old, new)))
-    flat = longer.reshape(-1)
-    # In this order no row is overwritten before it is read.
-    for i in range(m) if new <= old else range(m - 1, -1, -1):
-        flat[i * new : (i + 1) * new] = take(flat[i * old : (i + 1) * old], source)
-    return _resized(longer, (m, new))
 
 
 def projected_backtracking(

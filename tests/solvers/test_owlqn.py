@@ -12,7 +12,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState
 
 @pytest.mark.parametrize("source", [[1, 4], [0, -1, -1, 1, 2, -1, 4, -1], [-1, 3, 4], [], [-1] * 7])
 @pytest.mark.parametrize("n_pairs", [0, 2, 4, 9])
-def test_pairs_move_in_their_memory_as_vectors_do(source: list[int], n_pairs: int) -> None:
+def test_pairs_move_as_vectors_do(source: list[int], n_pairs: int) -> None:
     theta, gradient, *pairs = np.random.default_rng(n_pairs).normal(size=(4, 4, 5))
     pairs = [rows.astype(np.float32) for rows in pairs]
     state = OwlqnState(

@@ -19,7 +19,7 @@ from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, _taken, inverse_hessian_product
+from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, inverse_hessian_product
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.training.training import Training
@@ -273,10 +273,9 @@ def test_inverse_hessian_is_that_of_bfgs_on_free_weights(n_pairs):
 
 
 @pytest.mark.parametrize("source", [[4, 1], [0, 1, 2, 3, 4], [-1, 3, -1, 0, 1, 2, 4]])
-def test_pairs_move_to_another_working_set_in_their_memory(source):
+def test_vectors_move_to_another_working_set(source):
     rows, source = np.arange(1.0, 21.0).reshape(4, 5), np.array(source)
     expected = np.where(source >= 0, rows[:3, source], 0.0)
-    np.testing.assert_array_equal(_taken(rows.copy(), 3, source), expected)
     np.testing.assert_array_equal(take(rows[:3], source), expected)
 
 
