@@ -560,16 +560,6 @@ class Errors(metaclass=_Coded):
         "Pseudo-likelihood needs the gold labels of all nodes, but {n} graphs have nodes without. "
         'Annotate them, or set method = "lbp" or "mean_field".'
     )
-    SC382 = (
-        "Solver {solver} learns from batches, but {key} = {value} asks for passes over a whole "
-        "corpus. Set [components.NAME.solver] {key} = {needed}; or learn from the whole corpus, "
-        "with online = false there and [training] max_epochs = 0."
-    )
-    SC383 = (
-        "Online training does not support clusters of labels, but clusters = {clusters}. Set "
-        "[components.NAME] clusters = 0; or learn from the whole corpus, with "
-        "[components.NAME.solver] online = false and [training] max_epochs = 0."
-    )
     SC384 = (
         "nlp.update of a loaded pipeline, or after nlp.initialize without examples, does not "
         "support [components.{name}{key}. {remedy}; or call nlp.initialize with examples, for a "

@@ -258,23 +258,6 @@ class ShardLosses:
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
 
-    def visit(
-        self, coordinates: Longs, visit: Callable[[int, WorkingLoss, Longs], Floats]
-    ) -> Partials:
-        """Sum the results of visits to shards, each on the weights that occur in the shard.
-
-        visit: function of the number of a shard, its loss, laid out for a stochastic solver, and
-        the indices of its weights.
-        """
-
-        def own(i: int) -> Floats:
-            shard = self._shards[i]
-            working, places, *_ = shard.restrict(coordinates, stochastic=True)
-            return visit(shard.number, working, places)
-
-        results = self._of_each(own)
-        return self._summed(lambda i: results[i])
-
 
 class Partition(NamedTuple):
     """The workers of a corpus, and the shards of each.
@@ -321,15 +304,6 @@ class PartitionedWorkingLoss(OffsetLoss):
         """Number of sequences with gold labels."""
         return self._loss.n_examples
 
-    def passed(self, visit: Any) -> tuple[Floats, int]:
-        """Visit all shards (see `solvers.parameter_mixing.Pass`).
-
-        RETURNS: the sum of the results, and n, the number of shards with gold labels.
-        """
-        args = self.coordinates, visit
-        shared = map(self._loss.partition.pool.share, args)
-        return self._loss.partition.summed("mix", *shared), self._loss.n_present
-
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
@@ -369,8 +343,8 @@ class PartitionedLoss:
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
         self.partition, self.n_potential, self.prior = partition, n_potential, prior
-        n_shards, n_examples, are_convex = zip(*present, strict=True)
-        self.n_present, self.n_examples = int(sum(n_shards)), int(sum(n_examples))
+        _, n_examples, are_convex = zip(*present, strict=True)
+        self.n_examples = int(sum(n_examples))
         self.is_convex = all(are_convex)
         self.numbers: Iterator[int] = count()
         # Of the last gradient: its loss, the loss that was evaluated there, and the weights.

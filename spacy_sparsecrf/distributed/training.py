@@ -15,12 +15,11 @@ from ..loss.subproblems import Part
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs
-from ..solvers.parameter_mixing import Pass
 from ..solvers.warm_start import WarmStart
 from ..training.checkpoint import digest
 from ..training.training import Training
 from ..training.working_set import Run
-from .loss import Partials, Partition, PartitionedLoss, ShardLosses, ShardProblem
+from .loss import Partition, PartitionedLoss, ShardLosses, ShardProblem
 
 # The warm start uses the first sequences of the corpus, at least this many tokens.
 BEGINNING = 1 << 22
@@ -59,10 +58,6 @@ class WorkerShard:
         ends = self.shard_ptr.tolist()
         shards = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
         return [digest(*_identifying_arrays(shard)) for shard in shards]
-
-    def mix(self, coordinates: Longs, begun: Pass) -> Partials:
-        """Sum the results of a pass over each shard; see `Pass.over`."""
-        return self._losses.visit(coordinates, begun.over)
 
     def warm_start(
         self, start: WarmStart, penalty: ElasticNet, prior: tuple[Longs, Floats] | None

@@ -149,12 +149,6 @@ def step_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> N
 
 
 @kernel
-def shrink_each(now: int, reached: Ints, block_ptr: Ints, moving: Moving) -> None:
-    """Apply the missed AdaGrad steps of all weights; see `lazy.advance`."""
-    advance(range(len(reached)), now, reached, block_ptr, shrink_adagrad, moving)
-
-
-@kernel
 def step_all(moving: Moving) -> None:
     """Take a step on all weights along the gradient [K], and clear it."""
     if moving.rule.kind == SGD:
@@ -281,13 +275,3 @@ def step_smd(meta: Meta, gradient: Floats, product: Floats, weights: Gained) -> 
         _step_meta(k, meta, gradient[k], product[k], weights)
         gradient[k] = 0.0
         product[k] = 0.0
-
-
-@kernel
-def catch_up_smd(missed: Ints, meta: Meta, weights: Gained) -> None:
-    """Apply the missed steps [K] int64 of weights, with g = H v = 0."""
-    for k in range(len(missed)):
-        # If theta and v are zero, they stay zero, and the gain stays unchanged.
-        if weights.theta[k] != 0.0 or weights.v[k] != 0.0:
-            for _ in range(missed[k]):
-                _step_meta(k, meta, 0.0, 0.0, weights)

@@ -227,13 +227,11 @@ class SequenceDescent:
     l2 rates cumulated so far. After `settle`, these arrays are the whole state.
     """
 
-    def __init__(
-        self, working: Any, penalty: ElasticNet, missing: bool = False, n_examples: int = 0
-    ) -> None:
+    def __init__(self, working: Any, penalty: ElasticNet, missing: bool = False) -> None:
         self._examples = examples_of(working)
         known = self._examples.complete
         self.sequences: Longs = self._examples.sequences[known | missing]
-        share = 1.0 / max(1, n_examples or len(self.sequences))
+        share = 1.0 / max(1, len(self.sequences))
         self._rates = (share * penalty.l1, share * penalty.l2)
         n = self._examples.n_weights
         self.resume(np.zeros(n), np.zeros(n), 0.0)
@@ -300,14 +298,13 @@ class MinibatchDescent:
         rule: int,
         theta: Floats,
         extra: Floats,
-        n_examples: int = 0,
         delta: float = 1.0,
     ) -> None:
         self._examples = examples_of(working)
         self.sequences: Longs = self._examples.sequences
         self._batch, self._rule, self._delta = batch, rule, delta
         self._theta, self._extra = theta, extra
-        share = 1.0 / -(-(n_examples or len(self.sequences)) // batch)
+        share = 1.0 / -(-len(self.sequences) // batch)
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
 
     def visited_before(self, order: Longs) -> Longs:

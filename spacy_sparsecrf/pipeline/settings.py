@@ -431,7 +431,7 @@ class ComponentSettings(SettingsBlock):
 
     @property
     def problem(self) -> dict[str, Any]:
-        """The settings of the objective: arguments of `Training` and of `Stream`."""
+        """The settings of the objective: arguments of `Training`."""
         names = "l1", "l2", "dtype", "precision", "clusters"
         return {"kind": self.model, **{name: getattr(self, name) for name in names}}
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_each
+from ..kernels.minibatch import ADAGRAD
 from ..loss.examples import MinibatchDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport
-from .streaming import Batch, Columns, StreamSolver, Terms, Totals
+from .base import Floats, SolverState, StepReport
+from .stochastic import StochasticSolver
 
 
 @dataclass
@@ -37,7 +37,7 @@ class AdaGradState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.AdaGrad.v1")
 @dataclass(kw_only=True, eq=False)
-class AdaGrad(StreamSolver):
+class AdaGrad(StochasticSolver):
     """AdaGrad on minibatches, by proximal steps; see the module for the update.
 
     Examples with missing gold labels are used.
@@ -48,7 +48,6 @@ class AdaGrad(StreamSolver):
     """
 
     state_type = AdaGradState
-    stream_marks = ("steps",)
 
     eta0: float = 0.0
     delta: float = 1.0
@@ -73,34 +72,5 @@ class AdaGrad(StreamSolver):
         descent = MinibatchDescent(loss, penalty, *weights, delta=self.delta)
         order, passes = self.begin_pass(descent, state)
         state.epoch += 1
-        self._run(descent, order, state.eta)
+        descent.run(order, np.full(len(descent.visited_before(order)), state.eta))
         return self.end_pass(loss, penalty, state, passes)
-
-    def _run(self, descent: MinibatchDescent, order: Longs, eta: float) -> float:
-        return descent.run(order, np.full(len(descent.visited_before(order)), eta))
-
-    def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the step size and the number of minibatches."""
-        return {"eta": self.eta0, "steps": 0}
-
-    def descent(
-        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
-    ) -> MinibatchDescent:
-        """Return the descent over the examples of a batch; see `StreamSolver.descent`."""
-        weights = self.batch, ADAGRAD, columns["theta"], columns["squares"]
-        return MinibatchDescent(batch.loss, terms.penalty, *weights, terms.horizon, self.delta)
-
-    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Apply the penalties of the minibatches since the marks."""
-        share, theta = terms.share(self.batch), columns["theta"]
-        rule = StepRule(ADAGRAD, self.delta, share.l1, share.l2)
-        moving = Moving(rule, totals["eta"], np.zeros(0), theta, columns["squares"])
-        reached = since["steps"].astype(np.int64)
-        shrink_each(int(totals["steps"]), reached, np.arange(len(theta) + 1), moving)
-
-    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
-        """Visit the examples of a batch once, in minibatches."""
-        descent = self.descent(batch, columns, totals, terms)
-        order = batch.in_order(descent.sequences)
-        totals["steps"] += len(descent.visited_before(order))
-        return self._run(descent, order, totals["eta"])

@@ -132,9 +132,8 @@ class BatchSolver:
     RAISES: SparseCRFError if a setting is out of range.
 
     Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
-    converges to the minimiser; `streaming`: whether it supports online training on the batches of
-    spaCy's loop; `divisible`: whether it supports a partitioned corpus although it requires
-    examples; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the
+    converges to the minimiser; `divisible`: whether it supports a partitioned corpus although it
+    requires examples; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the
     state.
     """
 
@@ -147,7 +146,6 @@ class BatchSolver:
     state_type: ClassVar[type[Any]] = SolverState
     requires = requirements("indicators")
     exact = True
-    streaming = False
     divisible = False
     warm_start: ClassVar[WarmStart] = WarmStart(epochs=0, averaged=False)
 

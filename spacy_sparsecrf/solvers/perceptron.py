@@ -19,8 +19,7 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, evaluate, evaluate_start, requirements
-from .parameter_mixing import MEAN, mix
-from .streaming import Batch, Columns, StreamSolver, Terms, Totals
+from .stochastic import StochasticSolver
 
 
 @dataclass
@@ -42,16 +41,14 @@ class PerceptronState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.Perceptron.v1")
 @dataclass(kw_only=True, eq=False)
-class AveragedPerceptron(StreamSolver):
+class AveragedPerceptron(StochasticSolver):
     """The averaged structured perceptron (Collins 2002); see the module for the update.
 
     Penalties are not supported: l1 and l2 must be 0. Sequences with missing gold labels are
-    skipped. On a partitioned corpus, passes over its shards are mixed (see `parameter_mixing`).
-    `window` is 0 by default: it ends the run only if the loss no longer falls.
+    skipped. `window` is 0 by default: it ends the run only if the loss no longer falls.
     """
 
     state_type = PerceptronState
-    divisible = True
     # Decoding considers all label sequences.
     requires = requirements("examples", "no l1", "all sequences", "no prior")
 
@@ -68,16 +65,15 @@ class AveragedPerceptron(StreamSolver):
         RAISES: SparseCRFError also if there is an l2 penalty, or if no sequence has all gold
             labels.
         """
-        self._check_penalty(penalty)
-        if not loss.is_divided and len(_complete(loss)) == 0:
+        if penalty.l2 > 0.0:
+            raise SparseCRFError(Errors.SC336.format(solver=type(self).__name__, l2=penalty.l2))
+        if len(_complete(loss)) == 0:
             raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
         value, gradient = evaluate_start(loss, penalty, theta)
         return PerceptronState(theta, gradient, value, theta.copy(), np.zeros_like(theta), 0, 0, 0)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
-        if loss.is_divided:
-            return self._mix(loss, penalty, state)
         self.visit(loss, state)
         state.value, state.gradient = evaluate(loss, penalty, state.theta)
         return replace(self.report(penalty, state), converged=state.n_wrong == 0)
@@ -91,54 +87,6 @@ class AveragedPerceptron(StreamSolver):
         state.count += len(order)
         state.epoch += 1
         state.theta = state.iterate - state.moves / state.count
-
-    def _mix(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
-        """Pass over all shards once; the mean is over all visits of a shard, and over passes."""
-        columns, totals, n_wrong = mix(self, loss, penalty, state)
-        if totals["count"] == 0.0:
-            raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
-        last, state.n_wrong = state.epoch, int(n_wrong)
-        state.epoch, state.iterate = last + 1, columns["theta"]
-        state.theta = (last * state.theta + columns[MEAN]) / state.epoch
-        state.count += loss.n_examples
-        state.moves = state.count * (state.iterate - state.theta)
-        state.value, state.gradient = evaluate(loss, penalty, state.theta)
-        return replace(self.report(penalty, state), converged=state.n_wrong == 0)
-
-    def parted(self, state: PerceptronState, horizon: int) -> tuple[Columns, Totals]:
-        """See `StreamSolver.parted`."""
-        return {"theta": state.iterate, "moves": np.zeros_like(state.iterate)}, {"count": 0}
-
-    def _check_penalty(self, penalty: ElasticNet) -> None:
-        if penalty.l2 > 0.0:
-            raise SparseCRFError(Errors.SC336.format(solver=type(self).__name__, l2=penalty.l2))
-
-    @property
-    def stream_columns(self) -> dict[str, float]:
-        """The last weights, and the sum of moves."""
-        return {"theta": 0.0, "moves": 0.0}
-
-    def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the number of visits. RAISES: SparseCRFError if there is an l2 penalty."""
-        self._check_penalty(penalty)
-        return {"count": 0}
-
-    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Do nothing: only visits change weights."""
-
-    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
-        """Visit the complete sequences of a batch once.
-
-        RETURNS: number of wrong labels, each sequence being decoded before its own step.
-        """
-        order = batch.in_order(_complete(batch.loss))
-        count = int(totals["count"])
-        totals["count"] = count + len(order)
-        return float(_run(batch.loss, order, columns["theta"], columns["moves"], count))
-
-    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """Return the mean of the weights after each visit, [K]."""
-        return columns["theta"] - columns["moves"] / max(1, totals["count"])
 
 
 def _complete(loss: WorkingLoss) -> Longs:

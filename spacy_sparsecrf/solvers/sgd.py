@@ -25,16 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import minibatch
-from ..kernels.exp import exp_shifted
 from ..loss.examples import MinibatchDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, SolverState, StepReport, evaluate_start, requirements
-from .streaming import Batch, Columns, StreamSolver, Terms, Totals
-
-# Shrinkage above this is reset: its exponential would cost more than a digit.
-_MAX_SHRINKAGE = 3.0
+from .stochastic import StochasticSolver
 
 SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
 
@@ -57,7 +53,7 @@ class SgdState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.SGD.v1")
 @dataclass(kw_only=True, eq=False)
-class SGD(StreamSolver):
+class SGD(StochasticSolver):
     """Stochastic gradient descent on minibatches of b examples of N, l1 = 0.
 
     Examples with missing gold labels are used. See the module for update and schedules.
@@ -71,8 +67,7 @@ class SGD(StreamSolver):
     """
 
     state_type = SgdState
-    stream_marks = ("shrinkage", "averaged")
-    requires = StreamSolver.requires | requirements("no l1")
+    requires = StochasticSolver.requires | requirements("no l1")
 
     schedule: str = "annealed"
     eta0: float = 0.0
@@ -135,65 +130,3 @@ class SGD(StreamSolver):
             factors = n / (penalty.l2 * (self.batch + visited))
         etas: Floats = eta * factors
         return etas
-
-    @property
-    def stream_columns(self) -> dict[str, float]:
-        """The last iterate, and the sum of the averaged iterates."""
-        return {"theta": 0.0, "total": 0.0} if self.average_from else {"theta": 0.0}
-
-    def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the number of examples seen, the step size, and sums for catching up.
-
-        n_averaged: number of summed iterates; shrinkage: sum of log(1 + eta_k l2 / n); averaged:
-        sum of exp(-shrinkage) over the averaged iterates (see `kernels.minibatch.shrink_sgd`).
-        """
-        counts = {"seen": 0, "eta": self.first_eta, "n_averaged": 0}
-        return {**counts, "shrinkage": 0.0, "averaged": 0.0}
-
-    def descent(
-        self, batch: Batch, columns: Columns, totals: Totals, terms: Terms
-    ) -> MinibatchDescent:
-        """Return the descent over the examples of a batch; see `StreamSolver.descent`."""
-        weights = columns["theta"], columns.get("total", np.zeros_like(columns["theta"]))
-        settings = terms.penalty, self.batch, minibatch.SGD
-        return MinibatchDescent(batch.loss, *settings, *weights, terms.horizon)
-
-    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Apply the missed shrinkage, and add the missed iterates to their sum."""
-        theta, powers = columns["theta"], since["shrinkage"].copy()
-        if self.average_from:
-            exp_shifted(powers, len(powers), 0.0)
-            columns["total"] += powers * (totals["averaged"] - since["averaged"]) * theta
-            powers[:] = since["shrinkage"]
-        exp_shifted(powers, len(powers), totals["shrinkage"])
-        theta *= powers
-
-    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
-        """Visit the examples of a batch once, in minibatches."""
-        descent = self.descent(batch, columns, totals, terms)
-        order = batch.in_order(descent.sequences)
-        seen, n = totals["seen"], terms.horizon
-        etas = self._etas(totals["eta"], seen + descent.visited_before(order), n, terms.penalty)
-        averaging = self.average_from > 0 and seen >= (self.average_from - 1) * n
-        loss = descent.run(order, etas, averaging)
-        shrinkage, averaged = np.empty(len(etas) + 1), np.empty(len(etas) + 1)
-        shrinkage[0], averaged[0] = totals["shrinkage"], totals["averaged"]
-        minibatch.sum_shrinkage(etas, descent.share.l2, averaging, shrinkage, averaged)
-        totals["seen"] += len(order)
-        totals["shrinkage"], totals["averaged"] = float(shrinkage[-1]), float(averaged[-1])
-        if averaging:
-            totals["n_averaged"] += len(etas)
-        return loss
-
-    def must_settle(self, totals: Totals) -> bool:
-        """Return whether sums of exp(-shrinkage) would lose digits."""
-        return totals["averaged"] > 0.0 and totals["shrinkage"] > _MAX_SHRINKAGE
-
-    def settled(self, totals: Totals) -> None:
-        """Reset the shrinkage, and the sum of its exponentials."""
-        totals["shrinkage"] = totals["averaged"] = 0.0
-
-    def stream_weights(self, columns: Columns, totals: Totals) -> Floats:
-        """Return the last iterate, or the mean of the averaged iterates, [K]."""
-        n = totals["n_averaged"]
-        return columns["total"] / n if n else columns["theta"]

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels.minibatch import Gained, Meta, catch_up_smd, step_smd
+from ..kernels.minibatch import Gained, Meta, step_smd
 from ..loss.examples import ExampleLoss, examples_of
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport, requirements
-from .streaming import Batch, Columns, StreamSolver, Terms, Totals
+from .stochastic import StochasticSolver
 
 
 @dataclass
@@ -39,7 +39,7 @@ class SmdState(SolverState):
 
 @crf_solvers("spacy_sparsecrf.SMD.v1")
 @dataclass(kw_only=True, eq=False)
-class SMD(StreamSolver):
+class SMD(StochasticSolver):
     """Stochastic meta-descent (Vishwanathan et al. 2006), l1 = 0; see the module for the update.
 
     Each minibatch changes all K weights: best if K is not large, as with observed pairs only.
@@ -50,8 +50,7 @@ class SMD(StreamSolver):
     """
 
     state_type = SmdState
-    stream_marks = ("steps",)
-    requires = StreamSolver.requires | requirements("no l1")
+    requires = StochasticSolver.requires | requirements("no l1")
 
     eta0: float = 0.1
     mu: float = 0.1
@@ -80,31 +79,11 @@ class SMD(StreamSolver):
         self._run(examples, order, l2, Gained(state.theta, state.gains, state.v))
         return self.end_pass(loss, penalty, state)
 
-    def _run(self, examples: ExampleLoss, order: Longs, l2: float, weights: Gained) -> float:
-        """Visit examples [n], in minibatches, each with a penalty l2, and return their losses."""
+    def _run(self, examples: ExampleLoss, order: Longs, l2: float, weights: Gained) -> None:
+        """Visit examples [n], in minibatches, each with a penalty l2."""
         theta, v, meta = weights.theta, weights.v, Meta(self.mu, self.decay, l2)
         gradient, product = np.zeros_like(theta), np.zeros_like(theta)
-        loss = 0.0
         for first in range(0, len(order), self.batch):
             members = order[first : first + self.batch]
-            loss += examples.add_product(members, theta, v, gradient, product)
+            examples.add_product(members, theta, v, gradient, product)
             step_smd(meta, gradient, product, weights)
-        return loss
-
-    def begin_stream(self, penalty: ElasticNet) -> Totals:
-        """Return the number of minibatches."""
-        return {"steps": 0}
-
-    def catch_up(self, columns: Columns, since: Columns, totals: Totals, terms: Terms) -> None:
-        """Apply the steps of the minibatches since the marks, one by one if they change weights."""
-        l2 = terms.share(self.batch).l2
-        if l2 > 0.0 or self.decay < 1.0:
-            missed = (totals["steps"] - since["steps"]).astype(np.int64)
-            catch_up_smd(missed, Meta(self.mu, self.decay, l2), Gained(**columns))
-
-    def learn(self, batch: Batch, columns: Columns, totals: Totals, terms: Terms) -> float:
-        """Visit the examples of a batch once, in minibatches."""
-        examples = examples_of(batch.loss)
-        order = batch.in_order(examples.sequences)
-        totals["steps"] += -(-len(order) // self.batch)
-        return self._run(examples, order, terms.share(self.batch).l2, Gained(**columns))

@@ -26,7 +26,6 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.warm_start import WarmStart
-from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
 from .files import ClassesFile, File, NamesFile, taken_apart
@@ -147,30 +146,25 @@ def _gold() -> tuple[Observations, np.ndarray]:
     return Observations(hashes, offsets, *columns), rng.integers(0, 3, len(hashes)).astype(np.int32)
 
 
-def run_of(solver: str) -> Training | Stream:
+def run_of(solver: str) -> Training:
     """Return a new run of a solver."""
     settings = {"inner_iterations": 1}
-    if solver == "stream":
-        return Stream(corpus(), LABELS, SGDL1(horizon=6, **settings), l1=0.1, l2=0.1, whole=True)
     made: Any = {"OWLQN": OWLQN, "SAG": SAG, "BCD": BCD, "SGDL1": SGDL1}[solver](**settings)
     options: Any = {"n_threads": 1, "warm_start": WarmStart(epochs=0)}
     return Training(corpus(), LABELS, made, l1=0.1, l2=0.1, **options)
 
 
-def _stepped(run: Training | Stream) -> Arrays:
+def _stepped(run: Training) -> Arrays:
     """Run a step. RETURNS: the weights."""
     with np.errstate(**QUIET):  # type: ignore[call-overload]
-        if isinstance(run, Stream):
-            run.learn(corpus())
-        else:
-            run.step()
+        run.step()
         return list(run.weights)
 
 
 def checkpoints(*solvers: str) -> list[File]:
     """Return checkpoints after two steps of solvers, by default all; their note is the solver."""
     files = []
-    for solver in solvers or ("OWLQN", "SGDL1", "SAG", "BCD", "stream"):
+    for solver in solvers or ("OWLQN", "SGDL1", "SAG", "BCD"):
         run = run_of(solver)
         _stepped(run)
         _stepped(run)

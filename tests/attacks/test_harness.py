@@ -71,7 +71,6 @@ def test_load_changes_no_label_and_takes_little_memory() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("only", ["OWLQN", "stream"])
-def test_a_killed_run_ends_with_the_same_files(only: str, tmp_path: Path) -> None:
-    kills.main(kills=3, seed=5, minutes=10.0, only=only, output=tmp_path / "kills.jsonl")
+def test_a_killed_run_ends_with_the_same_files(tmp_path: Path) -> None:
+    kills.main(kills=3, seed=5, minutes=10.0, only="OWLQN", output=tmp_path / "kills.jsonl")
     assert '"different": 0' in (tmp_path / "kills.jsonl").read_text().replace(":0", ": 0")

@@ -93,24 +93,6 @@ def test_checkpoints_are_refused_with_what_is_wrong(change: Change, reason: str)
         kinds.use_checkpoint(sound, sound)
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (renamed("totals.eta", "totals.zeta"), "totals|it has"),
-        (changed("0.coordinates", 0, 2**40), "are not all below"),
-        (changed("0.keys", 0, 0), "keys are not distinct"),
-        (changed("n_updates", 0, -1), "n_updates"),
-        (kind_of("0.keys", ["<f8", [1], None]), "has the dtype"),
-    ],
-)
-def test_checkpoints_of_streams_are_refused(change: Change, reason: str) -> None:
-    sound = kinds.checkpoints("stream")[0]
-    changed("0.keys", 1, 0)(sound)
-    change(sound)
-    with pytest.raises(SparseCRFError, match=rf"SC318.*({reason})"):
-        kinds.use_checkpoint(sound, sound)
-
-
 @pytest.mark.parametrize("data", [b"", b"SPCRF", bytes(100), b"[]" * 100])
 def test_what_a_power_cut_may_leave_is_no_checkpoint(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "run").write_bytes(data)

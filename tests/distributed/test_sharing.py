@@ -28,12 +28,6 @@ SOLVERS = {
     "L-BFGS": {"l1": 0.0},
     "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1", **FEW["solver"]}},
     "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1", **FEW["solver"]}},
-    "SGDL1": {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}},
-    "Perceptron": {
-        "l1": 0.0,
-        "l2": 0.0,
-        "solver": {"@crf_solvers": "spacy_sparsecrf.Perceptron.v1"},
-    },
     "weights": {"learning": {"label_weights": {"NN": 0.3}, "min_freq": 2}},
 }
 
@@ -125,6 +119,7 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
         ({}, {"learning": {"observed_only": True}}),
         ({}, {"learning": {"constrained": True}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1"}}),
+        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}}),
     ],
 )

@@ -29,7 +29,6 @@ from ..features.reference_values import random_value_problem
 from ..loss.layouts import LAYOUTS
 from ..loss.test_graph import encoded
 from ..reference import lattice_edges, random_graph, random_problem
-from ..training.streaming_cases import SOLVERS, make_case, make_stream
 from .compiled_cases import all_kernels
 
 Check = Callable[[str, Any, tuple[Any, ...]], Any]
@@ -160,11 +159,6 @@ def run_all(precision: str) -> None:
     for limits in LAYOUTS.values():
         loss = ChainLoss(problem.corpus, 9, Workers(1), precision, limits=limits._replace(span=3))
         loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
-    for make, penalty in SOLVERS.values():
-        stream = make_stream(case := make_case(), make(), penalty, precision=precision)
-        for batch in case.batches:
-            stream.learn(batch)
-        stream.model()
     rng = np.random.default_rng(0)
     valid, permitted, ends = rng.random((4, 4)) < 0.5, rng.random((9, 3)) < 0.5, np.ones(3, bool)
     viterbi.find_possible(np.array([0, 4, 4, 9]), permitted, valid, ends, np.empty(3, bool))

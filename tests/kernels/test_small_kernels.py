@@ -9,7 +9,6 @@ from spacy_sparsecrf.kernels import (
     exp,
     hashing,
     indexing,
-    minibatch,
     screening,
     small,
     values,
@@ -174,17 +173,6 @@ def test_labels_are_chosen_whose_sums_may_exceed_the_threshold():
     chosen = np.zeros(5, np.int64)
     assert function(screening._choose, False)(up, down, 4, 0.05, 1.0, chosen) == 3
     assert chosen[:3].tolist() == [0, 1, 3]
-
-
-def test_missed_steps_of_stochastic_meta_descent_are_done():
-    meta, zeros = minibatch.Meta(0.1, 0.9, 0.3), np.zeros(5)
-    first = np.array([0.5, -0.5, 0.0, 0.0, 0.5]), np.full(5, 0.2), np.array([0.1, 0.0, 0.3, 0, 0])
-    for missed in (1, 3):
-        found, expected = (minibatch.Gained(*(x.copy() for x in first)) for _ in range(2))
-        function(minibatch.catch_up_smd, False)(np.full(5, missed), meta, found)
-        for _ in range(missed):
-            function(minibatch.step_smd, False)(meta, zeros, zeros, expected)
-        np.testing.assert_array_equal(found, expected)
 
 
 def test_scores_of_more_values_than_are_held_at_once():

@@ -31,7 +31,6 @@ from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
@@ -163,9 +162,6 @@ def test_other_solvers_refuse(solver):
     names = ["L0", "L1", "L2"]
     with pytest.raises(SparseCRFError, match=rf"\[SC393\] Solver {solver.__name__} cannot"):
         Training(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
-    if made.streaming:
-        with pytest.raises(SparseCRFError, match=r"\[SC393\]"):
-            Stream(problem.corpus, names, made, l1=l1, l2=l2)
 
 
 def test_the_refusal_names_the_solvers_that_take_values():

@@ -20,7 +20,6 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.solvers.streaming import Batch, Terms
 from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
@@ -183,20 +182,6 @@ def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
     # Each trial is a pass over the sample, and another to evaluate.
     assert step == pytest.approx(expected) and visits == 2 * n_trials * len(samples[0])
     assert all(sample.tolist() == order[:500].tolist() for sample in samples)
-
-
-def test_iterates_are_averaged_from_a_pass_of_a_stream_on():
-    problem, _ = random_problem(64, 3, [3, 1, 2], n_values=2)
-    solver, terms = SGD(average_from=2, eta0=0.1), Terms(ElasticNet(0.0, 0.1), 3)
-    batch = Batch(working_loss(problem), np.random.default_rng(0))
-    columns = {name: np.zeros_like(problem.theta) for name in solver.stream_columns}
-    totals, counts = solver.begin_stream(terms.penalty), []
-    for _ in range(3):
-        solver.learn(batch, columns, totals, terms)
-        counts.append(totals["n_averaged"])
-    assert counts == [0, 3, 6] and totals["seen"] == 9
-    # Sums of exp(-shrinkage) eventually lose digits.
-    assert solver.must_settle({**totals, "shrinkage": 1e3}) and not solver.must_settle(totals)
 
 
 SOLVERS = {

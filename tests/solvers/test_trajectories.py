@@ -28,13 +28,13 @@ from .test_solvers import ALL_SOLVERS, kind_of
 
 GOLDEN = "trajectories.jsonl"
 SAG = ALL_SOLVERS["sag"]
-# Stochastic solvers by name; STREAMING lists the online ones.
+# Stochastic solvers by name; DESCENT lists those without a memory of gradients.
 STOCHASTIC: dict[str, Any] = {
     f"{method}-{sampling}": partial(ALL_SOLVERS["sag"], method=method, sampling=sampling)
     for method in METHODS
     for sampling in SAMPLINGS
 }
-STREAMING: dict[str, Any] = {
+DESCENT: dict[str, Any] = {
     **{f"sgd-{name}": partial(SGD, schedule=name, batch=2) for name in SCHEDULES},
     "sgd-averaged": partial(SGD, schedule="constant", eta0=0.1, average_from=1),
     "sgd-averaged-late": partial(SGD, schedule="constant", eta0=0.1, average_from=2),
@@ -56,7 +56,7 @@ SMOOTH = {f"{name}-smooth": ALL_SOLVERS[name] for name in ("owlqn", "rprop+", "b
 
 def trajectory(name: str) -> Iterator[list[float]]:
     """Yield objective, certificate, passes and a projection of the weights after each step."""
-    make, kind = (BATCH | SMOOTH | STOCHASTIC | STREAMING)[name], kind_of(name)
+    make, kind = (BATCH | SMOOTH | STOCHASTIC | DESCENT)[name], kind_of(name)
     l1 = 0.0 if {"no l1"} & make().requires or name.endswith("smooth") else 0.3
     l2 = 0.0 if name == "perceptron" else 0.5
     problem, _ = random_problem(7, 3, [4, 1, 5, 2, 3], weighted=kind == "chain", n_values=4)
@@ -98,12 +98,12 @@ def test_stochastic_solvers_take_recorded_steps(name: str) -> None:
     check(name)
 
 
-@pytest.mark.parametrize("name", STREAMING)
-def test_streaming_solvers_take_recorded_steps(name: str) -> None:
+@pytest.mark.parametrize("name", DESCENT)
+def test_solvers_without_memory_take_recorded_steps(name: str) -> None:
     check(name)
 
 
 if __name__ == "__main__":
-    names = [*BATCH, *SMOOTH, *STOCHASTIC, *STREAMING]
+    names = [*BATCH, *SMOOTH, *STOCHASTIC, *DESCENT]
     rows = (json.dumps([name, [*trajectory(name)]]) + "\n" for name in names)
     Path(__file__).with_name(GOLDEN).write_text("".join(rows), encoding="utf8")

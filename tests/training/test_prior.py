@@ -8,15 +8,10 @@ from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.model.coordinates import WeightNames, summed
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.solvers.sgd import SGD
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.streaming import Stream
 from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import Polish
 
@@ -145,29 +140,6 @@ def test_without_anything_to_learn_the_weights_are_the_prior():
     training = train(problem, 1e6, 1.0, OWLQN(), prior=prior, dtype="float64")
     np.testing.assert_array_equal(dense_weights(training, len(origin)), origin)
     assert training.model().to_bytes() == prior.to_bytes()
-
-
-@pytest.mark.parametrize("make", [SGDL1, AdaGrad, SGD, SMD])
-def test_a_stream_of_all_sequences_is_a_pass_around_the_prior(make):
-    problem, _ = random_problem(408, 3, LENGTHS, n_bigram=3)
-    prior, origin = prior_of(problem, n_labels=2)
-    l1 = 0.0 if "no l1" in make().requires else 0.3
-    stream = Stream(problem.corpus, labels_of(3), make(), l1=l1, l2=0.5, whole=True, prior=prior)
-    working = loss_of(problem).restrict(np.arange(len(origin)))
-    losses = [stream.learn(problem.corpus) for _ in range(6)]
-    names = names_of(problem)
-    coordinates, values = names.coordinates_of(stream.model())
-    dense = np.zeros(len(origin))
-    dense[coordinates] = values
-    assert working.value_and_grad(dense)[0] < working.value_and_grad(origin)[0]
-    assert losses[-1] < losses[0]
-    # Before any batch, the weights are the prior, also in a stream that starts from them.
-    for init in (None, prior):
-        fresh = Stream(problem.corpus, labels_of(3), make(), l1=l1, l2=0.5, init=init, prior=prior)
-        kept = CRFModel(labels_of(3), "float32").labels
-        assert fresh.model().labels == kept
-        found = names.coordinates_of(fresh.model())
-        np.testing.assert_array_equal(np.sort(found[0]), np.flatnonzero(origin))
 
 
 @pytest.mark.parametrize("make", [OEG, GIS, AveragedPerceptron])

@@ -13,7 +13,6 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import Polish
 
@@ -22,12 +21,10 @@ from ..reference import random_problem
 from ..solvers.test_solvers import ALL_SOLVERS
 from . import test_clusters, test_staged
 from .learning_cases import partial_problem
-from .streaming_cases import LABELS, NONE, SOLVERS, make_case, make_stream
 from .test_prior import labels_of, prior_of
 
 PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
 STRANGE, _ = random_problem(41, 4, [9, 8])
-STREAM = make_case(missing=0.1)
 
 
 def plain(problem: Any = PROBLEM, solver: Any = None, n_threads: int = 1, **options: Any) -> Any:
@@ -55,11 +52,6 @@ def around(with_prior: bool = True, n_threads: int = 1) -> Any:
     return Training(problem.corpus, labels_of(3), OWLQN(window=0.0), **own)
 
 
-def stream(name: str = "sgd-l1", n_threads: int = 1, horizon: int = 5, **options: Any) -> Any:
-    make, penalty = SOLVERS[name]
-    return make_stream(STREAM, make(horizon=horizon), penalty, **options)
-
-
 @dataclass
 class ResumeCase:
     """A type of run, and the numbers of steps after which it is interrupted."""
@@ -68,8 +60,6 @@ class ResumeCase:
     n_steps: tuple[int, ...] = (1, 3)
 
     def advance(self, run: Any, number: int) -> object:
-        if hasattr(run, "learn"):
-            return run.learn(STREAM.batches[number % len(STREAM.batches)])
         return run.step()
 
 
@@ -102,7 +92,6 @@ CASES = {
         for solver in (OWLQN, BCD)
         for admit in ("features", "labels")
     },
-    **{f"stream, {name}": ResumeCase(partial(stream, name), (2,)) for name in SOLVERS},
 }
 
 
@@ -152,9 +141,6 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
         ("stages, OWLQN, features", {"require": "all"}, "schedule"),
         ("stages, OWLQN, features", {"steps": (2, 2, 2)}, "schedule"),
         ("stages, OWLQN, features", {"admit": "labels"}, "schedule"),
-        ("stream, sgd-l1", {"horizon": 6}, "horizon, solver"),
-        ("stream, sgd-l1", {"kind": "memm"}, "kind"),
-        ("stream, sgd-l1", {"l1": 0.1}, "l1"),
     ],
 )
 def test_another_run_is_refused(name: str, changes: dict, differing: str, tmp_path: Path):
@@ -165,17 +151,6 @@ def test_another_run_is_refused(name: str, changes: dict, differing: str, tmp_pa
     run.save(tmp_path / "run")
     with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
         CASES[name].make(**changes).resume(tmp_path / "run")
-
-
-def test_checkpoints_of_online_and_of_batch_runs_are_distinguished(tmp_path: Path):
-    online = make_stream(STREAM, SGDL1(), NONE)
-    batch = Training(STREAM.problem.corpus, LABELS, SGDL1(), l1=0.0, l2=0.0)
-    online.learn(STREAM.batches[0])
-    batch.step()
-    for run, other, differing in ((online, batch, "corpus"), (batch, online, "stream")):
-        run.save(tmp_path / "run")
-        with pytest.raises(SparseCRFError, match=f"SC316.*{differing}"):
-            other.resume(tmp_path / "run")
 
 
 def test_pairs_of_earlier_checkpoints_are_wider():

@@ -1,0 +1,63 @@
+"""Stochastic solvers: a step on one or a few examples at a time.
+
+They minimise F(theta) = sum_i l_i(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 over N examples, by
+steps on one or a few l_i with their share of the penalty. The first step size is calibrated on a
+sample. After each pass, stopping is tested as in all solvers (see `base`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import Errors, SparseCRFError
+from ..loss.examples import MinibatchDescent, SequenceDescent
+from ..loss.working import WorkingLoss
+from ..penalty import ElasticNet
+from .base import BatchSolver, Longs, StepReport, evaluate, requirements
+from .calibration import calibrate
+
+Descent: TypeAlias = SequenceDescent | MinibatchDescent
+
+
+@dataclass(kw_only=True, eq=False)
+class StochasticSolver(BatchSolver):
+    """Base class of stochastic solvers. inner_iterations: passes."""
+
+    window: float = 1e-4
+    inner_iterations: int = 1
+
+    requires = requirements("indicators", "examples")
+    exact = False
+
+    @property
+    def first_eta(self) -> float:
+        """The first step size; 0 to calibrate it on a sample."""
+        return float(getattr(self, "eta0", 0.0))
+
+    def begin_pass(self, descent: Descent, state: Any) -> tuple[Longs, float]:
+        """Draw the order of a pass, and calibrate the first step size if there is none.
+
+        state: with eta and epoch. RETURNS: the order [n] int64; number of passes, including the
+        trials of the calibration.
+        """
+        order = self.shuffled(descent.sequences, state.epoch)
+        visits, state.eta = len(order), state.eta or self.first_eta
+        if state.eta == 0.0:
+            state.eta, trials = calibrate(order, descent.loss_after)
+            visits += trials
+        return order, visits / len(order)
+
+    def end_pass(
+        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, passes: float = 1.0
+    ) -> StepReport:
+        """Evaluate the objective after a pass, and return the report.
+
+        RAISES: SparseCRFError if weights or objective are not finite.
+        """
+        if np.isfinite(state.theta).all():
+            value, gradient = evaluate(loss, penalty, state.theta)
+            if np.isfinite(value):
+                state.value, state.gradient = value, gradient
+                return self.report(penalty, state, passes)
+        raise SparseCRFError(Errors.SC338.format(solver=type(self).__name__))
