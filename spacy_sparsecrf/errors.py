@@ -361,7 +361,10 @@ class Errors(metaclass=_Coded):
         "Solver {solver} needs an L2 penalty. Set [components.NAME] l2 > 0, or choose another "
         "[components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
-    SC310 = "[components.NAME] dtype = {value!r} cannot store weights. Use 'float32' or 'float64'."
+    SC310 = (
+        "[components.NAME.learning] dtype = {value!r} cannot store weights. Use 'float32' or "
+        "'float64'."
+    )
     SC311 = (
         "A model cannot have these {n} labels: labels must be distinct, and at most {most}. "
         "Correct [initialize.components.NAME.labels] or the training data."
@@ -401,7 +404,7 @@ class Errors(metaclass=_Coded):
     SC321 = (
         "Training would need about {needed} of memory, and {available} are available: {n_features} "
         "features, {n_labels} labels, {n_potential} potential and {n_observed} observed weights. "
-        'Set [components.NAME] precision = "float32"; raise [components.NAME.learning] min_freq; '
+        'Set [components.NAME.learning] precision = "float32"; raise min_freq there; '
         "or remove templates, first those that begin with b:."
     )
     SC322 = (
@@ -470,14 +473,13 @@ class Errors(metaclass=_Coded):
     SC344 = (
         "{n_labels} labels cannot be put in {value} clusters: the number must be from 0 to the "
         "number of labels, and with clusters there are at most {most} labels. Change "
-        "[components.NAME] clusters; about the square root of the number of labels is fastest."
+        "[components.NAME.learning] clusters; about the square root of the number of labels is "
+        "fastest."
     )
-    SC350 = "[components.{name}.learning] has unknown settings: {unknown}. Choose from: {known}."
     SC351 = (
         "With [components.NAME.learning] min_freq = {min_freq} no observation feature is left: "
         "none occurs at so many of the {n_tokens} training tokens. Lower it."
     )
-    SC352 = "[components.{name}.learning] {key} = {value!r} is not valid. Set it to {expected}."
     SC353 = (
         "[components.{name}.learning] label_weights has weights of {unknown}, which are not labels "
         "of the component. Choose from: {known}."
@@ -513,16 +515,13 @@ class Errors(metaclass=_Coded):
     )
     SC360 = (
         "{n} training tokens may have several gold labels, which a model with clusters does not "
-        "support. Set [components.NAME] clusters = 0, or give each token at most one label."
+        "support. Set [components.NAME.learning] clusters = 0, or give each token at most one "
+        "label."
     )
     SC361 = (
         "Solver {solver} does not support tokens that may have several gold labels. Give each "
         "token at most one label, or choose another [components.NAME.solver], such as "
         "spacy_sparsecrf.OWLQN.v1."
-    )
-    SC362 = (
-        "[components.{name}.learning] label_weights has the label {label!r} as a key, which a "
-        "saved config would lose. Write a list of pairs: [[{label!r}, 2.0]]."
     )
     SC366 = (
         "Solver {solver} does not support a penalty around the weights of another model. Set "
@@ -592,8 +591,8 @@ class Errors(metaclass=_Coded):
         "in vector(2)."
     )
     SC394 = (
-        "A model with clusters of labels, [components.NAME] clusters = {clusters}, does not "
-        "support real-valued features ([components.NAME.features] templates with vector or "
+        "A model with clusters of labels, [components.NAME.learning] clusters = {clusters}, does "
+        "not support real-valued features ([components.NAME.features] templates with vector or "
         "value(...)). Set clusters = 0, or read vectors in bins, as in vector(2)."
     )
     SC395 = (
@@ -603,7 +602,10 @@ class Errors(metaclass=_Coded):
     )
 
     # SC4xx: decoding, first-stage models
-    SC401 = "[components.{name}.decoding] has unknown settings: {unknown}. Choose from: {known}."
+    SC401 = (
+        "[components.{block}] has no setting {key!r}. {nearest}The settings of this block are: "
+        "{known}."
+    )
     SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid. Set it to {expected}."
     SC403 = (
         "[components.NAME.decoding] {key} names {label!r}, which is not a label of the component. "
@@ -972,8 +974,8 @@ class Errors(metaclass=_Coded):
     )
     SC812 = (
         "The features of component '{name}' cannot be features of an estimator: some have no "
-        "names, or are numbers. Train with store_feature_names = true in [components.{name}], and "
-        "without value(...) and vector in templates."
+        "names, or are numbers. Train with store_feature_names = true in "
+        "[components.{name}.learning], and without value(...) and vector in templates."
     )
     SC813 = (
         "algorithm = {value!r} is not an algorithm of CRFsuite. Choose 'lbfgs' or 'l2sgd', which "

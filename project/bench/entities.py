@@ -53,9 +53,8 @@ class Recognizers:
         changed = {
             "features": {**features, "templates": plain(ENTITY_TEMPLATES)},
             # For CRFsuite: neither possible states nor possible transitions.
-            "learning": {"observed_only": True},
+            "learning": {"observed_only": True, "store_feature_names": False},
             "n_threads": 1,
-            "store_feature_names": False,
             # Several predictions overwrite each other in the same Docs.
             "overwrite": True,
         }

@@ -120,7 +120,7 @@ class Run:
     @property
     def _stages(self) -> Any:
         schedule = {"schedule": list(self.experiment.schedule)}
-        return LearningSettings.read(self.experiment.name, schedule).stages
+        return LearningSettings.validated(self.experiment.name, schedule).stages
 
     def _reader(self, featurizer: Featurizer) -> Read:
         if not self.experiment.schedule:

@@ -12,7 +12,7 @@ class Variant(NamedTuple):
 
     about: first line of the config; note: on the solver; settings: lines of the solver's block;
     penalty: l1 and l2 as text; patience: evaluations without a better score that end training;
-    base: name of the config to change; learning: lines of a section of the block `learning`.
+    base: name of the config to change; learning: lines of the block `learning`.
     """
 
     about: str
@@ -42,7 +42,6 @@ VARIANTS = {
         "its features.",
         learning=(
             "# L-BFGS iterations without l1 on the final non-zero weights.",
-            "[components.crf.learning]",
             'polish = {"iterations": 5}',
         ),
     ),
@@ -148,11 +147,11 @@ def with_solver(text: str, solver: str) -> str:
         "Settings that are left out have their defaults.",
     ]
     block = [f'@crf_solvers = "spacy_sparsecrf.{solver}.v1"', *variant.settings]
-    block += ["", *variant.learning] if variant.learning else []
     l1, l2 = variant.penalty
     for pattern, lines in (
         (r"\A(#.*\n)+", [f"# {line}".rstrip() for line in header]),
         (r"(?<=\.solver\]\n)(.+\n)+", block),
+        (r"(?<=\[components\.crf\.learning\]\n)", list(variant.learning)),
         (r"^l1 = .*\n", [f"l1 = {l1}"]),
         (r"^l2 = .*\n", [f"l2 = {l2}"]),
         (r"^patience = .*\n", [f"patience = {variant.patience}"]),

@@ -78,7 +78,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         setup.check()
         self.vocab, self.scorer = vocab, scorer
         self.name, self.features, self.target, self.solver, self.settings, self.engine = setup
-        self.model = CRFModel((), self.settings.dtype, kind=self.settings.model)
+        self.model = CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
         self.cfg: dict[str, Any] = storage.new_cfg()
         self._session = Session()
         self._names = Names()
@@ -142,7 +142,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         compiled = read.compiled
         if compiled.corpus is not None:
             warn_of_missing(self.name, read.coverage, nlp, self)
-        self.model = start or prior or CRFModel((), self.settings.dtype, kind=self.settings.model)
+        self.model = (
+            start or prior or CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
+        )
         self._keep(read)
         names.add(more.by_hash())
         self._names = names

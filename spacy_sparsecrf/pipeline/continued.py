@@ -78,7 +78,7 @@ def _check(setup: Setup) -> None:
     """Check that no setting needs a corpus. RAISES: SparseCRFError."""
     settings = setup.settings
     for key, is_set, remedy in (
-        ("] clusters", settings.clusters > 0, "Set clusters = 0"),
+        (".learning] clusters", settings.learning.clusters > 0, "Set clusters = 0"),
         (".learning] stack", settings.learning.stack.folds > 0, "Set stack = {}"),
     ):
         if is_set:
@@ -100,7 +100,7 @@ def _descend(
     keys, kind = (corpus.unigram_keys, corpus.bigram_keys), settings.model
     names = WeightNames(*keys, labels, (), corpus.start_label, kind)
     whole = corpus_of_kind(corpus, len(labels), kind)
-    loss = ChainLoss(whole, len(labels), Workers(1), settings.precision)
+    loss = ChainLoss(whole, len(labels), Workers(1), settings.learning.precision)
     weights = [summed(names.coordinates_of(model)) for model in (run.origin, run.model)]
     coordinates = loss.descent_coordinates(np.concatenate([known for known, _ in weights]))
     origin, theta = np.zeros((2, len(coordinates)))
@@ -119,7 +119,7 @@ def _descend(
         theta[:] = origin + np.copysign(kept / (1.0 + eta * share * settings.l2), change)
     if not (np.isfinite(losses).all() and np.isfinite(theta).all()):
         raise SparseCRFError(Errors.SC338.format(solver="SGD"))
-    model = names.model(coordinates, theta, settings.dtype, rest=run.model)
+    model = names.model(coordinates, theta, settings.learning.dtype, rest=run.model)
     return model, n_visits, losses[0]
 
 

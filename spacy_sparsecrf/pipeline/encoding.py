@@ -350,7 +350,7 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
         raise SparseCRFError(Errors.SC333.format(name=setup.name))
     for key, value, fits, needed in (
         ("l1", settings.l1, settings.l1 > 0.0, "a number > 0"),
-        ("clusters", settings.clusters, settings.clusters == 0, "0"),
+        ("learning.clusters", settings.learning.clusters, not settings.learning.clusters, "0"),
     ):
         if not fits:
             message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)

@@ -29,6 +29,10 @@ DEFAULT_LEARNING: dict[str, Any] = {
     "stack": {},
     "warm_start": {},
     "polish": {},
+    "clusters": 0,
+    "dtype": "float32",
+    "precision": "float64",
+    "store_feature_names": True,
 }
 
 # Settings that all factories share; see `settings`.
@@ -36,13 +40,10 @@ COMMON: dict[str, Any] = {
     "solver": {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"},
     "engine": {"@crf_engines": "spacy_sparsecrf.Threads.v1"},
     "model": "chain",
-    "clusters": 0,
     # Chosen on development data: see docs/tried.md.
     "l1": 0.1,
     "l2": 0.3,
     "sequences": "sents",
-    "dtype": "float32",
-    "precision": "float64",
     "n_threads": 0,
     "overwrite": False,
     "threshold": 0.0,
@@ -56,7 +57,6 @@ COMMON: dict[str, Any] = {
         "thresholds": {},
     },
     "learning": DEFAULT_LEARNING,
-    "store_feature_names": True,
 }
 
 
@@ -120,18 +120,14 @@ def make_sparse_crf(
     solver: Any,
     engine: Any,
     model: str,
-    clusters: int,
     l1: float,
     l2: float,
     sequences: str,
-    dtype: str,
-    precision: str,
     n_threads: int,
     overwrite: bool,
     threshold: float,
     decoding: dict[str, Any],
     learning: dict[str, Any],
-    store_feature_names: bool,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "SparseCRFPipe":
     """Create a sparse CRF, which learns the annotation of its target, by default tags of tokens.
@@ -144,27 +140,18 @@ def make_sparse_crf(
     The arguments are the keys of the config block, because spaCy validates a config against them.
     """
     from .component import SparseCRFPipe
-    from .settings import (
-        ComponentSettings,
-        DecodingSettings,
-        LearningSettings,
-        Setup,
-    )
+    from .settings import ComponentSettings, Setup
 
     settings = {
         "model": model,
-        "clusters": clusters,
         "l1": l1,
         "l2": l2,
         "sequences": sequences,
-        "dtype": dtype,
-        "precision": precision,
         "n_threads": n_threads,
         "overwrite": overwrite,
         "threshold": threshold,
-        "store_feature_names": store_feature_names,
-        "decoding": DecodingSettings.read(name, decoding),
-        "learning": LearningSettings.read(name, learning),
+        "decoding": decoding,
+        "learning": learning,
     }
     own = ComponentSettings.validated(name, settings)
     return SparseCRFPipe(nlp.vocab, Setup(name, features, target, solver, own, engine), scorer)

@@ -19,6 +19,13 @@
     schedule = []          stages in which features of groups of templates are admitted, see below
     stack = {}             settings of a first-stage model, whose predictions templates read:
                            {"folds": 5}, see `StackSettings`
+    clusters = 0           number of clusters of labels for model = "maxent" with many labels, about
+                           the square root of their number, 0 for none: p(y | x) is then
+                           p(cluster of y | x) p(y | cluster, x), with sums over fewer labels;
+                           clusters are runs of consecutive labels
+    dtype = "float32"      type of stored weights, or "float64"
+    precision = "float64"  or "float32", to train in half the memory (see `ChainLoss`)
+    store_feature_names = true    whether names of active features are stored with the model
 
 Label weights define a weighted likelihood: how much an example counts, not the cost of a mistake.
 A high weight of a rare label raises the weight of *all* labels in the same sequences; in a
@@ -35,7 +42,8 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +110,14 @@ def _by_label(value: Any) -> Any:
         raise ValueError(value) from error
 
 
+def _of_labels(value: Any) -> Any:
+    """Do `_by_label`; refuse keys that a saved config would lose."""
+    if isinstance(value, Mapping) and not all(map(_IS_KEY, value)):
+        raise ValueError(value)
+    return _by_label(value)
+
+
+_OR_DEFAULTS = BeforeValidator(lambda given: given or {})
 _Number = Annotated[float, Field(strict=True, ge=0.0, allow_inf_nan=False)]
 _Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
 _Penalty = Annotated[
@@ -129,43 +145,55 @@ _Patterns = Annotated[
 class SettingsBlock(BaseModel):
     """A block of settings; the description of each field states its valid values.
 
-    wrong: message for a wrong value; unknown: message for unknown keys; section: description of
-    valid contents, for sections within a block, which have no message for unknown keys.
+    section: valid contents of the block, for a value that is not a block.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    wrong: ClassVar[str] = Errors.SC352
-    unknown: ClassVar[str] = ""
     section: ClassVar[str] = "a block of settings"
 
     @classmethod
-    def validated(cls, name: str, given: Any, prefix: str = "") -> Self:
-        """Validate settings.
+    def validated(cls, name: str, given: Mapping[str, Any]) -> Self:
+        """Validate the settings of component `name`.
 
-        name: of the component; prefix: of keys in messages, for a section within a block.
         RAISES: SparseCRFError that names the key that is unknown or has a wrong value.
         """
         try:
             return cls.model_validate(given)
         except ValidationError as error:
-            place = error.errors()[0]["loc"]
-        unknown = [key for key in given if key not in cls.model_fields] if place else []
-        if unknown and cls.unknown:
-            raise SparseCRFError(cls.refusal(name, unknown))
-        key, value, expected = prefix.rstrip(), given, cls.section
-        if place and not unknown and place[0] in given:
-            part = str(place[0])
-            key, value = prefix + part, given[part]
-            expected = cls.model_fields[part].description or ""
-        message = cls.wrong.format(name=name, key=key, value=value, expected=expected)
-        raise SparseCRFError(message)
+            raise SparseCRFError(_describe(cls, name, given, error)) from None
 
-    @classmethod
-    def refusal(cls, name: str, unknown: Sequence[str]) -> str:
-        """Return the message for unknown keys of component `name`."""
-        known = [key for key, field in cls.model_fields.items() if not field.exclude]
-        return cls.unknown.format(name=name, unknown=", ".join(unknown), known=", ".join(known))
+
+def _describe(owner: type[SettingsBlock], name: str, given: Any, error: ValidationError) -> str:
+    """Describe the first wrong setting: its key, value, and valid values or the nearest key."""
+    first, expected = error.errors()[0], owner.section
+    path: list[str] = []
+    place = list(first["loc"])
+    unknown = str(place.pop()) if first["type"] == "extra_forbidden" else ""
+    if first["type"] == "missing":
+        place.pop()
+    for part in place:
+        given = given[part]
+        if isinstance(part, int):
+            path[-1] += f", stage {part + 1}"
+            expected = owner.section
+            continue
+        path.append(str(part))
+        field = owner.model_fields[str(part)]
+        kinds = (field.annotation, *get_args(field.annotation))
+        inner = [x for x in kinds if isinstance(x, type) and issubclass(x, SettingsBlock)]
+        expected = field.description or (inner[0].section if inner else expected)
+        if not inner:
+            break
+        owner = inner[0]
+    if unknown:
+        known = list(owner.model_fields)
+        nearest = f"Did you mean {near[0]}? " if (near := get_close_matches(unknown, known)) else ""
+        values = {"block": ".".join([name, *path]), "key": unknown, "nearest": nearest}
+        return Errors.SC401.format(**values, known=", ".join(known))
+    block = [name, *path[:1]] if len(path) > 1 else [name]
+    key = ", ".join(path[len(block) - 1 :])
+    return Errors.SC205.format(name=".".join(block), key=key, value=given, expected=expected)
 
 
 class DecodingSettings(SettingsBlock):
@@ -184,9 +212,6 @@ class DecodingSettings(SettingsBlock):
     thresholds: by type of entities or spans, in place of the component's threshold.
     """
 
-    wrong = Errors.SC402
-    unknown = Errors.SC401
-
     method: Literal["viterbi", "posterior"] = Field(
         default="viterbi", description='"viterbi" or "posterior"'
     )
@@ -201,14 +226,6 @@ class DecodingSettings(SettingsBlock):
         default={},
         description="a section of types with probabilities, from 0 to 1, or a list of pairs",
     )
-
-    @classmethod
-    def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
-        """Read the block of component `name`, None for the defaults.
-
-        RAISES: SparseCRFError that names the key that is unknown or has a wrong value.
-        """
-        return cls.validated(name, _copied(name, "decoding", block))
 
     def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
         """Return the outside label and its weight; see `decoding.decoder.Decoder`."""
@@ -290,26 +307,18 @@ class StageSettings(SettingsBlock):
     )
 
 
-_SECTIONS: dict[str, type[SettingsBlock]] = {
-    "stack": StackSettings,
-    "warm_start": WarmStartSettings,
-    "polish": PolishSettings,
-}
-
-
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
     label_weights: by label, 0 or more.
     """
 
-    unknown = Errors.SC350
-
     min_freq: _Positive = 1
     observed_only: _Truth = False
-    label_weights: Annotated[dict[str, _Number], BeforeValidator(_by_label)] = Field(
+    label_weights: Annotated[dict[str, _Number], BeforeValidator(_of_labels)] = Field(
         default={},
-        description="a section of labels with finite numbers >= 0, or a list of pairs of them",
+        description="a section of labels with finite numbers >= 0, or, for labels that a saved "
+        'config would lose as keys, a list of pairs, such as [[":", 2.0]]',
     )
     doc_weight: str = Field(default="", description='a name, or "" for none')
     negative_rate: _Probability = Field(default=0.1, description="a share, from 0 to 1")
@@ -319,32 +328,13 @@ class LearningSettings(SettingsBlock):
     schedule: list[StageSettings] = Field(
         default=[], description='a list of stages, such as {"templates": ["u:lower[0]"]}'
     )
-    stack: StackSettings = StackSettings()
-    warm_start: WarmStartSettings = WarmStartSettings()
-    polish: PolishSettings = PolishSettings()
-
-    @classmethod
-    def read(cls, name: str, block: Mapping[str, Any] | None) -> Self:
-        """Read the block of component `name`.
-
-        block: settings; missing settings get their defaults; label_weights may also be a list of
-            pairs [label, weight], for labels that cannot be keys of a config.
-        RAISES: SparseCRFError for an unknown key or a value out of range.
-        """
-        given = _copied(name, "learning", block)
-        weights = given.get("label_weights")
-        lost = [key for key in weights if not _IS_KEY(key)] if isinstance(weights, Mapping) else []
-        if lost:
-            raise SparseCRFError(Errors.SC362.format(name=name, label=lost[0]))
-        for key, section in _SECTIONS.items():
-            if key in given:
-                given[key] = section.validated(name, given[key], f"{key} ")
-        if isinstance(given.get("schedule"), (list, tuple)):
-            given["schedule"] = [
-                StageSettings.validated(name, stage, f"schedule, stage {number}, ")
-                for number, stage in enumerate(given["schedule"], start=1)
-            ]
-        return cls.validated(name, given)
+    stack: Annotated[StackSettings, _OR_DEFAULTS] = StackSettings()
+    warm_start: Annotated[WarmStartSettings, _OR_DEFAULTS] = WarmStartSettings()
+    polish: Annotated[PolishSettings, _OR_DEFAULTS] = PolishSettings()
+    clusters: _Natural = Field(default=0, description="0 (none) or a number of clusters of labels")
+    dtype: _Float = "float32"
+    precision: _Float = "float64"
+    store_feature_names: _Truth = True
 
     @property
     def stages(self) -> list[Stage]:
@@ -391,49 +381,38 @@ class ComponentSettings(SettingsBlock):
 
     model: "chain" (a CRF, p(y | x) is normalised over label sequences), or "maxent" or "memm"
         (normalised at each token, without or with the previous label).
-    clusters: number of label clusters, for model = "maxent" with many labels, about the square root
-        of their number: p(y | x) = p(cluster of y | x) p(y | cluster, x), with sums over fewer
-        labels; 0 for none. Clusters are runs of consecutive labels.
     l1, l2: penalties, >= 0, not scaled by the number of sequences or tokens.
     sequences: "sents" (sentences, or the whole Doc if it has none) or "docs".
-    dtype: "float32" or "float64", how weights are stored.
-    precision: "float64", or "float32" to train in half the memory (see `ChainLoss`).
     n_threads: number of threads for training; 0 = one per core.
     overwrite: whether existing annotation is replaced.
     threshold: entities or spans with a lower probability are left out.
-    store_feature_names: whether the names of active features are stored next to the model.
     """
-
-    wrong = Errors.SC205
 
     model: Annotated[str, _one_of(*KINDS)] = Field(
         description="one of " + ", ".join(f'"{kind}"' for kind in KINDS)
     )
-    clusters: _Natural = Field(description="0 (none) or a number of clusters of labels")
     l1: _Penalty
     l2: _Penalty
     sequences: Literal["sents", "docs"] = Field(description='"sents" or "docs"')
-    dtype: _Float
-    precision: _Float
     n_threads: _Natural = Field(description="0 (all cores) or a number of threads")
     overwrite: _Truth
     threshold: Annotated[_Probability, BeforeValidator(_from_text)] = Field(
         description="a probability, from 0 to 1"
     )
-    store_feature_names: _Truth
-    decoding: DecodingSettings
-    learning: LearningSettings
+    decoding: Annotated[DecodingSettings, _OR_DEFAULTS]
+    learning: Annotated[LearningSettings, _OR_DEFAULTS]
 
     @property
     def needs_names(self) -> bool:
         """Whether training records the names of features."""
-        return self.store_feature_names or self.learning.stack.folds > 0
+        return self.learning.store_feature_names or self.learning.stack.folds > 0
 
     @property
     def problem(self) -> dict[str, Any]:
         """The settings of the objective: arguments of `Training`."""
-        names = "l1", "l2", "dtype", "precision", "clusters"
-        return {"kind": self.model, **{name: getattr(self, name) for name in names}}
+        names = "dtype", "precision", "clusters"
+        penalty = {"kind": self.model, "l1": self.l1, "l2": self.l2}
+        return penalty | {name: getattr(self.learning, name) for name in names}
 
 
 _EXAMPLES = {
@@ -474,7 +453,7 @@ class Setup(NamedTuple):
                 found["example"] = registry.full_name(part) or registry.full_name(default)
                 found["registry"] = registry.namespace[-1]
                 raise SparseCRFError(Errors.SC662.format(**found))
-        check_clusters(settings.model, settings.clusters)
+        check_clusters(settings.model, settings.learning.clusters)
         self._check_stack()
         self._check_decoding()
 
@@ -523,13 +502,3 @@ class Setup(NamedTuple):
 def as_section(by_label: Mapping[str, float]) -> Any:
     """Return numbers by label for a config, as pairs if a label cannot be a key."""
     return dict(by_label) if all(map(_IS_KEY, by_label)) else list(map(list, by_label.items()))
-
-
-def _copied(name: str, key: str, block: object) -> dict[str, Any]:
-    """Copy a block of settings. RAISES: SparseCRFError for a value that is not a section."""
-    if not block:
-        return {}
-    if not isinstance(block, Mapping):
-        values = {"key": key, "value": block, "expected": SettingsBlock.section}
-        raise SparseCRFError(Errors.SC205.format(name=name, **values))
-    return dict(block)

@@ -110,7 +110,7 @@ def test_the_front_has_the_best_score_for_each_size():
         ("SC702", ["--l1", "1,0"]),
         ("SC715", ["--l2", "1,x"]),
         ("SC205", ["--l2", "-1"]),
-        ("SC352", ["--min-freq", "0"]),
+        ("SC205", ["--min-freq", "0"]),
         ("SC715", ["--scheme", "IOB2"]),
         ("SC101", ["--templates", "u:lower"]),
         ("SC106", ["--templates", "@nothing"]),

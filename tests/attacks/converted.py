@@ -85,7 +85,11 @@ def use_model(text: Text, sound: Text) -> Arrays:
         if text.note == "crfsuite":
             path.write_bytes(text.text.encode("latin1", "replace"))
         imported = import_model(path, ["orth", "pos"], {"w": "orth[0]"}, "float64")
-    config = {"features": imported.features, "model": imported.model.kind, "dtype": "float64"}
+    config = {
+        "features": imported.features,
+        "model": imported.model.kind,
+        "learning": {"dtype": "float64"},
+    }
     pipes: list[Any] = [_blank().create_pipe("sparse_crf", config=config) for _ in range(2)]
     set_weights(pipes[0], imported.model, imported.names, "model")
     pipes[1].from_bytes(pipes[0].to_bytes())

@@ -377,9 +377,10 @@ def configs() -> list[File]:
         "boundaries": 2,
     }
     learning = {"min_freq": 1, "label_weights": {"N": 2.0}, "constrained": False}
+    learning |= {"dtype": "float64", "store_feature_names": False}
     decoding = {"method": "posterior", "forbidden": [["N", "N"]], "scores": True}
-    own = {"features": features, "learning": learning, "decoding": decoding, "dtype": "float64"}
-    own |= {"sequences": "docs", "overwrite": True, "store_feature_names": False}
+    own = {"features": features, "learning": learning, "decoding": decoding}
+    own |= {"sequences": "docs", "overwrite": True}
     target: dict[str, Any] = {
         "target": {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "IOB2"}
     }

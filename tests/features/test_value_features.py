@@ -170,7 +170,9 @@ def test_decoding_equals_enumeration(seed: int, n_labels: int, n_real: int, kind
 
 
 def made_pipeline(templates: Sequence[str] = TEMPLATES, **config: Any) -> Language:
-    nlp = blank_with(templates, **{"l1": 0.05, "l2": 0.01, "dtype": "float64", **config})
+    nlp = blank_with(
+        templates, **{"l1": 0.05, "l2": 0.01, "learning": {"dtype": "float64"}, **config}
+    )
     nlp.vocab.reset_vectors(width=4)
     rng = np.random.default_rng(1)
     for i in range(40):

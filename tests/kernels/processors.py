@@ -39,7 +39,7 @@ def imitating(cpu: str, cache: Path) -> dict[str, str]:
 def digest_of(config: dict[str, Any]) -> str:
     """Train a component in double precision; return the SHA-256 of model and objectives."""
     nlp = spacy.blank("xx")
-    pipe: Any = nlp.add_pipe("sparse_crf", config={**config, "dtype": "float64"})
+    pipe: Any = nlp.add_pipe("sparse_crf", config={**config, "learning": {"dtype": "float64"}})
     losses = train(nlp, examples_of(nlp, make_sentences(12, seed=1)), 3)
     pipe.to_bytes()  # completes the model
     return sha256(pipe.model.to_bytes() + repr(losses).encode()).hexdigest()

@@ -149,7 +149,7 @@ def _graphs() -> None:
 def run_all(precision: str) -> None:
     """Call every kernel that is called from Python."""
     for kind in all_kinds():
-        config = {**kind, "precision": precision}
+        config = {**kind, "learning": {"precision": precision}}
         train_and_predict(config)
     _graphs()
     values, _ = random_value_problem(0, 3, [4, 0, 3], n_real=9)

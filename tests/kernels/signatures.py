@@ -24,7 +24,7 @@ def run_all(precision: str) -> None:
         warnings.simplefilter("ignore", SparseCRFWarning)
         for config in all_kinds():
             # Weights are stored with the precision of training: no kernel needs both.
-            train_and_predict({**config, "precision": precision, "dtype": precision})
+            train_and_predict({**config, "learning": {"precision": precision, "dtype": precision}})
 
 
 def told(name: str, kind: Any) -> Iterator[tuple[str, str, str]]:

@@ -186,7 +186,7 @@ def test_names_survive_bytes_disk_copies_and_pickles(
 
 
 def test_names_can_be_left_out(corpus: Corpus, tmp_path: Path):
-    nlp = blank_with(store_feature_names=False)
+    nlp = blank_with(learning={"store_feature_names": False})
     train(nlp, examples_of(nlp, corpus.train), 2)
     nlp.to_disk(tmp_path)
     assert not (tmp_path / "sparse_crf" / "names").exists()
@@ -205,7 +205,7 @@ def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpu
 
 def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path: Path):
     # No stored names, and no gold label in the corpus.
-    nlp = blank_with(store_feature_names=False)
+    nlp = blank_with(learning={"store_feature_names": False})
     pipe = nlp.get_pipe("sparse_crf")
     docs = docs_of(nlp, [(["a"], ["DT"])])
     examples = [spacy.training.Example(doc, doc.copy()) for doc in docs]

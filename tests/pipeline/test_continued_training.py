@@ -106,7 +106,9 @@ def passes(nlp: Language, examples: list[Example], n: int) -> list[float]:
 
 
 @pytest.mark.parametrize("labels", [(), ("DT", "IN", "JJ", "NN", "VB")])
-@pytest.mark.parametrize("config", [{}, {"model": "maxent"}, {"model": "memm", "dtype": "float64"}])
+@pytest.mark.parametrize(
+    "config", [{}, {"model": "maxent"}, {"model": "memm", "learning": {"dtype": "float64"}}]
+)
 def test_updates_learn_after_initialization_without_examples(
     corpus: Corpus, labels: tuple[str, ...], config: dict[str, Any], tmp_path: Path
 ):
@@ -150,7 +152,7 @@ def test_weights_of_docs_and_labels_count(corpus: Corpus):
 
 
 def test_settings_that_need_a_corpus_are_refused(corpus: Corpus):
-    nlp = blank_with(model="maxent", clusters=2)
+    nlp = blank_with(model="maxent", learning={"clusters": 2})
     nlp.initialize()
     with pytest.raises(SparseCRFError, match=r"SC384.*'?sparse_crf.* clusters\. Set clusters = 0"):
         nlp.update(examples_of(nlp, corpus.train[:8]))

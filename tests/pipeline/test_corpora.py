@@ -330,7 +330,7 @@ def tagged(examples: list[Example]) -> list[Example]:
 def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
     nlp = pipeline(
         [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"],
-        store_feature_names=named,
+        learning={"store_feature_names": named},
     )
     examples = examples_of(nlp, make_sentences(20, seed=1))
     with pytest.warns(SparseCRFWarning) as caught:

@@ -113,7 +113,7 @@ def test_bad_arguments(fitted: Language):
 
 def test_the_defaults_are_in_the_config(nlp: Language):
     assert nlp.config["components"]["sparse_crf"]["decoding"] == DEFAULTS
-    assert DecodingSettings.read("x", DEFAULTS) == DecodingSettings.read("x", None)
+    assert DecodingSettings.validated("x", DEFAULTS) == DecodingSettings()
 
 
 def test_forbidden_labels_are_not_predicted(fitted: Language, tmp_path: Path, corpus: Corpus):

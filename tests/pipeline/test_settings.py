@@ -49,7 +49,7 @@ def test_numbers_that_are_not_finite_are_refused(nlp: Language, value: float):
         own |= {"engine": pipe.setup.engine, "scorer": None, key: value}
         with pytest.raises(SparseCRFError, match=rf"SC205\] \[components\.mine\] {key} = "):
             make_sparse_crf(nlp, "mine", **own)
-    with pytest.raises(SparseCRFError, match="SC352.*label_weights"):
-        LearningSettings.read("tags", {"label_weights": {"NN": value}})
-    with pytest.raises(SparseCRFError, match="SC402.*temperature = "):
-        DecodingSettings.read("names", {"temperature": value})
+    with pytest.raises(SparseCRFError, match="SC205.*label_weights"):
+        LearningSettings.validated("tags", {"label_weights": {"NN": value}})
+    with pytest.raises(SparseCRFError, match="SC205.*temperature = "):
+        DecodingSettings.validated("names", {"temperature": value})

@@ -22,14 +22,10 @@ PLACES = {"PER": "Mr. {} spoke .", "LOC": "in {} today ."}
 
 def pipeline(templates: list[str], stack: object, **config: object) -> Language:
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    settings = {
-        "features": features,
-        "learning": {"stack": stack, "warm_start": {"epochs": 0}},
-        "solver": SOLVER,
-        "l1": 0.05,
-    }
+    learning = {"stack": stack, "warm_start": {"epochs": 0}, "dtype": "float64"}
+    settings = {"features": features, "learning": learning, "solver": SOLVER, "l1": 0.05}
     nlp = spacy.blank("en")
-    nlp.add_pipe(NAME, config={**settings, "n_threads": 1, "dtype": "float64", **config})
+    nlp.add_pipe(NAME, config={**settings, "n_threads": 1, **config})
     return nlp
 
 

@@ -157,7 +157,7 @@ def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Co
 def test_init_weights_continues_at_the_saved_objective(
     corpus: Corpus, tmp_path: Path, dtype: str, precision: float
 ):
-    settings = {"n_threads": 1, "dtype": dtype}
+    settings = {"n_threads": 1, "learning": {"dtype": dtype}}
     nlp = spacy.blank("en")
     nlp.add_pipe("sparse_crf", config=settings)
     examples = examples_of(nlp, corpus.train)

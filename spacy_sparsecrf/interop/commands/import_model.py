@@ -55,8 +55,8 @@ def import_model(
             raise typer.BadParameter("--features is for models of CRFsuite; this has patterns")
         nlp = spacy.blank(lang)
         block = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": target}
-        config: dict[str, Any] = {"features": imported.features, "target": block, "dtype": dtype}
-        config["model"] = imported.model.kind
+        config: dict[str, Any] = {"features": imported.features, "target": block}
+        config |= {"model": imported.model.kind, "learning": {"dtype": dtype}}
         pipe = cast(SparseCRFPipe, nlp.add_pipe("sparse_crf", config=config))
         set_weights(pipe, imported.model, imported.names, str(source))
         nlp.to_disk(with_folder(output))

@@ -352,7 +352,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         model, attributes, bigrams = take_weights(pipe)
         penalty = {"c1": settings.l1, "c2": settings.l2 / 2.0, "solver": setup.solver}
         start = setup.features.start_label
-        crf = cls(**penalty, bigrams=bigrams, start_label=start, dtype=settings.dtype)
+        crf = cls(**penalty, bigrams=bigrams, start_label=start, dtype=settings.learning.dtype)
         crf.model_ = Tagger(model, attributes, setup.valid_transitions(pipe.label_data))
         return crf
 
@@ -379,7 +379,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         if tagger.real:
             raise SparseCRFError(Errors.SC820.format(names=", ".join(tagger.real[:SHOWN])))
         l1, l2 = self._penalty
-        own = {"l1": l1, "l2": l2, "dtype": tagger.model.dtype, **(config or {})}
+        own = {"l1": l1, "l2": l2, **(config or {})}
+        own["learning"] = {"dtype": tagger.model.dtype, **own.get("learning", {})}
         own["features"] = {"start_label": tagger.has_start, **own.get("features", {})}
         return make_pipe(nlp, tagger.model, tagger.attributes, features or {}, factory, own)
 

@@ -148,7 +148,8 @@ def test_features_that_no_template_makes():
 
 
 def test_components_whose_features_have_no_names():
-    nameless, of_numbers = {"store_feature_names": False}, {"templates": ["b:", "u:vector[0]"]}
+    nameless = {"learning": {"store_feature_names": False}}
+    of_numbers = {"templates": ["b:", "u:vector[0]"]}
     for config in (nameless, {"features": of_numbers}):
         nlp = blank_with(**config)
         nlp.vocab.reset_vectors(width=2)
