@@ -5,7 +5,7 @@ Also the probabilities of predicted spans, and the removal of unlikely spans.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +32,35 @@ class Predictions(list[NDArray[np.int32]]):
     """An array [tokens] int32 of label ids for each Doc, optionally with probabilities.
 
     scores: an array [tokens] float32 for each Doc, the probability of each token's label; or None.
-    span_scores: [spans] float64, probabilities of the spans of all Docs; or None.
+    of_spans: an array [spans] float64 for each Doc, the probabilities of its spans; or None.
     """
 
     def __init__(
         self,
         ids: Iterable[NDArray[np.int32]] = (),
         scores: list[NDArray[np.float32]] | None = None,
-        span_scores: NDArray[np.float64] | None = None,
+        of_spans: list[NDArray[np.float64]] | None = None,
     ) -> None:
         super().__init__(ids)
         self.scores = scores
-        self.span_scores = span_scores
+        self.of_spans = of_spans
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> NDArray[np.int32]: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Predictions": ...
+    def __getitem__(self, index: Any) -> Any:
+        """Return the labels of a Doc, or the predictions for a slice of the Docs."""
+        found = super().__getitem__(index)
+        if not isinstance(index, slice):
+            return found
+        scores = None if self.scores is None else self.scores[index]
+        return Predictions(found, scores, None if self.of_spans is None else self.of_spans[index])
+
+    @property
+    def span_scores(self) -> NDArray[np.float64] | None:
+        """[spans] float64, the probabilities of the spans of all Docs; or None."""
+        return None if self.of_spans is None else np.concatenate([np.empty(0), *self.of_spans])
 
     @classmethod
     def none(cls, n_docs: int, scores: bool) -> "Predictions":
@@ -122,8 +139,8 @@ def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predicti
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = by_doc(docs, scores)
     if with_scores or settings.threshold > 0.0 or settings.decoding.thresholds:
-        span_scores = keep_likely(decoder, reader, predictions, sources)
-        predictions.span_scores = span_scores if with_scores else None
+        of_spans = keep_likely(decoder, reader, predictions, sources)
+        predictions.of_spans = of_spans if with_scores else None
     return predictions
 
 
@@ -157,11 +174,12 @@ def keep_likely(
     reader: Reader,
     predictions: Predictions,
     sources: Sequence[tuple["Source", Permitted]],
-) -> NDArray[np.float64] | None:
+) -> list[NDArray[np.float64]] | None:
     """Remove spans that are less probable than their threshold from predictions, in place.
 
     sources: the input of the predictions.
-    RETURNS: [K] float64, the probabilities of the remaining spans; None without a span target.
+    RETURNS: [spans] float64 for each Doc, the probabilities of its remaining spans; None without a
+        span target.
     """
     target, labels = reader.setup.target, reader.labels
     if not isinstance(target, SpanTarget):
@@ -172,8 +190,9 @@ def keep_likely(
     least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
     likely = probabilities >= least[spans.types]
     predictions[:] = target.outside(predictions, labels, spans.where(~likely))
-    kept: NDArray[np.float64] = probabilities[likely]
-    return kept
+    ends = np.cumsum([len(ids) for ids in predictions])
+    first = np.searchsorted(spans.where(likely).starts, ends[:-1])
+    return np.split(probabilities[likely], first)
 
 
 def predicted_spans(

@@ -186,6 +186,27 @@ def test_scores_are_those_of_the_labels_and_are_stored(
     assert not nlp("").user_data and not fitted(texts[0]).user_data
 
 
+def test_slices_of_predictions_keep_their_probabilities():
+    nlp = spacy.blank("en")
+    config: dict[str, Any] = {"decoding": {"scores": True}, "threshold": 0.2, "n_threads": 1}
+    config["features"] = {"templates": ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]}
+    pipe: Any = nlp.add_pipe("sparse_crf_spans", config=config)
+    examples = span_examples(nlp, training_sentences(), "sc")
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    once, again = ([example.x.copy() for example in examples] for _ in range(2))
+    predictions = pipe.predict(once)
+    pipe.set_annotations(once, predictions)
+    for cut in (slice(0, 3), slice(3, 4), slice(4, None)):
+        pipe.set_annotations(again[cut], predictions[cut])
+    assert any(len(doc.spans["sc"]) for doc in once[3:])
+    for a, b in zip(once, again, strict=True):
+        assert [token._.sparse_crf_spans_score for token in a] == [
+            token._.sparse_crf_spans_score for token in b
+        ]
+        np.testing.assert_array_equal(*(doc.spans["sc"].attrs["scores"] for doc in (a, b)))
+
+
 def test_scores_come_from_other_processes(fitted: Language, tmp_path: Path, corpus: Corpus):
     nlp = with_decoding(fitted, tmp_path, scores=True)
     texts = [" ".join(words) for words, _ in corpus.dev]
