@@ -196,11 +196,8 @@ def calibrate(
         names = np.array(judged.labels)
         for label in sorted(set(judged.labels)):
             own, n_gold = names == label, judged.gold[label]
-            args = judged.probabilities[own], judged.right[own]
-            if beta is not None:
-                found = best_threshold(*args, n_gold, beta)
-            else:
-                found = threshold_of(*args, 1.0 if precision is None else 1.0 - precision)
+            args = judged.probabilities[own], judged.right[own], n_gold
+            found = threshold_of(*args, precision, beta)
             thresholds.append(Threshold(label, n_gold, *found))
         others = sorted({*judged.gold} - {*judged.labels})
         if others:
@@ -262,47 +259,32 @@ def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
 
 
 def threshold_of(
-    probabilities: Floats, right: NDArray[np.bool_], most_wrong: float
+    probabilities: Floats,
+    right: NDArray[np.bool_],
+    n_gold: int,
+    precision: float | None = None,
+    beta: float | None = None,
 ) -> tuple[int, float, float, int, float]:
-    """Find the threshold of a label for a precision, see the module's docstring.
+    """Find the threshold of a label, see the module's docstring; of equal ones, the lowest.
 
-    most_wrong: 1 - precision. RETURNS: the fields of `Threshold` from `n` on.
+    F_beta = (1 + beta^2) r / (k + beta^2 n_gold), where r of the k kept spans are right. Without a
+    precision or beta, all spans are kept. RETURNS: the fields of `Threshold` from `n` on.
     """
-    order, last = _ranked(probabilities)
-    wrong, n = np.cumsum(1 - right[order]), np.arange(1, len(order) + 1)
-    fits = np.flatnonzero(last & ((wrong + 1) / (n + 1) <= most_wrong))
-    if wrong[-1] <= most_wrong * n[-1]:
-        fits = n - 1
-    return _kept(probabilities[order], wrong, int(fits[-1]) + 1 if len(fits) else 0)
-
-
-def best_threshold(
-    probabilities: Floats, right: NDArray[np.bool_], n_gold: int, beta: float
-) -> tuple[int, float, float, int, float]:
-    """Find the threshold of a label with the best F_beta; of equal ones, the lowest.
-
-    F_beta = (1 + beta^2) r / (k + beta^2 n_gold), where r of the k kept spans are right.
-    RETURNS: the fields of `Threshold` from `n` on.
-    """
-    order, last = _ranked(probabilities)
-    wrong, n = np.cumsum(1 - right[order]), np.arange(1, len(order) + 1)
-    f = np.where(last, (n - wrong) / (n + beta**2 * n_gold), -1.0)
-    return _kept(probabilities[order], wrong, int(np.flatnonzero(f == f.max())[-1]) + 1)
-
-
-def _ranked(probabilities: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the descending order of probabilities, and a mask of valid cuts: not within ties."""
     order = np.argsort(-probabilities, kind="stable")
-    p = probabilities[order]
-    return order, np.append(p[1:] < p[:-1], True)
-
-
-def _kept(p: Floats, wrong: NDArray[np.int64], k: int) -> tuple[int, float, float, int, float]:
-    """Return the fields of `Threshold` from `n` on if the k most probable spans are kept."""
-    n, right = len(p), 1.0 - float(wrong[-1]) / len(p)
-    if k == n:
-        return n, right, 0.0, n, right
-    return n, right, float(p[k - 1]) if k else 1.0, k, 1.0 - float(wrong[k - 1]) / k if k else 1.0
+    p, wrong, n = probabilities[order], np.cumsum(1 - right[order]), len(order)
+    counts = np.arange(1, n + 1)
+    between = np.append(p[1:] < p[:-1], True)  # ties are kept or removed together
+    if beta is not None:
+        f = np.where(between, (counts - wrong) / (counts + beta**2 * n_gold), -1.0)
+        fits = f == f.max()
+    else:
+        most_wrong = 1.0 if precision is None else 1.0 - precision
+        fits = between & ((wrong + 1) / (counts + 1) <= most_wrong)
+        fits[-1] |= wrong[-1] <= most_wrong * n
+    k = int(counts[fits].max(initial=0))
+    value = 0.0 if k == n else float(p[k - 1]) if k else 1.0
+    right_kept = 1.0 - float(wrong[k - 1]) / k if k else 1.0
+    return n, 1.0 - float(wrong[-1]) / n, value, k, right_kept
 
 
 def _temperature(judge: Callable[[float], _Judged]) -> float:

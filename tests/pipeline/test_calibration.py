@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from spacy_sparsecrf.__main__ import app
 from spacy_sparsecrf.analysis.calibration import (
     Threshold,
-    best_threshold,
     best_weight,
     calibrate,
     reliability,
@@ -64,12 +63,13 @@ def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_a_threshold_is_the_least_that_the_bound_allows(pairs):
     p, right = (np.array(column) for column in zip(*pairs, strict=True))
-    n, share, value, n_kept, right_kept = threshold_of(p, right, 0.3)
+    n, share, value, n_kept, right_kept = threshold_of(p, right, 0, precision=0.7)
+    most = 1.0 - 0.7
     assert (n, share) == (len(p), pytest.approx(right.mean()))
     allowed = [
-        t for t in np.unique(p) if (np.sum(~right[p >= t]) + 1) / (np.sum(p >= t) + 1) <= 0.3
+        t for t in np.unique(p) if (np.sum(~right[p >= t]) + 1) / (np.sum(p >= t) + 1) <= most
     ]
-    if np.mean(~right) <= 0.3 or (allowed and min(allowed) == p.min()):
+    if np.mean(~right) <= most or (allowed and min(allowed) == p.min()):
         assert (value, n_kept) == (0.0, len(p))
     else:
         assert value == (min(allowed) if allowed else 1.0)
@@ -91,7 +91,7 @@ def test_the_best_threshold_has_the_largest_f(pairs, n_missed, beta):
     def f_of(t: float) -> float:
         return (1 + beta**2) * np.sum(right[p >= t]) / (np.sum(p >= t) + beta**2 * n_gold)
 
-    found = Threshold("A", n_gold, *best_threshold(p, right, n_gold, beta))
+    found = Threshold("A", n_gold, *threshold_of(p, right, n_gold, beta=beta))
     assert f_of(found.value) == pytest.approx(max(map(f_of, p)))
     assert found.value == 0.0 or found.n_kept == np.sum(p >= found.value)
     if beta == 1.0:
