@@ -8,17 +8,19 @@ from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
 from .pairs import bytes_of_pairs
 from .weights import FeatureBlocks
-from .workspace import Workspace
 
 # Bytes for each feature of a token: features by token (temporary), tokens by feature, and blocks
 # by token.
-_PER_OCCURRENCE = 12
-_PER_TOKEN = 80
-_PER_FEATURE = 64
+_PER_OCCURRENCE, _PER_TOKEN, _PER_FEATURE = 12, 80, 64
 # Largest working set of a sparse solver with all pairs, as a share of the observed weights.
 _WORKING_SHARE = 0.3
 # Vectors of float64 of a batch solver and its loss, without its history, which is float32.
 _N_VECTORS = 16
+# The limit and usage of a control group, of either version: folder of the groups, and files.
+_GROUPS = {
+    "": ("sys/fs/cgroup", "memory.max", "memory.current"),
+    "memory": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+}
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,9 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     n_bytes = (
         space.residual.nbytes
         + 2 * space.alpha.nbytes
-        + _PER_OCCURRENCE * len(lattice.ctx_features.indices)
-        + _bytes_of_tokens(space)
+        + _PER_OCCURRENCE * (int(space.feature_counts.sum()) + len(lattice.ctx_features.indices))
+        + _PER_TOKEN * lattice.n_tokens
+        + _PER_FEATURE * lattice.n_features
         # The warm start has a few vectors of all observed weights, but frees them first.
         + 8.0 * max((_N_VECTORS + history) * n_working, 8 * len(observed))
     )
@@ -92,58 +95,32 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     return Size(n_features, loss.n_potential, len(observed), int(n_bytes))
 
 
-def _bytes_of_tokens(space: Workspace) -> int:
-    """Return the bytes of tokens and unigram features."""
-    lattice = space.lattice
-    of_features = _PER_FEATURE * lattice.n_features
-    n_occurrences = int(space.feature_counts.sum())
-    return of_features + _PER_OCCURRENCE * n_occurrences + _PER_TOKEN * lattice.n_tokens
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Return the bytes available without swapping, or reaching a limit of the process or a group.
 
-
-_PROC = Path("/proc")
-_CGROUPS = Path("/sys/fs/cgroup")
-
-
-def available_memory(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
-    """Return the bytes available without swapping or reaching a container limit.
-
-    proc, cgroups: file systems of Linux. RETURNS: None if unknown.
+    root: folder of the file systems of Linux. RETURNS: None if unknown.
     """
-    left: list[int | None] = []
-    if "MemAvailable:" in (of_machine := _fields(proc / "meminfo")):
-        left.append(of_machine["MemAvailable:"] * 1024)
-    # Control groups of the process, of either version.
-    for line in _lines(proc / "self" / "cgroup"):
+    left = [1024 * n for n in _numbers(root / "proc/meminfo", "MemAvailable:")]
+    for line in _lines(root / "proc/self/limits"):
+        if line.startswith("Max address space") and (soft := line.split()[3]).isdecimal():
+            left += [int(soft) - 1024 * n for n in _numbers(root / "proc/self/status", "VmSize:")]
+    for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        root, names = cgroups, ("memory.max", "memory.current")
-        if controllers:
-            root, names = cgroups / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        group = root / path.lstrip("/")
-        around = [parent for parent in group.parents if parent.is_relative_to(root)]
-        left += [_left(directory, *names) for directory in (group, *around)]
-    known = [n for n in left if n is not None]
-    return max(0, min(known)) if known else None
+        for kind in {"", "memory"} & set(controllers.split(",")):
+            folder, limit, usage = _GROUPS[kind]
+            for group in (*(own := root / folder / path.lstrip("/")).parents, own):
+                # Inactive pages of files count as free.
+                inactive = sum(_numbers(group / "memory.stat", "inactive_file"))
+                used = _numbers(group / usage)
+                left += [most - used[0] + inactive for most in _numbers(group / limit) if used]
+    return max(0, min(left)) if left else None
 
 
-def _left(group: Path, limit_name: str, usage_name: str) -> int | None:
-    """Return the available memory of a group; inactive file pages count as free."""
-    limit, usage = (_number(group / name) for name in (limit_name, usage_name))
-    if limit is None or usage is None:
-        return None
-    return limit - usage + _fields(group / "memory.stat").get("inactive_file", 0)
-
-
-def _number(path: Path) -> int | None:
-    lines = _lines(path)
-    return int(lines[0]) if lines and lines[0].isdecimal() else None
-
-
-def _fields(path: Path) -> dict[str, int]:
-    """Return the lines "name number" of a file as a dict."""
-    rows = (line.split() for line in _lines(path))
-    return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
+def _numbers(path: Path, name: str = "") -> list[int]:
+    """Return the number after a name that begins a line, or the number of the first line."""
+    rows = [line.split() for line in _lines(path) if line.startswith(name)]
+    found = [row[bool(name)] for row in rows if len(row) > bool(name)]
+    return [int(text) for text in found[:1] if text.isdecimal()]
 
 
 def _lines(path: Path) -> list[str]:

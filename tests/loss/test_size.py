@@ -50,7 +50,7 @@ def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path):
 
 def check_available_memory(tmp_path, name):
     meminfo, own, groups, expected = MEMORY[name]
-    proc, cgroup = tmp_path / "proc", tmp_path / "cgroup"
+    proc, cgroup = tmp_path / "proc", tmp_path / "sys" / "fs" / "cgroup"
     for path, text in ((proc / "meminfo", meminfo), (proc / "self" / "cgroup", own)):
         if text:
             write(path, text)
@@ -60,7 +60,16 @@ def check_available_memory(tmp_path, name):
         for file, value in zip(limits, (limit, usage), strict=True):
             write(cgroup / folder / file, f"{value}\n")
         write(cgroup / folder / "memory.stat", f"anon 1\ninactive_file {inactive}\n")
-    assert available_memory(proc, cgroup) == expected
+    assert available_memory(tmp_path) == expected
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("7340032", 4 << 20), ("unlimited", MACHINE)])
+def test_available_memory_is_within_the_limit_of_the_process(tmp_path, limit, expected):
+    write(tmp_path / "proc" / "meminfo", MEMINFO)
+    limits = f"Limit  Soft Limit  Hard Limit\nMax address space  {limit}  unlimited  bytes\n"
+    write(tmp_path / "proc" / "self" / "limits", limits)
+    write(tmp_path / "proc" / "self" / "status", "Name: x\nVmSize:    3072 kB\n")
+    assert available_memory(tmp_path) == expected
 
 
 @pytest.mark.parametrize(
