@@ -5,7 +5,7 @@ column, or in the second if the first numbers the tokens. Tags and other columns
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -13,14 +13,14 @@ from typing import NamedTuple, NoReturn
 from ..errors import Errors, SparseCRFError
 from .attributes import DOCSTART, ENTITIES, IGNORED, WORDS, is_header, names_words
 from .columns import (
-    MARKS_OF_COMMENTS,
+    MARKS,
     ColumnLayout,
     Line,
-    Row,
     Sentence,
     Source,
+    layout_of,
     lines_of,
-    separator_of,
+    sentences_of,
     source_of,
 )
 from .schemes import MISSING, OUTSIDE, is_label, label_type, standard_label
@@ -35,17 +35,10 @@ def choose_columns(path: Path, separator: str = "") -> Source:
     RAISES: SparseCRFError with the choices if words or entities are not in exactly one column.
     """
     lines = [*lines_of(path)]
-    tokens = [entry for entry in lines if entry[1].strip(" \t")]
-    tokens = [entry for entry in tokens if not entry[1].startswith(DOCSTART)]
-    tokens = [entry for entry in tokens if not entry[1].startswith(MARKS_OF_COMMENTS)] or tokens
-    if not tokens:
+    layout = layout_of(path, separator, lines)
+    table = _Table(layout, lines)
+    if not table.n:
         return Source(path, (), iter(()))
-    found = separator_of(separator, [line for _, line in tokens])
-    layout = ColumnLayout(path, separator, found)
-    widths = Counter(len(layout.split(*entry)) for entry in tokens)
-    ((layout.width, _),) = widths.most_common(1)
-    layout.why = "as in most lines"
-    table = _Table(layout, lines, tokens[0])
     word = table.word()
     label = table.label(word)
     names = {word: WORDS, label: ENTITIES}
@@ -58,53 +51,38 @@ def choose_columns(path: Path, separator: str = "") -> Source:
 
 
 class _Labels(NamedTuple):
-    """A column with labels in most lines. types: of spans; n: lines with a label."""
+    """The labels in a column. types: of spans; n: lines with a label."""
 
     column: int
+    labels: Collection[str]
     types: Sequence[str]
     n: int
 
 
 class _Table:
-    """Counts the values of each column of a file. first: line of a token, for messages."""
+    """Counts the values of each column of a file. n: lines of tokens; names: in a header."""
 
-    def __init__(self, layout: ColumnLayout, lines: Sequence[Line], first: Line) -> None:
-        self._layout, self._lines, self._first = layout, lines, first
+    def __init__(self, layout: ColumnLayout, lines: Sequence[Line]) -> None:
+        self._layout, self._lines = layout, lines
         self.counts: list[Counter[str]] = [Counter() for _ in range(layout.width)]
-        self._is_numbered, self._n, self._n_pairs = layout.width > 1, 0, 0
-        self._n_repeated, self._names = [0, 0], [""] * layout.width
-        for rows in self._sentences():
-            self._add(rows)
-
-    def _sentences(self) -> Iterator[Sentence]:
-        """Yield the sentences without marks, comments and a possible header."""
-        rows: Sentence = []
-        is_first = True
-        for number, line in self._lines:
-            values = self._layout.values(number, line)
-            if not values or values[0] == DOCSTART:
-                if rows:
-                    yield rows
-                    rows = []
-            elif not line.startswith(MARKS_OF_COMMENTS):
-                self._layout.check(number, values)
-                if is_first and is_header(values):
-                    self._names = values
-                else:
-                    rows.append(Row(number, values))
-                is_first = False
-        if rows:
-            yield rows
+        self.n, self._n_pairs, self._n_repeated = 0, 0, [0, 0]
+        self._is_numbered = layout.width > 1
+        for rows in sentences_of(layout, lines, []):
+            self._add([row for row in rows if row.values[0] != DOCSTART])
+        tokens = (entry for entry in lines if entry[1].strip(" \t"))
+        self._first = next((e for e in tokens if not e[1].startswith(MARKS)), (0, ""))
+        names = layout.split(*self._first)
+        self._names = names if is_header(names) else [""] * layout.width
 
     def _add(self, rows: Sentence) -> None:
         for row in rows:
             for counter, value in zip(self.counts, row.values, strict=True):
                 counter[value] += 1
         firsts = [row.values[0].removesuffix(".") for row in rows]
-        base = int(firsts[0] == "1")
+        base = int("1" in firsts[:1])
         self._is_numbered &= firsts == [str(i + base) for i in range(len(firsts))]
-        self._n += len(rows)
-        self._n_pairs += len(rows) - 1
+        self.n += len(rows)
+        self._n_pairs += max(0, len(rows) - 1)
         for i in range(min(2, self._layout.width)):
             pairs = pairwise(row.values[i] for row in rows)
             self._n_repeated[i] += sum(a == b for a, b in pairs)
@@ -116,7 +94,7 @@ class _Table:
         n_others = sum(n for value, n in values if is_label(value) or not value.strip("0123456789"))
         is_named = names_words(self._names[word]) or not any(map(names_words, self._names))
         is_repeated = self._n_repeated[word] > self._n_pairs / 2
-        if n_others > self._n / 2 or is_repeated or not is_named:
+        if n_others > self.n / 2 or is_repeated or not is_named:
             self._refuse(f"column {word + 1} does not look like words")
         return word
 
@@ -126,13 +104,13 @@ class _Table:
         RAISES: SparseCRFError with the columns that have labels in most lines.
         """
         found = [self._labels_of(i) for i in range(word + 1, self._layout.width)]
-        most = [each for each in found if each.n > self._n / 2]
+        most = [each for each in found if each.n > self.n / 2]
         most = [each for each in most if each.types] or most
         if not most:
             self._refuse("no column has labels such as B-PER and O in all lines")
         if len(most) > 1:
             self._refuse(f"{len(most)} columns have labels such as B-PER and O", word, most)
-        if most[0].n < self._n:
+        if most[0].n < self.n:
             self._refuse_odd_line(word, most[0])
         return most[0].column
 
@@ -141,16 +119,17 @@ class _Table:
         # Other tags may look like PER-B too, but not if some tokens have the outside label.
         standard = standard_label if OUTSIDE in counter else str
         typed = {value: label_type(standard(value)) for value in counter}
-        fits = [x for x in counter if typed[x] or x == OUTSIDE or x in MISSING]
-        n = sum(counter[x] for x in fits) if any(x not in MISSING for x in fits) else 0
-        return _Labels(column, sorted({*typed.values()} - {""}), n)
+        fits = {x for x in counter if typed[x] or x == OUTSIDE or x in MISSING}
+        n = sum(counter[x] for x in fits) if fits.difference(MISSING) else 0
+        return _Labels(column, fits, sorted({*typed.values()} - {""}), n)
 
     def _refuse_odd_line(self, word: int, found: _Labels) -> NoReturn:
         """Name the first line without a label. RAISES: SparseCRFError."""
-        rows = (row for rows in self._sentences() for row in rows)
-        row = next(row for row in rows if not is_label(row.values[found.column]))
+        rows = (row for rows in sentences_of(self._layout, self._lines, []) for row in rows)
+        tokens = (row for row in rows if row.values[0] != DOCSTART)
+        row = next(row for row in tokens if row.values[found.column] not in found.labels)
         self._first = row.line, "\t".join(row.values)
-        odd = f"{found.n} of {self._n} lines, but not in this one: {row.values[found.column]!r}"
+        odd = f"{found.n} of {self.n} lines, but not in this one: {row.values[found.column]!r}"
         self._refuse(f"column {found.column + 1} has labels in {odd}", word, [found])
 
     def _refuse(self, reason: str, word: int = 0, found: Sequence[_Labels] = ()) -> NoReturn:

@@ -16,6 +16,7 @@ In the formats tsv, wapiti and crfpp, each line is a token or ends a sentence; c
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +38,9 @@ from .attributes import (
 from .schemes import OUTSIDE, ColumnScheme, is_label
 
 TAB, BLANKS, COMMAS = "\t", " ", ","
-MARKS_OF_COMMENTS = ("# ", "#\t")
+_COMMENTS = ("# ", "#\t")
+MARKS = (DOCSTART, *_COMMENTS)
+"""Beginnings of lines that may not be tokens."""
 _DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
 _PLAIN = (TAB, BLANKS)  # These formats have neither comments nor a header, if given.
 _BLANKS = re.compile("[ \t]+")
@@ -87,7 +90,8 @@ class ColumnLayout:
     path: for messages; given: separator that the format says, or "": such files may have comments;
     separator: TAB, BLANKS (any number of blanks and tabs), or a character of CSV; width: number of
     columns; why: reason of this number, for messages; columns: their attributes; labels: indices of
-    columns that have labels such as B-PER or O in each token.
+    columns that have labels such as B-PER or O in each token, or None if they are not known: then
+    all lines that may be comments or a header are left out.
     """
 
     path: Path
@@ -96,7 +100,7 @@ class ColumnLayout:
     width: int = 0
     why: str = ""
     columns: Sequence[str] = ()
-    labels: Sequence[int] = ()
+    labels: Sequence[int] | None = None
 
     def split(self, number: int, line: str) -> list[str]:
         """Split a line into values. RAISES: SparseCRFError if it is not CSV."""
@@ -133,11 +137,13 @@ class ColumnLayout:
 
         RAISES: SparseCRFError if it may be a token, too.
         """
-        if self.given or not line.startswith(MARKS_OF_COMMENTS):
+        if self.given or not line.startswith(_COMMENTS):
             return False
-        if len(values) == self.width and not self.labels:
+        if self.labels is None or len(values) != self.width:
+            return True
+        if not self.labels:
             raise self._unclear(number, line, "comment")
-        return len(values) != self.width or not self.has_labels(values)
+        return not all(is_label(values[i]) for i in self.labels)
 
     def is_header(self, number: int, line: str, values: Sequence[str]) -> bool:
         """Return whether the first line has names of columns.
@@ -146,9 +152,13 @@ class ColumnLayout:
         """
         if self.given in _PLAIN or len(values) != self.width:
             return False
-        if is_header(values, has_labels=bool(self.labels)):
+        if is_header(values, has_labels=self.labels is None or len(self.labels) > 0):
             return True
-        if not self.labels and names_words(values[self.columns.index(WORDS)]):
+        if (
+            self.labels is not None
+            and not self.labels
+            and names_words(values[self.columns.index(WORDS)])
+        ):
             raise self._unclear(number, line, "header")
         return False
 
@@ -157,10 +167,6 @@ class ColumnLayout:
         formats = {TAB: "add --format tsv", BLANKS: "add --format wapiti"}
         option = formats.get(self.separator, "write a header such as word,tag before it")
         return SparseCRFError(Errors.SC636.format(**where, option=option))
-
-    def has_labels(self, values: Sequence[str]) -> bool:
-        """Return whether a line has a label in each column of labels."""
-        return all(is_label(values[i]) for i in self.labels)
 
 
 def read_columns(
@@ -171,54 +177,52 @@ def read_columns(
 ) -> Source:
     """Read a file of columns whose attributes are given; see `column_choice` for other files.
 
-    columns: attributes of its columns; separator: see `ColumnLayout`, by default as in the first
-    line; scheme: of labels of spans; those of IO may be any text.
+    columns: attributes of its columns; separator: see `ColumnLayout`; scheme: of labels of spans;
+    those of IO may be any text.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
-    lines = lines_of(path)
-    first: list[Line] = []
-    for entry in lines:
-        first.append(entry)
-        if entry[1].strip(" \t") and not entry[1].startswith((DOCSTART, *MARKS_OF_COMMENTS)):
-            break
-    labels = [] if scheme is ColumnScheme.io else [*map(columns.index, of_spans(columns))]
-    layout = ColumnLayout(
-        path,
-        separator,
-        separator_of(separator, [line for _, line in first[-1:]]),
-        len(columns),
-        "as --columns says",
-        columns,
-        labels,
-    )
-    return source_of(layout, _chained(first, lines))
+    lines = [*lines_of(path)]
+    layout = layout_of(path, separator, lines)
+    layout.columns, layout.width, layout.why = columns, len(columns), "as --columns says"
+    labelled = of_spans(columns) if scheme is not ColumnScheme.io else []
+    layout.labels = [*map(columns.index, labelled)]
+    return source_of(layout, lines)
 
 
-def _chained(first: Sequence[Line], lines: Iterator[Line]) -> Iterator[Line]:
-    yield from first
-    yield from lines
+def layout_of(path: Path, given: str, lines: Sequence[Line]) -> ColumnLayout:
+    """Return the layout of a file whose columns are not known yet.
 
-
-def separator_of(given: str, lines: Sequence[str]) -> str:
-    """Return the separator of lines: a tab if most have one, else blanks; as given otherwise."""
+    given: separator that the format says; by default a tab if most lines of tokens have one, else
+    blanks. CSV has commas or semicolons. The width is that of most lines.
+    """
+    found = [entry for entry in lines if entry[1].strip(" \t")]
+    tokens = [entry for entry in found if not entry[1].startswith(MARKS)] or found
+    separator = given
     if given == COMMAS:
-        return max(",;\t", key="".join(lines[:1]).count)
-    n_tabs = sum(TAB in line for line in lines)
-    return given or (TAB if n_tabs > len(lines) / 2 else BLANKS)
+        separator = max(",;\t", key="".join(line for _, line in tokens[:1]).count)
+    elif not given:
+        n_tabs = sum(TAB in line for _, line in tokens)
+        separator = TAB if n_tabs > len(tokens) / 2 else BLANKS
+    layout = ColumnLayout(path, given, separator, why="as in most lines")
+    widths = Counter(len(layout.split(*entry)) for entry in tokens)
+    layout.width = max(widths, key=lambda width: widths[width], default=0)
+    return layout
 
 
 def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source:
     """Return a source of the sentences of lines."""
     columns = tuple(layout.columns)
     source = Source(layout.path, columns, iter(()))
-    source.sentences = _sentences(layout, lines, source.notes)
+    source.sentences = sentences_of(layout, lines, source.notes)
     if SENTENCES in columns or DOCUMENTS in columns:
         source.sentences = _by_numbers(source.sentences, columns)
         source.columns = tuple(IGNORED if c in (SENTENCES, DOCUMENTS) else c for c in columns)
     return source
 
 
-def _sentences(layout: ColumnLayout, lines: Iterable[Line], notes: list[str]) -> Iterator[Sentence]:
+def sentences_of(
+    layout: ColumnLayout, lines: Iterable[Line], notes: list[str]
+) -> Iterator[Sentence]:
     """Yield the sentences of lines; append notes on lines that are left out."""
     rows: Sentence = []
     begins = is_first = True
