@@ -302,7 +302,7 @@ def use_columns(text: Text, sound: Text) -> Arrays:
         is_whole = not any("left out" in note for note in source.notes)
         if kind in ("conllu", "tsv", "wapiti") and not option and is_whole:
             assert n_tokens == n, f"{n} lines of tokens, {n_tokens} tokens"
-        names = names or ("orth", "tag")
+        names = tuple(x for x in names if x not in ("sentence", "document")) or ("orth", "tag")
         path = written("".join(write_docs(docs, path, names)), folder, "back")
         again = read_docs(open_source(path, Format.tsv, names), vocab)
         both = [[[t.orth, t.tag] for doc in each for t in doc] for each in (docs, again)]
