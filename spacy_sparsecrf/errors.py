@@ -134,6 +134,10 @@ class Errors(metaclass=_Coded):
         "The saved feature data does not match [components.NAME.features]: {reason}. Restore "
         "`cfg` and config.cfg from the same saved pipeline, or retrain it."
     )
+    SC139 = (
+        "[components.NAME.features] templates read {n} attributes at each token up to template "
+        "{number}, {template!r}. The limit is {most}. Choose shorter families, or fewer templates."
+    )
     SC140 = (
         '[components.NAME.features] clusters: {value!r} is not valid. Give each name {{"path": '
         '"paths.txt", "format": "brown"}} (formats: brown, word2vec), {{"lookups": '
