@@ -6,7 +6,7 @@ in a list is itself. The value of an attribute is 1, unless it is given as a num
 is 0. An attribute with value 0 adds nothing to a score, but counts as observed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -77,11 +77,7 @@ def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary, first: int
     """
     ends, sizes, numbers, values = [0], list[int](), list[int](), dict[int, float]()
     for s, sequence in enumerate(sequences, start=first):
-        unordered = isinstance(sequence, str | bytes | Mapping | Set)
-        if unordered or not isinstance(sequence, Iterable):
-            reason = f"it is a {type(sequence).__name__}, not a list of tokens"
-            raise SparseCRFError(Errors.SC801.format(place=f"X[{s}]", reason=reason))
-        for token in sequence:
+        for token in as_tokens(sequence, f"X[{s}]"):
             begin = len(numbers)
             try:
                 _read_token(token, vocabulary, numbers, values)
@@ -96,6 +92,15 @@ def read_attributes(sequences: Iterable[Any], vocabulary: Vocabulary, first: int
     known = np.flatnonzero(found)
     tokens = np.repeat(np.arange(len(sizes)), sizes)
     return Attributes(np.array(ends), tokens[known], np.abs(found[known]), of_tokens[known])
+
+
+def as_tokens(sequence: Any, place: str) -> Collection[Any]:
+    """Return the tokens of a sequence, also of an iterator. RAISES: SparseCRFError."""
+    unordered = isinstance(sequence, str | bytes | Mapping | Set)
+    if unordered or not isinstance(sequence, Iterable):
+        reason = f"it is a {type(sequence).__name__}, not a list of tokens"
+        raise SparseCRFError(Errors.SC801.format(place=place, reason=reason))
+    return sequence if isinstance(sequence, Collection) else [*sequence]
 
 
 def _read_token(

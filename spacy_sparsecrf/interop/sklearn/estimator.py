@@ -2,7 +2,7 @@
 
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...registry import crf_solvers
 from .encoding import SHOWN, Encoded, read_corpus
-from .labels import accuracy, as_lists, check_lengths
+from .labels import accuracy, read_pairs, read_weights
 from .tagger import Tagger, read_tagger, write_weights
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self._check()
         (solver, limit), held_out = self._make_solver(), None
         if X_dev is not None and y_dev is not None:
-            held_out = _read_pairs(X_dev, y_dev, "_dev")
+            held_out = read_pairs(X_dev, y_dev, "_dev")
         own = self.bigrams, self.start_label, self.min_freq or 1
         encoded = read_corpus(X, y, sample_weight, *own)
         start = solver.warm_start
@@ -178,7 +178,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             self.n_iter_, report, share = n, training.report, None
             if called and held_out is not None:
                 tagger = Tagger.of(training.model(), encoded.texts, encoded.real)
-                share = accuracy(tagger.predict(held_out[0]), held_out[1])
+                tokens, labels = held_out
+                share = accuracy(tagger.predict(tokens), labels, np.ones(len(labels)))
             values = report.objective, report.n_active, time.perf_counter() - begin, share
             for each in called:
                 each(Iteration(n, *values))
@@ -274,7 +275,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
         RAISES: SparseCRFError if X and y differ in length.
         """
-        tagger, pairs = self._fitted, zip(*_read_pairs(X, y), strict=True)
+        tagger, pairs = self._fitted, zip(*read_pairs(X, y), strict=True)
         return np.array([tagger.log_probability(*pair) for pair in pairs], np.float64)
 
     def score(self, X: Sequences, y: Sequences, sample_weight: ArrayLike | None = None) -> float:
@@ -282,7 +283,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
         sample_weight: [S], of sequences. RAISES: SparseCRFError if X and y differ in length.
         """
-        return accuracy(self._fitted.predict(X), y, sample_weight)
+        tokens, labels = read_pairs(X, y)
+        weights = read_weights(sample_weight, len(tokens))
+        return accuracy(self._fitted.predict(tokens), labels, weights)
 
     # Weights
 
@@ -429,14 +432,6 @@ def find_solver(solver: "str | BatchSolver") -> "BatchSolver":
             return made
     known = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
     raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
-
-
-def _read_pairs(X: Sequences, y: Sequences, suffix: str = "") -> tuple[list[Any], list[Any]]:
-    """Read sequences and labels, also of generators; suffix: see `check_lengths`."""
-    tokens = [own if isinstance(own, Sized) else [*own] for own in X]
-    labels = as_lists(y)
-    check_lengths([len(own) for own in tokens], labels, suffix)
-    return tokens, labels
 
 
 def _write(iteration: Iteration) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...corpus.encoded import MISSING
 from ...errors import Errors, SparseCRFError
+from .attributes import as_tokens
 
 
 class GoldLabels(NamedTuple):
@@ -30,7 +31,7 @@ def read_gold(
 
     RAISES: SparseCRFError for labels that are not strings or None, and for other numbers of them.
     """
-    y = as_lists(y)
+    y = _as_lists(y)
     check_lengths(lengths, y)
     labels = [*chain.from_iterable(y)]
     if not all(label is None or isinstance(label, str) for label in labels):
@@ -46,8 +47,18 @@ def read_gold(
     return GoldLabels(names, found, read_weights(sample_weight, len(lengths)))
 
 
-def as_lists(y: Iterable[Any]) -> list[Any]:
-    """Return sequences of labels as lists, also of generators. RAISES: SparseCRFError."""
+def read_pairs(X: Iterable[Any], y: Iterable[Any], suffix: str = "") -> tuple[list[Any], list[Any]]:
+    """Read sequences and their labels into lists, also of generators.
+
+    suffix: see `check_lengths`. RAISES: SparseCRFError for unordered ones and other lengths.
+    """
+    tokens = [as_tokens(own, f"X{suffix}[{number}]") for number, own in enumerate(X)]
+    labels = _as_lists(y)
+    check_lengths([len(own) for own in tokens], labels, suffix)
+    return tokens, labels
+
+
+def _as_lists(y: Iterable[Any]) -> list[Any]:
     found = []
     for number, labels in enumerate(y):
         if isinstance(labels, Set) or not isinstance(labels, Iterable):
@@ -86,21 +97,13 @@ def read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]
     return weights
 
 
-def accuracy(
-    found: Sequence[Any],
-    y: Iterable[Any],
-    sample_weight: ArrayLike | None = None,
-    suffix: str = "",
-) -> float:
+def accuracy(found: Sequence[Any], y: Sequence[Any], weights: Iterable[float]) -> float:
     """Return the share of tokens with a gold label that are labelled correctly.
 
-    found: predicted labels; y: gold labels; sample_weight: [S], of sequences; suffix: see
-    `check_lengths`. RAISES: SparseCRFError if the lengths differ.
+    found, y: predicted and gold labels, of the same lengths; weights: [S], of sequences.
     """
-    y = as_lists(y)
-    check_lengths([*map(len, found)], y, suffix)
     right = total = 0.0
-    for ours, gold, weight in zip(found, y, read_weights(sample_weight, len(y)), strict=True):
+    for ours, gold, weight in zip(found, y, weights, strict=True):
         right += weight * sum(a == b for a, b in zip(ours, gold, strict=True))
         total += weight * sum(label is not None for label in gold)
     return float(right / total) if total else 0.0

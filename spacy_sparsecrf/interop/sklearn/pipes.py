@@ -6,7 +6,7 @@ be converted if each feature is a template feature, see `interop.external_featur
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -50,18 +50,6 @@ def make_pipe(
     return pipe
 
 
-class Taken(NamedTuple):
-    """The state of a component, for an estimator.
-
-    model: with the keys of `encoding`; attributes: names of features; bigrams: names of features
-    that have weights with pairs of labels.
-    """
-
-    model: CRFModel
-    attributes: list[str]
-    bigrams: tuple[str, ...]
-
-
 def check_plain(name: str, settings: Any) -> None:
     """Refuse settings of predictions that estimators lack. RAISES: SparseCRFError."""
     decoding = settings.decoding
@@ -77,9 +65,11 @@ def check_plain(name: str, settings: Any) -> None:
             raise SparseCRFError(Errors.SC818.format(name=name, key=key))
 
 
-def take_weights(pipe: Any) -> Taken:
+def take_weights(pipe: Any) -> tuple[CRFModel, list[str], tuple[str, ...]]:
     """Return the weights of a component, whose feature names become attributes.
 
+    RETURNS: the model, with the keys of `encoding`; the names of its features; the names of those
+        that have weights with pairs of labels.
     RAISES: SparseCRFError if features have no names, or real-valued features have weights.
     """
     lines = [*pipe.dump()]  # also updates the model
@@ -98,7 +88,7 @@ def take_weights(pipe: Any) -> Taken:
     numbers[ALWAYS] = encoding.ALWAYS
     bigram = _renamed(model.bigram, [numbers[name] for name in named[1]])
     model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
-    return Taken(model, attributes, bigrams)
+    return model, attributes, bigrams
 
 
 def _renamed(table: WeightTable, keys: Sequence[int]) -> WeightTable:

@@ -227,6 +227,7 @@ def test_what_has_another_effect_is_warned_of(options: dict[str, Any], message: 
         ({"c2": -1.0}, {}, r"SC809\] c2 = -1.0"),
         ({}, {"X_dev": X_TEST}, r"SC814\].*X_dev"),
         ({}, {"X_dev": X_TEST, "y_dev": Y_TEST[1:]}, r"SC802\] X_dev"),
+        ({}, {"X_dev": [3, *X_TEST[1:]], "y_dev": Y_TEST}, r"SC801\] X_dev\[0\]"),
         ({}, {"X_dev": X_TEST, "y_dev": [3, *Y_TEST[1:]]}, r"SC804\].* is 3"),
     ],
 )

@@ -54,8 +54,7 @@ def test_the_minimiser_is_that_of_the_component(everything: bool, bigrams: tuple
         solver={"tolerance": 1e-7, "window": 0.0},
         l1=0.2,
         l2=0.1,
-        dtype="float64",
-        learning={"observed_only": not everything},
+        learning={"observed_only": not everything, "dtype": "float64"},
     )
     losses = train(nlp, examples_of(nlp, sentences), 20)
     X = [
