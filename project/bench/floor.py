@@ -20,8 +20,8 @@ from measure.results import Row
 from measure.tables import shown, table
 from numpy.typing import NDArray
 
+from spacy_sparsecrf.corpus.csr import Csr
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
-from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 
 from .ours import whole_loss

@@ -1,4 +1,4 @@
-"""Gold labels: validation, and weights of sequences by label.
+"""Validation of gold labels.
 
 A sequence is valid if all its transitions are valid. The matrix `valid` [Y + 1, Y + 1] bool defines
 valid transitions: element [a, b], whether label b may follow label a; row Y: whether b may begin a
@@ -6,12 +6,12 @@ sequence; column Y: whether a may end one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from .encoded import MISSING, EncodedCorpus, Floats, Mask
+from .encoded import MISSING, EncodedCorpus, Mask
 
 
 @dataclass(frozen=True)
@@ -129,27 +129,3 @@ def _gold_set(corpus: EncodedCorpus, t: int, n_labels: int) -> Mask:
 
 def _ids(labels: Mask) -> tuple[int, ...]:
     return tuple(np.flatnonzero(labels).tolist())
-
-
-def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
-    """Multiply the weight of each sequence by the mean of the weights of its gold labels.
-
-    The loss is then sum_i w_i m_i (-log p(y_i given x_i)), m_i = (1 / n_i) sum_t c(y_t), c being
-    label_weights, over the n_i tokens of sequence i whose labels are not missing: still a weighted
-    likelihood, as if sequence i occurred w_i m_i times. For a token with several possible labels, c
-    is their mean. Sequences without any gold label get weight 0.
-
-    corpus: if each token is a separate sequence, m_i is the weight of its label; label_weights:
-    [Y] float64, >= 0.
-    """
-    n = len(label_weights)
-    sets = corpus.sets.reshape(-1, n)
-    number, label = np.nonzero(sets)
-    means = np.bincount(number, label_weights[label], minlength=len(sets)) / sets.sum(axis=1)
-    # Labels are indices here: -1 for missing labels, -2 for the first set.
-    by_label = np.concatenate((label_weights, means[::-1], [0.0]))
-    known, size = corpus.labels != MISSING, corpus.n_sequences
-    sequence = np.repeat(np.arange(size), np.diff(corpus.offsets))[known]
-    sums = np.bincount(sequence, by_label[corpus.labels[known]], minlength=size)
-    counts = np.maximum(np.bincount(sequence, minlength=size), 1)
-    return replace(corpus, weights=corpus.weights * np.divide(sums, counts))

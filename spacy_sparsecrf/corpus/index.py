@@ -160,21 +160,6 @@ def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:
     )
 
 
-def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
-    """Return the sequences first:last of a corpus."""
-    begin, end = corpus.offsets[first], corpus.offsets[last]
-    indptr = corpus.uni_indptr[begin : end + 1]
-    return replace(
-        corpus,
-        offsets=corpus.offsets[first : last + 1] - begin,
-        labels=corpus.labels[begin:end],
-        weights=corpus.weights[first:last],
-        uni_indptr=indptr - indptr[0],
-        uni_indices=corpus.uni_indices[indptr[0] : indptr[-1]],
-        context=corpus.context[begin:end],
-    )
-
-
 def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
     """Concatenate corpora that have the same index."""
 

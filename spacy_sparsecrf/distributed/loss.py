@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ..corpus.csr import Csr
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.gold import weighted
-from ..corpus.index import sliced
+from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
 from ..loss.chain import ChainLoss, Violators, distinct, largest
-from ..loss.lattice import Csr, Floats, Longs
-from ..loss.subproblems import Part, ReducedPart, reduced, with_distinct_contexts
+from ..loss.lattice import Floats, Longs
+from ..loss.subproblems import Part, ReducedPart
 from ..loss.tree import maximal_subtrees, sum_over_tree
 from ..loss.working import OffsetLoss, WorkingLoss
 from ..loss.workspace import LIMITS, Limits

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.index import sliced
+from ..corpus.transform import sliced
 from ..errors import Errors, SparseCRFError
 from ..loss.size import Size
 from ..loss.subproblems import Part

@@ -16,6 +16,7 @@ from spacy.tokens.underscore import Underscore
 from ..corpus import index
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import Hashes, Ints, Longs
+from ..corpus.transform import sliced
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..parallel import Workers
@@ -147,7 +148,7 @@ class Worker(WorkerShard):
             part = self._files[number].part
             assert part is not None
             whole = part.encoded(plan.whole, plan.contexts[number])
-            found.append(index.sliced(whole, low - begin, high - begin))
+            found.append(sliced(whole, low - begin, high - begin))
         corpus = index.joined(found) if found else index.without_sequences(plan.whole)
         target = self._brief.setup.target
         self._labels, labels, sets = self._label_ids.final(corpus.labels, target)

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.csr import Csr, concatenated_ranges
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..loss.lattice import Csr, Floats, Ints, Longs, Mask, concatenated_ranges
+from ..loss.lattice import Floats, Ints, Longs, Mask
 from ..parallel import Chunks, Workers, cut, dot
 from . import belief_propagation as beliefs
 from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule

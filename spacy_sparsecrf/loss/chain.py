@@ -14,23 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.csr import Csr, concatenated_ranges
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import find_ascending
 from ..errors import Errors, SparseCRFError
 from ..kernels.values import value_supports
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from .lattice import (
-    Csr,
-    Floats,
-    Lattice,
-    Longs,
-    Mask,
-    build_lattice,
-    concatenated_ranges,
-    set_numbers,
-    set_table,
-)
+from .lattice import Floats, Lattice, Longs, Mask, build_lattice, set_numbers, set_table
 from .screening import PairScreening, screen_unigrams
 from .weights import screen_values
 from .working import WorkingLoss

@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.csr import Csr as Csr
+from ..corpus.csr import concatenated_ranges
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import runs_of_tokens
-from ..kernels.indexing import select, transpose
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
@@ -69,56 +70,6 @@ def _bits(table: Mask) -> Words:
     packed = np.packbits(padded, axis=1, bitorder="little")
     words: Words = packed.view("<u8").astype(np.uint64)
     return words
-
-
-@dataclass(frozen=True)
-class Csr:
-    """A ragged table: row r holds indices[indptr[r]:indptr[r + 1]].
-
-    indptr: [R + 1] int64; indices: [nnz] int32.
-    """
-
-    indptr: Longs
-    indices: Ints
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    def take(self, rows: Longs) -> "Csr":
-        """Return rows in the given order; nothing is copied if these are all rows in order."""
-        if len(rows) == len(self) and np.array_equal(rows, np.arange(len(self))):
-            return self
-        lengths = np.diff(self.indptr)[rows]
-        entries = concatenated_ranges(self.indptr[:-1][rows], lengths)
-        indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        return Csr(indptr, self.indices[entries])
-
-    def selected(self, number: Ints) -> "Csr":
-        """Select and renumber columns; number: [O], -1 to drop."""
-        indptr, indices = np.empty_like(self.indptr), np.empty(len(self.indices), np.int32)
-        kept = select(self.indptr, self.indices, number, indptr, indices)
-        # In place, without a copy; no view of the array exists.
-        indices.resize(kept, refcheck=False)
-        return Csr(indptr, indices)
-
-    def padded(self) -> Ints:
-        """Return the rows as a matrix of indices plus 1, padded with 0."""
-        lengths = np.diff(self.indptr)
-        matrix = np.zeros((len(self), int(lengths.max(initial=0))), dtype=np.int32)
-        row = np.repeat(np.arange(len(self)), lengths)
-        matrix[row, np.arange(len(self.indices)) - self.indptr[row]] = self.indices + 1
-        return matrix
-
-    def transposed(self, n_columns: int, number: Ints | None = None) -> "Csr":
-        """Return the transposed table: the rows of each column, in their order.
-
-        number: [R] int32, new number of each row, -1 to drop it; default: unchanged.
-        """
-        number = np.arange(len(self), dtype=np.int32) if number is None else number
-        col_ptr = np.zeros(n_columns + 1, dtype=np.int64)
-        col_rows = np.empty(int(np.diff(self.indptr) @ (number >= 0)), dtype=np.int32)
-        transpose(self.indptr, self.indices, number, col_ptr, col_rows)
-        return Csr(col_ptr, col_rows)
 
 
 @dataclass(frozen=True)
@@ -300,11 +251,3 @@ def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:
         longer = lengths > i
         key[longer] = corpus.context[corpus.offsets[:-1][sequences[longer]] + i]
     return sequences[np.lexsort(keys[::-1])]
-
-
-def concatenated_ranges(starts: Longs, lengths: Longs) -> Longs:
-    """Concatenate the ranges starts[i]:starts[i] + lengths[i]."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if len(ends) else 0
-    ranges: Longs = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-    return ranges

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..corpus.csr import Csr
 from ..corpus.numbering import distinct_rows
 from ..kernels import layout
 from ..kernels.indexing import count_places, list_places
@@ -27,7 +28,7 @@ from ..kernels.pair_counts import (
 )
 from ..kernels.pairs import build_corrections, build_matrices
 from ..parallel import cut
-from .lattice import Csr, Floats, Ints, Longs, Mask
+from .lattice import Floats, Ints, Longs, Mask
 from .weights import FeatureBlocks
 from .workspace import LARGE_BYTES, MatrixTokens, Workspace, interleaved_order
 

@@ -15,9 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.csr import Csr
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
-from .lattice import Csr, Longs
+from .lattice import Longs
 
 
 def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCorpus:

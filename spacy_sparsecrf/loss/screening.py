@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.csr import Csr
 from ..kernels.layout import ContextsOf
 from ..kernels.screening import (
     Chosen,
@@ -20,7 +21,7 @@ from ..kernels.screening import (
     screen_pairs,
 )
 from ..parallel import Chunks, cut
-from .lattice import Csr, Floats, Ints, Longs
+from .lattice import Floats, Ints, Longs
 from .working import WorkingLoss
 from .workspace import Workspace, tokens_by
 

@@ -10,9 +10,8 @@ of parts without common weights: one part for clusters, and one part for labels 
 for each cluster size, so that each part has a fixed number of outcomes. In the latter, a feature of
 the whole problem is a separate feature in each cluster.
 
-A sub-problem can also drop features, for example features whose weights are zero at every minimum.
-The gradient of a weight is expected minus observed counts. Both counts are between zero and the
-total weight W(o) of the tokens with its feature: |dL/dw| <= W(o). If W(o) <= l1, the weight is 0.
+A sub-problem can also drop features, for example features whose weights are zero at every minimum
+(see `corpus.transform`).
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +19,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..corpus.encoded import MAX_LABELS, NO_VALUES, EncodedCorpus
-from ..corpus.numbering import distinct_rows, find_ascending, find_keys, positions
+from ..corpus.csr import Csr
+from ..corpus.encoded import MAX_LABELS, EncodedCorpus
+from ..corpus.numbering import find_ascending, find_keys, positions
+from ..corpus.transform import reduced, weights_of_features, without_tokens
 from ..errors import Errors, SparseCRFError
-from ..kernels.indexing import sum_columns
-from .lattice import Csr, Floats, Longs, Mask
+from .lattice import Floats, Longs, Mask
 from .per_token import tokens_as_corpus
 
 
@@ -48,12 +47,6 @@ def coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[i
     pair = n_unigram * widths[0] + (feature - n_unigram) * widths[1]
     found: Longs = np.where(feature >= n_unigram, pair, feature * widths[0]) + place
     return found
-
-
-def without_tokens(corpus: EncodedCorpus) -> EncodedCorpus:
-    """Return the corpus without the features of tokens, which take most of its memory."""
-    nothing = np.empty(0, np.int32)
-    return replace(corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
 
 
 @dataclass(frozen=True)
@@ -261,7 +254,7 @@ def without_idle_features(part: Part, l1: float, known: Longs | None = None) -> 
     RETURNS: the part itself if all features are kept.
     """
     corpus, n_unigram = part.corpus, len(part.corpus.unigram_keys)
-    kept = np.concatenate(_weights_of_features(corpus)) > l1
+    kept = np.concatenate(weights_of_features(corpus)) > l1
     # Counts do not bound the gradients of real values.
     kept[corpus.value_features] = True
     if known is not None:
@@ -271,63 +264,3 @@ def without_idle_features(part: Part, l1: float, known: Longs | None = None) -> 
         return part
     features = np.flatnonzero(kept)
     return ReducedPart(reduced(corpus, features), part.n_labels, part, features)
-
-
-def _weights_of_features(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
-    """Return the total weight of the labelled tokens of each unigram and bigram feature."""
-    unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
-    by_context = np.zeros(len(corpus.ctx_indptr) - 1)
-    known, _ = corpus.with_labels()
-    weights, lengths = np.where(known, corpus.weights, 0.0), np.diff(corpus.offsets)
-    by_token = np.repeat(weights, lengths)
-    sum_columns(corpus.uni_indptr, corpus.uni_indices, by_token, unigram)
-    sum_columns(np.arange(corpus.n_tokens + 1), corpus.context, by_token, by_context)
-    sum_columns(corpus.ctx_indptr, corpus.ctx_indices, by_context, bigram)
-    return unigram, bigram
-
-
-def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
-    """Return the corpus with some of its features; contexts that become equal are not merged.
-
-    kept: [n] int64, features, ascending, bigram after unigram features.
-    """
-    split = np.searchsorted(kept, len(corpus.unigram_keys))
-    unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
-    number = positions(unigram, len(corpus.unigram_keys))
-    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number)
-    of_bigram = positions(bigram, len(corpus.bigram_keys))
-    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
-    values = number[corpus.value_features]
-    return replace(
-        corpus,
-        uni_indptr=features.indptr,
-        uni_indices=features.indices,
-        ctx_indptr=of_contexts.indptr,
-        ctx_indices=of_contexts.indices,
-        unigram_keys=corpus.unigram_keys[unigram],
-        bigram_keys=corpus.bigram_keys[bigram],
-        values=_selected_values(corpus, values >= 0),
-        value_features=values[values >= 0].astype(np.int64),
-    )
-
-
-def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return the values of some real-valued features; kept: [V] bool."""
-    if kept.all():
-        return corpus.values
-    if not kept.any():
-        return NO_VALUES
-    return corpus.values[:, kept]
-
-
-def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
-    """Merge the contexts of a corpus that have the same features."""
-    contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
-    representatives, context = distinct_rows(contexts.padded())
-    kept = contexts.take(representatives)
-    return replace(
-        corpus,
-        context=context[corpus.context],
-        ctx_indptr=kept.indptr,
-        ctx_indices=kept.indices,
-    )

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..corpus.csr import concatenated_ranges
 from ..corpus.numbering import positions
 from ..kernels.layout import Values
 from ..kernels.values import value_counts, value_curvatures, value_scores, value_sums
 from ..parallel import Chunks, cut
-from .lattice import Floats, Ints, Longs, concatenated_ranges
+from .lattice import Floats, Ints, Longs
 from .workspace import Workspace
 
 # Cost of a single weight, and of a feature block, in elements of a vector.

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from spacy.training import Example
 
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.gold import weighted
+from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel

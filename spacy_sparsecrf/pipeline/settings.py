@@ -10,7 +10,7 @@
                            log-likelihood, as if the corpus contained the Doc so many times; a Doc
                            with weight 0 is left out, with its labels and features
     label_weights = {}     weights of gold labels, 1 for labels not named; the weight of a sequence
-                           is multiplied by the mean over its gold labels (see `gold.weighted`)
+                           is multiplied by the mean over its gold labels (see `transform.weighted`)
     negative_rate = 0.1    share of the unannotated tokens of partly annotated Docs that are learnt
                            as outside of spans
     negative_seed = 0      seed for the selection of these tokens

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..corpus.encoded import EncodedCorpus, Mask
 from ..corpus.schedule import Stage, TemplateTree
+from ..corpus.transform import reduced, with_distinct_contexts
 from ..errors import Errors, SparseCRFError
-from ..loss.subproblems import Part, ReducedPart, places_of, reduced, with_distinct_contexts
+from ..loss.subproblems import Part, ReducedPart, places_of
 from ..model.model import CRFModel
 from ..schema import SchemaField
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.gold import check_gold, weighted
+from ..corpus.gold import check_gold
+from ..corpus.transform import weighted, without_tokens
 from ..errors import Errors, SparseCRFError
 from ..loss import subproblems
 from ..loss.chain import ChainLoss
@@ -329,7 +330,7 @@ class Training:
         """Free the features of tokens, which losses have copied; then no restart is possible."""
         if type(self) is Training:
             _ = self._corpus_digest  # for checkpoints
-            self._corpus = subproblems.without_tokens(self._corpus)
+            self._corpus = without_tokens(self._corpus)
             vars(self).pop("restart", None)
 
     def rest(self) -> None:

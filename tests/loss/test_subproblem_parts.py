@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.corpus.transform import weights_of_features
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
 from spacy_sparsecrf.loss.subproblems import (
     Part,
     ReducedPart,
-    _weights_of_features,
     cluster_bounds,
     cluster_parts,
     places_of,
@@ -50,7 +50,7 @@ def test_weights_of_features_are_those_of_labelled_tokens(lengths):
             for t in tokens:
                 np.add.at(unigram, problem.unigram_tests(t), weight)
                 np.add.at(bigram, problem.bigram_tests(t), weight)
-    for found, expected in zip(_weights_of_features(corpus), (unigram, bigram), strict=True):
+    for found, expected in zip(weights_of_features(corpus), (unigram, bigram), strict=True):
         np.testing.assert_allclose(found, expected[: len(found)])
 
 

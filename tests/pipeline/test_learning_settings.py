@@ -10,8 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_sparsecrf.corpus.gold import weighted
 from spacy_sparsecrf.corpus.numbering import without_rare
+from spacy_sparsecrf.corpus.transform import weighted
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
 

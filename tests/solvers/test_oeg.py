@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from spacy_sparsecrf.corpus.csr import Csr
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.factors import Factors
-from spacy_sparsecrf.loss.lattice import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.oeg.dual import is_wide

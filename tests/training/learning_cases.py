@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.corpus.transform import reduced, with_distinct_contexts
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.subproblems import reduced, with_distinct_contexts
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem

@@ -1,0 +1,122 @@
+"""Functions that return a changed corpus.
+
+The gradient of a weight is expected minus observed counts. Both counts are between zero and the
+total weight W(o) of the tokens with its feature: |dL/dw| <= W(o). If W(o) <= l1, the weight is 0 at
+every minimum; see `weights_of_features`.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .csr import Csr
+from .encoded import MISSING, NO_VALUES, EncodedCorpus, Floats
+from .numbering import Longs, distinct_rows, positions
+
+
+def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
+    """Multiply the weight of each sequence by the mean of the weights of its gold labels.
+
+    The loss is then sum_i w_i m_i (-log p(y_i given x_i)), m_i = (1 / n_i) sum_t c(y_t), c being
+    label_weights, over the n_i tokens of sequence i whose labels are not missing: still a weighted
+    likelihood, as if sequence i occurred w_i m_i times. For a token with several possible labels, c
+    is their mean. Sequences without any gold label get weight 0.
+
+    corpus: if each token is a separate sequence, m_i is the weight of its label; label_weights:
+    [Y] float64, >= 0.
+    """
+    n = len(label_weights)
+    sets = corpus.sets.reshape(-1, n)
+    number, label = np.nonzero(sets)
+    means = np.bincount(number, label_weights[label], minlength=len(sets)) / sets.sum(axis=1)
+    # Labels are indices here: -1 for missing labels, -2 for the first set.
+    by_label = np.concatenate((label_weights, means[::-1], [0.0]))
+    known, size = corpus.labels != MISSING, corpus.n_sequences
+    sequence = np.repeat(np.arange(size), np.diff(corpus.offsets))[known]
+    sums = np.bincount(sequence, by_label[corpus.labels[known]], minlength=size)
+    counts = np.maximum(np.bincount(sequence, minlength=size), 1)
+    return replace(corpus, weights=corpus.weights * np.divide(sums, counts))
+
+
+def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
+    """Return the sequences first:last of a corpus."""
+    begin, end = corpus.offsets[first], corpus.offsets[last]
+    indptr = corpus.uni_indptr[begin : end + 1]
+    return replace(
+        corpus,
+        offsets=corpus.offsets[first : last + 1] - begin,
+        labels=corpus.labels[begin:end],
+        weights=corpus.weights[first:last],
+        uni_indptr=indptr - indptr[0],
+        uni_indices=corpus.uni_indices[indptr[0] : indptr[-1]],
+        context=corpus.context[begin:end],
+    )
+
+
+def without_tokens(corpus: EncodedCorpus) -> EncodedCorpus:
+    """Return the corpus without the features of tokens, which take most of its memory."""
+    nothing = np.empty(0, np.int32)
+    return replace(corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
+
+
+def weights_of_features(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
+    """Return the total weight of the labelled tokens of each unigram and bigram feature."""
+    from ..kernels.indexing import sum_columns
+
+    unigram, bigram = np.zeros(len(corpus.unigram_keys)), np.zeros(len(corpus.bigram_keys))
+    by_context = np.zeros(len(corpus.ctx_indptr) - 1)
+    known, _ = corpus.with_labels()
+    weights, lengths = np.where(known, corpus.weights, 0.0), np.diff(corpus.offsets)
+    by_token = np.repeat(weights, lengths)
+    sum_columns(corpus.uni_indptr, corpus.uni_indices, by_token, unigram)
+    sum_columns(np.arange(corpus.n_tokens + 1), corpus.context, by_token, by_context)
+    sum_columns(corpus.ctx_indptr, corpus.ctx_indices, by_context, bigram)
+    return unigram, bigram
+
+
+def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
+    """Return the corpus with some of its features; contexts that become equal are not merged.
+
+    kept: [n] int64, features, ascending, bigram after unigram features.
+    """
+    split = np.searchsorted(kept, len(corpus.unigram_keys))
+    unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
+    number = positions(unigram, len(corpus.unigram_keys))
+    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number)
+    of_bigram = positions(bigram, len(corpus.bigram_keys))
+    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
+    values = number[corpus.value_features]
+    return replace(
+        corpus,
+        uni_indptr=features.indptr,
+        uni_indices=features.indices,
+        ctx_indptr=of_contexts.indptr,
+        ctx_indices=of_contexts.indices,
+        unigram_keys=corpus.unigram_keys[unigram],
+        bigram_keys=corpus.bigram_keys[bigram],
+        values=_selected_values(corpus, values >= 0),
+        value_features=values[values >= 0].astype(np.int64),
+    )
+
+
+def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Return the values of some real-valued features; kept: [V] bool."""
+    if kept.all():
+        return corpus.values
+    if not kept.any():
+        return NO_VALUES
+    return corpus.values[:, kept]
+
+
+def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
+    """Merge the contexts of a corpus that have the same features."""
+    contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    representatives, context = distinct_rows(contexts.padded())
+    kept = contexts.take(representatives)
+    return replace(
+        corpus,
+        context=context[corpus.context],
+        ctx_indptr=kept.indptr,
+        ctx_indices=kept.indices,
+    )
