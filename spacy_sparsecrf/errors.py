@@ -1109,10 +1109,10 @@ class Warnings(metaclass=_Coded):
         "them as training did; `spacy evaluate` does not."
     )
     SCW207 = (
-        "Component '{name}' learns only from the {n} examples that it has read so far. `update` "
-        "got others, which it ignores: the first begins {text!r}. {cause} Give all "
-        "training examples to nlp.initialize(lambda: examples), without a random augmenter; or "
-        "call nlp.initialize without examples, to learn from those of each nlp.update."
+        "Component '{name}' learns only from the {n} examples that it was initialized with. An "
+        "update got none of them: the first begins {text!r}. Give all training examples to "
+        "nlp.initialize(lambda: examples); or call nlp.initialize without examples, to learn from "
+        "those of each nlp.update."
     )
     SCW208 = (
         "Component '{name}': {n_lost} of {n_gold} gold labels ({share:.1%}) are lost, because "
@@ -1214,6 +1214,10 @@ class Warnings(metaclass=_Coded):
         "Component '{name}' has its own target, but is scored as a tagger ({unfit}). Let its "
         "method scoring return {{'token_attr': 'tag'}} if it writes tags, or name a scorer as "
         "[components.{name}.scorer], and its scores in [training.score_weights]."
+    )
+    SCW229 = (
+        "Component '{name}' resumes from {path}. spaCy's log begins again, and its first row would "
+        "overwrite model-best of the interrupted run: give `spacy train` another --output."
     )
     SCW340 = (
         'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} '

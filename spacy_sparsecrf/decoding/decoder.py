@@ -68,7 +68,6 @@ class Decoder:
         # Imports numba.
         from .rows import ModelRows, ValueScores
 
-        self._source = model.content
         self._kind = model.kind
         self._bounds = np.array(model.bounds, dtype=np.int64)
         self.n_labels = len(model.labels)
@@ -89,10 +88,6 @@ class Decoder:
         if preference is not None:
             self._bias = np.zeros(self.padded)
             self._bias[preference[0]] = preference[1] / temperature
-
-    def is_of(self, model: CRFModel) -> bool:
-        """Return whether the model still has the weights and labels of the decoder."""
-        return model.is_made_of(self._source)
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""

@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from ..pipeline.seen import LANG
+from ..pipeline.data_checks import LANG
 from ..schema import reported_as
 from .columns import lines_of
 from .records import Mark, Record, RecordSource

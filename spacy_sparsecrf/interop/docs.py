@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 
 from ..cli.files import BOM
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..pipeline.seen import LANG
+from ..pipeline.data_checks import LANG
 from .attributes import (
     ARGUMENTS,
     DOCSTART,

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from ..errors import Errors, SparseCRFError
-from ..pipeline.seen import LANG
+from ..pipeline.data_checks import LANG
 
 DOCUMENT = "document"
 """The key in `doc.user_data` of the document that a Doc is part of."""

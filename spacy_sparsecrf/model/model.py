@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -144,15 +143,6 @@ class CRFModel:
         self.bounds: tuple[int, ...] = tuple(bounds)
         self.unigram = WeightTable.empty(dtype) if unigram is None else unigram
         self.bigram = WeightTable.empty(dtype) if bigram is None else bigram
-
-    @property
-    def content(self) -> tuple[object, ...]:
-        """Labels and weights, which may be replaced but are never modified in place."""
-        return self.labels, self.unigram, self.bigram
-
-    def is_made_of(self, content: tuple[object, ...]) -> bool:
-        """Return whether labels and weights are still the objects in an earlier `content`."""
-        return all(map(operator.is_, content, self.content))
 
     @property
     def tables(self) -> dict[str, WeightTable]:

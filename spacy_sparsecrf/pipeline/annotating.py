@@ -68,21 +68,6 @@ def observed_cut(example: Example) -> str | None:
     return WHOLE if _n_starts(example.reference) > 1 else None
 
 
-def warn_of_skew(name: str, docs: Sequence[Doc], trained: str | None) -> bool:
-    """Warn if a Doc is not divided into sequences as the training Docs of component `name`.
-
-    trained: result of `observed_cut` in training. RETURNS: whether there is such a Doc.
-    """
-    if trained == SENTENCES and not all(doc.has_annotation(SENT_START) for doc in docs):
-        skew = "sentences", "Docs without sentence boundaries"
-    elif trained == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
-        skew = "whole Docs of several sentences", "Docs that are cut into sentences"
-    else:
-        return False
-    warn(Warnings.SCW202.format(name=name, trained=skew[0], given=skew[1]))
-    return True
-
-
 def _has_boundaries(doc: Doc) -> bool:
     return len(doc) > 1 and doc.has_annotation(SENT_START)
 
@@ -137,16 +122,31 @@ def _idle(
 
 
 class Expected:
-    """The attributes that Docs should have in prediction, because training Docs had them.
+    """What Docs should have in prediction, because training Docs had it.
 
-    Warns once about each missing attribute.
+    Warns once about each missing attribute, and once about another division into sequences.
 
-    name: of the component; shares: share of training tokens with a value, by attribute.
+    name: of the component; shares: share of training tokens with a value, by attribute; cut: result
+    of `observed_cut` in training.
     """
 
-    def __init__(self, name: str, shares: Mapping[str, float]) -> None:
+    def __init__(self, name: str, shares: Mapping[str, float], cut: str | None) -> None:
         self._name = name
         self._shares = dict(shares)
+        self._cut = cut
+
+    def check_cut(self, docs: Sequence[Doc]) -> None:
+        """Warn if a Doc is not divided into sequences as the training Docs."""
+        if self._cut == SENTENCES and not all(doc.has_annotation(SENT_START) for doc in docs):
+            skew = "sentences", "Docs without sentence boundaries"
+        elif self._cut == WHOLE and any(
+            _has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs
+        ):
+            skew = "whole Docs of several sentences", "Docs that are cut into sentences"
+        else:
+            return
+        self._cut = None
+        warn(Warnings.SCW202.format(name=self._name, trained=skew[0], given=skew[1]))
 
     def check(self, features: Any, parts: Sequence[Any]) -> None:
         """Warn about attributes that no token of a batch has. parts: readings of the batch."""

@@ -1,13 +1,10 @@
 """The batches of spaCy's loop, and settings of [training]."""
 
-import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet, ref
 
 from spacy.language import Language
 from spacy.training import Example
-from spacy.training.loop import create_train_batches
 from spacy.util import dot_to_object, registry
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
@@ -23,87 +20,21 @@ _ENDLESS = -1  # the value of [training] max_epochs
 def configure_one_step_per_epoch() -> Batcher:
     """Create a batcher with one update per epoch, which is one iteration of a batch solver.
 
-    The batch is the first example of an epoch, because a batch solver ignores it. Nothing is
-    copied, and if no other pipe is trained, `spacy train` keeps no other example. Other pipes that
-    train on batches need one of spaCy's batchers. If [training] max_epochs is set, training ends
-    when the solver has converged: later epochs are empty.
+    The batch has all examples of an epoch; the component does not read them again. Other pipes that
+    train on batches need one of spaCy's batchers.
     """
     return one_step_per_epoch
 
 
-# Pipelines whose training has finished, and pipelines in which one component alone is trained.
-# spaCy's loop has no stop signal, and a batcher has access only to the vocab of a pipeline's Docs,
-# which does not support weak references.
-_finished: WeakSet[Language] = WeakSet()
-_alone: WeakKeyDictionary[Language, str] = WeakKeyDictionary()
-
-
-def begin_run(name: str, nlp: Language | None) -> "ref[Language] | None":
-    """Register a new training run; return the argument of `finish_run`, or None.
-
-    `finish_run` can end the run if component `name` alone is trained and [training] max_epochs is
-    set; without it, spaCy's loop would spin.
-    """
-    if nlp is None:
-        return None
-    _finished.discard(nlp)
-    _alone.pop(nlp, None)
-    block = _training_block(nlp)
-    learning = [
-        each
-        for each, pipe in nlp.components
-        if getattr(pipe, "is_trainable", False) and each not in block["frozen_components"]
-    ]
-    if learning != [name] or batcher_of(nlp) != ONE_STEP:
-        return None
-    _alone[nlp] = name
-    return ref(nlp) if block["max_epochs"] > 0 else None
-
-
-def finish_run(run: "ref[Language] | None") -> None:
-    """Let the batcher end a run, see `begin_run`; do nothing for None."""
-    nlp = run() if run else None
-    if nlp is not None:
-        _finished.add(nlp)
-
-
-def needs_one_example(nlp: Language) -> bool:
-    """Return whether the calling reader feeds a batcher that uses one example only.
-
-    This is the case in the loop of `spacy train`, whose list of examples is not used otherwise.
-    """
-    return nlp in _alone and _is_called_by_loop()
-
-
-def _is_called_by_loop() -> bool:
-    """Return whether spaCy's loop is among the innermost three callers of this function."""
-    frame = inspect.currentframe()
-    for _ in range(3):
-        frame = frame and frame.f_back
-        if frame is not None and frame.f_code is create_train_batches.__code__:
-            return True
-    return False
-
-
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield one batch with the first example, and none after convergence; see `finish_run`.
-
-    examples: if one component alone is trained, all other examples are removed from the list of
-    `spacy train`, and the component frees the features of tokens.
+    """Yield the examples of an epoch as one batch.
 
     RAISES: SparseCRFError without examples, because spaCy's loop would then never end.
     """
-    for example in examples:
-        vocab = example.predicted.vocab
-        if isinstance(examples, list) and _is_called_by_loop():
-            for nlp in [own for own in _alone if own.vocab is vocab]:
-                del examples[1:]
-                pipe: Any = nlp.get_pipe(_alone.pop(nlp))
-                pipe.free_corpus()
-        if all(nlp.vocab is not vocab for nlp in _finished):
-            yield [example]
-        return
-    raise SparseCRFError(Errors.SC218)
+    batch = list(examples)
+    if not batch:
+        raise SparseCRFError(Errors.SC218)
+    yield batch
 
 
 def check_whole(name: str, nlp: Language | None) -> None:
@@ -146,12 +77,23 @@ def names_corpus(nlp: Language, key: str = "train_corpus") -> bool:
 
     key: the setting of [training] that names it.
     """
+    corpus = _corpus_block(nlp, key)
+    return corpus is not None and corpus.get("path", "") is not None
+
+
+def is_augmented(nlp: Language) -> bool:
+    """Return whether an augmenter changes the examples of the training corpus."""
+    return (_corpus_block(nlp, "train_corpus") or {}).get("augmenter") is not None
+
+
+def _corpus_block(nlp: Language, key: str) -> dict[str, Any] | None:
+    """Return the block of a corpus in a config, or None; key: the setting that names it."""
     config = nlp.config.interpolate()
     try:
-        corpus = dot_to_object(config, config["training"][key])
+        found: dict[str, Any] = dot_to_object(config, config["training"][key])
     except KeyError:
-        return False
-    return corpus.get("path", "") is not None
+        return None
+    return found
 
 
 def is_quiet(nlp: Language | None) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
-from weakref import WeakMethod
 
 import numpy as np
 import srsly
@@ -29,9 +28,10 @@ from ..model.names import Names
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
 from . import serialization as storage
-from .annotating import Expected, annotated, warn_of_missing, warn_of_skew
-from .batchers import begin_run, check_whole, is_quiet, names_corpus
+from .annotating import Expected, annotated, warn_of_missing
+from .batchers import check_whole, is_quiet
 from .continued import Continued, continue_training
+from .data_checks import DataChecks
 from .encoding import (
     Job,
     LabelIds,
@@ -43,16 +43,23 @@ from .encoding import (
     reads_word_labels,
     with_template_tree,
 )
-from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
+from .prediction import (
+    PredictionCache,
+    Predictions,
+    Reader,
+    predict,
+    score_extension,
+    store_scores,
+)
 from .probabilities import Probabilities
 from .scorers import check_scores
-from .seen import Seen, check_evaluated
 from .settings import ComponentSettings, Setup
 from .stacking import read_first
 from .training_state import (
     InitialModels,
-    Session,
-    start_run,
+    TrainingState,
+    begin,
+    with_labels,
     within_memory,
 )
 
@@ -67,8 +74,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     """spaCy component: a linear-chain CRF or per-position model with an elastic-net penalty.
 
     Minimises the sum over sequences of -log p(y | x), plus l1 |w|_1 + (l2 / 2) |w|_2^2.
-    The attribute `model` is updated from the training run by `predict` and by saving, not by
-    `update`.
+    The attribute `model` is replaced by `update`, `initialize`, and what changes weights or labels.
 
     vocab: of the pipeline; setup: parts and settings; scorer: scores Examples, or None.
     RAISES: SparseCRFError for a setting out of range.
@@ -78,10 +84,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         setup.check()
         self.vocab, self.scorer = vocab, scorer
         self.name, self.features, self.target, self.solver, self.settings, self.engine = setup
-        self.model = CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
+        self.model = self._no_model()
         self.cfg: dict[str, Any] = storage.new_cfg()
-        self._session = Session()
+        self._state: TrainingState | None = None
+        self._continued: Continued | None = None
         self._names = Names()
+        self._cache = PredictionCache()
         if self.settings.decoding.scores:
             # Docs annotated in other processes have values, but no registered extensions here.
             add_extension(Token, score_extension(self.name))
@@ -115,8 +123,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         labels: all labels, in order; default: labels of the examples and added labels, sorted.
         init_weights: path of weights to continue from, see `load_weights`.
         checkpoint: path of a file, to which each step writes the state of training. If it exists,
-            training resumes from it, and the first updates replay the losses that they returned
-            before.
+            training resumes from it; the first update then takes no step.
         shards: paths of .spacy files, which may contain * and **. The reader of [training]
             train_corpus reads them in this order; they replace the examples of get_examples.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
@@ -132,35 +139,27 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.settings.learning.check_trainable(self.name)
         check_scores(setup, nlp)
         check_whole(self.name, nlp)
-        seen, given = Seen(), checked(self.name, get_examples)
-        examples = annotated(seen.watch(given, self.name, nlp), nlp, self)
-        if checkpoint is None and not (shards or (nlp and names_corpus(nlp))):
-            examples = seen.kept(examples)
+        checks, given = DataChecks(), checked(self.name, get_examples)
+        examples = annotated(checks.watch(given, self.name, nlp), nlp, self)
         with storage.renewed(setup, nlp, init_weights):
             read = self._read(examples, label_ids, nlp, shards)
-            seen.check_labels(self.name, self.target, read.compiled.labels)
-        compiled = read.compiled
-        if compiled.corpus is not None:
-            warn_of_missing(self.name, read.coverage, nlp, self)
-        self.model = (
-            start or prior or CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
-        )
-        self._keep(read)
-        names.add(more.by_hash())
-        self._names = names
-        # A strong reference would keep the corpus in memory until garbage collection.
-        own: Callable[[], Any] = WeakMethod(self._grow)
-        self._session = Session(n_uncovered=compiled.n_tokens, record=read.namer, seen=seen)
-        self._session.run = begin_run(self.name, nlp)
-        self._session.grow = lambda *given: own()(labels, prior, *given)
-        earlier = InitialModels(start, prior, checkpoint)
-        with progress.progress("Preparing training"):
-            run = start_run(setup, read.features, read.record, compiled, earlier, nlp)
-        if run is not None:
-            self._session.begin(self.name, run, checkpoint)
-        else:
-            self.cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
-        self._refresh()
+            compiled = read.compiled
+            checks.check_labels(self.name, self.target, compiled.labels, compiled.n_tokens)
+            if compiled.corpus is not None:
+                warn_of_missing(self.name, read.coverage, nlp, self)
+            state = begin(setup, read, checks, InitialModels(start, prior), checkpoint, nlp)
+            cfg, model = self._learnt(read), start or prior or self._no_model()
+            if state.trainer is not None:
+                model = state.trainer.model()
+            else:
+                cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
+            model = with_labels(model, cfg["labels"])
+            names.add(more.by_hash())
+        # Nothing below raises, so that a component keeps its state if anything above does.
+        is_empty = checks.made_up and state.trainer is None
+        self._state = None if is_empty else state
+        self._continued = Continued(model, model) if is_empty else None
+        self.cfg, self.model, self._names, self._cache = cfg, model, names, PredictionCache()
 
     def _read(
         self,
@@ -182,32 +181,14 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         named = record if self.settings.needs_names else None
         return ReadCorpus(features, named, compiled, coverage)
 
-    def _keep(self, read: ReadCorpus) -> None:
-        """Store labels, the division into sequences, and learnt values of features in `cfg`."""
-        self.cfg.update(labels=list(read.compiled.labels), sequences=read.compiled.cut)
-        storage.keep(self.cfg, self.setup, read.coverage.shares)
+    def _learnt(self, read: ReadCorpus) -> dict[str, Any]:
+        """Return `cfg` with labels, division into sequences, and learnt values of features."""
+        cfg = {**self.cfg, "labels": list(read.compiled.labels), "sequences": read.compiled.cut}
+        storage.keep(cfg, self.setup, read.coverage.shares)
+        return cfg
 
-    def _grow(
-        self,
-        labels: Sequence[str] | None,
-        prior: CRFModel | None,
-        examples: Sequence[Example],
-        start: CRFModel,
-    ) -> "Training":
-        """Begin a training run on more examples. labels, prior: of `initialize`.
-
-        examples: all, including the examples of the current run; start: the current model.
-        RAISES: SparseCRFError as `initialize` does; the component is then unchanged.
-        """
-        label_ids = make_label_ids(self.setup, labels, self.label_data, ())
-        with progress.progress("Extending corpus"):
-            read = self._read(examples, label_ids)
-            # Without weights, the solver makes its own warm start.
-            earlier = InitialModels(start if start.n_active else None, prior)
-            run = start_run(self.setup, read.features, read.record, read.compiled, earlier, None)
-        self._keep(read)
-        self._session.record = read.namer
-        return cast("Training", run)
+    def _no_model(self) -> CRFModel:
+        return CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
 
     @within_memory
     def update(
@@ -220,9 +201,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
 
-        Examples that `initialize` has not read extend the corpus (see `Seen.collect`). Without a
-        corpus, that is in a loaded pipeline or after `nlp.initialize` without examples, learn from
-        the given examples (see `continued`).
+        Examples that `initialize` has not read are ignored, with a warning. Without a corpus, that
+        is in a loaded pipeline or after `nlp.initialize` without examples, learn from the given
+        examples (see `continued`).
 
         drop: not used; sgd: if given, `finish_update` is called.
         losses: the objective is assigned, not added; without a corpus, the loss of the examples is
@@ -234,31 +215,41 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples = list(examples)
         validate_examples(examples, "SparseCRFPipe.update")
         losses = {} if losses is None else losses
-        if self._session.lacks_corpus:
+        if self._state is None:
             losses[self.name] = losses.get(self.name, 0.0) + self._continue(examples)
         else:
-            losses[self.name] = self._session.update(self.name, examples)
+            losses[self.name] = self._iterate(self._state, examples)
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses
 
+    def _iterate(self, state: TrainingState, examples: Sequence[Example]) -> float:
+        """Do an iteration over the corpus, if one is due. RETURNS: the objective."""
+        training = state.training_run(self.name)
+        state.checks.warn_of_unseen(self.name, examples)
+        if not (state.stepped or training.converged):
+            self.model = with_labels(state.step(self.name), self.label_data)
+            state.checks.warn_of_empty(self.name, self.model, self.settings.l1)
+        return training.objective
+
     def _continue(self, examples: Sequence[Example]) -> float:
         """Learn from examples without a corpus. RETURNS: their loss."""
-        if self._session.is_new and not self.model.n_active:
+        run = self._continued
+        if run is None and not self.model.n_active:
             raise SparseCRFError(Errors.SC202.format(name=self.name))
-        run = self._session.continued
         if run is None or run.model is not self.model:
-            run = self._session.continued = Continued(self.model, self.model)
-            if len(examples) == 1:
-                warn(Warnings.SCW212.format(name=self.name))
+            run = Continued(self.model, self.model)
+        if len(examples) == 1 and not run.n_visits:
+            warn(Warnings.SCW212.format(name=self.name))
         loss = continue_training(self.setup, examples, run)
-        self.model = run.model
-        self.cfg["labels"] = list(self.model.labels)
+        self._continued, self.model = run, run.model
+        self.cfg["labels"] = list(run.model.labels)
         return loss
 
     def finish_update(self, sgd: Any) -> None:
         """Allow the next iteration. The solver needs no optimizer."""
-        self._session.stepped = False
+        if self._state is not None:
+            self._state.stepped = False
 
     def rehearse(
         self, examples: Any, *, losses: dict[str, float] | None = None, **config: Any
@@ -273,27 +264,17 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         yield
 
     def training_run(self) -> "Training":
-        """Return the training run of a batch solver. RAISES: SparseCRFError if there is none."""
-        return self._session.training_run(self.name)
-
-    def free_corpus(self) -> None:
-        """Free the features of tokens that the training run no longer needs."""
-        if self._session.training is not None:
-            self._session.training.free_corpus()
+        """Return the training run. RAISES: SparseCRFError if there is none."""
+        if self._state is None:
+            raise SparseCRFError(Errors.SC202.format(name=self.name))
+        return self._state.training_run(self.name)
 
     def end_training(self, model: CRFModel, l1: float) -> None:
         """End the training run with one of its models, trained with the penalty l1."""
-        self._session = replace(self._session, training=None, decoder=None, stale=False)
+        if self._state is not None:
+            self._state = replace(self._state, trainer=None)
         self.model = model
         self.settings = self.settings.model_copy(update={"l1": l1})
-
-    def _refresh(self) -> None:
-        """Update the model from the training run, and add labels that were added since."""
-        newer = self._session.take_model(self.name, self.settings.l1)
-        if newer is not None:
-            self.model = newer
-        for label in self.label_data[len(self.model.labels) :]:
-            self.model.add_label(label)
 
     # Prediction
 
@@ -311,14 +292,14 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             return Predictions.none(len(docs), self.settings.decoding.scores)
         decoder, reader = self._decoder(), self._reader()
         reader = reader._replace(overwrite=reader.overwrite or not forced)
-        if not self._session.warned and self.settings.sequences != "docs":
-            self._session.warned = warn_of_skew(self.name, docs, self.cfg["sequences"])
+        if self.settings.sequences != "docs":
+            reader.expected.check_cut(docs)
         return predict(decoder, reader, docs)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; report progress if this is an evaluation during a training run."""
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
-        is_training = self._session.is_training
+        is_training = self._state is not None
         return progress.track(docs, "Predicting", "docs") if is_training else docs
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
@@ -335,9 +316,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score Examples with the scorer, which also receives the target's settings."""
         examples = list(examples)
-        if self._session.is_training and not self._session.evaluated:
-            self._session.evaluated = True
-            check_evaluated(self.name, self.target, examples)
+        if self._state is not None:
+            self._state.checks.warn_of_evaluated(self.name, self.target, examples)
         with progress.progress("Scoring"):
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
@@ -345,33 +325,21 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def predict_by(self, settings: ComponentSettings) -> None:
         """Replace the settings of prediction; all other settings must be unchanged."""
         self.settings = settings
-        self._session.decoder = None
+        self._cache.model = None
 
     def _reader(self) -> Reader:
-        expected = self._session.expected
-        if expected is None:
-            expected = self._session.expected = Expected(self.name, self.cfg.get("shares", {}))
-        setup, labels, first = self.setup, self.label_data, self.model.first
-        decoder, read = self._session.first_decoder, None
-        if first is not None:
-            if decoder is None or not decoder.is_of(first):
-                decoder = self._session.first_decoder = make_decoder(
-                    first, setup.valid_transitions(labels)
-                )
-            read = partial(read_first, setup, labels, decoder)
-        return Reader(setup, labels, self.settings.overwrite, expected, read)
+        cache, setup, labels, read = self._cache, self.setup, self.label_data, None
+        if cache.expected is None:
+            cache.expected = Expected(self.name, self.cfg.get("shares", {}), self.cfg["sequences"])
+        if self.model.first is not None:
+            first = cache.decoders(setup, self.model)[1]
+            read = partial(read_first, setup, labels, cast("Decoder", first))
+        return Reader(setup, labels, self.settings.overwrite, cache.expected, read)
 
     def _decoder(self) -> "Decoder":
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
-        self._refresh()
-        decoder = self._session.decoder
-        if decoder is None or not decoder.is_of(self.model):
-            valid = self.setup.valid_transitions(self.label_data)
-            own = self.settings.decoding
-            settings = own.temperature, own.preference(self.label_data)
-            decoder = self._session.decoder = make_decoder(self.model, valid, *settings)
-        return decoder
+        return self._cache.decoders(self.setup, self.model)[0]
 
     # Labels
 
@@ -409,8 +377,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         new = [each for each in dict.fromkeys(own) if each not in self.label_data]
         for each in new:
             self.target.check_label(each)
-        self.cfg["labels"].extend(new)
-        self._refresh()
+        self.cfg["labels"] = [*self.cfg["labels"], *new]
+        run, before = self._continued, self.model
+        self.model = with_labels(before, self.cfg["labels"])
+        if run is not None and run.model is before:
+            run.model = self.model
         return int(bool(new))
 
     def set_output(self, nO: int) -> None:
@@ -428,7 +399,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         from ..analysis.explanation import explain_model
 
-        names = self._named()  # also updates the model
+        names = self._named()
         constant = constant_features(self.features)
         return explain_model(self.model, names, constant, n)
 
@@ -459,8 +430,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def _named(self) -> Names:
         """Return the names of features, including features that training has made active."""
-        self._refresh()
-        storage.add_names(self._names, self._session.record, self.model)
+        if self._state is not None:
+            storage.add_names(self._names, self._state.record, self.model)
         return self._names
 
     # Storage: saves the weights of the training run so far, but not the run
@@ -468,7 +439,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     @within_memory
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialise, with the weights of the training run so far."""
-        self._refresh()
         return storage.with_parts(super().to_bytes(exclude=exclude), self._parts(), exclude)
 
     @within_memory
@@ -478,7 +448,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError if it cannot be written; existing files of the component are then
             unchanged.
         """
-        self._refresh()
         parts = {
             "cfg": lambda: srsly.json_dumps(self.cfg, indent=2).encode("utf8"),
             "model": self.model.to_bytes,
@@ -514,15 +483,15 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
         `spacy evaluate` would include that time in its measurement.
         """
-        session = self._session
-        session.expected, session.warned = Expected(self.name, {}), True
+        self._cache.expected = Expected(self.name, {}, None)
         # Missing requirements of features, such as vectors, raise an error for real Docs only.
         with suppress(SparseCRFError):
             self.predict([Doc(Vocab(), words=["a"])])
-        self._session = Session()
+        self._cache = PredictionCache()
 
     def _take_loaded(self, clusters: bytes, names: bytes, exclude: Iterable[str]) -> None:
-        self._session = Session()
+        self._state = self._continued = None
+        self._cache = PredictionCache()
         storage.check_loaded(self.setup, self.cfg, self.model, clusters, exclude)
         self._names = Names(names)
 

@@ -51,6 +51,10 @@ class Continued:
     model: CRFModel
     n_visits: int = 0
 
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Pickle and copy as None."""
+        return type(None), ()
+
 
 def continue_training(setup: Setup, examples: Iterable[Example], run: Continued) -> float:
     """Learn from examples, and replace the model of the run by a new one. Imports numba.

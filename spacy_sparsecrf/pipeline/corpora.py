@@ -16,7 +16,6 @@ from spacy.vocab import Vocab
 
 from ..progress import track
 from .annotations import Annotations, have_same_words
-from .batchers import needs_one_example
 
 _NIL = b"\xc0"  # the message of nothing
 # A span in a message: id, knowledge base id, label, first token, token after the last, characters.
@@ -84,17 +83,13 @@ class AnnotatedCorpus:
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
 
-        For the loop of `spacy train`, yield only the first Example if no other is needed.
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
-        one = needs_one_example(nlp)
         shown = track(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
         for gold in shown:
             for example in self._examples(nlp, gold):
                 self.annotations.copy_to_predicted(example)
                 yield example
-                if one:
-                    return
 
     def _examples(self, nlp: Language, gold: Doc) -> Iterator[Example]:
         """Yield the Example of a gold Doc, or the Examples that the augmenter creates from it."""

@@ -4,6 +4,7 @@ Also the probabilities of predicted spans, and the removal of unlikely spans.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
 
@@ -109,6 +110,34 @@ class Reader(NamedTuple):
             last = first + part.n_tokens
             yield part, None if permitted is None else permitted[first:last]
             first = last
+
+
+@dataclass
+class PredictionCache:
+    """What a component makes once for its predictions; a copy or a pickle of it is empty.
+
+    model: the model of the decoders; decoder, first: of the model, and of its first-stage model.
+    expected: what Docs should have; None before the first prediction.
+    """
+
+    model: "CRFModel | None" = None
+    decoder: "Decoder | None" = None
+    first: "Decoder | None" = None
+    expected: Expected | None = None
+
+    def __reduce__(self) -> tuple["type[PredictionCache]", tuple[()]]:
+        """Pickle and copy as an empty cache."""
+        return type(self), ()
+
+    def decoders(self, setup: Setup, model: "CRFModel") -> "tuple[Decoder, Decoder | None]":
+        """Return the decoders of a model and of its first-stage model, made once."""
+        if self.decoder is None or self.model is not model:
+            labels, own = model.labels, setup.settings.decoding
+            valid = setup.valid_transitions(labels)
+            self.decoder = make_decoder(model, valid, own.temperature, own.preference(labels))
+            self.first = None if model.first is None else make_decoder(model.first, valid)
+            self.model = model
+        return self.decoder, self.first
 
 
 def make_decoder(

@@ -58,7 +58,7 @@ def test_train_reports_progress(corpus: Corpus, caplog: pytest.LogCaptureFixture
     assert any(m.startswith("sparse_crf: 120 sequences, ") for m in messages)
     levels = {r.levelno for r in caplog.records if "sparse_crf: objective" in r.getMessage()}
     assert levels == {logging.DEBUG}
-    assert sum(m.startswith("sparse_crf: converged after ") for m in messages) == 1
+    assert sum(m.startswith("sparse_crf: converged") for m in messages) == 1
     assert "TAG_ACC" in output
 
 

@@ -1,7 +1,6 @@
 """The settings of spaCy's training loop with a solver that holds the whole corpus."""
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,10 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import create_train_batches
 from spacy.util import registry
 
-from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.batchers import ONE_STEP, is_quiet, one_step_per_epoch
+
+from ..toy import examples_of
 
 
 @pytest.fixture
@@ -66,37 +67,29 @@ def test_rows_that_are_not_wanted_silence_all(config: Config) -> None:
         assert is_quiet(nlp) is not wanted
 
 
-@pytest.mark.parametrize("reader", ["spacy.Corpus.v1", "spacy_sparsecrf.AnnotatedCorpus.v1"])
-def test_training_holds_one_example_of_the_loop_and_no_corpus(config: Config, reader: str) -> None:
+def test_an_epoch_is_one_batch(config: Config) -> None:
     config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
-    config["corpora"]["train"]["@readers"] = reader
     nlp = init_nlp(config)
     read = registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
-    own, held = list(read(nlp)), []
-    assert [*map(len, one_step_per_epoch(own))] == [1] and len(own) == 3
-
-    def batcher(examples: list[Example]) -> Iterator[list[Example]]:
-        held.append(len(examples))
-        yield from one_step_per_epoch(examples)
-        held.append(len(examples))
-
-    pipe, losses = nlp.get_pipe("sparse_crf"), []
-    for _, batch in create_train_batches(nlp, read, batcher, 3):
+    pipe, losses, sizes = nlp.get_pipe("sparse_crf"), [], []
+    for _, batch in create_train_batches(nlp, read, one_step_per_epoch, 3):
+        sizes.append(len(batch))
         losses.append(pipe.update(batch)["sparse_crf"])
-    assert held == [3 if reader == "spacy.Corpus.v1" else 1, *[1] * 5]
-    assert len(losses) == 3 and losses == sorted(losses, reverse=True)
-    assert not hasattr(pipe.training_run(), "restart")
-    assert len(own) == 3 and len(list(read(nlp))) == 3
+        pipe.finish_update(None)
+    assert sizes == [3, 3, 3] and losses == sorted(losses, reverse=True)
+    with pytest.raises(SparseCRFError, match="SC218"):
+        list(one_step_per_epoch([]))
 
 
-def test_free_corpus_changes_no_step_and_no_checkpoint(config: Config, tmp_path: Path) -> None:
-    config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
-    runs = [init_nlp(config).get_pipe("sparse_crf").training_run() for _ in range(2)]
-    runs[1].free_corpus()
-    for i, run in enumerate(runs):
-        run.step()
-        run.save(tmp_path / f"{i}")
-        run.step()
-    saved = [(tmp_path / f"{i}").read_bytes() for i in range(2)]
-    assert saved[0] == saved[1] and runs[0].objective == runs[1].objective
-    assert hasattr(runs[0], "restart") and not hasattr(runs[1], "restart")
+def test_two_pipelines_of_one_vocab_train_on_their_own(config: Config) -> None:
+    config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1)
+    pipelines = [init_nlp(config), init_nlp(config)]
+    pipelines[1].vocab = pipelines[0].vocab
+    [first, second] = [nlp.get_pipe("sparse_crf") for nlp in pipelines]
+    batch = examples_of(pipelines[0], [(["a", "b"], ["X", "Y"])] * 3)
+    while not first.training_run().converged:
+        first.update(next(one_step_per_epoch(batch)))
+        first.finish_update(None)
+    # The second has batches after the first has converged.
+    assert [len(each) for each in one_step_per_epoch(batch)] == [3]
+    assert second.update(batch)["sparse_crf"] > 0.0

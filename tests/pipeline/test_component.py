@@ -260,3 +260,56 @@ def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Pat
     command = [sys.executable, str(script), method]
     done = subprocess.run(command, capture_output=True, text=True, **given)
     assert done.returncode == 0, done.stderr
+
+
+def test_only_training_changes_the_model(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    run = pipe.training_run()
+    with pytest.warns(SparseCRFWarning, match="SCW207"):
+        nlp.update(examples_of(nlp, [(["new", "words"], ["XX", "XX"])]))
+    model, objective = pipe.model, run.objective
+    for use in (
+        lambda: pipe.predict([example.predicted for example in examples]),
+        lambda: pipe.labels,
+        lambda: pipe.to_bytes(),
+        lambda: pipe.score(examples),
+        lambda: list(pipe.dump()),
+        lambda: pipe.explain(),
+    ):
+        use()
+        assert pipe.model is model and pipe.training_run() is run and run.objective == objective
+    assert pipe.labels == ("DT", "IN", "JJ", "NN", "VB")
+
+
+def test_a_refused_initialize_leaves_a_trained_component_as_it_was(
+    nlp: Language, corpus: Corpus, tmp_path: Path
+):
+    examples = examples_of(nlp, corpus.train)
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    before, run, n_active = pipe.to_bytes(), pipe.training_run(), pipe.model.n_active
+    assert n_active > 0
+    setting = pipe.settings.model_copy(
+        update={"learning": pipe.settings.learning.model_copy(update={"label_weights": {"?": 2.0}})}
+    )
+    pipe.settings, kept = setting, pipe.settings
+    with pytest.raises(SparseCRFError, match="SC353"):
+        nlp.initialize(lambda: examples)
+    pipe.settings = kept
+    damaged = tmp_path / "run"
+    damaged.write_bytes(b"no checkpoint")
+    for refused in (
+        lambda: pipe.initialize(lambda: [], nlp=nlp),
+        lambda: pipe.initialize(lambda: examples, nlp=nlp, checkpoint=damaged),
+        lambda: pipe.initialize(lambda: examples, nlp=nlp, init_weights="nowhere"),
+    ):
+        with pytest.raises(SparseCRFError):
+            refused()
+    assert pipe.to_bytes() == before and pipe.training_run() is run
+    assert pipe.model.n_active == n_active
+    nlp.update(examples)
+    assert pipe.training_run().objective < float("inf")

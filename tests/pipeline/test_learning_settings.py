@@ -97,7 +97,7 @@ def test_a_pipeline_without_rare_tests_or_unseen_pairs_has_fewer_weights(key, va
     for value in values:
         nlp = pipeline(**{key: type(DEFAULT_LEARNING[key])(value)})
         trained(nlp, examples_of(nlp))
-        sizes.append(nlp.get_pipe("sparse_crf")._session.training.n_potential)
+        sizes.append(nlp.get_pipe("sparse_crf").training_run().n_potential)
         assert [token.tag_ for token in nlp("the plan fails")] == ["DT", "NN", "VB"]
     assert sizes == sorted(set(sizes), reverse=True)
 
@@ -124,7 +124,7 @@ def test_sentences_have_the_weight_of_their_doc(weight):
     examples = examples_of(nlp, [("a b c d", "X Y X Y"), ("a b", "Y X")], [3.0, 0.5])
     examples[0].predicted[2].is_sent_start = True
     nlp.initialize(lambda: examples)
-    corpus = nlp.get_pipe("sparse_crf")._session.training._corpus
+    corpus = nlp.get_pipe("sparse_crf").training_run()._corpus
     assert corpus.weights.tolist() == [3.0, 3.0, 0.5]
 
 
@@ -168,7 +168,7 @@ def test_weights_of_labels_in_a_pipeline(model):
     nlp = pipeline(model=model, label_weights=[["NN", 3.0], [":", 0.5]])
     examples = examples_of(nlp, [*SENTENCES, ("a :", "DT :")])
     nlp.initialize(lambda: examples)
-    loss = nlp.get_pipe("sparse_crf")._session.training._runs[0].loss
+    loss = nlp.get_pipe("sparse_crf").training_run()._runs[0].loss
     weights = sorted(loss._lattice.weights.tolist())
     if model == "chain":
         assert weights == pytest.approx([0.75, 5 / 3, 5 / 3, 2.0])

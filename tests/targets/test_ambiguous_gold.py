@@ -74,7 +74,7 @@ def examples_with(nlp: Language, *sentences: tuple[str, str]) -> list[Example]:
 
 
 def corpus_of(nlp: Language):
-    return nlp.get_pipe("sparse_crf")._session.training._corpus
+    return nlp.get_pipe("sparse_crf").training_run()._corpus
 
 
 def test_alternatives_of_an_attribute():

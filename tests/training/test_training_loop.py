@@ -170,7 +170,7 @@ def test_init_weights_continues_at_the_saved_objective(
         pipe = other.add_pipe("sparse_crf", config=settings)
         pipe.initialize(lambda: examples, nlp=other, init_weights=tmp_path / path)
         assert pipe.model.to_bytes() == get_crf(spacy.load(tmp_path / "saved")).model.to_bytes()
-        assert pipe._session.training.objective == pytest.approx(saved, rel=precision)
+        assert pipe.training_run().objective == pytest.approx(saved, rel=precision)
     assert run_steps(other, examples, 30)[-1] == pytest.approx(final, rel=1e-4)
 
 
@@ -246,7 +246,7 @@ def test_a_non_finite_objective_never_reaches_the_losses(
 ):
     examples = examples_of(nlp, corpus.train)
     nlp.initialize(lambda: examples)
-    training = get_crf(nlp)._session.training
+    training = get_crf(nlp).training_run()
     monkeypatch.setattr(type(training), "objective", property(lambda self: float("nan")))
     losses: dict[str, float] = {}
     with pytest.raises(SparseCRFError, match="SC209"):
