@@ -229,7 +229,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         state.checks.warn_of_unseen(self.name, examples)
         if not (state.stepped or training.converged):
             self.model = with_labels(state.step(self.name), self.label_data)
-            state.checks.warn_of_empty(self.name, self.model, self.settings.l1)
         return training.objective
 
     def _continue(self, examples: Sequence[Example]) -> float:
@@ -339,6 +338,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _decoder(self) -> "Decoder":
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
+        if self._state is not None and self._state.has_stepped:
+            self._state.checks.warn_of_empty(self.name, self.model, self.settings.l1)
         return self._cache.decoders(self.setup, self.model)[0]
 
     # Labels

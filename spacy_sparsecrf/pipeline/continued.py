@@ -4,12 +4,12 @@ It minimises the loss of the examples plus l1 |w - w0|_1 + l2 / 2 |w - w0|_2^2, 
 that the component had before its first update. Each update makes a few passes over its examples,
 by steps
 
-    w := w - eta_k g_i,        eta_k = ETA / (1 + k / DECAY)        after k visits of examples,
+    w := w - eta_k g_i,        eta_k = eta / (1 + k / DECAY)        after k visits of examples,
 
-and after each pass the proximal step of the examples' share of the penalty, one HORIZON-th of it
-for each. The penalty around w0, which does not move with the updates, and the falling steps keep
-what the weights knew. Features that are new enter the model; features that are not in the examples
-keep their weights.
+and after each pass the proximal step of the examples' share of the penalty. The penalty around w0,
+which does not move with the updates, keeps what the weights knew: it is the stronger, and the steps
+are the shorter, for a trained model. Labels without weights in w0 have nothing to keep. Features
+that are new enter the model; features that are not in the examples keep their weights.
 """
 
 from collections.abc import Iterable
@@ -31,12 +31,14 @@ from .settings import Setup
 if TYPE_CHECKING:
     from ..loss.examples import MinibatchDescent
 
-Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 PASSES = 3  # over the examples of an update
-ETA = 0.1
-DECAY = 3000.0  # visits after which the steps are half as long
-HORIZON = 1000.0
+DECAY = 20_000.0  # visits after which the steps are half as long
+# First steps, and numbers of examples that the whole penalty counts for: of trained and new labels.
+ETA, ETA_NEW = 0.02, 0.1
+HORIZON, HORIZON_NEW = 100.0, 10_000.0
 
 
 @dataclass
@@ -113,9 +115,10 @@ def _descend(
     working, unused = loss.restrict(coordinates, stochastic=True), np.zeros_like(theta)
     descent = MinibatchDescent(working, ElasticNet(0.0, 0.0), 1, SGD, theta, unused)
     n_visits, losses = run.n_visits, []
-    share = len(descent.sequences) / HORIZON
+    new = _of_new_labels(names, coordinates, run.origin)
+    share = len(descent.sequences) / np.where(new, HORIZON_NEW, HORIZON)
     for _ in range(PASSES):
-        eta = ETA / (1.0 + n_visits / DECAY)
+        eta = (ETA if run.origin.n_active else ETA_NEW) / (1.0 + n_visits / DECAY)
         losses.append(_pass(descent, eta, n_visits))
         n_visits += len(descent.sequences)
         change = theta - origin
@@ -125,6 +128,22 @@ def _descend(
         raise SparseCRFError(Errors.SC338.format(solver="SGD"))
     model = names.model(coordinates, theta, settings.learning.dtype, rest=run.model)
     return model, n_visits, losses[0]
+
+
+def _of_new_labels(names: WeightNames, coordinates: Longs, origin: CRFModel) -> Mask:
+    """Return whether weights are of a label, or a pair with a label, without weights in w0.
+
+    coordinates: [K]. RETURNS: [K].
+    """
+    n, split = len(names.labels), len(names.unigram_keys) * len(names.labels)
+    known = np.union1d(origin.unigram.labels, origin.bigram.labels)
+    trained = {origin.labels[y] for y in known.tolist()}
+    # The last place is the start label's.
+    new = np.array([*(label not in trained for label in names.labels), False])
+    pair = (coordinates - split) % (n * (n + int(names.start_label)))
+    before = np.where(coordinates < split, coordinates % n, pair // n)
+    found: Mask = new[before] | new[np.where(coordinates < split, before, pair % n)]
+    return found
 
 
 def _pass(descent: "MinibatchDescent", eta: float, seed: int) -> float:

@@ -173,6 +173,11 @@ class TrainingState:
         """Pickle and copy as None."""
         return type(None), ()
 
+    @property
+    def has_stepped(self) -> bool:
+        """Whether the run has made a step."""
+        return self.trainer is not None and math.isfinite(self.trainer.objective)
+
     def training_run(self, name: str) -> Training:
         """Return the run of component `name`. RAISES: SparseCRFError without gold labels."""
         if self.trainer is None:

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import re
 import subprocess
 import sys
 import warnings
@@ -159,12 +158,8 @@ def test_a_package_lists_its_labels(package_dir: Path):
     assert meta["labels"] == {"sparse_crf": ["DT", "IN", "JJ", "NN", "VB"]}
 
 
-def test_a_package_describes_the_training(package_dir: Path):
-    readme = (package_dir / "README.md").read_text(encoding="utf8")
-    assert re.search(
-        r"- `sparse_crf`: trained on [1-9]\d+ tokens of train.spacy by OWLQN, l1 = ", readme
-    )
-    assert "| `TAG_ACC` | " in readme
+def test_a_package_describes_its_scores(package_dir: Path):
+    assert "| `TAG_ACC` | " in (package_dir / "README.md").read_text(encoding="utf8")
 
 
 @pytest.mark.skipif(

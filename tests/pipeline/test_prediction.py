@@ -60,7 +60,7 @@ def add_labels(pipe: Any) -> None:
 
 CHANGES: list[Callable[[Any], object]] = [
     lambda pipe: pipe.patch(["u\tsuffix(3)[0]=ion\t#\tVB\t50"]),
-    lambda pipe: pipe.model.from_bytes(CRFModel(pipe.label_data).to_bytes()),
+    lambda pipe: setattr(pipe, "model", CRFModel(pipe.label_data)),
     lambda pipe: setattr(pipe, "features", Featurizer(["b:", "u:suffix(3)[0]"])),
     add_labels,
 ]
