@@ -1,7 +1,9 @@
 """The formats that can be read: their signs, and their readers."""
 
+import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
@@ -56,15 +58,24 @@ _SUFFIXES = {
 }
 
 
-def format_of(path: Path) -> Format:
-    """Return a file's format by its name without .gz: columns if no other has the suffix.
+def format_of(path: Path, is_read: bool = True) -> Format:
+    """Return a file's format by its name without .gz, or by its first line if that is JSON.
 
-    A directory has the format of brat.
+    A directory has the format of brat. Other files have columns. is_read: whether the file exists.
     """
-    if path.is_dir():
+    if is_read and path.is_dir():
         return Format.brat
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if is_read and suffix not in _SUFFIXES and path.is_file() and _begins_as_json(path):
+        return Format.json
     return _SUFFIXES.get(suffix, Format.columns)
+
+
+def _begins_as_json(path: Path) -> bool:
+    first = next((line for _, line in lines_of(path) if line.strip()), "")
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(first), (dict, list))
+    return False
 
 
 def open_source(

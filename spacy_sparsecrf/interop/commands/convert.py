@@ -176,7 +176,7 @@ def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
     if (source.suffix == SPACY) == (target.suffix == SPACY):
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
     written = source.suffix == SPACY
-    kind = kind or format_of(target if written else source)
+    kind = kind or format_of(target if written else source, is_read=not written)
     if written and (kind not in SEPARATORS or kind is Format.csv):
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
     return kind
