@@ -161,12 +161,15 @@ class ChainExamples(ExampleLoss):
         decay: float,
     ) -> float:
         """Pass over examples once; see `ExampleLoss.descend`."""
+        # A pass numbers its examples from 0.
+        self._n_calls += len(order)
         return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self._work))
 
     def descend_in_batches(
         self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
         """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
+        self._n_calls += len(order)
         pass_of = order, batch, etas, rule, self.tables, self._new_marks()
         summed = self.summed(self._gradient)
         return float(minibatch_pass(*pass_of, theta, extra, summed, self._work))
@@ -192,9 +195,9 @@ class ChainExamples(ExampleLoss):
 def examples_of(loss: Any) -> ExampleLoss:
     """Return a loss as an `ExampleLoss`: wrap a chain loss, and return any other unchanged.
 
-    loss: a `WorkingLoss`, or an `ExampleLoss`.
+    loss: a `WorkingLoss`, which keeps its wrapper and the workspaces there, or an `ExampleLoss`.
     """
-    view: ExampleLoss = ChainExamples(loss) if isinstance(loss, WorkingLoss) else loss
+    view: ExampleLoss = loss.derived(ChainExamples) if isinstance(loss, WorkingLoss) else loss
     return view
 
 

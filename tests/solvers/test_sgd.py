@@ -10,6 +10,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.examples import ChainExamples, ExampleLoss, SequenceDescent
+from spacy_sparsecrf.loss.pairs import PairPotentials
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -329,3 +330,19 @@ def test_smd_needs_fewer_passes_than_constant_gains_and_lbfgs():
     smd, sgd = run(SMD(eta0=0.05)), run(SGD(schedule="constant", eta0=0.05, batch=8))
     assert passes_to(smd, 1e-3) < passes_to(lbfgs, 1e-3) < np.inf
     assert sgd.min() > 1e-3
+
+
+@pytest.mark.parametrize("solver", [SGDL1(), SGD(batch=2), SMD(), AdaGrad()])
+def test_workspaces_are_allocated_once_for_a_working_set(solver, monkeypatch):
+    allocated, new_arrays = [], PairPotentials.new_arrays
+
+    def spy(pairs, *args):
+        allocated.append(pairs)
+        return new_arrays(pairs, *args)
+
+    working = working_loss(random_problem(64, 3, [3, 1, 2, 4], n_values=2)[0])
+    monkeypatch.setattr(PairPotentials, "new_arrays", spy)
+    state = solver.start(working, ElasticNet(0.0, 0.1), np.zeros(len(working.coordinates)))
+    for _ in range(3):
+        solver.step(working, ElasticNet(0.0, 0.1), state)
+    assert len(allocated) == 1
