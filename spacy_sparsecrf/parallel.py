@@ -73,6 +73,12 @@ class Workers:
             helper.result()
         return results
 
+    def close(self) -> None:
+        """End the threads; another call of `map` starts new ones."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
 
 class WorkerPool(Protocol):
     """A pool of workers of one class, each with a part of the data.

@@ -114,6 +114,11 @@ class PartitionedTraining(Training):
         self.size = Size(n_features, n_potential, None, None)
         return [run]
 
+    def close(self) -> None:
+        """Release the workers."""
+        super().close()
+        self.partition.pool.close()
+
     @property
     def n_sequences(self) -> int:
         """Number of sequences of all workers."""

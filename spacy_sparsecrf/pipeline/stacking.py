@@ -95,11 +95,11 @@ def learn_first(
     valid = setup.valid_transitions(labels)
     for k in track(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
         weights = np.where(fold == k, 0.0, corpus.weights)
-        training = make(replace(corpus, weights=weights))
-        for _ in range(stack.steps):
-            if training.step().converged:
-                break
-        model = training.model()
+        with make(replace(corpus, weights=weights)) as training:
+            for _ in range(stack.steps):
+                if training.step().converged:
+                    break
+            model = training.model()
         decoder = make_decoder(model, valid)
         for tokens, readings in _chosen(record, corpus, fold == k):
             ids[tokens] = decoder.viterbi(readings)

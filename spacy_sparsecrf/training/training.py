@@ -150,6 +150,18 @@ class Training:
         if weights is not None:
             self.begin(*weights)
 
+    def close(self) -> None:
+        """End the threads of the run; another step starts new ones."""
+        self._workers.close()
+
+    def __enter__(self) -> "Training":
+        """Return the run, which is closed at the end of a `with` statement."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the run."""
+        self.close()
+
     def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
         """Begin, or restart, with given weights instead of the solver's warm start.
 

@@ -185,6 +185,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
                 each(Iteration(n, *values))
         self.objective_, self.optimality_ = report.objective, report.optimality
         self.model_ = Tagger.of(training.model(), encoded.texts, encoded.real)
+        training.close()
         if self.model_filename is not None:
             write_weights(self.model_, Path(self.model_filename))
         return self
