@@ -19,9 +19,8 @@ from spacy_sparsecrf.interop.from_weights import set_weights
 from spacy_sparsecrf.interop.importing import import_model
 from spacy_sparsecrf.interop.records import Alignment, record_docs
 
-from .kinds import Arrays, Kind
-from .mutations import QUIET, Mutator
-from .texts import COLUMNS, WORDS, Text, TextMutator, sound_texts, use_columns, written
+from .kinds import QUIET, Arrays, Kind
+from .texts import COLUMNS, WORDS, Text, sound_texts, use_columns, written
 
 _BEHIND = "\f"  # separates the .txt and .ann files of brat
 
@@ -32,19 +31,6 @@ def _blank() -> Language:
     # The default tokenizer takes ten seconds for thousands of punctuation marks.
     nlp.tokenizer = Tokenizer(nlp.vocab)
     return nlp
-
-
-class JsonMutator(TextMutator):
-    """Mutates texts, and JSON values in them."""
-
-    def _splice(self, text: str) -> str:
-        lines, values = text.split("\n"), Mutator([], 0)
-        i, values.rng = self.rng.randrange(len(lines)), self.rng
-        try:
-            lines[i] = json.dumps(values.other(json.loads(lines[i])))
-        except (ValueError, RecursionError):
-            return super()._splice(text)
-        return "\n".join(lines)
 
 
 def use_records(text: Text, sound: Text) -> Arrays:
@@ -159,7 +145,6 @@ CONVERTED_KINDS = {
             (f"O\t{_LABELS}\nB-X\tw=dog\n\nO\tw=.\n", "crfsuite orth,ner w"),
         ),
         use_columns,
-        TextMutator,
     ),
     "json": Kind(
         sound_texts(
@@ -168,12 +153,10 @@ CONVERTED_KINDS = {
             (f'{{"annotations": [null, {", ".join(_JSON)}]}}', "json"),
         ),
         use_records,
-        JsonMutator,
     ),
-    "brat": Kind(sound_texts((_BRAT, "brat"), (_BRAT, "brat sc")), use_records, TextMutator),
+    "brat": Kind(sound_texts((_BRAT, "brat"), (_BRAT, "brat sc")), use_records),
     "imported": Kind(
         lambda: sound_texts((_WAPITI, ""), (_CRFPP, ""), (_DUMP, ""), (_crfsuite(), "crfsuite"))(),
         use_model,
-        TextMutator,
     ),
 }

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +31,7 @@ class Entry:
 
 @dataclass
 class File:
-    """The parts of a model or checkpoint file; names of mutated parts; a note."""
-
-    changes: ClassVar[tuple[str, ...]] = ("meta", "told", "values", "values", "bytes", "frame")
+    """The parts of a model or checkpoint file; a note."""
 
     meta: Json
     entries: list[Entry]
@@ -68,11 +66,6 @@ def sealed(prefix: bytes, body: bytes) -> bytes:
     return prefix + blake2b(prefix + body, digest_size=32).digest() + body
 
 
-def sealed_again(data: bytes) -> bytes:
-    """Return a modified file with a matching digest."""
-    return sealed(data[:16], data[48:])
-
-
 def taken_apart(data: bytes) -> File:
     """Parse a model file or a checkpoint into its parts."""
     size = struct.unpack_from("<I", data, 12)[0]
@@ -87,8 +80,6 @@ def taken_apart(data: bytes) -> File:
 
 class ClassesFile(File):
     """The parts of a `clusters` file: a line of JSON, then arrays without padding."""
-
-    changes = ("meta", "meta", "values", "bytes", "frame")
 
     @classmethod
     def of(cls, data: bytes) -> "ClassesFile":
@@ -112,8 +103,6 @@ class ClassesFile(File):
 
 class NamesFile(File):
     """The parts of a `names` file: lines, each an entry."""
-
-    changes = ("bytes", "frame")
 
     @classmethod
     def of(cls, data: bytes) -> "NamesFile":

@@ -29,21 +29,20 @@ from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.training import Training
 
 from .files import ClassesFile, File, NamesFile, taken_apart
-from .mutations import QUIET, Mutator
 
 LABELS = ["A", "Ü", "B"]
+QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore", "under": "ignore"}
 Arrays = list[np.ndarray]
 
 
 class Kind(NamedTuple):
-    """A type of file or text: its sound examples, a function that uses files, and a mutator.
+    """A type of file or text: its sound examples, and a function that uses files.
 
-    use: arguments are a mutated file, and the sound file that it was made from.
+    use: arguments are a changed file, and the sound file that it was made from.
     """
 
     sound: Callable[[], list[Any]]
     use: Callable[[Any, Any], Arrays]
-    mutator: Callable[[list[Any], int], Any] = Mutator
 
 
 # Models

@@ -4,12 +4,8 @@ As in `kinds`, a function raises a coded error if an input is refused, and other
 It also checks, by counting in the text itself, that nothing was lost.
 """
 
-import json
-import random
 import re
 import tempfile
-import traceback
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,20 +28,8 @@ from spacy_sparsecrf.interop.docs import read_docs, write_docs
 from spacy_sparsecrf.interop.formats import Format, open_source
 from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 
-from .files import Entry, File
-from .kinds import Arrays, Kind, assert_same
-from .mutations import QUIET, Mutator
+from .kinds import QUIET, Arrays, Kind, assert_same
 
-# Syntax of the input languages; blanks, line ends, marks; other alphabets, combined characters,
-# and lone surrogates; numbers; and possible column values.
-FRAGMENTS = ["", " ", "\t", "\n", "\r\n", "\n\n", "\0", "\\", '"', "'", "#", "*", "_", "-", "|"]
-FRAGMENTS += ["="]
-FRAGMENTS += ["[0]", "[-1]", "%x[0,0]", '%m[0,0,"', "(", ")", "[", "]", "{", "}", ",", ":", ";"]
-FRAGMENTS += ["\u2028", "\u0085", "\x0b", "\x0c", "\x1c", "\ufeff", "\u200d", "\u0301", "\u202e"]
-FRAGMENTS += ["é", "ß", "İ", "ı", "ǅ", "ﬃ", "Ω", "٣", "Ⅷ", "½", "漢字", "שלום", "😀", "\U0010ffff"]
-FRAGMENTS += ["\ud800", "\udfff", "0", "-1", "1e308", "1e-400", "nan", "9" * 20, "1.5", "None"]
-FRAGMENTS += ["true", "O", "B-", "B-X", "I-Y", "E-X", "-DOCSTART-", "1-2", "1.1", "SpaceAfter=No"]
-_PIECE = re.compile(r"\w+|\s|.", re.DOTALL)
 WORDS = ["the", "The", "dog", "runs", "12", "U.S.", "e-mails", ".", "Straße"]
 
 
@@ -59,48 +43,6 @@ class Text:
     def to_bytes(self) -> bytes:
         """Return the text as UTF-8, including lone surrogates."""
         return self.text.encode("utf8", "surrogatepass")
-
-
-class TextMutator:
-    """Mutates texts by pieces, and by lines."""
-
-    def __init__(self, sound: list[Text], seed: int) -> None:
-        self.sound, self.rng = sound, random.Random(seed)
-        self._pieces = [piece for each in sound for piece in _PIECE.findall(each.text)]
-
-    def mutated(self) -> tuple[Text, Text]:
-        """Return a text with one to eight mutations, and its sound original."""
-        sound = self.rng.choice(self.sound)
-        text = sound.text
-        for _ in range(self.rng.choice([1, 1, 2, 3, 8])):
-            way = self.rng.choice(
-                [self._splice, self._splice, self._splice, self._lines, self._long]
-            )
-            text = way(text)
-        return Text(text, sound.note), sound
-
-    def _splice(self, text: str) -> str:
-        """Replace a piece, or insert one."""
-        pieces = _PIECE.findall(text)
-        i = self.rng.randrange(len(pieces) + 1)
-        more = [chr(self.rng.randrange(0x110000)), *self.rng.choices(self._pieces or [""], k=3)]
-        new = self.rng.choice([*self.rng.choices(FRAGMENTS, k=5), *more])
-        return "".join([*pieces[:i], new, *pieces[i + self.rng.randrange(2) :]])
-
-    def _lines(self, text: str) -> str:
-        """Drop a line, repeat a line, or cut the rest."""
-        lines = text.split("\n")
-        i, j = (self.rng.randrange(len(lines)) for _ in range(2))
-        ways = [[*lines[:i], *lines[i + 1 :]], [*lines[:i], lines[j], *lines[i:]], lines[: i + 1]]
-        return "\n".join(self.rng.choice(ways))
-
-    def _long(self, text: str) -> str:
-        """Rarely, repeat a piece many times."""
-        if self.rng.random() > 0.02:
-            return text
-        piece = self.rng.choice([*FRAGMENTS, *self._pieces])
-        i = self.rng.randrange(len(text) + 1)
-        return text[:i] + piece * self.rng.choice([100, 10_000, 100_000]) + text[i:]
 
 
 # Docs
@@ -120,38 +62,6 @@ class Tokens:
             return Doc(vocab)
         starts: Any = self.starts
         return Doc(vocab, words=self.words, spaces=self.spaces, sent_starts=starts)
-
-
-class DocMutator:
-    """Draws Docs: any characters, no tokens, one, many, only blanks, very long."""
-
-    def __init__(self, sound: list[Tokens], seed: int) -> None:
-        self.sound, self.rng = sound, random.Random(seed)
-
-    def mutated(self) -> tuple[Tokens, Tokens]:
-        """Return a random Doc, and a sound one."""
-        n = self.rng.choice([0, 1, 1, 2, 3, 5, 8, 13, 40] + [2_000] * (self.rng.random() < 0.02))
-        words = [self._word() for _ in range(n)]
-        if self.rng.random() < 0.05:
-            words = [self.rng.choice([" ", "\n", "\t", "\u00a0", "\u3000"]) for _ in range(n)]
-        kinds = self.rng.choice([[True], [False], [None], [True, False], [True, False, None]])
-        starts = [self.rng.choice(kinds) for _ in range(n)]
-        return Tokens(words, [self.rng.random() < 0.7 for _ in range(n)], starts), self.sound[0]
-
-    def _word(self) -> str:
-        way = self.rng.random()
-        if way < 0.0005:
-            return self.rng.choice(["a", "é", "1-", " ", "😀", "\u0301"]) * 1_000_000
-        if way < 0.5:
-            return self.rng.choice(WORDS)
-        if way < 0.75:
-            found = "".join(self.rng.choices(FRAGMENTS, k=self.rng.choice([1, 1, 2, 5])))
-        else:
-            found = "".join(
-                chr(self.rng.randrange(0x110000)) for _ in range(self.rng.choice([1, 4]))
-            )
-        # spaCy's strings are UTF-8.
-        return "".join(c for c in found if unicodedata.category(c) != "Cs") or "x"
 
 
 TEMPLATES = ["b:", "u:lower[0]", "u:suffix(3)[0]", "u:prefix(2)[-1]|lower[1]", "u:shape[0]"]
@@ -359,66 +269,6 @@ def use_classes(text: Text, sound: Text) -> Arrays:
     return [codes]
 
 
-# Configs
-
-
-class ConfigFile(File):
-    """The settings of a component, for mutation."""
-
-    changes = ("meta",)
-
-
-def configs() -> list[File]:
-    """Return settings with a value for most keys."""
-    features = {
-        "@crf_features": "spacy_sparsecrf.Templates.v1",
-        "templates": TEMPLATES,
-        "phrases": {"a": ["the dog", "U.S."]},
-        "boundaries": 2,
-    }
-    learning = {"min_freq": 1, "label_weights": {"N": 2.0}, "constrained": False}
-    learning |= {"dtype": "float64", "store_feature_names": False}
-    decoding = {"method": "posterior", "forbidden": [["N", "N"]], "scores": True}
-    own = {"features": features, "learning": learning, "decoding": decoding}
-    own |= {"sequences": "docs", "overwrite": True}
-    target: dict[str, Any] = {
-        "target": {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": "IOB2"}
-    }
-    target["threshold"] = 0.5
-    dummy = [Entry({"name": "config"}, b"", b"")]
-    found = [("sparse_crf", config(own)), ("sparse_crf_ner", config(target))]
-    return [ConfigFile(settings, dummy, note=factory) for factory, settings in found]
-
-
-def use_config(file: File, sound: File) -> Arrays:
-    """Create a component, train one step, save, load and use it."""
-    settings = json.loads(json.dumps(file.meta))
-    nlp = spacy.blank("xx")
-    try:
-        nlp.add_pipe(file.note, "pipe", config=settings)
-    except Exception as error:
-        if not _is_spacys(error):
-            raise
-        raise SparseCRFError(f"[{type(error).__name__}] {error}") from error
-    given = examples(nlp)
-    with np.errstate(**QUIET):  # type: ignore[call-overload]
-        nlp.initialize(lambda: given)
-        nlp.update(given)
-        again = spacy.blank("xx")
-        again.add_pipe(file.note, "pipe", config=settings)
-        again.from_bytes(nlp.to_bytes())
-        docs = [each(Doc(each.vocab, words=WORDS)) for each in (nlp, again)]
-    found = [doc.to_array(["TAG", "ENT_TYPE"]) for doc in docs]
-    assert_same(found[:1], found[1:])
-    return found[:1]
-
-
-def _is_spacys(error: Exception) -> bool:
-    """Return whether spaCy or its libraries raised an error, before our code was called."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return not any("spacy_sparsecrf" in frame.filename for frame in frames)
-
-
 # Sound examples
 
 
@@ -439,14 +289,11 @@ _DUMP = "u\tlower[0]=a\t#\tA\t1.5\nb\talways\tA\tÜ\t-0.25\nb\talways\t*\tA\t2\n
 _DUMP += "u\t0x0123456789abcdef\t#\t\\*x\t1e-3\nu\tlower[-1]=^1|shape[0]=Xx\\|x\t#\tA\t.5\n"
 
 USER_KINDS = {
-    "docs": Kind(lambda: [Tokens(WORDS, [True] * 9, [True] + [None] * 8)], use_docs, DocMutator),
-    "templates": Kind(
-        sound_texts(("\n".join([*TEMPLATES, *_MORE]), "")), use_templates, TextMutator
-    ),
+    "docs": Kind(lambda: [Tokens(WORDS, [True] * 9, [True] + [None] * 8)], use_docs),
+    "templates": Kind(sound_texts(("\n".join([*TEMPLATES, *_MORE]), "")), use_templates),
     "patterns": Kind(
         sound_texts((_PATTERNS, "wapiti"), ("U00:%x[0,0]\nU01:%x[-1,1]/%x[2,0]\nB\n", "crfpp")),
         use_patterns,
-        TextMutator,
     ),
     "columns": Kind(
         sound_texts(
@@ -455,7 +302,6 @@ USER_KINDS = {
             ("-DOCSTART- -X- O\n\n" + COLUMNS.replace("\t", "  "), "wapiti orth,tag,ner"),
         ),
         use_columns,
-        TextMutator,
     ),
     "conllu": Kind(
         sound_texts(
@@ -463,15 +309,12 @@ USER_KINDS = {
             (_MULTI + _CONLLU, "conllu  merge"),
         ),
         use_columns,
-        TextMutator,
     ),
-    "dump": Kind(sound_texts((_DUMP, "")), use_dump, TextMutator),
+    "dump": Kind(sound_texts((_DUMP, "")), use_dump),
     "class files": Kind(
         sound_texts(
             ("0110\tthe\t10\n0111\tDog\t5\n10\tÜ\n", "brown"), ("the 0\nDog 12\nÜ 3\n", "word2vec")
         ),
         use_classes,
-        TextMutator,
     ),
-    "config": Kind(configs, use_config, Mutator),
 }

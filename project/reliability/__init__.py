@@ -1,1 +1,0 @@
-"""Reliability of the package: crafted files, system faults, interrupted runs."""
