@@ -72,7 +72,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add documents of the repository, reports with plots, notebooks and reference pages."""
     pages = {page: ROOT / name for name, page in DOCUMENTS.items()}
     pages |= {f"project/{name}": ROOT / "project" / name for name in REPORTS}
-    for plot in (ROOT / "project").glob("*/plots/*.svg"):
+    for plot in (ROOT / "project").glob("*/plots/*.png"):
         pages[plot.relative_to(ROOT).as_posix()] = plot
     for page, path in pages.items():
         files.append(File.generated(config, page, abs_src_path=str(path)))

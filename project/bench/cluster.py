@@ -1,131 +1,103 @@
-"""Training with the workers of a Ray cluster on this machine: seconds, bytes sent, memory.
+"""Training with the workers of a Ray cluster on this machine: seconds and memory.
 
 `workers` times an outer iteration of the same run, alternately with threads in one process, with
-threads over a sharded corpus, and with workers; then it counts the bytes sent in an iteration with
-workers. `driver` measures the memory of the driver process and of the workers in a run on ten
-copies of Brown.
+threads over a sharded corpus, and with workers. `driver` measures the memory of the driver process
+and of the workers in a run on ten copies of Brown.
 """
 
-import pickle
 import re
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
-from measure.data import QUICK_SENTENCES, find, read_tsv
-from measure.processes import Cost, alternate, timed
-from measure.runs import THREADS, TOY, Engine, Run, ray_engine, write_set
-from spacy.language import Language
-from spacy.tokens import Doc, DocBin
-from spacy.training import Example
+from measure import CONFIGS
+from measure.data import QUICK_SENTENCES, sources
+from measure.processes import Cost, alternate, run, timed
+from spacy.tokens import DocBin, Token
 from spacy.training.initialize import init_nlp
+from spacy.util import load_config
 
 from .ours import L1, L2
 from .record import OURS, Options, measurements
 
-_DATA = "nettalk-3grm"
-_N, _STEPS, _TIMES, _N_DEV = 2, 8, 10, 100
+_DATA, _LARGE = "nettalk-3grm", "brown"
+_N, _STEPS, _TIMES, _N_DEV = 2, 8, 10, 200
 WHOLE, SHARDS, WORKERS = "2 threads", "2 threads, shards", "2 workers"
-PEAK = "peak, resident"
-_FILE = "brown.train.tsv.gz"
+# End of each part of a corpus, as a share of the whole; the parts differ in size.
+_ENDS = [0.0, 0.02, 0.2, 0.3, 0.55, 0.6, 0.85, 1.0]
+_LABEL = "label"
 _HELD = re.compile(r"held (\d+) to (\d+) MB")
-# Settings of a component for runs with few templates, labels and iterations.
-_SMALL = {
-    "features": {
-        "@crf_features": "spacy_sparsecrf.Templates.v1",
-        "templates": ["b:", "u:lower[-1]", "u:lower[0]", "u:lower[1]", "u:suffix(3)[0]"],
-    },
-    "solver": {
-        "@crf_solvers": "spacy_sparsecrf.OWLQN.v1",
-        "inner_iterations": 3,
-    },
-    "learning": {"warm_start": {"epochs": 1, "averaged": False, "evaluated": False}},
-    "l1": L1,
-    "l2": L2,
-}
-# First letters of tags that are used as labels; all other tags share one label.
-_LETTERS, _OTHER = frozenset("ABCDHIJMNPRTVW"), "-"
+RAY = {"@crf_engines": "spacy_sparsecrf.Ray.v1", "num_workers": _N, "max_restarts": 1_000}
 
 
-def examples(path: Path, times: int, sentences: int, nlp: Language) -> Iterator[Example]:
-    """Read the sentences of a file (0 = all) `times` times; labels are first letters of tags."""
-    for _ in range(times):
-        for i, rows in enumerate(read_tsv(path)):
-            if sentences and i >= sentences:
-                break
-            words = [row[0] for row in rows]
-            letters = [row[1][0] if row[1][0] in _LETTERS else _OTHER for row in rows]
-            reference = Doc(nlp.vocab, words=words, tags=letters)
-            yield Example(Doc(nlp.vocab, words=words), reference)
+def write_parts(folder: Path, name: str, data: str, sentences: int, times: int = 1) -> int:
+    """Write a training set as parts, `times` times over, with labels in an extension attribute.
 
-
-def component(run: Run, engine: Engine, whole: Path | None = None) -> Any:
-    """Return a component after its first step; whole: directory of the whole corpus."""
-    config = run.config(engine)
-    config["components"]["crf"]["n_threads"] = _N
-    if whole is not None:
-        config["paths"]["train"] = str(whole)
-        config["initialize"]["components"]["crf"].pop("shards")
-    made = init_nlp(config).get_pipe("crf")
-    made.update([], sgd=object())
-    return made
-
-
-class CountedTeam:
-    """Counts the messages of a pool of workers.
-
-    sizes: bytes sent to all workers, and returned, by method; least: bytes of the results of
-    evaluations without overhead.
+    Labels of the large set are the first letters of its tags. RETURNS: number of tokens.
     """
+    if not Token.has_extension(_LABEL):
+        Token.set_extension(_LABEL, default=None)
+    source, vocab = sources()[name], spacy.blank("en").vocab
+    rows = source.rows("train", data, sentences)
+    docs = list(source.docs(rows, vocab))
+    for sentence, doc in zip(rows, docs, strict=True):
+        for token, row in zip(doc, sentence, strict=True):
+            token._.set(_LABEL, row[source.label][: 1 if name == _LARGE else None])
+    ends = [round(end * len(docs)) for end in _ENDS]
+    parts = {f"part-0-{i}": docs[a:b] for i, (a, b) in enumerate(pairwise(ends))}
+    folder.mkdir(parents=True)
+    for part, own in (parts | {"dev": docs[:_N_DEV]}).items():
+        DocBin(docs=own, store_user_data=True).to_disk(folder / f"{part}.spacy")
+    for i in range(1, times):
+        for path in folder.glob("part-0-*.spacy"):
+            shutil.copy(path, folder / path.name.replace("part-0", f"part-{i}"))
+    return times * sum(map(len, docs))
 
-    def __init__(self, team: Any) -> None:
-        self._ask, self._share = team.ask, team.share
-        self.sizes, self.least = Counter[str](), 0
-        team.ask, team.share = self.ask, self.share
 
-    def share(self, value: Any) -> Any:
-        """Send a value to all workers."""
-        self.sizes["sent once"] += len(pickle.dumps(value))
-        return self._share(value)
+def config_of(corpus: Path, name: str, steps: int, engine: dict[str, Any], shards: bool) -> Any:
+    """Return the shipped tagger config, without the sentencizer, for a set of `write_parts`."""
+    source, config = sources()[name], load_config(CONFIGS / "tagger.cfg")
+    config["paths"].update(train=str(corpus), dev=str(corpus / "dev.spacy"))
+    pipe = config["components"]["crf"]
+    pipe.update(l1=L1, l2=L2, n_threads=_N, **({"engine": dict(engine)} if engine else {}))
+    pipe["features"]["templates"], pipe["target"]["attr"] = [*source.templates], f"_.{_LABEL}"
+    config["nlp"]["pipeline"], config["components"] = ["crf"], {"crf": pipe}
+    scored = {"tag_acc": None, f"{_LABEL}_acc": 1.0}
+    training = {"annotating_components": [], "patience": 0, "max_steps": steps}
+    config["training"] = {**config["training"], **training, "score_weights": scored}
+    given = {"shards": [str(corpus / "part-*.spacy")]} if shards else {}
+    config["initialize"]["components"]["crf"] = given
+    for part in ("train", "dev"):
+        config["corpora"][part].update(gold_tokens=True, annotations=[])
+    return config
 
-    def ask(self, method: str, each: Sequence[Any], *, keep: bool = False) -> list[Any]:
-        """Call a method of each worker."""
-        found: list[Any] = self._ask(method, each, keep=keep)
-        self.sizes[f"told: {method}"] += sum(len(pickle.dumps(one)) for one in found)
-        if method in ("evaluate", "curvature", "gradient"):
-            self.least += sum(8 * len(own) for told in found for _, own in told)
-        return found
+
+def step_of(config: Any) -> Callable[[], Any]:
+    """Return a function that does an outer iteration; the first one is done."""
+    pipe: Any = init_nlp(config).get_pipe("crf")
+    step = partial(pipe.update, [], sgd=object())
+    step()
+    return step
 
 
 def measure_workers(options: Options) -> None:
-    """Measure outer iterations alternately, and count bytes."""
+    """Measure outer iterations alternately."""
     repeats = options.times(6)
     record = options.record("workers", "cluster", workers=_N, steps=repeats)
     with TemporaryDirectory() as name:
-        corpus, whole = Path(name) / "corpus", Path(name) / "whole"
-        write_set(corpus, _DATA, options.data, QUICK_SENTENCES if options.quick else 0)
-        whole.mkdir()
-        for path in corpus.glob("part-*.spacy"):
-            (whole / path.name).symlink_to(path)
-        run = Run(corpus, _DATA, _STEPS)
-        pipes = {
-            WHOLE: component(run, THREADS, whole),
-            SHARDS: component(run, THREADS),
-            WORKERS: component(run, ray_engine(None, _N)),
-        }
-        steps = {tool: partial(pipe.update, [], sgd=object()) for tool, pipe in pipes.items()}
+        corpus = Path(name) / "corpus"
+        write_parts(corpus, _DATA, options.data, QUICK_SENTENCES if options.quick else 0)
+        given = {WHOLE: ({}, False), SHARDS: ({}, True), WORKERS: (RAY, True)}
         sides: dict[str, Callable[[], Cost]] = {
-            k: partial(timed, step) for k, step in steps.items()
+            tool: partial(timed, step_of(config_of(corpus, _DATA, _STEPS, *own)))
+            for tool, own in given.items()
         }
-        record.compare(_DATA, "outer iteration", alternate(repeats, sides), threads=_N)
-        counted = CountedTeam(pipes[WORKERS].training_run().partition.pool)
-        steps[WORKERS]()
-        record.add("bytes", least=counted.least, **counted.sizes)
+        record.compare(_DATA, "outer iteration", alternate(repeats, sides))
     first, *others = measurements(record.rows.values())
     for one in others:
         ratios = [own / other for own, other in zip(one["wall"], first["wall"], strict=True)]
@@ -134,21 +106,15 @@ def measure_workers(options: Options) -> None:
 
 def measure_driver(options: Options) -> None:
     """Measure the peak memory of a driver and of its workers."""
-    path, nlp = find(options.data, [_FILE]), spacy.blank("en")
     record = options.record("driver", "cluster", workers=_N)
-    sentences = QUICK_SENTENCES if options.quick else options.sentences
-    docs = [example.reference for example in examples(path, 1, sentences, nlp)]
     with TemporaryDirectory() as name:
-        corpus = Path(name) / "corpus"
-        corpus.mkdir()
-        DocBin(docs=docs).to_disk(corpus / "part-0.spacy")
-        for i in range(1, _TIMES):
-            shutil.copy(corpus / "part-0.spacy", corpus / f"part-{i}.spacy")
-        DocBin(docs=docs[:_N_DEV]).to_disk(corpus / "dev.spacy")
-        run = Run(corpus, TOY, 1, component=_SMALL)
-        cost = run.start(Path(name) / "run", ray_engine(None, _N)).wait()
+        corpus, path = Path(name) / "corpus", Path(name) / "config.cfg"
+        few = QUICK_SENTENCES if options.quick else 0
+        n_tokens = write_parts(corpus, _LARGE, options.data, few, _TIMES)
+        config_of(corpus, _LARGE, 1, RAY, True).to_disk(path)
+        command = ["python", "-m", "spacy", "train", str(path), "--verbose"]
+        cost = run([*command, "--output", str(Path(name) / "output")])
     held = max((int(most) for _, most in _HELD.findall(cost.output)), default=0)
-    data, n_tokens = f"brown x {_TIMES}", _TIMES * sum(map(len, docs))
-    own = {"worker MB": held, "tokens": n_tokens, "s": cost.wall}
-    record.note(data, PEAK, OURS, peak_mb=[cost.peak_mb], **own)
+    data, own = f"{_LARGE} x {_TIMES}", {"peak_mb": cost.peak_mb, "worker_mb": held}
+    record.compare(data, "peak, resident", {OURS: [cost]}, tokens=n_tokens, **own)
     record.remark(f"{data}: {n_tokens:,} tokens, {held:,} MB in each worker, {cost.wall:.0f} s.")

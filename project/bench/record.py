@@ -1,9 +1,7 @@
 """Options and measurements of benchmarks, and the table that most benchmarks share.
 
 A measurement is a row with these keys. data: data set; what: row of the table; tool: column; wall,
-cpu: seconds of each repetition; peak_mb: memory, instead of seconds; items: number of tokens
-processed, for rates; at_least: whether seconds are a lower bound because the run was cut off;
-threads: if more than one; and further figures.
+cpu: seconds of each repetition; items: number of tokens processed, for rates; and further figures.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +11,8 @@ from statistics import median
 from typing import Any
 
 from measure.processes import Cost
+from measure.report import number, table
 from measure.results import Results, Row
-from measure.tables import number, table
 
 OURS = "sparsecrf"
 
@@ -24,27 +22,19 @@ class Options:
     """Options of a benchmark run.
 
     folder: with corpus/, training/ and metrics/; data: see `measure.data`; repeats: of each side, 0
-    for the benchmark's default; cap: maximum seconds of a run; names, tools: to run, all if empty;
-    sentences: to train on, 0 = all.
+    for the benchmark's default; names, tools: to run, all if empty.
     """
 
     folder: Path = Path()
     data: str = ""
     quick: bool = False
     repeats: int = 0
-    cap: float = 900.0
-    threads: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
-    sentences: int = 0
 
     def times(self, usual: int) -> int:
         """Return the number of repetitions of each side."""
         return 1 if self.quick else self.repeats or usual
-
-    def corpus(self, name: str) -> Path:
-        """Return the file of an encoded corpus."""
-        return self.folder / "corpus" / "bench" / f"{name}.npz"
 
     def record(self, benchmark: str, folder: str = "bench", **settings: Any) -> "Record":
         """Start the results of a benchmark."""
@@ -56,18 +46,14 @@ class Options:
 class Record(Results):
     """The results of a benchmark."""
 
-    def note(self, data: str, what: str, tool: str, threads: int = 1, **figures: Any) -> None:
-        """Add a measurement."""
-        name = f"{data}, {what}, {tool}" + (f", {threads} threads" if threads > 1 else "")
-        self.add(name, data=data, what=what, tool=tool, threads=threads, **figures)
-
     def compare(
         self, data: str, what: str, sides: Mapping[str, Sequence[Cost]], **more: Any
     ) -> None:
         """Add the costs of the sides of a comparison, by tool."""
         for tool, costs in sides.items():
             walls, cpus = [cost.wall for cost in costs], [cost.cpu for cost in costs]
-            self.note(data, what, tool, wall=walls, cpu=cpus, **more)
+            own = {"data": data, "what": what, "tool": tool}
+            self.add(f"{data}, {what}, {tool}", **own, wall=walls, cpu=cpus, **more)
 
 
 def measurements(rows: Iterable[Row]) -> list[Row]:
@@ -75,46 +61,26 @@ def measurements(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if "tool" in row]
 
 
-def find(rows: Iterable[Row], data: str, what: str, tool: str, threads: int = 1) -> Row | None:
-    """Return a measurement, or None if there is none."""
-    wanted, keys = (data, what, tool, threads), ("data", "what", "tool", "threads")
-    found = (row for row in measurements(rows) if tuple(map(row.get, keys)) == wanted)
-    return next(found, None)
-
-
 def middle(row: Row) -> float:
-    """Return the median memory if it was measured, else the median wall seconds."""
-    return float(median(row.get("peak_mb") or row["wall"]))
+    """Return the median wall seconds."""
+    return float(median(row["wall"]))
 
 
 def cell(row: Row | None) -> str:
-    """Format a measurement: seconds (with processor seconds in parentheses), tokens/s, or MB."""
+    """Format a measurement: seconds (with processor seconds in parentheses), or tokens/s."""
     if row is None:
         return ""
-    if "peak_mb" in row:
-        return f"{number(middle(row))} MB"
     if "items" in row:
         return f"{number(row['items'] / middle(row) / 1e6)} M/s"
-    bound = "> " if row.get("at_least") else ""
-    return f"{bound}{number(middle(row))} s ({number(median(row['cpu']))})"
+    return f"{number(middle(row))} s ({number(median(row['cpu']))})"
 
 
-def ratio(ours: Row | None, peer: Row | None) -> tuple[float, bool] | None:
-    """Return the peer's figure divided by ours, and whether the ratio is a lower bound.
-
-    RETURNS: None if a side is missing, or if our run did not reach the goal.
-    """
-    if ours is None or peer is None or ours.get("at_least"):
-        return None
-    return middle(peer) / middle(ours), bool(peer.get("at_least"))
-
-
-def show_ratio(found: tuple[float, bool] | None) -> str:
-    """Format a ratio."""
-    if found is None:
+def ratio(ours: Row | None, peer: Row | None) -> str:
+    """Return the peer's seconds divided by ours; nothing if a side is missing."""
+    if ours is None or peer is None:
         return ""
-    value, bound = found
-    return f"{'> ' if bound else ''}{value:.{1 if value < 20 else 0}f}x"
+    value = middle(peer) / middle(ours)
+    return f"{value:.{1 if value < 20 else 0}f}x"
 
 
 def tools_of(found: Iterable[Row]) -> list[str]:
@@ -123,23 +89,16 @@ def tools_of(found: Iterable[Row]) -> list[str]:
     return sorted(tools, key=lambda tool: not tool.startswith(OURS))
 
 
-def compared(rows: Sequence[Row], absent: Sequence[str] = ()) -> list[str]:
-    """Return a table with a row for each measurement, a column for each tool, and ratios.
-
-    absent: tools that would have a column if they were available.
-    """
+def compared(rows: Sequence[Row]) -> str:
+    """Return a table with a row for each measurement, a column for each tool, and ratios."""
     found = measurements(rows)
     tools = tools_of(found)
     peers = [tool for tool in tools if not tool.startswith(OURS)]
-    missing = [tool for tool in absent if tool not in tools]
-    lines: dict[tuple[str, str, int], dict[str, Row]] = {}
+    lines: dict[str, dict[str, Row]] = {}
     for row in found:
-        lines.setdefault((row["data"], row["what"], row["threads"]), {})[row["tool"]] = row
+        lines.setdefault(f"{row['data']}: {row['what']}", {})[row["tool"]] = row
     shown = []
-    for (data, what, threads), cells in lines.items():
-        name = f"{data}: {what}" + (f", {threads} threads" if threads > 1 else "")
-        ratios = [show_ratio(ratio(cells.get(OURS), cells.get(peer))) for peer in peers]
-        own = [cell(cells.get(tool)) for tool in tools]
-        shown.append([name, *own, *("not on PATH" for _ in missing), *ratios])
-    header = ["", *tools, *missing, *(f"{peer} / ours" for peer in peers)]
-    return [table(header, shown)]
+    for name, cells in lines.items():
+        ratios = [ratio(cells.get(OURS), cells.get(peer)) for peer in peers]
+        shown.append([name, *(cell(cells.get(tool)) for tool in tools), *ratios])
+    return table(["", *tools, *(f"{peer} / ours" for peer in peers)], shown)

@@ -6,9 +6,8 @@ Only training is timed; the parts are labelled and scored afterwards.
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -16,45 +15,32 @@ from tempfile import TemporaryDirectory
 import spacy
 from measure.data import QUICK_SENTENCES
 from measure.processes import Child, Cost, alternate
+from measure.report import number, table
 from measure.results import Row
-from measure.tables import number, table
-from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 
 from spacy_sparsecrf.cli.config import make_config
-from spacy_sparsecrf.interop.docs import write_docs
-from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
-from . import user_program
 from .record import OURS, Options, measurements, middle, tools_of
-from .user_program import Kind
 
-SAME, USUAL, SPACY = "CRFsuite, our penalties", "CRFsuite, c1 = c2 = 0.1", "spaCy"
-WHAT = "whole run"
+SPACY, WHAT = "spaCy", "whole run"
 _PARTS = ("train", "dev", "test")
-_COLUMNS = {
-    Kind.TAGS: ("orth", "space_after", "tag"),
-    Kind.CHUNKS: ("orth", "tag", "spans:sc"),
-    Kind.ENTITIES: ("orth", "tag", "ner"),
-}
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-# First row of spaCy's table; end of CRFsuite's first iteration.
-_FIRST_ROW, _FIRST_ITERATION = re.compile(r"\s*0\s+0\s"), re.compile(r".*Iteration #1 ")
-# Settings of CRFsuite; c1 and c2 as in the tutorial of sklearn-crfsuite.
-_ITERATIONS, _USUAL = 100, 0.1
+# First row of spaCy's table.
+_FIRST_ROW = re.compile(r"\s*0\s+0\s")
 
 
 @dataclass(frozen=True)
 class Job:
     """A data set and its training runs.
 
-    corpus: CORPUS-{train,dev,test}.spacy; config: of our component; pipe: of spaCy, "" for none;
-    limit: maximum number of training sentences, 0 for all.
+    corpus: CORPUS-{train,dev,test}.spacy; score: of `spacy evaluate`; config: of our component;
+    pipe: of spaCy, "" for none; limit: maximum number of training sentences, 0 for all.
     """
 
     corpus: str
-    kind: Kind
+    score: str
     config: str
     pipe: str
     lang: str = "en"
@@ -62,12 +48,12 @@ class Job:
 
 
 JOBS = {
-    "EWT": Job("ud", Kind.TAGS, "tagger", "tagger"),
-    "CoNLL-2002 es": Job("conll2002-es", Kind.ENTITIES, "ner", "ner", "es"),
-    "CoNLL-2002 es, 3,000 sentences": Job("conll2002-es", Kind.ENTITIES, "ner", "ner", "es", 3000),
-    "CoNLL-2002 es, word classes": Job("conll2002-es", Kind.ENTITIES, "ner_classes", "", "es"),
-    "CoNLL-2000": Job("conll2000", Kind.CHUNKS, "spans", ""),
-    "JNLPBA": Job("jnlpba", Kind.ENTITIES, "ner", "ner"),
+    "EWT": Job("ud", "tag_acc", "tagger", "tagger"),
+    "CoNLL-2002 es": Job("conll2002-es", "ents_f", "ner", "ner", "es"),
+    "CoNLL-2002 es, 3,000 sentences": Job("conll2002-es", "ents_f", "ner", "ner", "es", 3000),
+    "CoNLL-2002 es, word classes": Job("conll2002-es", "ents_f", "ner_classes", "", "es"),
+    "CoNLL-2000": Job("conll2000", "spans_sc_f", "spans", ""),
+    "JNLPBA": Job("jnlpba", "ents_f", "ner", "ner"),
 }
 
 
@@ -75,70 +61,35 @@ JOBS = {
 Training = tuple[Cost, dict[str, float]]
 
 
-def run(command: Sequence[str], first: re.Pattern[str]) -> tuple[Cost, float]:
-    """Run a command; return its cost, and the seconds until a line matched `first`."""
+def run(command: Sequence[str]) -> tuple[Cost, float]:
+    """Run a command; return its cost, and the seconds until the first row of spaCy's table."""
     start, came = time.perf_counter(), 0.0
     child = Child(command, _ONE_THREAD)
     for line in child.lines():
-        if not came and first.match(line):
+        if not came and _FIRST_ROW.match(line):
             came = time.perf_counter() - start
     return child.wait(), came
-
-
-def texts_of(docs: Iterable[Doc], kind: Kind) -> list[str]:
-    """Return each sentence in the format of `user_program`."""
-    return list(write_docs(docs, Path("docs"), _COLUMNS[kind]))
-
-
-def labels_of(docs: Iterable[Doc], kind: Kind) -> list[list[str]]:
-    """Return the tags, or IOB2 labels of spans, of each sentence."""
-    return [[x.split("\t")[-1] for x in text.split("\n") if x] for text in texts_of(docs, kind)]
-
-
-def score(found: Sequence[list[str]], gold: Sequence[list[str]], kind: Kind) -> float:
-    """Return the percentage of correct tags, or F1 of spans in percent."""
-    right = n = 0
-    for labels in zip(found, gold, strict=True):
-        of = enumerate if kind is Kind.TAGS else partial(read_spans, scheme=ColumnScheme.iob1)
-        a, b = (set(of(each)) for each in labels)
-        right, n = right + len(a & b), n + len(a) + len(b)
-    return round(200.0 * right / max(1, n), 2)
 
 
 class Bench:
     """The sides of one job.
 
-    corpus: directory of the .spacy files; scratch: for models and files of peers; quick: use few
-    sentences and iterations.
+    corpus: directory of the .spacy files; scratch: for models; quick: use few sentences and
+    iterations.
     """
 
     def __init__(self, job: Job, corpus: Path, scratch: Path, quick: bool) -> None:
         self._job, self._scratch, self._quick = job, scratch, quick
         self._paths = {part: (corpus / f"{job.corpus}-{part}.spacy").resolve() for part in _PARTS}
-        # No sentencizer: peers use the sentences of the files.
+        # No sentencizer: spaCy's pipe has the sentences of the files.
         self._ours_path = scratch / "ours.cfg"
         self._ours_path.write_text(make_config(job.config, sentencizer=False), encoding="utf8")
         self._config = load_config(self._ours_path)
         self._limit = QUICK_SENTENCES if quick else job.limit
-        vocab = spacy.blank(job.lang).vocab
-        self._gold = {}
-        for part, path in self._paths.items():
-            limit = self._limit if quick or part == "train" else 0
-            docs = list(DocBin().from_disk(path).get_docs(vocab))[: limit or None]
-            self._gold[part] = labels_of(docs, job.kind)
-            self._columns(part).write_text("".join(texts_of(docs, job.kind)), encoding="utf8")
-
-    def _columns(self, part: str) -> Path:
-        return self._scratch / f"{part}.tsv"
 
     def sides(self, tools: Sequence[str]) -> dict[str, Callable[[], Training]]:
         """Return the sides of this job among the given tools."""
-        component = self._config["components"][self._config["nlp"]["pipeline"][-1]]
-        known: dict[str, Callable[[], Training]] = {
-            OURS: self._ours,
-            SAME: partial(self._crfsuite, component["l1"], component["l2"] / 2.0),
-            USUAL: partial(self._crfsuite, _USUAL, _USUAL),
-        }
+        known: dict[str, Callable[[], Training]] = {OURS: self._ours}
         if self._job.pipe:
             known[SPACY] = self._spacy
         return {tool: side for tool, side in known.items() if not tools or tool in tools}
@@ -153,15 +104,12 @@ class Bench:
             given["training.max_steps"] = "2"
         overrides = [word for key, value in given.items() for word in (f"--{key}", value)]
         command = ["python", "-m", "spacy", "train", str(config), "--output", str(output)]
-        cost, first = run([*command, *overrides], _FIRST_ROW)
+        cost, first = run([*command, *overrides])
         nlp, scores = spacy.load(output / "model-best"), {}
         for part in ("dev", "test"):
-            read = make_annotated_corpus(
-                self._paths[part], gold_tokens=True, annotations=annotations
-            )
-            docs = [example.predicted for example in read(nlp)][: len(self._gold[part])]
-            found = labels_of(nlp.pipe(docs), self._job.kind)
-            scores[part] = score(found, self._gold[part], self._job.kind)
+            path, few = self._paths[part], self._limit if self._quick else 0
+            read = make_annotated_corpus(path, limit=few, gold_tokens=True, annotations=annotations)
+            scores[part] = 100.0 * nlp.evaluate(list(read(nlp)))[self._job.score]
         files = (output / "model-best").rglob("*")
         size = sum(path.stat().st_size for path in files if path.is_file())
         return cost, {"first": first, "model_mb": size / 1e6, **scores}
@@ -177,21 +125,9 @@ class Bench:
         config = self._scratch / "spacy.cfg"
         command = ["python", "-m", "spacy", "init", "config", str(config), "--force", "--lang"]
         options = ["--pipeline", self._job.pipe, "--optimize", "efficiency"]
-        run([*command, self._job.lang, *options], _FIRST_ROW)
+        run([*command, self._job.lang, *options])
         given = {f"corpora.{part}.gold_preproc": "true" for part in ("train", "dev")}
         return self._train(config, given, [])
-
-    def _crfsuite(self, c1: float, c2: float) -> Training:
-        model, kind = self._scratch / "model.crfsuite", self._job.kind
-        settings = [c1, c2, 3 if self._quick else _ITERATIONS]
-        words = [kind.value, self._columns("train"), model, *settings]
-        command = ["python", "-m", "bench.user_program", *map(str, words)]
-        cost, first = run(command, _FIRST_ITERATION)
-        scores = {}
-        for part in ("dev", "test"):
-            found = user_program.label(kind, self._columns(part), model)
-            scores[part] = score(found, self._gold[part], kind)
-        return cost, {"first": first, "model_mb": model.stat().st_size / 1e6, **scores}
 
 
 def measure(options: Options) -> None:
@@ -208,7 +144,7 @@ def measure(options: Options) -> None:
                 record.compare(data, WHAT, {tool: costs}, **own)
 
 
-def tables(rows: list[Row], absent: list[str]) -> list[str]:
+def tables(rows: Sequence[Row]) -> str:
     """Return a row for each data set and tool, with processor time relative to ours."""
     lines = []
     for data in dict.fromkeys(row["data"] for row in measurements(rows)):
@@ -221,4 +157,4 @@ def tables(rows: list[Row], absent: list[str]) -> list[str]:
             scores = [f"{row[part]:.2f}" for part in ("test", "dev")]
             lines.append([data, tool, *scores, *map(number, costs), times])
     header = ["", "", "test", "development", "CPU s", "wall s", "first row, s", "peak MB"]
-    return [table([*header, "model MB", "CPU s / ours"], lines)]
+    return table([*header, "model MB", "CPU s / ours"], lines)

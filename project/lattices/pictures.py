@@ -1,7 +1,6 @@
 """Four shapes of 64 x 64 pixels, two types of noise, and the noisy images as encoded graphs."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +31,6 @@ def shapes(size: int = SIZE) -> list[NDArray[np.int64]]:
     house = roof | ((np.abs(x) < 0.28) & (y >= -0.05) & (y < 0.4))
     house &= ~((np.abs(x) < 0.07) & (y > 0.15))
     return [each.astype(np.int64) for each in (ring, star, hooks, house)]
-
-
-def read_shapes(directory: str) -> list[NDArray[np.int64]]:
-    """Read images from a directory: text of 0 and 1, a row per line; "" for `shapes`."""
-    paths = sorted(Path(directory).glob("*.txt")) if directory else []
-    return [np.loadtxt(path, dtype=np.int64) for path in paths] or shapes()
 
 
 def noisy(truth: NDArray[np.int64], noise: str, rng: np.random.Generator) -> Picture:

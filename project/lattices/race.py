@@ -5,7 +5,6 @@ after each image; objectives and test errors are computed afterwards, and are no
 passes or in time.
 """
 
-import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from measure.processes import Stopwatch, timed
+from measure.processes import Stopwatch
 from measure.race import Course
 from measure.results import Quick, Results
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.smd import SMD
 
-from .pictures import NOISES, encode, noisy, read_shapes
+from .pictures import NOISES, encode, noisy, shapes
 
 Floats = NDArray[np.float64]
 
@@ -191,18 +190,6 @@ def run(
     return {**vars(course), "open": n_open, "theta": last.tolist()}
 
 
-def iteration(train: Images) -> float:
-    """Return milliseconds per iteration over all images, with the parallel message schedule."""
-    costs = []
-    for limit in (2, 12):
-        inference = Inference(schedule="parallel", limit=limit, tolerance=0.0)
-        loss, best = GraphLoss(train.graphs, 2, Workers(1), inference), math.inf
-        for _ in range(5):
-            best = min(best, timed(lambda loss=loss: loss.value_and_grad(train.start)).cpu)
-        costs.append(best)
-    return 100.0 * (costs[1] - costs[0])
-
-
 def contestants(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
     """Yield optimisers with gain and number of passes, which is doubled for L-BFGS.
 
@@ -216,7 +203,6 @@ def contestants(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
 
 def main(
     output: Annotated[Path, typer.Argument(help="Directory for the courses")],
-    shapes: Annotated[str, typer.Option(help='Directory of pictures; "" for ours')] = "",
     passes: Annotated[int, typer.Option(help="Passes of an optimiser")] = 8,
     noises: Annotated[list[str] | None, typer.Option("--noise", help="Kinds; all")] = None,
     quick: Quick = False,
@@ -225,17 +211,16 @@ def main(
     # The number of images that have not converged is a figure in the results.
     warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
     n_train, n_test, passes = (4, 2, 2) if quick else (40, 10, passes)
-    pictures = [each[::4, ::4] if quick else each for each in read_shapes(shapes)]
+    pictures = [each[::4, ::4] if quick else each for each in shapes()]
     for noise in noises or NOISES:
         train, test = (
             Images.drawn(noise, pictures, n, seed) for seed, n in enumerate((n_train, n_test))
         )
-        settings = {"passes": passes, "shapes": shapes, "train": n_train, "test": n_test}
+        settings = {"passes": passes, "train": n_train, "test": n_test}
         results = Results(output / f"{noise}.jsonl", quick, settings, keep="same")
         if "nodes" not in results.rows:
             nodes = np.append(train.logistic, [0.0, 0.0])
-            figures = {"logistic": test.error(nodes), "iteration": iteration(train)}
-            results.add("nodes", theta=nodes.tolist(), **figures)
+            results.add("nodes", theta=nodes.tolist(), logistic=test.error(nodes))
         for method in PAPER:
             for optimiser_name, eta, most in contestants(method, passes):
                 name = f"{method}, {optimiser_name}, {eta:g}"

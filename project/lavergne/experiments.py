@@ -6,8 +6,6 @@ from typing import Any
 
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 
-# The test fold of Nettalk's published split; the preceding fold is the development part.
-CANONICAL, N_FOLDS = 9, 10
 # Lavergne et al. (2010), section 5.1.
 L1, L2 = 0.5, 1e-5
 # The weights after six epochs of warm start are the initial weights.
@@ -15,7 +13,6 @@ WARM_START: dict[str, Any] = {"epochs": 6, "averaged": False, "evaluated": False
 # Defaults of solver settings.
 SETTINGS = {"OWLQN": {"steep_start": False}}
 FAMILIES = "1", "3", "5", "7", "5+", "5++"
-FOLDED = "7", "5+", "5++"
 
 
 @dataclass(frozen=True)
@@ -23,11 +20,10 @@ class Experiment:
     """An experiment.
 
     name: of its row; data: name of a task; templates; solver, settings: see `crf_solvers`; l1, l2:
-    the penalty; fold: test fold; polish: numbers of L-BFGS iterations after training, each run from
+    the penalty; polish: numbers of L-BFGS iterations after training, each run from
     the same weights; schedule: stages of templates; observed_only, precision: see `ChainLoss`; cap:
-    maximum processor seconds of training; most: maximum number of outer iterations;
-    evaluation: whether to time evaluations instead of training (table 2); warm_start: whether to
-    begin with a warm start.
+    maximum processor seconds of training; most: maximum number of outer iterations; warm_start:
+    whether to begin with a warm start.
     """
 
     name: str
@@ -37,14 +33,12 @@ class Experiment:
     settings: dict[str, Any] = field(default_factory=dict)
     l1: float = L1
     l2: float = L2
-    fold: int = CANONICAL
     polish: tuple[int, ...] = (5, 10)
     schedule: tuple[dict[str, Any], ...] = ()
     observed_only: bool = False
     precision: str = "float64"
     cap: float = 3600.0
     most: int = 200
-    evaluation: bool = False
     warm_start: bool = True
 
 
@@ -69,9 +63,6 @@ SOLVERS: dict[str, dict[str, Any]] = {
 _SOONER = {"window": 1e-4}
 # Without l1.
 L2_TRIED = 0.03, 0.1, 0.3, 1.0
-# For table 2; "3-" has windows of three letters only. Number of outer iterations, after which the
-# number of active weights changes little.
-EVALUATED, _STEPS = ("1", "3-", "3"), 8
 
 
 def parts_of(family: str) -> tuple[str, str]:
@@ -131,14 +122,6 @@ def without_pairs() -> Iterator[Experiment]:
         yield _changed(letters("phonemes", family), "unigrams", templates=ngrm(family, False))
 
 
-def evaluations() -> Iterator[Experiment]:
-    """Yield table 2."""
-    for family in EVALUATED:
-        one = letters("phonemes", family, most=_STEPS, evaluation=True)
-        n, variant = parts_of(family)
-        yield replace(one, name=f"evaluation-{n}grm{variant}")
-
-
 def penalties() -> Iterator[Experiment]:
     """Yield table 3; l2 is selected on the development part."""
     for family in ("1", "3", "5"):
@@ -150,15 +133,6 @@ def penalties() -> Iterator[Experiment]:
             suffix = f"l2={l2:g}" + ("-observed" if family == "5" else "")
             one = _changed(letters("phonemes", family), suffix, **dense)
             yield replace(one, observed_only=family == "5")
-
-
-def search() -> Iterator[Experiment]:
-    """Yield the search for the penalty on the development part."""
-    for family in ("5+", "7"):
-        for l1 in (0.1, 0.2, 0.35, 0.7, 1.0):
-            yield _changed(letters("phonemes", family), f"l1={l1:g}", l1=l1)
-        for l2 in (0.01, 0.1):
-            yield _changed(letters("phonemes", family), f"more-l2={l2:g}", l2=l2)
 
 
 def structured() -> Iterator[Experiment]:
@@ -181,14 +155,6 @@ def joint() -> Iterator[Experiment]:
         yield letters("joint", family, "sgd")
 
 
-def folds() -> Iterator[Experiment]:
-    """Yield selected feature sets on all ten folds."""
-    for family in FOLDED:
-        for fold in range(N_FOLDS):
-            one = letters("phonemes", family, settings=_SOONER, polish=())
-            yield _changed(one, f"fold{fold}", fold=fold)
-
-
 # Features of the word itself are also conjoined with label pairs.
 _OWN = tuple(t for t in DEFAULT_TEMPLATES if t.count("[") == 1 and t.endswith("[0]"))
 PAIR_TEMPLATES = tuple(f"*:{t.removeprefix('u:')}" if t in _OWN else t for t in DEFAULT_TEMPLATES)
@@ -205,8 +171,8 @@ def tags() -> Iterator[Experiment]:
 EXPERIMENTS = {
     one.name: one
     for table in (
-        *(phonemes, without_pairs, penalties, search, structured),
-        *(joint, folds, tags, evaluations),
+        *(phonemes, without_pairs, penalties, structured),
+        *(joint, tags),
     )
     for one in table()
 }

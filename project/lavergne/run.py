@@ -14,22 +14,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from subprocess import CalledProcessError
 from typing import Annotated, Any
 
-import numpy as np
 import srsly
 import typer
-from bench.ours import chain_loss, gradient
-from measure.data import Data, Problem, Read, Rows, Scored, Source, sample
-from measure.processes import alternate, median_cost, run
+from measure.data import Data, Read, Scored, Source, sample
+from measure.processes import run
 from measure.results import Quick, Results
-from numpy.typing import NDArray
 from wasabi import msg
 
-from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 from spacy_sparsecrf.model.model import CRFModel
@@ -40,14 +35,14 @@ from spacy_sparsecrf.training.staged import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training
 from spacy_sparsecrf.training.working_set import Polish
 
-from .experiments import CANONICAL, EXPERIMENTS, N_FOLDS, SETTINGS, WARM_START, Experiment
+from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment
 
 # Experiments of a trial: one of each type.
 QUICK = (
     *("phonemes-3grm-owlqn", "phonemes-1grm-sgd", "phonemes-1grm-bcd"),
     *("phonemes-3grm-owlqn-unigrams", "phonemes-1grm-owlqn-l2=0.1"),
-    *("phonemes-5grm-owlqn-by-labels", "joint-1grm-owlqn", "phonemes-5grm+-owlqn-fold0"),
-    *("ewt-owlqn-unigrams", "evaluation-3grm"),
+    *("phonemes-5grm-owlqn-by-labels", "joint-1grm-owlqn"),
+    "ewt-owlqn-unigrams",
 )
 TASKS = {
     "phonemes": Source("nettalk", 1),
@@ -58,31 +53,12 @@ TASKS = {
 QUICK_SEQUENCES, _QUICK_CAP = 60, 2.0
 # Wapiti's stopping rule: number of last development error rates, and their maximum range.
 WINDOW, CLOSE = 5, 0.02
-_EVALUATIONS = 5
 
 
 def is_steady(errors: Sequence[float]) -> bool:
     """Return whether the last error rates, in percent, are within Wapiti's range."""
     last = errors[-WINDOW:]
     return len(last) == WINDOW and max(last) - min(last) < CLOSE
-
-
-def split_rows(source: Source, fold: int, data: str, n: int = 0) -> list[list[Rows]]:
-    """Return sentences of the training, development and test parts, at most n each; 0 = all.
-
-    fold: test fold of Nettalk; the preceding fold is the development part.
-    """
-    parts = {part: source.rows(part, data) for part in ("train", "dev", "test")}
-    if fold != CANONICAL:
-        dealt: list[list[Rows]] = [[] for _ in range(N_FOLDS)]
-        for split, number, fold_of, *_ in itertools.chain(*source.rows("folds", data)):
-            if split in parts:
-                dealt[int(fold_of)].append(parts[split][int(number)])
-        before = (fold - 1) % N_FOLDS
-        rest = [k for k in range(N_FOLDS) if k not in (fold, before)]
-        train = [word for k in rest for word in dealt[k]]
-        parts = {"train": train, "dev": dealt[before], "test": dealt[fold]}
-    return [sample(sentences, n) for sentences in parts.values()]
 
 
 class Run:
@@ -96,7 +72,8 @@ class Run:
         self.experiment, self.stages = experiment, list[tuple[int, StageReport]]()
         self.errors: list[float] = []
         source, featurizer = TASKS[experiment.data], Featurizer(experiment.templates)
-        train, dev, test = split_rows(source, experiment.fold, data, n)
+        parts = [sample(source.rows(p, data), n) for p in ("train", "dev", "test")]
+        train, dev, test = parts
         self.labels, read = source.labels(train), self._reader(featurizer)
         self.corpus = source.corpus(read, train, self.labels)
         self.dev, self.test = (source.scored(read, part, self.labels) for part in (dev, test))
@@ -189,8 +166,6 @@ def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str,
     """
     one = Run(experiment, data, QUICK_SEQUENCES if quick else 0)
     best, figures = one.train(_QUICK_CAP if quick else experiment.cap)
-    if experiment.evaluation:
-        return time_evaluations(one, 1 if quick else _EVALUATIONS)
     parts = {"dev": one.dev, "test": one.test}
     figures |= _scores(parts, one.training.model()) | _scores(parts, best, "best_")
     figures |= {
@@ -208,55 +183,6 @@ def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str,
     if polished:
         _, figures["polish_iterations"], figures["polished"] = min(polished)
     return figures
-
-
-def time_evaluations(one: Run, repeats: int) -> dict[str, Any]:
-    """Time a value and gradient with the active weights, and with all weights (table 2).
-
-    The paper compares training with and without sparse recursions. Here only the working set is
-    ever evaluated; the same evaluation with a working set of all weights shows the saving.
-
-    """
-    coordinates, theta = one.training.weights
-    loss = chain_loss(Problem(one.experiment.name, one.corpus, one.labels))
-    everything = loss.all_coordinates()
-    spread = np.zeros(len(everything))
-    spread[np.searchsorted(everything, coordinates)] = theta
-    sides = {"active_s": (loss.restrict(coordinates), theta)}
-    sides["all_s"] = loss.restrict(everything), spread
-    # The first evaluation allocates memory.
-    for side in sides.values():
-        gradient(*side)
-    costs = alternate(repeats, {name: partial(gradient, *side) for name, side in sides.items()})
-    return {
-        **{name: median_cost(found).cpu for name, found in costs.items()},
-        "active": len(coordinates),
-        "potential": len(everything),
-        "zeros": zeros(one.corpus, len(one.labels), coordinates),
-    }
-
-
-def zeros(corpus: EncodedCorpus, n_labels: int, coordinates: NDArray[np.int64]) -> float:
-    """Return the percentage of label pairs, over tokens, without an active weight.
-
-    coordinates: [n] int64, of non-zero weights. Counts pairs (y', y) at the contexts of tokens,
-    without the start label.
-    """
-    n_unigram = len(corpus.unigram_keys) * n_labels
-    pairs = coordinates[coordinates >= n_unigram] - n_unigram
-    owner, pair = np.divmod(pairs, (n_labels + int(corpus.start_label)) * n_labels)
-    inner = pair // n_labels < n_labels
-    owner, pair = owner[inner], pair[inner]
-    order = np.argsort(owner, kind="stable")
-    owner, pair = owner[order], pair[order]
-    bounds = np.searchsorted(owner, np.arange(len(corpus.bigram_keys) + 1))
-    n_tokens = np.bincount(corpus.context, minlength=len(corpus.ctx_indptr) - 1)
-    active = 0
-    for context in np.flatnonzero(n_tokens):
-        own = corpus.ctx_indices[corpus.ctx_indptr[context] : corpus.ctx_indptr[context + 1]]
-        found = [pair[:0], *(pair[bounds[o] : bounds[o + 1]] for o in own)]
-        active += n_tokens[context] * len(np.unique(np.concatenate(found)))
-    return 100.0 * (1.0 - active / (n_tokens.sum() * n_labels**2))
 
 
 # All experiments

@@ -1,4 +1,4 @@
-"""Plots: matplotlib figures saved as .png and .svg files, skipped without matplotlib."""
+"""Plots: matplotlib figures saved as .png files, skipped without matplotlib."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,23 +16,20 @@ _STYLES = ("-", "--", ":", "-.")
 def new_figure(width: float, height: float) -> "Figure | None":
     """Return a figure, with its size in inches; without matplotlib, warn and return None."""
     try:
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
     except ImportError:
         msg.warn("matplotlib is not installed: no plots")
         return None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasSVG(figure)
-    return figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return a colour, a line style and a label for each name."""
     import matplotlib
 
-    table = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
+    colours = matplotlib.colormaps["tab10"].colors  # type: ignore[attr-defined]
     return {
-        name: {"color": table[i % len(table)], "ls": _STYLES[i // len(table)], "label": name}
+        name: {"color": colours[i % len(colours)], "ls": _STYLES[i // len(colours)], "label": name}
         for i, name in enumerate(names)
     }
 
@@ -44,11 +41,6 @@ def label(axes: Any, **settings: Any) -> None:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write reproducible .png and .svg files; path: without suffix."""
-    import matplotlib
-
+    """Write a plot; path: of the .png file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # No dates, and no random names of elements.
-    with matplotlib.rc_context({"svg.hashsalt": "figures", "svg.fonttype": "none"}):
-        figure.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
-    figure.savefig(path.with_name(path.name + ".png"), dpi=_DPI)
+    figure.savefig(path, dpi=_DPI)

@@ -11,11 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import srsly
 import typer
@@ -31,14 +30,13 @@ _SHOWN_LINES = 20
 class Cost:
     """The cost of work.
 
-    wall, cpu: wall seconds, and processor seconds of all threads; for a child process also peak_mb:
-    peak resident memory; anonymous_mb: peak without file pages; output.
+    wall, cpu: wall seconds, and processor seconds of all threads; for a child process also peak_mb,
+    peak resident memory, and output.
     """
 
     wall: float = 0.0
     cpu: float = 0.0
     peak_mb: float = 0.0
-    anonymous_mb: float = 0.0
     output: str = ""
 
 
@@ -53,20 +51,11 @@ class Stopwatch:
         return Cost(time.perf_counter() - self._wall, time.process_time() - self._cpu)
 
 
-@contextmanager
-def measured() -> Iterator[Cost]:
-    """Measure the body of a `with` statement; the cost is set at its end."""
-    cost, watch = Cost(), Stopwatch()
-    yield cost
-    now = watch.read()
-    cost.wall, cost.cpu = now.wall, now.cpu
-
-
 def timed(function: Callable[[], object]) -> Cost:
     """Return the cost of a call."""
-    with measured() as cost:
-        function()
-    return cost
+    watch = Stopwatch()
+    function()
+    return watch.read()
 
 
 def median_cost(costs: Sequence[Cost]) -> Cost:
@@ -90,34 +79,24 @@ def alternate(repeats: int, sides: Mapping[str, Callable[[], ResultT]]) -> dict[
 class Child:
     """A child process, with the project's modules on its path.
 
-    env: added environment variables; an empty value removes one. log: file to append output to;
-    without it, output is kept, or written to the terminal if `shown`.
+    env: added environment variables; shown: whether output goes to the terminal, and is not kept.
     """
 
     def __init__(
-        self,
-        command: Sequence[str],
-        env: Mapping[str, str] | None = None,
-        *,
-        log: Path | None = None,
-        shown: bool = False,
+        self, command: Sequence[str], env: Mapping[str, str] | None = None, *, shown: bool = False
     ) -> None:
         command = [sys.executable, *command[1:]] if command[0] == "python" else list(command)
         path = os.pathsep.join(filter(None, [str(PROJECT), os.environ.get("PYTHONPATH")]))
-        wanted = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **(env or {})}
-        to: Any = log.open("ab") if log else None if shown else subprocess.PIPE
-        self._log, self._kept, self._cost = log, [""], Cost()
-        self._start, self._has_ended, self.stopped = time.perf_counter(), Event(), False
+        self._kept, self._cost = list[str](), Cost()
+        self._start, self._has_ended = time.perf_counter(), Event()
         self.process = subprocess.Popen(
             command,
-            stdout=to,
+            stdout=None if shown else subprocess.PIPE,
             stderr=None if shown else subprocess.STDOUT,
-            env={name: value for name, value in wanted.items() if value},
+            env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **(env or {})},
             encoding="utf-8",
             errors="replace",
         )
-        if log:
-            to.close()
         Thread(target=self._sample, daemon=True).start()
 
     def lines(self) -> Iterator[str]:
@@ -135,52 +114,27 @@ class Child:
         numbers = status.read_text(errors="replace").rpartition(")")[2].split()
         return (int(numbers[11]) + int(numbers[12])) / os.sysconf("SC_CLK_TCK")
 
-    def running(self) -> bool:
-        """Return whether the process is running."""
-        return not self._has_ended.is_set() and not self._reaped(os.WNOHANG)
-
-    def stop(self) -> None:
-        """Terminate the process; `wait` then does not raise."""
-        self.stopped = True
-        self.process.terminate()
-
-    def kill(self) -> None:
-        """Kill the process and wait for its end."""
-        self.stopped = True
-        self.process.kill()
-        self.wait()
-
     def wait(self) -> Cost:
         """Wait for the end of the process, and return its cost.
 
-        RAISES: subprocess.CalledProcessError with the last lines of output, unless it was stopped.
+        RAISES: subprocess.CalledProcessError with the last lines of output.
         """
         for _ in self.lines():
             pass
         if self.process.stdout:
             self.process.stdout.close()
-        if self.running():
-            self._reaped(0)
-        code = self.process.returncode
-        if self._log:
-            self._kept = [self._log.read_text(encoding="utf-8", errors="replace")]
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self._has_ended.set()
+        self._cost.wall = time.perf_counter() - self._start
+        self._cost.cpu = usage.ru_utime + usage.ru_stime
+        self._cost.peak_mb = self._cost.peak_mb or usage.ru_maxrss / 1024
         self._cost.output = "".join(self._kept)
-        if code and not self.stopped:
+        code = self.process.returncode = os.waitstatus_to_exitcode(status)
+        if code:
             told = "\n".join(self._cost.output.splitlines()[-_SHOWN_LINES:])
             sys.stderr.write(f"{told}\n")
             raise subprocess.CalledProcessError(code, self.process.args, told)
         return self._cost
-
-    def _reaped(self, options: int) -> bool:
-        """Wait with `options`; return whether the process has ended."""
-        pid, status, usage = os.wait4(self.process.pid, options)
-        if pid:
-            self._cost.wall = time.perf_counter() - self._start
-            self._cost.cpu = usage.ru_utime + usage.ru_stime
-            self._cost.peak_mb = self._cost.peak_mb or usage.ru_maxrss / 1024
-            self.process.returncode = os.waitstatus_to_exitcode(status)
-            self._has_ended.set()
-        return bool(pid)
 
     def _sample(self) -> None:
         """Sample memory, as the system's peak for a child includes the memory of its parent."""
@@ -188,16 +142,14 @@ class Child:
         while not self._has_ended.wait(_SAMPLE_SECONDS):
             try:
                 fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
-                peak, anonymous = (int(fields[k].split()[0]) / 1024 for k in ("VmHWM", "RssAnon"))
+                self._cost.peak_mb = int(fields["VmHWM"].split()[0]) / 1024
             except (OSError, KeyError):
                 return
-            self._cost.peak_mb = peak
-            self._cost.anonymous_mb = max(self._cost.anonymous_mb, anonymous)
 
 
-def run(command: Sequence[str], env: Mapping[str, str] | None = None, **options: Any) -> Cost:
+def run(command: Sequence[str], *, shown: bool = False) -> Cost:
     """Run a command in a child process and return its cost; see `Child`."""
-    return Child(command, env, **options).wait()
+    return Child(command, shown=shown).wait()
 
 
 def main(

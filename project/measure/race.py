@@ -38,11 +38,6 @@ class Course:
         """The lowest objective, infinite if there is none."""
         return min((value for value in self.objective if value is not None), default=math.inf)
 
-    def first_at(self, objective: float) -> int | None:
-        """Return the number of the first step with at most this objective, or None."""
-        found = enumerate(self.objective)
-        return next((i for i, value in found if value is not None and value <= objective), None)
-
     def step_costs(self) -> list[Cost]:
         """Return the cost of each step except the first, which may contain an extra evaluation."""
         pairs = itertools.pairwise(zip(self.wall, self.cpu, strict=True))

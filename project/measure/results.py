@@ -16,10 +16,7 @@ from wasabi import msg
 from .machine import describe
 
 Row = dict[str, Any]
-# Longer lists of figures are not printed.
-_SHOWN = 10
 
-Directories = Annotated[list[str], typer.Argument(help="Directories of the data, in order")]
 Quick = Annotated[
     bool, typer.Option("--quick/--full", help="Samples and few iterations, to see that all works")
 ]
@@ -85,15 +82,7 @@ class Results:
         with self.path.open("a", encoding="utf-8") as file:
             file.writelines(f"{srsly.json_dumps(line)}\n" for line in lines)
         self.rows[name] = {**lines[-1], "session": self._session}
-        lists = {
-            key: value if isinstance(value, list) else [value] for key, value in figures.items()
-        }
-        shown = [
-            f"{key} {' '.join(f'{each:.5g}' for each in values)}"
-            for key, values in lists.items()
-            if 0 < len(values) < _SHOWN and all(isinstance(each, float) for each in values)
-        ]
-        msg.text(", ".join([name, *shown]))
+        msg.text(name)
 
     def remark(self, text: str) -> None:
         """Append a sentence for the report."""

@@ -9,12 +9,12 @@ from typing import Annotated
 import spacy
 import typer
 from measure.data import Data, find
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, DocBin
 
 from spacy_sparsecrf.interop.columns import Row, Sentence, Source
 from spacy_sparsecrf.interop.docs import read_docs
 from spacy_sparsecrf.interop.formats import Format, open_source
-from spacy_sparsecrf.interop.schemes import ColumnScheme, read_spans
+from spacy_sparsecrf.interop.schemes import ColumnScheme
 
 # Marks the beginning of a document.
 _MARK = "-DOCSTART-"
@@ -43,10 +43,9 @@ class Set:
 _ENTITIES = ("ENT_IOB", "ENT_TYPE", "SENT_START")
 SETS = {
     "ud": Set("ud-en-ewt", "orth,_,tag,morph,space_after", ("TAG", "MORPH")),
-    "conll2000": Set("conll2000", "orth,tag,_.chunk", ("TAG",), train="train7936", dev="dev1000"),
+    "conll2000": Set("conll2000", "orth,tag,spans:sc", ("TAG",), train="train7936", dev="dev1000"),
     "conll2002-es": Set("conll2002-es", "orth,_,ner", _ENTITIES, "es", most=50),
     "jnlpba": Set("jnlpba", "orth,ner", _ENTITIES, "en", "train16807", "dev1739", most=10),
-    "brown": Set("brown", "orth,tag,_", ("TAG",)),
 }
 
 
@@ -60,22 +59,18 @@ def with_marks(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
             yield sentence
 
 
-def docs_of(name: str, path: Path, most: int = 1, n: int = 0, marks: bool = False) -> Iterator[Doc]:
-    """Yield the Docs of a file.
+def docs_of(name: str, path: Path, most: int = 1, marks: bool = False) -> Iterator[Doc]:
+    """Return the Docs of a file.
 
-    most: maximum sentences of a Doc; n: sentences to read, 0 = all; marks: split at datelines.
+    most: maximum sentences of a Doc; marks: split at datelines.
     """
     own, vocab = SETS[name], spacy.blank(SETS[name].lang).vocab
     kind = Format.conllu if path.suffix == ".conllu" else Format.tsv
     source = open_source(path, kind, () if kind is Format.conllu else tuple(own.columns.split(",")))
-    found = iter(list(source.sentences)[: n or None])
     columns = tuple("_" if column in ("lemma", "pos") else column for column in source.columns)
-    source = Source(path, columns, with_marks(found) if marks else found)
-    for doc in read_docs(source, vocab, n_sentences=most, scheme=ColumnScheme.iob1):
-        if name == "conll2000":
-            spans = read_spans([token._.chunk for token in doc], ColumnScheme.iob1)
-            doc.spans["sc"] = [Span(doc, *span) for span in spans]
-        yield doc
+    found = with_marks(source.sentences) if marks else source.sentences
+    source = Source(path, columns, found)
+    return read_docs(source, vocab, n_sentences=most, scheme=ColumnScheme.iob1)
 
 
 def main(
@@ -83,21 +78,16 @@ def main(
     output: Annotated[Path, typer.Argument(help="Directory for NAME-{train,dev,test}.spacy")],
     data: Data = "",
     documents: Annotated[bool, typer.Option(help="Doc a document, not a sentence")] = False,
-    window: Annotated[
-        int, typer.Option(help="Sentences of a Doc; files are NAME-PART-windows")
-    ] = 0,
-    sentences: Annotated[int, typer.Option(help="Sentences of each part, 0 for all")] = 0,
 ) -> None:
     """Convert the three parts."""
     own = SETS[name]
     output.mkdir(parents=True, exist_ok=True)
-    suffix = "-documents" if documents else "-windows" if window else ""
-    most = own.most if documents else window or 1
+    suffix, most = ("-documents", own.most) if documents else ("", 1)
     for part, file in (("train", own.train), ("dev", own.dev), ("test", "test")):
         public = [f"en_ewt-ud-{part}.conllu"] if name == "ud" else []
         path = find(data, [f"{own.stem}.{file}.tsv.gz", *public])
-        made = docs_of(name, path, most, sentences, marks=documents)
-        docs = DocBin(attrs=own.stored, store_user_data=name == "conll2000", docs=made)
+        made = docs_of(name, path, most, marks=documents)
+        docs = DocBin(attrs=own.stored, docs=made)
         docs.to_disk(output / f"{name}-{part}{suffix}.spacy")
         print(f"{path}: {len(docs)} Docs")
 

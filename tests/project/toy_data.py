@@ -28,13 +28,10 @@ def letter_rows(word: str) -> list[list[str]]:
 
 
 def write_letters(folder: Path) -> None:
-    """Write ten words in ten folds; the last is the test part, the one before the dev part."""
+    """Write ten words; the last is the test part, the one before the dev part."""
     parts = {"train": WORDS[:8], "dev": WORDS[8:9], "test": WORDS[9:]}
-    dealt = [["excluded", "0", "-1", "bad", "_", "1"]]
     for split, words in parts.items():
         write_gzip(folder / f"nettalk.{split}.tsv.gz", [letter_rows(word) for word in words])
-        dealt += [[split, str(i), str(WORDS.index(w)), w, "0", "1"] for i, w in enumerate(words)]
-    write_gzip(folder / "nettalk.folds.tsv.gz", [dealt])
 
 
 def write_all(folder: Path) -> None:

@@ -1,18 +1,15 @@
-"""Write SOLVERS.md and its plots from the stored courses."""
+"""The tables and plots of SOLVERS.md, from the stored courses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-import typer
-from measure.document import Document, Metrics, Project, Published, measured_on, read_published
 from measure.plots import label, line_styles, new_figure, save
-from measure.results import Row, is_trial, machines_of, read_rows
-from measure.tables import shown, table
+from measure.report import Records, Report, Sections, shown, table
+from measure.results import Row
 
 from .contestants import RACES, Race
 
-DOCUMENT = Document("SOLVERS.md", "a few sequences", "study/plots")
 GAPS = (1e-2, 1e-4, 1e-6)
 # Numbers of passes after which errors are compared.
 AFTER = (1.0, 5.0, 20.0)
@@ -79,7 +76,7 @@ def section(courses: Courses) -> list[str]:
         if row["tuned"]
     ]
     told += [f"{row['name']} gave up: {row['failure']}" for row in rows if row["failure"]]
-    picture = DOCUMENT.picture(courses.race.name)
+    picture = f"![{courses.race.name}](study/plots/{courses.race.name}.png)"
     return [describe_race(courses), table(header, gap_rows(courses)), *told, picture]
 
 
@@ -99,7 +96,7 @@ def describe_race(courses: Courses) -> str:
 
 
 def draw(courses: Courses, path: Path) -> None:
-    """Draw gap and test error against passes and seconds; path: without suffix."""
+    """Draw gap and test error against passes and seconds; path: of the .png file."""
     figure = new_figure(11.0, 7.6)
     if figure is None:
         return
@@ -125,25 +122,22 @@ def draw(courses: Courses, path: Path) -> None:
     save(figure, path)
 
 
-def render(records: Mapping[str, Courses], published: Published, trial: bool) -> str:
-    """Return the report; published sections of races that were not run again are kept."""
-    rows = [row for courses in records.values() for row in courses.rows.values()]
-    others = not trial and published.sections.keys() - records.keys()
-    measured = measured_on(machines_of(rows), published.measured if others else "")
-    sections = {name: section(courses) for name, courses in records.items()}
-    return DOCUMENT.render(published, measured, sections, trial)
+def courses_of(records: Records) -> Iterator[Courses]:
+    """Yield the courses of each race that has been run."""
+    for race in RACES:
+        if race.name in records:
+            yield Courses(race, records[race.name])
 
 
-def main(metrics: Metrics, project: Project) -> None:
-    """Write the report; a trial writes it next to the courses."""
-    files = [(race, read_rows(metrics / f"{race.name}.jsonl")) for race in RACES]
-    records = {race.name: Courses(race, rows) for race, rows in files if rows}
-    trial = is_trial(courses.reference for courses in records.values())
-    for name, courses in records.items():
-        draw(courses, metrics / name)
-    text = render(records, read_published(project / DOCUMENT.name), trial)
-    DOCUMENT.publish(text, metrics, project, trial)
+def sections(records: Records, published: Sections) -> Sections:
+    """Return a section for each race."""
+    return {courses.race.name: section(courses) for courses in courses_of(records)}
 
 
-if __name__ == "__main__":
-    typer.run(main)
+def draw_all(records: Records, folder: Path) -> None:
+    """Draw each race."""
+    for courses in courses_of(records):
+        draw(courses, folder / f"{courses.race.name}.png")
+
+
+REPORT = Report("SOLVERS.md", "a few sequences", sections, draw=draw_all)
