@@ -3,9 +3,7 @@
 Only training is timed; the parts are labelled and scored afterwards.
 """
 
-import re
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +25,6 @@ from .record import OURS, Options, measurements, middle, tools_of
 SPACY, WHAT = "spaCy", "whole run"
 _PARTS = ("train", "dev", "test")
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-# First row of spaCy's table.
-_FIRST_ROW = re.compile(r"\s*0\s+0\s")
 
 
 @dataclass(frozen=True)
@@ -57,18 +53,8 @@ JOBS = {
 }
 
 
-# Cost of a training run; and seconds to its first row, MB of its model, and scores in percent.
+# Cost of a training run; and MB of its model, and scores in percent.
 Training = tuple[Cost, dict[str, float]]
-
-
-def run(command: Sequence[str]) -> tuple[Cost, float]:
-    """Run a command; return its cost, and the seconds until the first row of spaCy's table."""
-    start, came = time.perf_counter(), 0.0
-    child = Child(command, _ONE_THREAD)
-    for line in child.lines():
-        if not came and _FIRST_ROW.match(line):
-            came = time.perf_counter() - start
-    return child.wait(), came
 
 
 class Bench:
@@ -104,7 +90,7 @@ class Bench:
             given["training.max_steps"] = "2"
         overrides = [word for key, value in given.items() for word in (f"--{key}", value)]
         command = ["python", "-m", "spacy", "train", str(config), "--output", str(output)]
-        cost, first = run([*command, *overrides])
+        cost = Child([*command, *overrides], _ONE_THREAD).wait()
         nlp, scores = spacy.load(output / "model-best"), {}
         for part in ("dev", "test"):
             path, few = self._paths[part], self._limit if self._quick else 0
@@ -112,7 +98,7 @@ class Bench:
             scores[part] = 100.0 * nlp.evaluate(list(read(nlp)))[self._job.score]
         files = (output / "model-best").rglob("*")
         size = sum(path.stat().st_size for path in files if path.is_file())
-        return cost, {"first": first, "model_mb": size / 1e6, **scores}
+        return cost, {"model_mb": size / 1e6, **scores}
 
     def _ours(self) -> Training:
         name = self._config["nlp"]["pipeline"][-1]
@@ -125,7 +111,7 @@ class Bench:
         config = self._scratch / "spacy.cfg"
         command = ["python", "-m", "spacy", "init", "config", str(config), "--force", "--lang"]
         options = ["--pipeline", self._job.pipe, "--optimize", "efficiency"]
-        run([*command, self._job.lang, *options])
+        Child([*command, self._job.lang, *options]).wait()
         given = {f"corpora.{part}.gold_preproc": "true" for part in ("train", "dev")}
         return self._train(config, given, [])
 
@@ -139,8 +125,7 @@ def measure(options: Options) -> None:
             bench = Bench(JOBS[data], options.folder / "corpus", Path(scratch), options.quick)
             for tool, runs in alternate(repeats, bench.sides(options.tools)).items():
                 costs, figures = zip(*runs, strict=True)
-                first = median(each["first"] for each in figures)
-                own = {**figures[-1], "first": first, "mb": max(cost.peak_mb for cost in costs)}
+                own = {**figures[-1], "mb": max(cost.peak_mb for cost in costs)}
                 record.compare(data, WHAT, {tool: costs}, **own)
 
 
@@ -152,9 +137,9 @@ def tables(rows: Sequence[Row]) -> str:
         cpu = {tool: median(row["cpu"]) for tool, row in of.items()}
         for tool in tools_of(of.values()):
             row = of[tool]
-            costs = [cpu[tool], middle(row), *(row[key] for key in ("first", "mb", "model_mb"))]
+            costs = [cpu[tool], middle(row), row["mb"], row["model_mb"]]
             times = f"{cpu[tool] / cpu[OURS]:.1f}x" if OURS in cpu and tool != OURS else ""
             scores = [f"{row[part]:.2f}" for part in ("test", "dev")]
             lines.append([data, tool, *scores, *map(number, costs), times])
-    header = ["", "", "test", "development", "CPU s", "wall s", "first row, s", "peak MB"]
+    header = ["", "", "test", "development", "CPU s", "wall s", "peak MB"]
     return table([*header, "model MB", "CPU s / ours"], lines)

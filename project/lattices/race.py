@@ -166,8 +166,7 @@ def run(
 ) -> dict[str, Any]:
     """Train with an optimiser from the paper's initial weights.
 
-    RETURNS: a course; `open`: numbers of images whose inference had not converged; `theta`: the
-    last weights.
+    RETURNS: a course; `open`: numbers of images whose inference had not converged.
     """
     loss, judge, course = VisitedLoss(train, method), VisitedLoss(train, method), Course()
     solver, n_open, last = optimiser(name, eta, loss.n_examples), [], train.start
@@ -187,7 +186,7 @@ def run(
         course.failure = str(error)
     if course.errors[-1][0] != len(course.passes) - 1:
         course.errors.append((len(course.passes) - 1, test.error(last)))
-    return {**vars(course), "open": n_open, "theta": last.tolist()}
+    return {**vars(course), "open": n_open}
 
 
 def contestants(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
@@ -204,7 +203,6 @@ def contestants(method: str, passes: int) -> Iterator[tuple[str, float, int]]:
 def main(
     output: Annotated[Path, typer.Argument(help="Directory for the courses")],
     passes: Annotated[int, typer.Option(help="Passes of an optimiser")] = 8,
-    noises: Annotated[list[str] | None, typer.Option("--noise", help="Kinds; all")] = None,
     quick: Quick = False,
 ) -> None:
     """Train on noisy pictures with all optimisers and types of inference; keep earlier results."""
@@ -212,7 +210,7 @@ def main(
     warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
     n_train, n_test, passes = (4, 2, 2) if quick else (40, 10, passes)
     pictures = [each[::4, ::4] if quick else each for each in shapes()]
-    for noise in noises or NOISES:
+    for noise in NOISES:
         train, test = (
             Images.drawn(noise, pictures, n, seed) for seed, n in enumerate((n_train, n_test))
         )
@@ -220,7 +218,7 @@ def main(
         results = Results(output / f"{noise}.jsonl", quick, settings, keep="same")
         if "nodes" not in results.rows:
             nodes = np.append(train.logistic, [0.0, 0.0])
-            results.add("nodes", theta=nodes.tolist(), logistic=test.error(nodes))
+            results.add("nodes", logistic=test.error(nodes))
         for method in PAPER:
             for optimiser_name, eta, most in contestants(method, passes):
                 name = f"{method}, {optimiser_name}, {eta:g}"

@@ -1,26 +1,21 @@
 """The tables and plots of LATTICES.md, from the stored courses."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from measure.plots import label, line_styles, new_figure, save
 from measure.report import Records, Report, Sections, percent, shown, tabulate
 from measure.results import Row
 
-from spacy_sparsecrf.errors import SparseCRFWarning
-
-from .pictures import NOISES, shapes
-from .race import BY_GAIN, OPTIMISERS, Images
+from .pictures import NOISES
+from .race import OPTIMISERS
 
 METHODS = {
     "lbp": "loopy belief propagation",
     "mean_field": "mean field",
     "pseudo_likelihood": "pseudo-likelihood",
 }
-_SHORT = {"lbp": "LBP", "mean_field": "MF", "pseudo_likelihood": "PL"}
 # Tolerances relative to the lowest objective of L-BFGS: "near", and a looser one.
 _NEAR, _ROUGH = 1e-3, 1e-2
 
@@ -99,8 +94,7 @@ def noise_section(noise: str, rows: Sequence[Row]) -> list[str]:
         title = f"**{name[0].upper()}{name[1:]}**, {settings['passes']} passes, of L-BFGS at most "
         blocks += [title + "twice as many:", tabulate(race.courses, columns)]
     text = f"Objective and test error against passes, {noise} noise"
-    blocks.append(f"![{text}](lattices/plots/{noise}-courses.png)")
-    return [*blocks, f"![Pictures, {noise} noise](lattices/plots/{noise}-pictures.png)"]
+    return [*blocks, f"![{text}](lattices/plots/{noise}-courses.png)"]
 
 
 # Plots
@@ -134,45 +128,15 @@ def draw_courses(rows: Sequence[Row], path: Path) -> None:
     save(figure, path)
 
 
-def draw_pictures(noise: str, rows: Sequence[Row], path: Path) -> None:
-    """Draw truth, noise, and the results of logistic regression and inference, as in figure 3."""
-    figure, session = new_figure(9.0, 5.0), rows[0]["session"]
-    if figure is None:
-        return
-    pictures = shapes()
-    pictures = [each[::4, ::4] if session["quick"] else each for each in pictures]
-    test = Images.drawn(noise, pictures, len(pictures), 1)
-    shape = len(test.truths), *test.truths[0].shape
-
-    def denoised(course: Row) -> list[Any]:
-        return list(test.labels(np.array(course["theta"])).reshape(shape))
-
-    columns: list[tuple[str, Sequence[Any]]] = [("truth", test.truths), ("noise", test.greys)]
-    columns.append(("nodes alone", denoised(rows[0])))
-    for method in dict.fromkeys(row["method"] for row in rows if "method" in row):
-        for one in ("L-BFGS", *BY_GAIN[:2]) if method == "lbp" else ("L-BFGS",):
-            columns.append((f"{_SHORT[method]}, {one}", denoised(Race(rows, method).best(one))))
-    axes = figure.subplots(len(pictures), len(columns), squeeze=False)
-    for i, (title, column) in enumerate(columns):
-        for j, picture in enumerate(column):
-            axes[j][i].imshow(picture, cmap="gray", vmin=0.0, vmax=1.0)
-            axes[j][i].set_axis_off()
-        axes[0][i].set_title(title, fontsize="small")
-    save(figure, path)
-
-
 def sections(records: Records, published: Sections) -> Sections:
     """Return a section for each type of noise."""
     return {f"{n.capitalize()} noise": noise_section(n, records[n]) for n in NOISES if n in records}
 
 
 def draw(records: Records, folder: Path) -> None:
-    """Draw courses and pictures."""
-    # Some courses end with weights so large that no inference converges; the tables report them.
-    warnings.filterwarnings("ignore", "\\[SCW370", SparseCRFWarning)
+    """Draw the courses of each type of noise."""
     for noise in (noise for noise in NOISES if noise in records):
         draw_courses(records[noise], folder / f"{noise}-courses.png")
-        draw_pictures(noise, records[noise], folder / f"{noise}-pictures.png")
 
 
 REPORT = Report("LATTICES.md", "small pictures", sections, draw=draw)

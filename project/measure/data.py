@@ -46,11 +46,9 @@ def find(data: str, names: Iterable[str]) -> Path:
     for place in places:
         if place.exists():
             return place
-    listed = "\n".join(f"  {place}" for place in places)
     raise typer.BadParameter(
-        f"None of these files exists:\n{listed}\n"
-        "Fetch the public data with `python -m spacy project assets project --extra`, or set the "
-        "environment variable SPARSECRF_DATA to the directory of the .tsv.gz files."
+        f"None of these files exists: {', '.join(map(str, places))}. Set the environment variable "
+        "SPARSECRF_DATA to their directory; `python -m spacy project assets` fetches public data."
     )
 
 

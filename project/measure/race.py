@@ -17,21 +17,17 @@ class Course:
     """The state of a training run after each step.
 
     passes: over the data, empty if unknown; wall, cpu: seconds since the start; objective: None if
-    not reported; n_active: number of non-zero weights; errors: pairs of step number and percentage
-    of wrong test tokens; failure: message of a solver that failed; cut: whether a limit ended the
-    run; n_weights: number of candidates; peak_mb: memory.
+    not reported; errors: pairs of step number and percentage of wrong test tokens; failure: message
+    of a solver that failed; cut: whether a limit ended the run.
     """
 
     passes: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     objective: list[float | None] = field(default_factory=list)
-    n_active: list[int] = field(default_factory=list)
     errors: list[tuple[int, float]] = field(default_factory=list)
     failure: str = ""
     cut: bool = False
-    n_weights: int | None = None
-    peak_mb: float = 0.0
 
     @property
     def lowest(self) -> float:
@@ -85,7 +81,6 @@ class Watched:
         course.wall.append(now.wall - self._spent.wall)
         course.cpu.append(now.cpu - self._spent.cpu)
         course.objective.append(report.objective)
-        course.n_active.append(report.n_active)
         goal, cap, most = self._limits
         course.cut = course.cpu[-1] > cap or course.passes[-1] >= most
         done = course.cut or report.objective <= goal

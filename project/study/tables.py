@@ -85,10 +85,10 @@ def describe_race(courses: Courses) -> str:
     given = (list(courses.rows.values()) or [courses.reference])[-1]["session"]["settings"]
     longer = [name for name, row in courses.rows.items() if row["longer"] > 1.0]
     most = max((row["longer"] for row in courses.rows.values()), default=1.0)
-    weights = f"{given['potential weights']:,} weights"
+    weights = "observed" if courses.race.observed_only else f"{given['potential weights']:,}"
     return (
         f"{given['sentences']:,} sequences, {given['tokens']:,} tokens, {given['labels']} labels, "
-        f"{'observed pairs only' if courses.race.observed_only else weights}; "
+        f"{weights} weights; "
         f"l1 = {given['l1']:g}, l2 = {given['l2']:g}; minimum {courses.minimum:.6f}; "
         f"at most {given['cap']:g} s and {given['most']:g} passes each"
         + (f", {most:g} times the seconds for {', '.join(longer)}." if longer else ".")
