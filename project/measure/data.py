@@ -207,11 +207,6 @@ class Problem:
         """Number of labels Y."""
         return len(self.labels)
 
-    @property
-    def n_potential(self) -> int:
-        """Number of potential weights."""
-        return self.corpus.n_potential(self.n_labels)
-
     def sizes(self) -> dict[str, int]:
         """Return the sizes shown in reports."""
         return {
@@ -220,7 +215,7 @@ class Problem:
             "labels": self.n_labels,
             "unigram features": len(self.corpus.unigram_keys),
             "bigram features": len(self.corpus.bigram_keys),
-            "potential weights": self.n_potential,
+            "potential weights": self.corpus.n_potential(self.n_labels),
         }
 
 

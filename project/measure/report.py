@@ -103,13 +103,10 @@ def read_document(path: Path) -> tuple[list[str], dict[str, Sequence[str]]]:
 
 def measured_on(machines: Iterable[Mapping[str, Any]], kept: str = "") -> str:
     """List machines in a line; kept: a published line, whose machines are listed last."""
-    found = [", ".join([m["processor"], m["date"], *_commit(m)]) for m in machines]
+    keys = "processor", "date", "commit"
+    found = [", ".join(m[key] for key in keys if key in m) for m in machines]
     found += filter(None, re.sub(rf"^{_MEASURED}:? |\.$", "", kept).split("; "))
     return f"{_MEASURED}: {'; '.join(dict.fromkeys(found))}."
-
-
-def _commit(machine: Mapping[str, Any]) -> list[str]:
-    return [f"commit {machine['commit']}"] if "commit" in machine else []
 
 
 # Tables; unknown figures give empty cells
