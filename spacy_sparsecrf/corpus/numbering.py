@@ -80,11 +80,11 @@ class RowIndex:
         self._n = number_rows(*arguments, queries, numbers)
 
 
-def grown(array: Array, n: int, value: float = 0) -> Array:
-    """Return an array with capacity n, at least doubled if it grows; value: of new items."""
+def grown(array: Array, n: int) -> Array:
+    """Return an array with capacity n, at least doubled if it grows; new items are 0."""
     if n <= len(array):
         return array
-    longer = np.full((max(n, 2 * len(array)), *array.shape[1:]), value, array.dtype)
+    longer = np.zeros((max(n, 2 * len(array)), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
 

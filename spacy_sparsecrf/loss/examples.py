@@ -224,8 +224,7 @@ class SequenceDescent:
     """Stochastic gradient descent with the cumulative l1 penalty, an example at a time.
 
     working: the loss on the working set [K]; penalty: each example applies an equal share; missing:
-    whether to include examples with missing gold labels; n_examples: number of examples that share
-    the penalty, 0 for the included examples.
+    whether to include examples with missing gold labels.
     theta: [K] weights; received: [K], l1 penalty that each weight has received; due: [2], l1 and
     l2 rates cumulated so far. After `settle`, these arrays are the whole state.
     """
@@ -288,8 +287,7 @@ class MinibatchDescent:
     working: the loss on the working set [K]; penalty: each minibatch applies an equal share; batch:
     examples per minibatch; rule: SGD or ADAGRAD, see `kernels.minibatch`; theta: [K] float64,
     weights, in and out; extra: [K] float64, in and out, the rule's state of each weight (see
-    `kernels.minibatch.Moving`); n_examples: number of examples that share the penalty, 0 for all
-    examples of the loss; delta: the constant of AdaGrad.
+    `kernels.minibatch.Moving`); delta: the constant of AdaGrad.
     sequences: [S] int64, the examples; share: the penalty of a minibatch.
     """
 
