@@ -358,12 +358,12 @@ class Errors(metaclass=_Coded):
         "Check [initialize.components.NAME] init_weights."
     )
     SC308 = (
-        "Solver {solver} does not support an L1 penalty. Set [components.NAME] l1 = 0, or choose "
-        "another [components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+        "Solver {solver} does not support an L1 penalty. Set [components.{name}] l1 = 0, or choose "
+        "another [components.{name}.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
     SC309 = (
-        "Solver {solver} needs an L2 penalty. Set [components.NAME] l2 > 0, or choose another "
-        "[components.NAME.solver], such as spacy_sparsecrf.OWLQN.v1."
+        "Solver {solver} needs an L2 penalty. Set [components.{name}] l2 > 0, or choose another "
+        "[components.{name}.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
     SC310 = (
         "[components.NAME.learning] dtype = {value!r} cannot store weights. Use 'float32' or "
@@ -435,16 +435,17 @@ class Errors(metaclass=_Coded):
         'has none. Choose @crf_features = "spacy_sparsecrf.Templates.v1", or remove the schedule.'
     )
     SC334 = (
-        "With [components.{name}.learning] schedule, [components.{name}] {key} = {value} must be "
-        "{needed}. Change {key}, or remove the schedule."
+        "[components.{name}.learning] schedule cannot be combined with {first}. Set "
+        "[components.{name}] l1 > 0 and [components.{name}.learning] clusters = 0, or remove the "
+        "schedule."
     )
     SC335 = (
         "Stage {stage} of [components.NAME.learning] schedule names only templates of earlier "
         "stages. Remove it, or correct its templates."
     )
     SC336 = (
-        "Solver {solver} does not support a penalty (l2 = {l2}). Set [components.NAME] l2 = 0, or "
-        "choose another [components.NAME.solver], such as spacy_sparsecrf.SGD.v1."
+        "Solver {solver} does not support a penalty ({second}). Set [components.{name}] l2 = 0, or "
+        "choose another [components.{name}.solver], such as spacy_sparsecrf.SGD.v1."
     )
     SC337 = (
         "Solver {solver} needs sequences whose tokens all have gold labels, and the corpus has "
@@ -460,8 +461,8 @@ class Errors(metaclass=_Coded):
         "[components.NAME.learning] schedule = [], or train at one l1 with `spacy train`."
     )
     SC340 = (
-        'Solver {solver} supports per-position models only. Set [components.NAME] model = "memm" '
-        'or "maxent", or, for a chain, choose another [components.NAME.solver]: '
+        'Solver {solver} supports per-position models only. Set [components.{name}] model = "memm" '
+        'or "maxent", or, for a chain, choose another [components.{name}.solver]: '
         "spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.SAG.v1."
     )
     SC341 = (
@@ -471,8 +472,8 @@ class Errors(metaclass=_Coded):
     )
     SC342 = "[components.NAME] model = {value!r} is not supported. Choose one of: {known}."
     SC343 = (
-        "Clusters of labels need a model without transitions, not [components.NAME] model = "
-        '{kind!r}. Set model = "maxent", or clusters = 0.'
+        "Clusters of labels need a model without transitions, not [components.{name}] {second}. "
+        'Set model = "maxent", or [components.{name}.learning] clusters = 0.'
     )
     SC344 = (
         "{n_labels} labels cannot be put in {value} clusters: the number must be from 0 to the "
@@ -502,9 +503,9 @@ class Errors(metaclass=_Coded):
         "[components.NAME.learning] doc_weight or label_weights, or the weights themselves."
     )
     SC357 = (
-        "[components.NAME.learning] constrained = true needs a model of whole sequences, not "
-        '[components.NAME] model = {kind!r}. Set model = "chain", or constrained = false: '
-        "predictions are valid in any case."
+        "[components.{name}.learning] constrained = true needs a model of whole sequences, not "
+        '[components.{name}] {second}. Set model = "chain", or constrained = false: predictions '
+        "are valid in any case."
     )
     SC358 = (
         "With [components.NAME.learning] constrained = true all gold labels must be valid, but "
@@ -513,8 +514,8 @@ class Errors(metaclass=_Coded):
         "constrained = false."
     )
     SC359 = (
-        "Solver {solver} does not support constrained training. Set [components.NAME.learning] "
-        "constrained = false, or choose another [components.NAME.solver], such as "
+        "Solver {solver} does not support constrained training. Set [components.{name}.learning] "
+        "constrained = false, or choose another [components.{name}.solver], such as "
         "spacy_sparsecrf.OWLQN.v1."
     )
     SC360 = (
@@ -529,12 +530,12 @@ class Errors(metaclass=_Coded):
     )
     SC366 = (
         "Solver {solver} does not support a penalty around the weights of another model. Set "
-        '[components.NAME.learning] prior = "", or choose another [components.NAME.solver], such '
-        "as spacy_sparsecrf.OWLQN.v1."
+        '[components.{name}.learning] prior = "", or choose another [components.{name}.solver], '
+        "such as spacy_sparsecrf.OWLQN.v1."
     )
     SC367 = (
-        "[components.NAME.learning] prior cannot be combined with [components.NAME] {key} = "
-        "{value}. Set {key} to 0."
+        "[components.{name}.learning] prior cannot be combined with {first}. Set one of them to "
+        "its default."
     )
     SC368 = (
         "The pipeline of [components.NAME.learning] prior has no feature in common with the "
@@ -565,8 +566,9 @@ class Errors(metaclass=_Coded):
     )
     SC384 = (
         "nlp.update of a loaded pipeline, or after nlp.initialize without examples, does not "
-        "support [components.{name}{key}. {remedy}; or call nlp.initialize with examples, for a "
-        "loaded pipeline with its path as [components.{name}.learning] prior."
+        "support [components.{name}.learning] {first}. Set it to its default; or call "
+        "nlp.initialize with examples, for a loaded pipeline with its path as the setting prior of "
+        "that block."
     )
     SC385 = (
         "Gold label {label!r} of a batch is not among the labels of component '{name}', which "
@@ -589,15 +591,15 @@ class Errors(metaclass=_Coded):
     )
     SC393 = (
         "Solver {solver} cannot learn the weights of real-valued features "
-        "([components.NAME.features] templates with vector or value(...)). Choose another "
-        "[components.NAME.solver]: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1, "
+        "([components.{name}.features] templates with vector or value(...)). Choose another "
+        "[components.{name}.solver]: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1, "
         "spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.Perceptron.v1; or read vectors in bins, as "
         "in vector(2)."
     )
     SC394 = (
-        "A model with clusters of labels, [components.NAME.learning] clusters = {clusters}, does "
-        "not support real-valued features ([components.NAME.features] templates with vector or "
-        "value(...)). Set clusters = 0, or read vectors in bins, as in vector(2)."
+        "A model with clusters of labels, [components.{name}.learning] {first}, does not support "
+        "real-valued features ([components.{name}.features] templates with vector or value(...)). "
+        "Set clusters = 0, or read vectors in bins, as in vector(2)."
     )
     SC395 = (
         "Solver {solver} needs exactly one gold label for each token, but {n} training sequences "
@@ -610,7 +612,10 @@ class Errors(metaclass=_Coded):
         "[components.{block}] has no setting {key!r}. {nearest}The settings of this block are: "
         "{known}."
     )
-    SC402 = "[components.{name}.decoding] {key} = {value!r} is not valid. Set it to {expected}."
+    SC402 = (
+        "[components.{name}.decoding] outside_weight = {first} does not work with {second}. Set "
+        'outside_weight = 0.0, or method = "viterbi".'
+    )
     SC403 = (
         "[components.NAME.decoding] {key} names {label!r}, which is not a label of the component. "
         'Use one of: {known}; or "" for the boundary of a sequence.'
@@ -637,12 +642,8 @@ class Errors(metaclass=_Coded):
         '"u:doc_majority[0]", or set stack = {{}}.'
     )
     SC412 = (
-        "[components.{name}.learning] stack and {key} cannot be combined. Set one of them to its "
+        "[components.{name}.learning] stack and {first} cannot be combined. Set one of them to its "
         'default: stack = {{}}, schedule = [] or prior = "".'
-    )
-    SC413 = (
-        "The templates of component '{name}' read doc_entity, but its target has labels of tokens, "
-        "no entities or spans. Read doc_majority instead."
     )
     SC414 = (
         "[components.{name}.learning] stack folds = {folds} needs as many training Docs, but there "
@@ -654,7 +655,7 @@ class Errors(metaclass=_Coded):
         "pipeline."
     )
     SC416 = (
-        "The templates of component '{name}' read {reads}, predictions of a first-stage model, but "
+        "The templates of component '{name}' read {first}, predictions of a first-stage model, but "
         'there is none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
     )
     SC417 = (
@@ -672,7 +673,7 @@ class Errors(metaclass=_Coded):
     )
     SC426 = (
         "Templates of component '{name}' read word_labels, which needs the whole corpus in one "
-        "process before features are numbered. It cannot be combined with {setting}. Remove one of "
+        "process before features are numbered. It cannot be combined with {second}. Remove one of "
         'the two: "@word_labels" in [components.{name}.features] templates, or that setting.'
     )
     SC430 = (
@@ -696,9 +697,9 @@ class Errors(metaclass=_Coded):
         "doc.set_ents. The text begins: {text!r}."
     )
     SC504 = (
-        "[components.{name}] {key} = {value} affects entities and spans, but "
-        "[components.{name}.target] has none. Set it to 0, or use sparse_crf_ner or "
-        "sparse_crf_spans."
+        "[components.{name}] {first} needs entities or spans, but [components.{name}.target] has "
+        "none. Set it to its default (of templates with doc_entity, read doc_majority), or use "
+        "sparse_crf_ner or sparse_crf_spans."
     )
     SC505 = (
         "{label!r} is not a label of the scheme {scheme}: {known}. Give types of spans to "
@@ -1039,10 +1040,10 @@ class Errors(metaclass=_Coded):
         "wheel file, `pip install 'FILE.whl[ray]'` with its path."
     )
     SC906 = (
-        "Component '{name}' cannot learn from a partitioned corpus with this value of {setting}. "
-        "Set it to its default (of solvers: OWLQN.v1, RPROP.v1, Hybrid.v1, SGDL1.v1 or "
-        "Perceptron.v1), or do not partition the corpus: remove [initialize.components.{name}] "
-        'shards, and set [components.{name}.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
+        "Component '{name}' cannot learn from a partitioned corpus with {first}. Set it to its "
+        "default (of solvers: OWLQN.v1 or RPROP.v1), or do not partition "
+        "the corpus: remove [initialize.components.{name}] shards, and set "
+        '[components.{name}.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
     )
     SC907 = (
         "Workers were lost {n} times, the last time because: {reason} Find the cause, such as a "

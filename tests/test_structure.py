@@ -12,13 +12,14 @@ PACKAGE = Path(__file__).parent.parent / "spacy_sparsecrf"
 
 # Packages and top-level modules, with their allowed imports; their own package is always allowed.
 BASE = {"errors", "kernels", "registry", "parallel", "penalty", "progress", "schema"}
-BASE |= {"atomic_write"}
+BASE |= {"atomic_write", "compatible"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "kernels": set(),
     "registry": {"errors"},
     "schema": {"errors"},
     "atomic_write": {"errors"},
+    "compatible": {"errors"},
     "parallel": {"errors", "kernels"},
     "penalty": {"errors", "parallel"},
     "progress": {"errors", "kernels"},

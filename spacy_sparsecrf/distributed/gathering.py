@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
 from ..corpus.index import (
@@ -23,10 +22,9 @@ from ..features.coverage import Coverage
 from ..features.naming import NameRecord
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
-from ..pipeline.annotating import annotating
 from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.encoding import EncodedExamples, Job
-from ..pipeline.settings import LearningSettings, Setup
+from ..pipeline.settings import Setup
 from ..progress import progress
 from .training import BEGINNING, TrainingPartition
 from .worker import Brief, EncodingPlan, Survey, Worker
@@ -35,12 +33,9 @@ from .worker import Brief, EncodingPlan, Survey, Worker
 _MERGED = 1 << 24
 # Tokens of a shard, on average at most: fewer shards cost less.
 _SHARD_TOKENS = 1 << 17
+
+
 # Requirements of solvers that a partitioned corpus does not meet.
-_NEEDS_ALL = {"examples", "products", "single tokens"}
-# Settings of the block `learning` that need the whole corpus.
-_UNSHARED = "observed_only", "constrained", "schedule", "stack"
-
-
 class Gathered(EncodedExamples):
     """A corpus that workers have read; in this process it has an index, and no sequences."""
 
@@ -64,7 +59,6 @@ def divide(
     RAISES: SparseCRFError for settings that need the whole corpus in one place, and for files or
         examples that cannot be read.
     """
-    check_divisible(job)
     nlp, setup, label_ids = job.nlp, job.setup, job.label_ids
     block = reader_block(setup.name, nlp)
     files = shard_files(setup.name, job.shards, block)
@@ -84,32 +78,6 @@ def divide(
     )
     sizes = np.array([file.stat().st_size for file in files], np.int64)
     return gather(pool_of(partial(Worker, brief)), setup, sizes, job.coverage)
-
-
-def check_divisible(job: Job) -> None:
-    """Check that the corpus may be partitioned. RAISES: SparseCRFError that names the setting."""
-    setup = job.setup
-    learning, defaults = setup.settings.learning, LearningSettings()
-    block = f"components.{setup.name}"
-    lacking = set() if setup.solver.divisible else _NEEDS_ALL & setup.solver.requires
-    wrong = {
-        f"[{block}] model": setup.settings.model != "chain",
-        "[training] annotating_components": _is_annotated(setup.name, job.nlp),
-        f"[{block}.solver] @crf_solvers": bool(lacking),
-    }
-    for key in _UNSHARED:
-        is_set = getattr(learning, key) != getattr(defaults, key)
-        wrong[f"[{block}.learning] {key}"] = is_set
-    for setting, is_wrong in wrong.items():
-        if is_wrong:
-            raise SparseCRFError(Errors.SC906.format(setting=setting, name=setup.name))
-
-
-def _is_annotated(name: str, nlp: Language | None) -> bool:
-    """Return whether an earlier component annotates the training Docs."""
-    if nlp is None or name not in nlp.component_names:
-        return False
-    return bool(annotating(nlp, dict(nlp.components)[name]))
 
 
 def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:

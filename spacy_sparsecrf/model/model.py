@@ -107,7 +107,7 @@ def n_clusters(bounds: Sequence[int]) -> int:
 def check_clusters(kind: str, number: int) -> None:
     """Check that only models of kind "maxent" have clusters. RAISES: SparseCRFError."""
     if number and kind != "maxent":
-        raise SparseCRFError(Errors.SC343.format(kind=kind))
+        raise SparseCRFError(Errors.SC343.format(name="NAME", second=f'model = "{kind}"'))
 
 
 class CRFModel:

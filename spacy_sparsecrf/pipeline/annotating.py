@@ -157,3 +157,17 @@ class Expected:
             share = self._shares.pop(attribute)
             values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
             warn(Warnings.SCW206.format(name=self._name, **values))
+
+
+def shard_facts(name: str, shards: Sequence[str], nlp: Language | None) -> dict[str, str]:
+    """Return the facts of a corpus in shards for `compatible.check`; none without shards.
+
+    name: of the component. The corpus is annotated if an earlier component annotates its Docs.
+    """
+    if not shards:
+        return {}
+    facts = {"shards": f"[initialize.components.{name}] shards"}
+    own = dict(nlp.components).get(name) if nlp is not None else None
+    if nlp is not None and own is not None and annotating(nlp, own):
+        facts["annotated"] = "[training] annotating_components"
+    return facts

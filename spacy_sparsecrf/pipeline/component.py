@@ -28,7 +28,7 @@ from ..model.names import Names
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
 from . import serialization as storage
-from .annotating import Expected, annotated, warn_of_missing
+from .annotating import Expected, annotated, shard_facts, warn_of_missing
 from .batchers import check_whole, is_quiet
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
@@ -37,7 +37,6 @@ from .encoding import (
     LabelIds,
     ReadCorpus,
     check_strings,
-    check_word_labels,
     checked,
     make_label_ids,
     reads_word_labels,
@@ -132,6 +131,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         progress.be_quiet(is_quiet(nlp))
         progress.watch_compilation(progress.TRAINING_KERNELS)
         setup = self.setup
+        setup.check_training(**shard_facts(setup.name, shards, nlp))
         start, names = storage.load_weights(init_weights, setup)
         prior, more = storage.load_weights(self.settings.learning.prior, setup, storage.PRIOR)
         known = storage.labels_of(prior, start)
@@ -170,7 +170,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> ReadCorpus:
         """Encode training examples."""
         setup = self.setup
-        check_word_labels(setup, shards)
         recorded = self.settings.needs_names or reads_word_labels(setup)
         record = NameRecord.of(self.features) if recorded else None
         features = with_template_tree(setup, record or self.features)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.training import Example
 
+from .. import compatible
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
@@ -66,7 +67,7 @@ def continue_training(setup: Setup, examples: Iterable[Example], run: Continued)
     RAISES: SparseCRFError for settings that need a corpus, for an unknown gold label of a model
         that has labels, and if training diverges; the run is then unchanged.
     """
-    _check(setup)
+    compatible.check({**setup.facts, "no corpus": "updates"}, setup.name)
     known = run.model.labels
     label_ids = LabelIds(setup.name, known, fixed=bool(known), unknown=Errors.SC385)
     read = encode_corpus(examples, setup.features, setup, label_ids)
@@ -78,17 +79,6 @@ def continue_training(setup: Setup, examples: Iterable[Example], run: Continued)
         return 0.0
     run.model, run.n_visits, loss = _descend(setup, corpus, read.labels, run)
     return loss
-
-
-def _check(setup: Setup) -> None:
-    """Check that no setting needs a corpus. RAISES: SparseCRFError."""
-    settings = setup.settings
-    for key, is_set, remedy in (
-        (".learning] clusters", settings.learning.clusters > 0, "Set clusters = 0"),
-        (".learning] stack", settings.learning.stack.folds > 0, "Set stack = {}"),
-    ):
-        if is_set:
-            raise SparseCRFError(Errors.SC384.format(name=setup.name, key=key, remedy=remedy))
 
 
 def _descend(

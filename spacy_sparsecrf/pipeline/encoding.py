@@ -337,24 +337,13 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
     """Return a feature reader that also records parents of features, if there is a schedule.
 
     read: hashes the setup's features. RETURNS: `read` itself without a schedule.
-    RAISES: SparseCRFError if the schedule does not fit features, penalty or model.
     """
-    settings, features = setup.settings, setup.features
-    stages = settings.learning.stages
+    features: Featurizer = setup.features  # type: ignore[assignment]
+    stages = setup.settings.learning.stages
     if not stages:
         return read
-    from ..features.featurizer import Featurizer
     from ..features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 
-    if not isinstance(features, Featurizer):
-        raise SparseCRFError(Errors.SC333.format(name=setup.name))
-    for key, value, fits, needed in (
-        ("l1", settings.l1, settings.l1 > 0.0, "a number > 0"),
-        ("learning.clusters", settings.learning.clusters, not settings.learning.clusters, "0"),
-    ):
-        if not fits:
-            message = Errors.SC334.format(name=setup.name, key=key, value=value, needed=needed)
-            raise SparseCRFError(message)
     return TemplateTreeRecord(
         read, features, TemplateHierarchy.of(features.parsed, features.templates, stages)
     )
@@ -386,23 +375,6 @@ def reads_word_labels(setup: Setup) -> bool:
     from ..features.featurizer import Featurizer
 
     return isinstance(setup.features, Featurizer) and setup.features.reads_word_labels
-
-
-def check_word_labels(setup: Setup, shards: Sequence[str]) -> None:
-    """Check that the labels of words can be known before features, if templates read them.
-
-    RAISES: SparseCRFError.
-    """
-    if not reads_word_labels(setup):
-        return
-    name, settings = setup.name, setup.settings
-    hindering = {
-        "[initialize.components.NAME] shards": bool(shards),
-        f"[components.{name}.learning] schedule": bool(settings.learning.stages),
-    }
-    for setting, hinders in hindering.items():
-        if hinders:
-            raise SparseCRFError(Errors.SC426.format(name=name, setting=setting))
 
 
 def read_part(

@@ -51,12 +51,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from spacy.tokens import Doc
 from typing_extensions import Self
 
+from .. import compatible
 from ..corpus.encoded import Observations
 from ..corpus.schedule import ADMIT, REQUIRE, Stage
 from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError
 from ..features.attributes import DOC_ENTITY
-from ..model.model import KINDS, check_clusters
+from ..model.model import KINDS
 from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
@@ -440,7 +441,6 @@ class Setup(NamedTuple):
 
     def check(self) -> None:
         """Check the settings. RAISES: SparseCRFError that names the wrong config key."""
-        settings = self.settings
         for key, part, fits in (
             ("features", self.features, callable(self.features)),
             ("target", self.target, isinstance(self.target, Target)),
@@ -453,38 +453,47 @@ class Setup(NamedTuple):
                 found["example"] = registry.full_name(part) or registry.full_name(default)
                 found["registry"] = registry.namespace[-1]
                 raise SparseCRFError(Errors.SC662.format(**found))
-        check_clusters(settings.model, settings.learning.clusters)
-        self._check_stack()
-        self._check_decoding()
+        compatible.check(self.facts, self.name)
 
-    def _check_decoding(self) -> None:
-        """Check the settings of decoding against target and model. RAISES: SparseCRFError."""
-        settings = self.settings
-        for key, value in (
-            ("threshold", settings.threshold),
-            ("decoding.thresholds", settings.decoding.thresholds),
-            ("decoding.outside_weight", settings.decoding.outside_weight),
-        ):
-            if value and not isinstance(self.target, SpanTarget):
-                raise SparseCRFError(Errors.SC504.format(name=self.name, key=key, value=value))
-        value = settings.decoding.outside_weight
-        if value and settings.decoding.method != "viterbi":
-            values = {"key": "outside_weight", "value": value}
-            expected = '0.0 unless method is "viterbi"'
-            raise SparseCRFError(Errors.SC402.format(name=self.name, **values, expected=expected))
+    @property
+    def facts(self) -> dict[str, str]:
+        """The facts for `compatible.check`, without those of solver and corpus."""
+        from ..features.featurizer import Featurizer
 
-    def _check_stack(self) -> None:
-        """Check that templates read the first-stage model, if any. RAISES: SparseCRFError."""
-        reads = {read.name for read in getattr(self.features, "stacked", ())}
-        folds, schedule = self.settings.learning.stack.folds, self.settings.learning.schedule
-        if bool(folds) != bool(reads):
-            message = Errors.SC411 if folds else Errors.SC416
-            raise SparseCRFError(message.format(name=self.name, reads=", ".join(sorted(reads))))
-        for key, value in ("schedule", schedule), ("prior", self.settings.learning.prior):
-            if folds and value:
-                raise SparseCRFError(Errors.SC412.format(name=self.name, key=key))
-        if DOC_ENTITY in reads and not isinstance(self.target, SpanTarget):
-            raise SparseCRFError(Errors.SC413.format(name=self.name))
+        own, learning, decoding = self.settings, self.settings.learning, self.settings.decoding
+        reads = ", ".join(sorted({read.name for read in getattr(self.features, "stacked", ())}))
+        spans = {
+            "threshold": own.threshold,
+            "decoding.thresholds": decoding.thresholds,
+            "decoding.outside_weight": decoding.outside_weight,
+            "features.templates": [DOC_ENTITY] if DOC_ENTITY in reads else [],
+        }
+        of_spans = [f"{key} = {value}" for key, value in spans.items() if value]
+        given: dict[str, tuple[object, str]] = {
+            "clusters": (learning.clusters, f"clusters = {learning.clusters}"),
+            "constrained": (learning.constrained, "learning.constrained = true"),
+            "observed only": (learning.observed_only, "learning.observed_only = true"),
+            "prior": (learning.prior, "prior"),
+            "polish": (learning.polish.iterations, "polish"),
+            "schedule": (learning.schedule, "schedule"),
+            "stack" if learning.stack.folds else "no stack": (True, "stack"),
+            "reader" if reads else "no reader": (True, reads),
+            "no templates": (not isinstance(self.features, Featurizer), "features"),
+            "word labels": (getattr(self.features, "reads_word_labels", False), "word_labels"),
+            "spans": (of_spans, ", ".join(of_spans)),
+            "token target": (not isinstance(self.target, SpanTarget), "target"),
+            "outside weight": (decoding.outside_weight, f"{decoding.outside_weight}"),
+            "posterior": (decoding.method == "posterior", f'method = "{decoding.method}"'),
+        }
+        facts = {fact: text for fact, (is_set, text) in given.items() if is_set}
+        return facts | compatible.of_problem(own.model, own.l1, own.l2)
+
+    def check_training(self, **more: str) -> None:
+        """Check the settings for training; more: further facts. RAISES: SparseCRFError."""
+        own = f"solver {type(self.solver).__name__}"
+        needs = self.solver.requires - ({"examples"} if self.solver.divisible else set())
+        facts: dict[str, str] = dict.fromkeys(needs, own)
+        compatible.check({**facts, **self.facts, **more}, self.name, self.solver)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `valid_transitions`.

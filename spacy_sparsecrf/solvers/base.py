@@ -49,6 +49,7 @@ class Loss(Function, Protocol):
 Need = Literal[
     "no l1",
     "l2",
+    "no l2",
     "single tokens",
     "all sequences",
     "indicators",
@@ -56,16 +57,6 @@ Need = Literal[
     "products",
     "no prior",
 ]
-
-# Error messages for requirements that a problem does not meet.
-_REFUSALS: dict[Need, str] = {
-    "no l1": Errors.SC308,
-    "l2": Errors.SC309,
-    "single tokens": Errors.SC340,
-    "indicators": Errors.SC393,
-    "all sequences": Errors.SC359,
-    "no prior": Errors.SC366,
-}
 
 
 def requirements(*names: Need) -> frozenset[Need]:
@@ -219,43 +210,6 @@ class BatchSolver:
     def shuffled(self, examples: Longs, epoch: int) -> Longs:
         """Return examples [n] int64 in the random order of an epoch."""
         return np.random.default_rng([self.seed, epoch]).permutation(examples)
-
-
-def unsupported(
-    penalty: ElasticNet,
-    kind: str,
-    *,
-    values: bool = False,
-    constrained: bool = False,
-    shifted: bool = False,
-) -> set[Need]:
-    """Return the requirements that a problem does not meet.
-
-    kind: of model, see `CRFModel`; values: whether there are real-valued features; constrained:
-    whether invalid sequences are excluded; shifted: whether the penalty is centred on a prior.
-    """
-    lacking: dict[Need, bool] = {
-        "no l1": penalty.l1 > 0.0,
-        "l2": penalty.l2 == 0.0,
-        "single tokens": kind == "chain",
-        "indicators": values,
-        "all sequences": constrained,
-        "no prior": shifted,
-    }
-    return {need for need, is_lacking in lacking.items() if is_lacking}
-
-
-def check_supported(solver: BatchSolver, lacking: Collection[Need]) -> None:
-    """Check that a problem meets the requirements of a solver.
-
-    lacking: unmet requirements, see `unsupported`.
-
-    RAISES: SparseCRFError.
-    """
-    name = type(solver).__name__
-    for need, error in _REFUSALS.items():
-        if need in lacking and need in solver.requires:
-            raise SparseCRFError(error.format(solver=name))
 
 
 def evaluate(loss: Function, penalty: ElasticNet, theta: Floats) -> tuple[float, Floats]:

@@ -50,7 +50,7 @@ class AveragedPerceptron(StochasticSolver):
 
     state_type = PerceptronState
     # Decoding considers all label sequences.
-    requires = requirements("examples", "no l1", "all sequences", "no prior")
+    requires = requirements("examples", "no l1", "no l2", "all sequences", "no prior")
 
     window: float = 0.0
 
@@ -62,11 +62,8 @@ class AveragedPerceptron(StochasticSolver):
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> PerceptronState:
         """Evaluate the first point; see `BatchSolver.start`.
 
-        RAISES: SparseCRFError also if there is an l2 penalty, or if no sequence has all gold
-            labels.
+        RAISES: SparseCRFError also if no sequence has all gold labels.
         """
-        if penalty.l2 > 0.0:
-            raise SparseCRFError(Errors.SC336.format(solver=type(self).__name__, l2=penalty.l2))
         if len(_complete(loss)) == 0:
             raise SparseCRFError(Errors.SC337.format(solver=type(self).__name__))
         value, gradient = evaluate_start(loss, penalty, theta)

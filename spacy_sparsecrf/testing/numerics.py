@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import compatible
 from ..corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
 from ..decoding.decoder import Decoder
 from ..errors import SparseCRFError
@@ -18,7 +19,7 @@ from ..loss.per_token import corpus_of_kind
 from ..loss.working import WorkingLoss
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Function, check_supported, evaluate, unsupported
+from ..solvers.base import BatchSolver, Function, evaluate
 from ..solvers.owlqn import OWLQN
 from ..training.training import Training
 from .facts import require, require_same
@@ -153,7 +154,8 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
     working = full.restrict(full.all_coordinates(), stochastic="examples" in solver.requires)
     theta = np.zeros(len(working.coordinates))
     try:
-        check_supported(solver, unsupported(penalty, kind))
+        facts = dict.fromkeys(solver.requires, "the solver")
+        compatible.check(facts | compatible.of_problem(kind, penalty.l1, penalty.l2), solver=solver)
         state = solver.start(working, penalty, theta)
     except SparseCRFError:
         return False

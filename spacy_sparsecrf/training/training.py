@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import compatible
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold
 from ..corpus.transform import weighted, without_tokens
@@ -21,10 +22,10 @@ from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.size import available_memory, check_fits, measure, total
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
-from ..model.model import CRFModel, check_clusters, check_kind, n_clusters
+from ..model.model import CRFModel, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Floats, Longs, StepReport, check_supported, unsupported
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport
 from ..solvers.warm_start import WarmStart
 from . import checkpoint
 from .working_set import Polish, Run
@@ -57,9 +58,16 @@ class TrainingProblem:
     limits: Limits = LIMITS
 
     def __post_init__(self) -> None:
-        check_clusters(check_kind(self.kind), self.clusters)
-        if self.valid is not None and self.kind != "chain":
-            raise SparseCRFError(Errors.SC357.format(kind=self.kind))
+        check_kind(self.kind)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The facts for `compatible.check`."""
+        given = {
+            "clusters": (self.clusters, f"clusters = {self.clusters}"),
+            "constrained": (self.valid is not None, "constrained = true"),
+        }
+        return {fact: text for fact, (is_set, text) in given.items() if is_set}
 
     def identity(self) -> dict[str, Any]:
         """Return the values that identify the problem, as JSON."""
@@ -124,19 +132,7 @@ class Training:
         self._least_l1 = l1
         self._solver, self._polish = solver, polish
         self._warm_start = warm_start or solver.warm_start
-        if len(corpus.value_features) and problem.clusters:
-            raise SparseCRFError(Errors.SC394.format(clusters=problem.clusters))
-        lacking = unsupported(
-            self._penalty,
-            problem.kind,
-            values=len(corpus.value_features) > 0,
-            constrained=problem.valid is not None,
-            shifted=prior is not None,
-        )
-        check_supported(solver, lacking)
-        if prior is not None and polish.iterations:
-            value = polish.iterations
-            raise SparseCRFError(Errors.SC367.format(key="learning polish iterations", value=value))
+        self._check_compatible(len(corpus.value_features) > 0, prior is not None)
         self._origin = None if prior is None else origin_of(prior, self._names)
         if problem.valid is not None:
             check_gold(corpus, self._labels, problem.valid)
@@ -180,9 +176,21 @@ class Training:
         RAISES: SparseCRFError for a penalty that the solver does not support.
         """
         self._penalty = self._with_l1(l1)
-        check_supported(self._solver, unsupported(self._penalty, self._problem.kind))
+        self._check_compatible(False, self._origin is not None)
         for run in self._runs:
             run.change(self._penalty)
+
+    def _check_compatible(self, values: bool, prior: bool) -> None:
+        """Check the facts of this run. RAISES: SparseCRFError."""
+        own = {
+            "real values": (values, "real-valued features"),
+            "prior": (prior, "prior"),
+            "polish": (self._polish.iterations, f"polish iterations = {self._polish.iterations}"),
+        }
+        facts = {fact: text for fact, (is_set, text) in own.items() if is_set}
+        facts |= compatible.of_problem(self._problem.kind, self._penalty.l1, self._penalty.l2)
+        facts |= dict.fromkeys(self._solver.requires, "the solver") | self._problem.facts
+        compatible.check(facts, solver=self._solver)
 
     def _with_l1(self, l1: float) -> ElasticNet:
         penalty = ElasticNet(l1, self._penalty.l2)
@@ -377,10 +385,8 @@ class Training:
 def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:
     """Return coordinates [n] int64, ascending, and values [n] of a prior's weights.
 
-    RAISES: SparseCRFError if the prior has no weights here, or for a model with clusters.
+    RAISES: SparseCRFError if the prior has no weights here.
     """
-    if names.bounds:
-        raise SparseCRFError(Errors.SC367.format(key="clusters", value=n_clusters(names.bounds)))
     found = summed(names.coordinates_of(prior))
     if prior.n_active and not len(found[0]):
         raise SparseCRFError(Errors.SC368)

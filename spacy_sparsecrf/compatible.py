@@ -1,0 +1,93 @@
+"""What cannot be combined, in one table.
+
+A fact is the name of a setting, of a property of a corpus, or of a requirement of a solver. Each
+part lists its facts: `Setup`, `TrainingProblem`, `Training` for its corpus, and solvers as
+`requires`. Two facts are incompatible if and only if a row of the table says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from .errors import Errors, SparseCRFError
+
+Facts = Mapping[str, str]
+"""Facts, each with a description for messages, such as 'l1 = 0.1'."""
+
+
+class IncompatibleFacts(NamedTuple):
+    """Two facts that cannot be combined, and the message, which may contain their descriptions."""
+
+    first: str
+    second: str
+    error: str
+
+
+ROWS = tuple(
+    IncompatibleFacts(*row)
+    for row in (
+        # A corpus in shards.
+        ("examples", "shards", Errors.SC906),
+        ("products", "shards", Errors.SC906),
+        ("per token", "shards", Errors.SC906),
+        ("observed only", "shards", Errors.SC906),
+        ("constrained", "shards", Errors.SC906),
+        ("schedule", "shards", Errors.SC906),
+        ("stack", "shards", Errors.SC906),
+        ("annotated", "shards", Errors.SC906),
+        ("word labels", "shards", Errors.SC426),
+        # Requirements of solvers.
+        ("no l1", "l1 > 0", Errors.SC308),
+        ("l2", "l2 = 0", Errors.SC309),
+        ("single tokens", "chain", Errors.SC340),
+        ("all sequences", "constrained", Errors.SC359),
+        ("indicators", "real values", Errors.SC393),
+        ("no prior", "prior", Errors.SC366),
+        ("no l2", "l2 > 0", Errors.SC336),
+        # Models.
+        ("clusters", "not maxent", Errors.SC343),
+        ("clusters", "real values", Errors.SC394),
+        ("clusters", "prior", Errors.SC367),
+        ("polish", "prior", Errors.SC367),
+        ("constrained", "per token", Errors.SC357),
+        # Loops around training.
+        ("l1 = 0", "schedule", Errors.SC334),
+        ("clusters", "schedule", Errors.SC334),
+        ("no templates", "schedule", Errors.SC333),
+        ("word labels", "schedule", Errors.SC426),
+        ("schedule", "stack", Errors.SC412),
+        ("prior", "stack", Errors.SC412),
+        ("stack", "no reader", Errors.SC411),
+        ("reader", "no stack", Errors.SC416),
+        # Updates without a corpus, and predictions.
+        ("clusters", "no corpus", Errors.SC384),
+        ("stack", "no corpus", Errors.SC384),
+        ("spans", "token target", Errors.SC504),
+        ("outside weight", "posterior", Errors.SC402),
+    )
+)
+
+
+def refused(facts: Facts) -> Iterator[IncompatibleFacts]:
+    """Yield the rows whose two facts hold."""
+    return (row for row in ROWS if row.first in facts and row.second in facts)
+
+
+def check(facts: Facts, name: str = "NAME", solver: object = None) -> None:
+    """Raise the error of the first row whose two facts hold.
+
+    name: of the component; solver: whose requirements are among the facts. RAISES: SparseCRFError.
+    """
+    for row in refused(facts):
+        values = {"name": name, "solver": type(solver).__name__}
+        described = {"first": facts[row.first], "second": facts[row.second]}
+        raise SparseCRFError(row.error.format(**values, **described))
+
+
+def of_problem(kind: str, l1: float, l2: float) -> dict[str, str]:
+    """Return the facts of a kind of model and its penalty."""
+    facts = {
+        "l1 > 0" if l1 > 0.0 else "l1 = 0": f"l1 = {l1:g}",
+        "l2 > 0" if l2 > 0.0 else "l2 = 0": f"l2 = {l2:g}",
+        "chain" if kind == "chain" else "per token": f'model = "{kind}"',
+    }
+    return facts | ({} if kind == "maxent" else {"not maxent": f'model = "{kind}"'})
