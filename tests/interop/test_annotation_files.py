@@ -1,7 +1,6 @@
 """Files of annotation tools: each file format gives the same Docs."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,49 +196,13 @@ def one(**values: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        (one(spans=[[0, 9, "A"]]), "SC623] "),
-        (one(spans=[[3, 4, "A"]]), "SC623] "),
-        (one(spans=[{"start": 0, "end": 3, "label": "A", "text": "Lee"}]), "not 'Lee'"),
-        (one(spans=[[0, 3, "A"]], tokens=[[0, 3]]), "text behind 3"),
-        (one(spans=[[-3, 3, "A"]]), "SC623] "),
-        (one(spans=[[0.0, 3, "A"]]), "SC624] "),
-        (one(spans=[[0, 3]]), "has the label None"),
-        (one(spans=[[0, 3, ""]]), "has the label ''"),
-        (one(label=["positive"]), "'positive' has no offsets"),
-        (one(label="positive"), "and not a list of spans"),
-        (one(), "SC625"),
-        (json.dumps({"words": []}), "its keys are words"),
-        (json.dumps({"words": ["A"], "label": ["B", "C"]}), "its keys are words"),
-        (json.dumps({"words": [[0, 1]], "label": ["B"]}), "its keys are words"),
-        (one(text=""), "SC625"),
-        (one(text=" ", spans=[[0, 1, "A"]]), "its text is ' '"),
-        (one(text=3), "its text is 3"),
-        (one(text=["x" * 99]), "its text is ['" + "x" * 58 + ". Correct"),
-        ('{"text": "\\ud800", "spans": []}', "is not Unicode"),
-        ('{"text": "A", "doc_id": "\\ud800", "spans": []}', "document's name is not Unicode"),
-        ("nonsense", "line 1, cannot be read"),
-        ("[" * 100_000, "line 1, cannot be read"),
-        ("3", "and not text with spans"),
-        ("", "SC612"),
-    ],
-)
-def test_bad_json_is_refused_with_its_place(tmp_path: Path, text: str, code: str):
-    (tmp_path / "a.jsonl").write_text(text)
-    refused(tmp_path / "a.jsonl", code)
-
-
-@pytest.mark.parametrize(
     ("name", "text", "code"),
     [
-        ("a.json", "{}", "it has no text"),
-        ("a.json", '"x"', "not a list of records"),
-        ("a.csv", "sentence,word,tag\n1,a\n1,a,O\n", "SC611"),
-        ("a.csv", "\n", "SC612"),
         ("a.ann", "T1\tPER 0 2\tBo\n", "SC626"),
         ("b.ann", "T1\t 0 2\tBo\n", "SC624"),
-        ("a.txt", "This is text.\nThis is another line of it.\n", "SC611"),
+        ("a.csv.gz", "no gzip", "SC618"),
+        ("a.csv", "1," + "a" * 200_000 + "\n", "SC624"),
+        ("a.jsonl", "[" * 100_000, "SC624"),
     ],
 )
 def test_other_bad_files_are_refused(tmp_path: Path, name: str, text: str, code: str):
@@ -305,64 +268,25 @@ def test_options_without_effect_are_refused(
     assert f"{options[0]} has no effect" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "options", "said"),
-    [
-        ("a.tsv", "a\tB-X\nb\tO\n", ("--scheme", "io"), "labels of io have no prefix"),
-    ],
-)
-def test_labels_of_another_form_are_refused(
-    tmp_path: Path, name: str, text: str, options: tuple[str, ...], said: str
-):
-    (tmp_path / name).write_text(text)
-    assert said in run("convert", tmp_path / name, tmp_path / "a.spacy", *options, code=1).stderr
-
-
 def test_an_empty_list_of_spans_does_not_hide_another(tmp_path: Path):
     (tmp_path / "a.jsonl").write_text(one(ents=[], entities=[[0, 3, "A"]]))
     assert entities(converted(tmp_path / "a.jsonl")[0]) == [[("Ann", "A")]]
 
 
-SPAN = '"spans": [[0, 3, "P"]]'
-
-
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text"),
     [
-        ("a.jsonl", '{"text": "Ann", "tokens": 5, ' + SPAN + "}", "SC624.*tokens"),
-        ("a.jsonl", '{"text": "Ann", "relations": 5, ' + SPAN + "}", "SC624.*relations"),
-        ("a.jsonl", '{"text": "Ann", "spans": [[0, 3, "\\ud800"]]}', "SC624.*label"),
-        ("a.json", '[{"data": {"text": "Ann"}, "annotations": ["x"]}]', "SC624.*annotations"),
-        ("a.csv.gz", "no gzip", "SC618"),
-        ("a.csv", '1,"' + "a,b\n" * 10, "SC624.*line 1.*no line of CSV"),
-        ("a.csv", "1," + "a" * 200_000 + "\n", "SC624.*field"),
-        (
-            "a.jsonl",
-            '{"text": "a", "tokens": [{"id": 0, "start": 3, "end": 5, "tag": "N"}]}',
-            "SC624.*Doc",
-        ),
-        (
-            "a.jsonl",
-            '{"text": "ab", "tokens": [{"id": 0, "start": 0, "end": 1, "tag": "N"}]}',
-            "SC624.*read this Doc",
-        ),
-        (
-            "a.jsonl",
-            '{"text": "a", "tokens": [{"start": 0, "end": 1, "pos": "N"}], "ents": [[0, 1, "P"]]}',
-            "1 doc",
-        ),
-        ("a.jsonl", '{"text": "Ann", "ents": [[0, 3, "P"]], "spans": {}}', "1 doc"),
-        (
-            "a.json",
-            '[{"text": "A", "x": [{"start": 0, "end": 1, "labels": ["P", "Q"]}]}]',
-            "1 span",
-        ),
-        ("a.json", '{"data": {"id": 7, "body": "Ann"}, "annotations": [{"result": []}]}', "1 doc"),
+        ("a.jsonl", one(text="a", tokens=[{"start": 0, "end": 1, "pos": "N"}], ents=[[0, 1, "P"]])),
+        ("a.jsonl", one(ents=[[0, 3, "P"]], spans={})),
+        ("a.json", '{"data": {"id": 7, "body": "Ann"}, "annotations": [{"result": []}]}'),
     ],
 )
-def test_odd_files_have_a_coded_error_or_lose_nothing(
-    tmp_path: Path, name: str, text: str, said: str
-):
-    (tmp_path / name).write_text(text, encoding="utf8")
-    done = run("convert", tmp_path / name, tmp_path / "a.spacy", code=int(said.startswith("SC")))
-    assert re.search(said, done.output)
+def test_odd_files_lose_nothing(tmp_path: Path, name: str, text: str):
+    (tmp_path / name).write_text(text)
+    assert "1 doc" in run("convert", tmp_path / name, tmp_path / "a.spacy").output
+
+
+def test_labels_of_one_span_are_counted_where_they_overlap(tmp_path: Path):
+    span = {"start": 0, "end": 1, "labels": ["P", "Q"]}
+    (tmp_path / "a.json").write_text(json.dumps([{"text": "A", "x": [span]}]))
+    assert "1 span" in run("convert", tmp_path / "a.json", tmp_path / "a.spacy").output
