@@ -23,6 +23,18 @@ def settings_of(solver: str) -> set[str]:
     return {*inspect.signature(crf_solvers.get(f"spacy_sparsecrf.{solver}.v1")).parameters}
 
 
+def fitted(config: dict[str, Any]) -> dict[str, Any]:
+    """Move settings that the factory does not take to the block `learning`."""
+    from spacy_sparsecrf.pipeline.factories import make_sparse_crf
+
+    known = inspect.signature(make_sparse_crf).parameters
+    moved = {key: value for key, value in config.items() if key not in known}
+    kept = {key: value for key, value in config.items() if key in known}
+    if moved:
+        kept["learning"] = {**config.get("learning", {}), **moved}
+    return kept
+
+
 def trainer_of(pipe: Any) -> Any:
     """Return the object with the training run of a component, or None."""
     for path in (("_session", "training"), ("state", "trainer"), ("_state", "trainer")):
@@ -34,16 +46,14 @@ def trainer_of(pipe: Any) -> Any:
     return None
 
 
-def report_of(pipe: Any) -> dict[str, Any]:
-    """Return the report of the last step: objective, gap, converged."""
+def report_of(pipe: Any, loss: float) -> dict[str, Any]:
+    """Return objective, gap and convergence of the last step; loss: what `update` returned."""
     trainer = trainer_of(pipe)
     report = getattr(trainer, "report", None) or getattr(trainer, "last_report", None)
-    if report is None:
-        return {"objective": None, "gap": None, "converged": bool(trainer.converged)}
     return {
-        "objective": repr(float(report.objective)),
-        "gap": repr(float(report.gap)),
-        "converged": bool(trainer.converged),
+        "objective": repr(float(loss)),
+        "gap": repr(float(report.gap)) if report is not None else None,
+        "converged": trainer is None or bool(trainer.converged),
     }
 
 

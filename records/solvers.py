@@ -67,7 +67,7 @@ def pipeline(solver: str, kind: str, data: str, l1: float, l2: float, prior: Pat
     }
     if data == "prior":
         config["learning"] = {"prior": str(prior)}
-    return nlp, nlp.add_pipe("sparse_crf", config=config)
+    return nlp, nlp.add_pipe("sparse_crf", config=adapter.fitted(config))
 
 
 def make_prior(path: Path, kind: str) -> Path:
@@ -81,26 +81,27 @@ def make_prior(path: Path, kind: str) -> Path:
     return path
 
 
-def state(pipe: Any) -> dict[str, Any]:
+def state(pipe: Any, loss: float) -> dict[str, Any]:
     """Return the last report, the number of weights and a digest of them by names."""
     lines = adapter.weights_of(pipe)
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-    return {**adapter.report_of(pipe), "n_active": pipe.model.n_active, "weights": digest}
+    return {**adapter.report_of(pipe, loss), "n_active": pipe.model.n_active, "weights": digest}
 
 
 def run(nlp: Language, pipe: Any, given: list[Example]) -> dict[str, Any]:
     """Train; return the first objectives, the state after them, and the state at the end."""
     nlp.initialize(lambda: given)
-    path, first, steps = [], {}, 0
+    path, first, steps, loss = [], {}, 0, 0.0
     while steps < MOST:
-        path.append(repr(float(nlp.update(given)[pipe.name])))
+        loss = nlp.update(given)[pipe.name]
+        path.append(repr(float(loss)))
         steps += 1
-        found = adapter.report_of(pipe)
+        found = adapter.report_of(pipe, loss)
         if steps == FIRST or (found["converged"] and steps < FIRST and not first):
-            first = state(pipe)
+            first = state(pipe, loss)
         if found["converged"] and steps >= FIRST:
             break
-    return {"path": path[: FIRST + 1], "first": first, "end": state(pipe), "steps": steps}
+    return {"path": path[: FIRST + 1], "first": first, "end": state(pipe, loss), "steps": steps}
 
 
 def row(solver: str, kind: str, data: str, prior: Path) -> dict[str, Any]:
