@@ -138,7 +138,7 @@ def rows(scratch: Path, names: list[str]) -> Iterator[dict[str, Any]]:
     warnings.simplefilter("ignore")
     os.environ["RECORD_SCRATCH"] = str(scratch)
     makers = {f"pipeline {name}": lambda name=name: _pipeline(name) for name in PIPELINES}
-    makers |= {f"oracle {c}": lambda c=c: _oracle(c) for c in ("l2", "l1", "en")}
+    makers |= {f"oracle {c}": lambda c=c: _oracle(c) for c in ("l2", "l2s", "l1", "en", "l1x")}
     if "RECORD_TRACE" in os.environ:
         makers["trace"] = _trace
     for name, make in makers.items():
