@@ -36,8 +36,8 @@ from spacy.util import minibatch
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
-from ..pipeline.encoding import BATCH_SIZE
 from ..pipeline.prediction import Predictions
+from ..pipeline.reader import BATCH_SIZE
 from ..pipeline.settings import DecodingSettings
 from ..progress import Task, progress
 from ..targets.spans import Span, SpanTarget

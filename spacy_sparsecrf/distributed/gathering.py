@@ -23,7 +23,7 @@ from ..features.naming import NameRecord
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
 from ..pipeline.corpus_files import reader_block, shard_files
-from ..pipeline.encoding import EncodedExamples, Job
+from ..pipeline.reader import EncodedExamples, Job
 from ..pipeline.settings import Setup
 from ..progress import progress
 from .training import BEGINNING, TrainingPartition

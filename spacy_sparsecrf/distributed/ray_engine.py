@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..errors import Errors, MissingExtraError, SparseCRFError
 from ..parallel import WorkerPool
-from ..pipeline.encoding import EncodedExamples, Job
+from ..pipeline.reader import EncodedExamples, Job
 from ..registry import crf_engines
 
 

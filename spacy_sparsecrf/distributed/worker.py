@@ -21,7 +21,7 @@ from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..parallel import Workers
 from ..pipeline.corpus_files import read_files
-from ..pipeline.encoding import EncodedExamples, LabelIds, read_part
+from ..pipeline.reader import EncodedExamples, LabelIds, read_part
 from ..pipeline.settings import Setup
 from ..progress import track
 from .training import WorkerShard

@@ -32,16 +32,6 @@ from .annotating import Expected, annotated, shard_facts, warn_of_missing
 from .batchers import check_whole, is_quiet
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
-from .encoding import (
-    Job,
-    LabelIds,
-    ReadCorpus,
-    check_strings,
-    checked,
-    make_label_ids,
-    reads_word_labels,
-    with_template_tree,
-)
 from .prediction import (
     PredictionCache,
     Predictions,
@@ -51,6 +41,16 @@ from .prediction import (
     store_scores,
 )
 from .probabilities import Probabilities
+from .reader import (
+    Job,
+    LabelIds,
+    ReadCorpus,
+    check_strings,
+    checked,
+    make_label_ids,
+    reads_word_labels,
+    with_template_tree,
+)
 from .scorers import check_scores
 from .settings import ComponentSettings, Setup
 from .stacking import read_first

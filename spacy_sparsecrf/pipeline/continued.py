@@ -26,7 +26,7 @@ from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel
-from .encoding import LabelIds, encode_corpus
+from .reader import LabelIds, encode_corpus
 from .settings import Setup
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from ..parallel import LocalWorkerPool
 from ..registry import crf_engines
-from .encoding import EncodedExamples, Job, encode_corpus
+from .reader import EncodedExamples, Job, encode_corpus
 
 
 class Engine(Protocol):

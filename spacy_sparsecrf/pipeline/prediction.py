@@ -19,7 +19,7 @@ from ..targets.base import add_extension
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .annotating import Expected
-from .encoding import check_rows
+from .reader import check_rows
 from .settings import Setup
 
 if TYPE_CHECKING:

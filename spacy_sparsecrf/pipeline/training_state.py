@@ -25,7 +25,7 @@ from ..progress import progress
 from ..progress import report as report_line
 from .batchers import warn_of_rare_evaluations
 from .data_checks import DataChecks
-from .encoding import EncodedExamples, ReadCorpus
+from .reader import EncodedExamples, ReadCorpus
 from .settings import Features, Setup
 from .stacking import learn_first
 

@@ -17,8 +17,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.coverage import Coverage
 from spacy_sparsecrf.parallel import LocalWorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
-from spacy_sparsecrf.pipeline.encoding import LabelIds, encode_corpus
 from spacy_sparsecrf.pipeline.engines import Engine, Threads
+from spacy_sparsecrf.pipeline.reader import LabelIds, encode_corpus
 
 from ..toy import examples_of
 from .cases import FEW, SENTENCES, Forgetful, Here, begun, learnt, steps, write_parts

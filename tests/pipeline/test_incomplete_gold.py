@@ -7,7 +7,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.encoding import with_negatives
+from spacy_sparsecrf.pipeline.reader import with_negatives
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
 
