@@ -18,7 +18,7 @@ from ..loss.size import as_text, available_memory
 from ..model.names import escape
 from ..pipeline.annotating import annotated
 from ..pipeline.component import SparseCRFPipe
-from ..pipeline.reader import AlignmentCount
+from ..pipeline.data_checks import AlignmentCount
 from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
 from .common import Component, Data, find, overrides_of, print_table, read, reported

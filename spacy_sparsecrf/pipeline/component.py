@@ -6,9 +6,9 @@ Creating a component does not import numba; training and prediction do.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import srsly
@@ -59,7 +59,6 @@ from .training_state import (
     TrainingState,
     begin,
     with_labels,
-    within_memory,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +66,22 @@ if TYPE_CHECKING:
     from ..training.training import Training
 
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def within_memory(method: Method) -> Method:
+    """Decorate a component's method to raise a coded error if it runs out of memory."""
+
+    @wraps(method)
+    def coded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except MemoryError as error:
+            raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
+
+    return cast("Method", coded)
 
 
 class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]

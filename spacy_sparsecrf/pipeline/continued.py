@@ -14,7 +14,6 @@ that are new enter the model; features that are not in the examples keep their w
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +27,6 @@ from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel
 from .reader import LabelIds, encode_corpus
 from .settings import Setup
-
-if TYPE_CHECKING:
-    from ..loss.examples import MinibatchDescent
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -75,7 +71,7 @@ def continue_training(setup: Setup, examples: Iterable[Example], run: Continued)
         return 0.0
     label_weights = setup.settings.learning.weights_of(setup.name, read.labels)
     corpus = read.corpus if label_weights is None else weighted(read.corpus, label_weights)
-    if not (corpus.weights.any() and (corpus.labels >= 0).any()):
+    if not corpus.weights.any():
         return 0.0
     run.model, run.n_visits, loss = _descend(setup, corpus, read.labels, run)
     return loss
@@ -109,8 +105,9 @@ def _descend(
     share = len(descent.sequences) / np.where(new, HORIZON_NEW, HORIZON)
     for _ in range(PASSES):
         eta = (ETA if run.origin.n_active else ETA_NEW) / (1.0 + n_visits / DECAY)
-        losses.append(_pass(descent, eta, n_visits))
-        n_visits += len(descent.sequences)
+        order = np.random.default_rng(n_visits).permutation(descent.sequences)
+        losses.append(descent.run(order, np.full(len(order), eta)))
+        n_visits += len(order)
         change = theta - origin
         kept = np.maximum(np.abs(change) - eta * share * settings.l1, 0.0)
         theta[:] = origin + np.copysign(kept / (1.0 + eta * share * settings.l2), change)
@@ -134,9 +131,3 @@ def _of_new_labels(names: WeightNames, coordinates: Longs, origin: CRFModel) -> 
     before = np.where(coordinates < split, coordinates % n, pair // n)
     found: Mask = new[before] | new[np.where(coordinates < split, before, pair % n)]
     return found
-
-
-def _pass(descent: "MinibatchDescent", eta: float, seed: int) -> float:
-    """Visit all examples once, in a random order, with steps eta. RETURNS: the sum of losses."""
-    order = np.random.default_rng(seed).permutation(descent.sequences)
-    return descent.run(order, np.full(len(order), eta))

@@ -16,13 +16,14 @@ from spacy.util import minibatch
 from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
 from ..corpus.index import CorpusPart, part_of
 from ..corpus.readings import Readings
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
 from ..progress import progress, track
-from ..targets.base import Target, have_same_tokens
+from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import observed_cut
+from .data_checks import Gold, GoldCounts
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
@@ -30,123 +31,28 @@ if TYPE_CHECKING:
     from ..features.featurizer import Featurizer
     from ..features.naming import NameRecord
 
-Gold = Sequence[str | tuple[str, ...] | None]
-
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, at no cost
-MOST_LOST = 0.01  # share of gold labels that alignment may lose without a warning
-
-
-class AlignmentCount:
-    """Counts gold labels, and gold labels lost because predicted and gold tokens differ.
-
-    n_gold: number of gold labels; n_lost: number of gold labels of tokens whose aligned predicted
-    tokens all lack a label; word, text: the first such token, and the beginning of its Doc; n_cut,
-    cut: number of gold spans that cross the start of a sentence, and the first of their Docs.
-    """
-
-    def __init__(self) -> None:
-        self.n_gold = self.n_lost = self.n_cut = 0
-        self.word = self.text = self.cut = ""
-
-    @property
-    def share(self) -> float:
-        """The share of gold labels that are lost."""
-        return self.n_lost / self.n_gold if self.n_gold else 0.0
-
-    def join(self, other: "AlignmentCount") -> None:
-        """Add the counts of further examples."""
-        self.n_gold += other.n_gold
-        self.n_lost += other.n_lost
-        self.n_cut += other.n_cut
-        self.cut = self.cut or other.cut
-        if not self.text:
-            self.word, self.text = other.word, other.text
-
-    def add_cuts(self, doc: Doc, gold: Gold) -> None:
-        """Count the spans that continue at the start of a sentence of a predicted Doc."""
-        starts = {*np.flatnonzero(doc.to_array("SENT_START") == 1).tolist()}
-        counted: set[str] = set()  # types of open spans
-        for token, label in enumerate(gold if len(starts) > 1 else ()):
-            # Several labels are alternatives.
-            own = label if isinstance(label, str) and label else OUTSIDE
-            if own.startswith(("B-", "U-")):
-                counted.discard(own[2:])
-            elif token in starts and own.startswith(("I-", "L-")) and own[2:] not in counted:
-                counted.add(own[2:])
-                self.n_cut += 1
-                self.cut = self.cut or doc.text[:60]
-
-    def add(self, example: Example, gold: Gold, target: Target) -> None:
-        """Count an example. gold: labels that the target has read, [predicted tokens]."""
-        if have_same_tokens(example):
-            self.n_gold += sum(map(bool, gold))
-            return
-        doc = example.reference
-        own = target.gold(Example(doc, doc))
-        of_gold_token = example.alignment.y2x
-        for i, label in enumerate(own):
-            if not label:
-                continue
-            self.n_gold += 1
-            if not any(gold[int(j)] for j in of_gold_token[i]):
-                self.n_lost += 1
-                if not self.text:
-                    self.word, self.text = doc[i].text, doc.text[:60]
 
 
 @dataclass
-class EncodedExamples:
+class EncodedExamples(GoldCounts):
     """The corpus of some examples, and their counts.
 
     labels: names of the labels; a gold label id is a position here.
     corpus: the encoded corpus, or None if no token has a gold label.
-    n_examples, n_used: number of Docs, and of Docs with a positive weight.
-    n_tokens, n_missing: number of tokens of the used Docs, and of tokens without a gold label.
-    cuts: how the Docs were divided into sequences, see `observed_cut`.
     docs: the position in the corpus after the last token of each Doc, and the beginning of its
         text; only if gold labels must be valid.
-    aligned: counts of gold labels, and of gold labels lost by alignment.
-    lacks_weights: whether [learning] doc_weight is set, but no Doc has its own weight.
-    n_unset, key: number of used Docs that lack the span group of the target, and its key.
     partition: the workers that hold the sequences; `corpus` is then an index only; or None.
     """
 
     labels: tuple[str, ...] = ()
     corpus: EncodedCorpus | None = None
-    n_examples: int = 0
-    n_used: int = 0
-    n_tokens: int = 0
-    n_missing: int = 0
-    cuts: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
-    aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    lacks_weights: bool = False
-    n_unset: int = 0
-    key: str = ""
     partition: "TrainingPartition | None" = None
-
-    @property
-    def cut(self) -> str | None:
-        """The division of all Docs into sequences; None if Docs differ or it is unknown."""
-        return next(iter(self.cuts)) if len(self.cuts) == 1 else None
 
     def record_of(self, own: "NameRecord") -> "NameRecord":
         """Return the record of feature names: `own` if the examples were read in this process."""
         return own
-
-    def join(self, other: "EncodedExamples") -> None:
-        """Add the counts of further examples."""
-        if other.n_examples:
-            lacked = self.lacks_weights or not self.n_examples
-            self.lacks_weights = lacked and other.lacks_weights
-        self.n_examples += other.n_examples
-        self.n_used += other.n_used
-        self.n_tokens += other.n_tokens
-        self.n_missing += other.n_missing
-        self.cuts |= other.cuts
-        self.aligned.join(other.aligned)
-        self.n_unset += other.n_unset
-        self.key = self.key or other.key
 
     def check(self, setup: Setup) -> None:
         """Check that there are examples, and that the target can write the labels.
@@ -161,24 +67,6 @@ class EncodedExamples:
             setup.target.check_label(label)
         if self.labels:
             setup.valid_transitions(self.labels)
-
-    def warn_of_gold(self, name: str) -> None:
-        """Warn if most tokens lack a gold label, or if alignment loses labels."""
-        aligned = self.aligned
-        if aligned.n_cut:
-            warn(Warnings.SCW223.format(name=name, n=aligned.n_cut, text=aligned.cut))
-        if self.n_unset:
-            counts = {"n": self.n_unset, "of": self.n_used, "key": self.key}
-            warn(Warnings.SCW227.format(name=name, **counts))
-        if self.lacks_weights:
-            warn(Warnings.SCW224.format(name=name, n=self.n_examples))
-        if 2 * self.n_missing > self.n_tokens:
-            counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}
-            warn(Warnings.SCW201.format(name=name, **counts))
-        elif aligned.share > MOST_LOST:
-            counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold}
-            place = {"share": aligned.share, "word": aligned.word, "text": aligned.text}
-            warn(Warnings.SCW208.format(name=name, **counts, **place))
 
 
 class LabelIds:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from spacy.language import Language
 from spacy.util import logger
@@ -31,8 +31,6 @@ from .stacking import learn_first
 
 if TYPE_CHECKING:
     from ..training.training import Training
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class InitialModels(NamedTuple):
@@ -211,19 +209,6 @@ class TrainingState:
                 line += f", at most {above:.2g} % above the minimum"
             report_line(line)
         return training.model()
-
-
-def within_memory(method: Method) -> Method:
-    """Decorate a component's method to raise a coded error if it runs out of memory."""
-
-    @wraps(method)
-    def coded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(self, *args, **kwargs)
-        except MemoryError as error:
-            raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
-
-    return cast("Method", coded)
 
 
 def with_labels(model: CRFModel, labels: Sequence[str]) -> CRFModel:

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.pipeline.reader import AlignmentCount
+from spacy_sparsecrf.pipeline.data_checks import AlignmentCount
 from spacy_sparsecrf.targets.base import Target
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
