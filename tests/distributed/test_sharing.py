@@ -13,7 +13,7 @@ from spacy_sparsecrf.corpus.index import joined
 from spacy_sparsecrf.distributed.gathering import gather
 from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.distributed.worker import Brief, Worker
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.coverage import Coverage
 from spacy_sparsecrf.parallel import LocalWorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
@@ -106,8 +106,9 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
     kept = {"checkpoint": str(tmp_path / "run")}
     _, cut_off = begun(folder, Here(num_workers=3), kept)
     assert steps(cut_off, 2) == losses[:2]
-    _, again = begun(folder, Here(num_workers=1), kept)
-    assert steps(again, 4) == losses
+    with pytest.warns(SparseCRFWarning, match="SCW229"):
+        _, again = begun(folder, Here(num_workers=1), kept)
+    assert steps(again, 3) == losses[1:]
     assert learnt(again) == learnt(whole)
 
 
