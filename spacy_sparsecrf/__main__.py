@@ -5,7 +5,6 @@ import typer
 from .analysis.commands.calibrate import calibrate
 from .analysis.commands.error_report import errors
 from .analysis.commands.explain import explain
-from .analysis.commands.path import path
 from .analysis.commands.tune import tune
 from .analysis.commands.weights import dump, patch
 from .cli.config import config
@@ -35,7 +34,6 @@ app.command("import")(import_model)
 # Other options are settings of the config.
 with_settings = {"allow_extra_args": True, "ignore_unknown_options": True}
 app.command(context_settings=with_settings)(debug)
-app.command(context_settings=with_settings)(path)
 app.command(context_settings=with_settings)(tune)
 
 

@@ -411,10 +411,6 @@ class Errors(metaclass=_Coded):
         'Set [components.NAME.learning] precision = "float32"; raise min_freq there; '
         "or remove templates, first those that begin with b:."
     )
-    SC322 = (
-        "l1 = {l1} is below {least}, the l1 at which training began: features without weights"
-        " at that value were left out. Begin with the smallest l1 of the run."
-    )
     SC325 = "[components.NAME.solver] {key} = {value!r} is not supported. Choose one of: {known}."
     SC330 = (
         "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, which is none of "
@@ -455,10 +451,6 @@ class Errors(metaclass=_Coded):
     SC338 = (
         "Training diverged: the weights of solver {solver} grow without bounds. Lower its step, "
         "[components.NAME.solver] eta0, or choose another solver, such as spacy_sparsecrf.OWLQN.v1."
-    )
-    SC339 = (
-        "A regularisation path cannot have a schedule: the features of a stage depend on l1. Set "
-        "[components.NAME.learning] schedule = [], or train at one l1 with `spacy train`."
     )
     SC340 = (
         'Solver {solver} supports per-position models only. Set [components.{name}] model = "memm" '
@@ -872,55 +864,39 @@ class Errors(metaclass=_Coded):
         '"{example}"'
     )
 
-    # SC7xx: the regularisation path
+    # SC7xx: the search for hyperparameters
     SC701 = (
-        "Solver {solver} does not find the solutions that a regularisation path needs: it is "
-        "approximate, or does not support an L1 penalty. Change [components.NAME.solver], for "
-        "example to spacy_sparsecrf.OWLQN.v1."
+        "`tune` does not support solver {solver}: it is approximate, or has no L1 penalty. Change "
+        "[components.NAME.solver], for example to spacy_sparsecrf.OWLQN.v1."
     )
     SC702 = (
-        "{values} are not values of l1 for a regularisation path. Give --l1 finite numbers above "
-        "0, separated by commas, such as --l1 2,1,0.5."
-    )
-    SC703 = "A regularisation path has at least one point, not {n}. Change --points."
-    SC704 = (
-        "The regularisation path ends at [components.NAME] l1 = {lowest:g}, which is not between 0 "
-        "and {highest:g}, the smallest value at which all weights are zero. Change l1, or give "
-        "--l1."
+        "{values} are not values of l1 above 0. Give --l1 finite numbers, separated by commas, "
+        "such as --l1 2,1,0.5."
     )
     SC705 = (
         "The objective became {objective} at l1 = {l1:g}. Raise [components.NAME] l2, or choose "
         "another [components.NAME.solver]."
     )
     SC706 = (
-        "The commands `path` and `tune` need exactly one trainable sparse CRF, but the pipeline "
+        "`tune` needs exactly one trainable sparse CRF, but the pipeline "
         "{pipeline} has {n}: {names}. Keep one in [nlp] pipeline, and freeze all others "
         "([training] frozen_components)."
     )
     SC707 = (
-        "`spacy train` would also train {others}, next to '{name}'; `path` and `tune` do not. "
+        "`spacy train` would also train {others}, next to '{name}'; `tune` does not. "
         "Train them first, then source them, or name them in [training] frozen_components."
     )
-    SC708 = "{path} is not a saved pipeline, so it is not overwritten. Give another --output."
     SC709 = (
         "[training.score_weights] names {weights}, but the scores of the pipeline are "
         "{known}. Name one of these scores."
     )
     SC710 = (
-        "--within {within} is not valid: it is how many points of 100 the score of the smallest "
-        "model may be below the best. Give a number >= 0, with --choose smallest only."
-    )
-    SC711 = (
-        "--l1 and --points exclude each other: --points is the length of an automatic sequence. "
-        "Give one of the two."
+        "--within {within} is not valid: it is how many points of 100 the score of the chosen "
+        "model may be below the best. Give a number >= 0."
     )
     SC712 = (
-        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: `path` and "
-        "`tune` cannot resume from a checkpoint. Remove it."
-    )
-    SC713 = (
-        "--window {window} is not valid: it is the fraction of the objective below which an outer "
-        "iteration ends a point. Give a number from 0 and below 1, such as 0.001."
+        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: `tune` "
+        "cannot resume from a checkpoint. Remove it."
     )
     SC714 = (
         "--budget {value!r} is not a time. Give a number above 0 with a unit, s, m or h, such as "
@@ -1062,11 +1038,6 @@ class Errors(metaclass=_Coded):
         "The Ray cluster has no free cores for [components.NAME.engine] num_workers = "
         "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, add machines, or "
         "wait until others have ended."
-    )
-    SC911 = (
-        "A regularisation path does not support a partitioned corpus. Remove "
-        "[initialize.components.NAME] shards, and set [components.NAME.engine] @crf_engines = "
-        '"spacy_sparsecrf.Threads.v1".'
     )
 
 
@@ -1258,10 +1229,6 @@ class Warnings(metaclass=_Coded):
     SCW641 = (
         "Gold annotation has types that component '{name}' does not predict in these Docs, and "
         "that get no threshold: {types}. Train it on such annotation if it should predict them."
-    )
-    SCW701 = (
-        "At l1 = {l1:g} the solver was stopped after {n} outer iterations, before it converged "
-        "(optimality {optimality:.2g}). Raise [training] max_steps, or set it to 0."
     )
     SCW802 = "{names}: no effect with the solver {solver}, which has no such setting. Remove it."
     SCW803 = (

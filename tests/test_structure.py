@@ -240,7 +240,7 @@ def test_only_users_of_the_component_import_it():
         "pipeline.factories",
         "analysis.calibration",
         "analysis.error_analysis",
-        "analysis.path",
+        "analysis.search",
         "cli.common",
         "cli.debug",
         "interop.commands.import_model",

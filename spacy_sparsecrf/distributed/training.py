@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,10 +123,6 @@ class PartitionedTraining(Training):
     def n_sequences(self) -> int:
         """Number of sequences of all workers."""
         return int(self.partition.shard_ptr[-1])
-
-    def largest_gradient(self) -> NoReturn:
-        """RAISES: SparseCRFError: paths of l1 are not supported."""
-        raise SparseCRFError(Errors.SC911)
 
     @cached_property
     def _corpus_digest(self) -> str:

@@ -121,11 +121,6 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         assert self._evaluated is not None
         return self._evaluated[1]
 
-    def largest_gradient(self) -> float:
-        """Return the largest absolute gradient if all weights are zero."""
-        nothing = self.restrict(self.coordinates[:0])
-        return float(np.abs(nothing.everywhere(np.empty(0))).max(initial=0.0))
-
     def _whole(self, theta: NDArray[Any]) -> NDArray[Any]:
         """Expand weights [K] of the working set to all weights, [n_potential]."""
         if len(theta) == self.n_potential:

@@ -31,8 +31,6 @@ from .workspace import LIMITS, Limits, Workspace
 _WORTH_ALL = 0.25
 # Tokens whose observed weights are collected at once.
 _CHUNK = 1 << 16
-# Gradients below this share of the number of tokens are rounding errors.
-_NO_GRADIENT = 1e-12
 
 
 class Violators(NamedTuple):
@@ -183,22 +181,6 @@ class ChainLoss:
         found.append(screen_values(self.space, threshold))
         found += self._pairs.screen(working, theta, threshold)
         return largest([self._permitted(*each) for each in found], threshold, limit)
-
-    def largest_gradient(self) -> float:
-        """Return the largest absolute gradient of all potential weights at theta = 0.
-
-        For l1 equal to this value or larger, the minimiser is zero.
-        """
-        working = self.restrict(self.with_prior(np.empty(0, np.int64)))
-        nothing = np.zeros(len(working.coordinates))
-        # Search down from an upper bound (a token adds at most 1), to find few weights at once.
-        highest = threshold = float(self._lattice.token_weight.sum())
-        while threshold > _NO_GRADIENT * highest:
-            threshold *= 0.25
-            gradients = self.screen(working, nothing, threshold, 1).gradients
-            if len(gradients):
-                return abs(float(gradients[0]))
-        return 0.0
 
     def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
         """Keep the coordinates that may have weights, and their gradients."""

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from ..corpus.encoded import EncodedCorpus, Mask
 from ..corpus.schedule import Stage, TemplateTree
 from ..corpus.transform import reduced, with_distinct_contexts
-from ..errors import Errors, SparseCRFError
+from ..errors import SparseCRFError
 from ..loss.subproblems import Part, ReducedPart, places_of
 from ..model.model import CRFModel
 from ..schema import SchemaField
@@ -105,14 +105,6 @@ class StagedTraining(Training):
     def converged(self) -> bool:
         """True if the last stage has converged or has no steps left."""
         return self._number == len(self._stages) - 1 and self._is_over
-
-    def largest_gradient(self) -> NoReturn:
-        """RAISES: SparseCRFError: stages do not support paths of l1."""
-        raise SparseCRFError(Errors.SC339)
-
-    def change_l1(self, l1: float) -> NoReturn:
-        """RAISES: SparseCRFError: see `largest_gradient`."""
-        raise SparseCRFError(Errors.SC339)
 
     @property
     def _is_over(self) -> bool:

@@ -129,7 +129,6 @@ class Training:
         start, kind = corpus.start_label, problem.kind
         self._names = WeightNames(*keys, self._labels, self._bounds, start, kind)
         self._penalty = ElasticNet(l1, l2)
-        self._least_l1 = l1
         self._solver, self._polish = solver, polish
         self._warm_start = warm_start or solver.warm_start
         self._check_compatible(len(corpus.value_features) > 0, prior is not None)
@@ -158,27 +157,13 @@ class Training:
         """Close the run."""
         self.close()
 
-    def begin(self, coordinates: Longs, theta: Floats, l1: float | None = None) -> None:
+    def begin(self, coordinates: Longs, theta: Floats) -> None:
         """Begin, or restart, with given weights instead of the solver's warm start.
 
-        coordinates: [n] int64, distinct; theta: [n] float64; l1: new l1, not below the initial one,
-        or None to keep the current one.
+        coordinates: [n] int64, distinct; theta: [n] float64.
         """
-        if l1 is not None:
-            self._penalty = self._with_l1(l1)
         for run in self._runs:
             run.begin(coordinates, theta, self._penalty)
-
-    def change_l1(self, l1: float) -> None:
-        """Continue from the current weights with another l1 > 0; only set it before the first step.
-
-        l1: not below the initial l1, for which features may have been removed.
-        RAISES: SparseCRFError for a penalty that the solver does not support.
-        """
-        self._penalty = self._with_l1(l1)
-        self._check_compatible(False, self._origin is not None)
-        for run in self._runs:
-            run.change(self._penalty)
 
     def _check_compatible(self, values: bool, prior: bool) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
@@ -191,19 +176,6 @@ class Training:
         facts |= compatible.of_problem(self._problem.kind, self._penalty.l1, self._penalty.l2)
         facts |= dict.fromkeys(self._solver.requires, "the solver") | self._problem.facts
         compatible.check(facts, solver=self._solver)
-
-    def _with_l1(self, l1: float) -> ElasticNet:
-        penalty = ElasticNet(l1, self._penalty.l2)
-        if l1 < self._least_l1:
-            raise SparseCRFError(Errors.SC322.format(l1=l1, least=self._least_l1))
-        return penalty
-
-    def largest_gradient(self) -> float:
-        """Return the smallest l1 at which all weights are zero; see `ChainLoss.largest_gradient`.
-
-        Removed features are ignored, which matters only if the result is not above the initial l1.
-        """
-        return max(run.loss.largest_gradient() for run in self._runs)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         """Create a run for each sub-problem, without starting it.

@@ -220,22 +220,6 @@ class Run:
         self._optimality, self._gap = values["optimality"], own["gap"]
         self._state = self._solver.state_type(**state)
 
-    def change(self, penalty: ElasticNet) -> None:
-        """Continue from the current weights with another l1 > 0; convergence is tested afresh.
-
-        Before the first step, only set the penalty. A weight enters if the sequential strong rule
-        does not discard it (Tibshirani et al. 2012), |gradient| >= 2 l1 - the last l1, unless its
-        gradient is so far below l1 that it would leave again. The next screenings correct errors of
-        the rule. penalty: with the same l2.
-        """
-        state, last, self._penalty = self._state, self._penalty, penalty
-        if state is None:
-            return
-        state.value += penalty.value(state.theta) - last.value(state.theta)
-        self._forget()
-        kept = max(2.0 * penalty.l1 - last.l1, _SHRINK * penalty.l1)
-        self._regrow(min(kept, penalty.l1), restart=True)
-
     def _regrow(self, threshold: float | None = None, restart: bool = False) -> None:
         """Add violators to the working set, and remove idle weights.
 

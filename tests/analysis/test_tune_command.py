@@ -6,20 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import srsly
+import spacy
 from confection import Config
+from spacy.tokens import DocBin
 from spacy.util import load_config
 
-from spacy_sparsecrf.analysis.tuning import Encoding, Measured, Trial, TrialPipeline, front
+from spacy_sparsecrf.analysis import search
+from spacy_sparsecrf.analysis.search import Setting, Trial, TunableConfig, choose
 from spacy_sparsecrf.cli.config import make_config
+from spacy_sparsecrf.errors import Errors, SparseCRFError
 
-from ..cli.commands import run, run_spacy
+from ..cli.commands import run
 from ..conftest import SHIPPED_CONFIG, Corpus, make_corpus
+from ..toy import docs_of
 
 pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 
-FEW = ["--l1", "1,0.3", "--l2", "0.3,1", "--min-freq", "1,2"]
+FEW = ["--l1", "0.3,1", "--l2", "0.3,1", "--min-freq", "1,2"]
 ONE = ["--l1", "1", "--l2", "0.3", "--min-freq", "1"]
+SGDL1 = "spacy_sparsecrf.SGDL1.v1"
 
 
 @pytest.fixture(scope="module")
@@ -29,32 +34,46 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def tune(directory: Path, *arguments: object) -> tuple[list[list[str]], Any, str]:
-    """Run the command. RETURNS: cells of its log, the config it wrote, and its output."""
+    """Run the command. RETURNS: cells of its table, the config it wrote, and its output."""
     path = directory / "tuned.cfg"
     text = run("tune", SHIPPED_CONFIG, "-o", path, *arguments).output
-    log = text[: text.index("Trade-off")].splitlines()
-    rows = [line.split() for line in log if re.search(r"  (path|\d+)  +\d+\.\d\d  ", line)]
+    rows = [line.split() for line in text.splitlines() if re.search(r" \d+\.\d\d  .*\.\d$", line)]
     return rows, load_config(path), text
 
 
-def test_spacy_train_repeats_the_best_trial(tmp_path: Path, hard: Corpus):
+def test_each_value_is_tried_with_the_best_of_the_others(tmp_path: Path, hard: Corpus):
     rows, config, text = tune(tmp_path, *FEW, "--templates", "config,@entities", *hard.arguments)
-    # Paths with the config's templates, other templates, min_freq = 2, and another l2.
-    assert [row[-5] for row in rows[1:9]] == ["path"] * 8
-    assert {row[0] for row in rows} == {"config", "@entities"}
-    assert {row[1] for row in rows} == {"1", "2"}
-    runs = [row for row in rows if row[-5] != "path"]
-    assert len(runs) == 4
-    best = max(runs, key=lambda row: (float(row[-4]), -float(row[-2])))
+    # The config's settings, other templates, min_freq = 2 and another l2, along falling l1.
+    assert [row[-5] for row in rows] == ["1", "0.3"] * 4
+    assert [row[0] for row in rows[:4]] == ["config"] * 2 + ["@entities"] * 2
+    assert [row[1] for row in rows[:6]] == ["1"] * 4 + ["2"] * 2
+    assert [float(row[2]) for row in rows] == [0.3] * 6 + [1.0] * 2
+    ranks = [(float(row[-4]), -float(row[-2].replace(",", ""))) for row in rows]
+    for row in rows[2:4]:
+        assert row[1:3] == rows[0][1:3]
+    best = rows[max(range(8), key=lambda i: ranks[i])]
     block = config["components"]["sparse_crf"]
-    assert [block["l1"], block["l2"]] == [float(best[2]), float(best[3])]
-    marked = [line for line in text.splitlines() if f" {best[-5]} * " in line]
-    assert len(marked) == 1 and best[-4] in marked[0]
-    run_spacy("train", tmp_path / "tuned.cfg", "-o", tmp_path / "out")
-    meta = srsly.read_json(tmp_path / "out" / "model-best" / "meta.json")
-    assert f"{100 * meta['performance']['tag_acc']:.2f}" == best[-4]
-    model = tmp_path / "out" / "model-best" / "sparse_crf" / "model"
-    assert f"{model.stat().st_size / 1000:,.1f}" == best[-2]
+    assert [block["l1"], block["l2"]] == [float(best[-5]), float(best[2])]
+    assert f"the best score: {best[-4]}" in text
+    weights = [int(row[-3].replace(",", "")) for row in rows]
+    assert all(a < b for a, b in zip(weights[::2], weights[1::2], strict=True))
+
+
+def test_a_model_is_trained_from_the_one_before(hard: Corpus, monkeypatch: pytest.MonkeyPatch):
+    config = load_config(SHIPPED_CONFIG, interpolate=False).merge(
+        {"paths": {"train": str(hard.train_path), "dev": str(hard.dev_path)}}
+    )
+    tunable = TunableConfig(config, 0, 0)
+    [pipeline] = tunable.encode(tunable.setting, 0.1)
+    reports: list[Any] = []
+    last = pipeline.train(0.3, 1.0, None, reports.append)
+    n_steps = len(reports)
+    again = pipeline.train(0.3, 1.0, last, reports.append)
+    # Already converged: an iteration shows it.
+    assert len(reports) - n_steps <= 2 < n_steps
+    assert pipeline.score(again) == pytest.approx(pipeline.score(last), abs=0.01)
+    lower = pipeline.train(0.1, 1.0, last, reports.append)
+    assert lower.n_active > last.n_active
 
 
 def test_folds_need_no_development_data(tmp_path: Path, hard: Corpus):
@@ -66,37 +85,56 @@ def test_folds_need_no_development_data(tmp_path: Path, hard: Corpus):
     assert first[0][-4] != other[0][-4]
 
 
-@pytest.mark.parametrize(("budget", "n_rows"), [("0.001s", 1), ("10m", 2)])
+@pytest.mark.parametrize(("options", "shown"), [((), "Interrupted"), (("0.001s",), "budget")])
 def test_the_best_so_far_is_written(
-    budget: str, n_rows: int, tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
+    options: tuple[str], shown: str, tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
 ):
-    def interrupted(self: TrialPipeline, *arguments: Any) -> Iterator[Any]:
-        yield 1.0, Measured(0.5, 1, 1, 1.0)
-        raise KeyboardInterrupt
+    def interrupted(*arguments: Any) -> Iterator[Trial]:
+        found = original(*arguments)
+        yield next(found)
+        if not options:
+            raise KeyboardInterrupt
+        yield from found
 
-    monkeypatch.setattr(TrialPipeline, "path", interrupted)
-    rows, config, text = tune(tmp_path, *FEW, "--budget", budget, *hard.arguments)
-    assert len([row for row in rows if row[-5] != "path"]) == n_rows
-    assert ("Interrupted" in text) == (n_rows > 1)
-    assert config["components"]["sparse_crf"]["l2"] == 0.3
+    original = search.search
+    monkeypatch.setattr(search, "search", interrupted)
+    budget = [part for each in options for part in ("--budget", each)]
+    rows, config, text = tune(tmp_path, *FEW, *budget, *hard.arguments)
+    assert len(rows) == 1 and shown in text
+    assert config["components"]["sparse_crf"]["l1"] == 1.0
 
 
-def test_scheme_and_stages_reach_the_config(tmp_path: Path):
-    from spacy_sparsecrf.analysis.tuning import TunableConfig
+def test_settings_that_fail_are_left_out(
+    tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
+):
+    def encode(self: TunableConfig, setting: Setting, l1: float) -> Any:
+        if setting.min_freq == 2:
+            raise SparseCRFError(Errors.SC351.format(min_freq=2, n_tokens=3))
+        return original(self, setting, l1)
 
+    original = TunableConfig.encode
+    monkeypatch.setattr(TunableConfig, "encode", encode)
+    rows, _, text = tune(tmp_path, *FEW, *hard.arguments)
+    assert len(rows) == 4 and "left out: [SC351]" in text
+
+
+def test_scheme_and_templates_reach_the_config():
     text = make_config("ner").replace("= null", '= "x.spacy"', 2)
     tunable = TunableConfig(Config().from_str(text, interpolate=False), 0, 0)
-    assert tunable.encoding == Encoding("config", "IOB2", 1)
-    trial = Trial(Encoding("config+@tags", "BILUO", 2), 0.5, 3.0, Measured(0.9, 1, 1, 1.0), 0)
-    block = tunable.tuned(trial)["components"]["ner"]
+    assert tunable.setting == Setting("config", "IOB2", 1, 1.0)
+    found = tunable.with_values(Setting("config+@tags", "BILUO", 2, 3.0), 0.5)
+    block = found["components"]["ner"]
     assert block["target"]["scheme"] == "BILUO" and block["learning"]["min_freq"] == 2
     assert block["features"]["templates"] == ["@entities", "@word_labels", "@tags"]
+    assert (block["l1"], block["l2"]) == (0.5, 3.0)
 
 
-def test_the_front_has_the_best_score_for_each_size():
-    own = [(0.9, 5), (0.9, 6), (0.8, 3), (0.7, 3), (0.95, 9), (0.94, 10)]
-    trials = [Trial(Encoding("config", None, 1), 1.0, 1.0, Measured(*each, 1, 1.0)) for each in own]
-    assert front(trials, lambda trial: trial.measured.size) == {trials[i] for i in (0, 2, 4)}
+def test_the_smallest_model_near_the_best_is_chosen():
+    own = [(0.9, 5), (0.9, 6), (0.8, 3), (0.7, 3), (0.95, 9), (0.95, 10)]
+    trials = [Trial(Setting("config", None, 1, 1.0), 1.0, *each, 1, 1.0) for each in own]
+    assert choose(trials) == trials[4]
+    assert choose(trials, 0.06) == trials[0]
+    assert choose(trials, 1.0) == trials[2]
 
 
 @pytest.mark.parametrize(
@@ -108,6 +146,10 @@ def test_the_front_has_the_best_score_for_each_size():
         ("SC717", ["--paths.dev", "null"]),
         ("SC718", ["--folds", "1000"]),
         ("SC702", ["--l1", "1,0"]),
+        ("SC702", ["--components.sparse_crf.l1", "0"]),
+        ("SC710", ["--within", "-1"]),
+        ("SC710", ["--within", "nan"]),
+        ("SC715", ["--l1", "2,x"]),
         ("SC715", ["--l2", "1,x"]),
         ("SC205", ["--l2", "-1"]),
         ("SC205", ["--min-freq", "0"]),
@@ -115,6 +157,7 @@ def test_the_front_has_the_best_score_for_each_size():
         ("SC101", ["--templates", "u:lower"]),
         ("SC106", ["--templates", "@nothing"]),
         ("SC706", ["--training.frozen_components", '["sparse_crf"]']),
+        ("SC701", ["--components.sparse_crf.solver.@crf_solvers", SGDL1]),
         ("SC608", ["-o", SHIPPED_CONFIG]),
     ],
 )
@@ -122,3 +165,40 @@ def test_bad_options_are_refused(code: str, options: list[str], tmp_path: Path, 
     own = ["tune", SHIPPED_CONFIG, "-o", tmp_path / "x.cfg", *hard.arguments, *options]
     assert f"[{code}]" in run(*own, code=1).output
     assert not (tmp_path / "x.cfg").exists()
+
+
+def changed(tmp_path: Path, change: dict[str, Any]) -> Path:
+    """Write the shipped config with changes."""
+    load_config(SHIPPED_CONFIG).merge(change).to_disk(tmp_path / "changed.cfg")
+    return tmp_path / "changed.cfg"
+
+
+def with_pipe(factory: str, *names: str) -> dict[str, Any]:
+    """Return config changes that add another pipe to the pipeline."""
+    return {"nlp": {"pipeline": [*names]}, "components": {"other": {"factory": factory}}}
+
+
+@pytest.mark.parametrize(
+    ("code", "change", "shown"),
+    [
+        ("SC706", with_pipe("sparse_crf", "sparse_crf", "other"), "sparse_crf, other"),
+        ("SC707", with_pipe("senter", "other", "sparse_crf"), "other"),
+        ("SC709", {"training": {"score_weights": {"tag_acc": None, "nothing": 1.0}}}, "nothing"),
+        ("SC712", {"initialize": {"components": {"sparse_crf": {"checkpoint": "x"}}}}, ""),
+    ],
+    ids=["two CRFs to train", "another pipe", "no score", "a checkpoint"],
+)
+def test_configs_that_are_refused(
+    code: str, change: dict[str, Any], shown: str, tmp_path: Path, hard: Corpus
+):
+    config = changed(tmp_path, change)
+    output = run("tune", config, "-o", tmp_path / "x.cfg", *ONE, *hard.arguments, code=1).output
+    assert f"[{code}]" in output and shown in " ".join(output.split())
+
+
+def test_a_corpus_without_gold_is_refused(tmp_path: Path, hard: Corpus):
+    docs = docs_of(spacy.blank("xx"), hard.train)
+    DocBin(docs=docs, attrs=["TAG"]).to_disk(tmp_path / "bare.spacy")
+    bare = ["--paths.train", tmp_path / "bare.spacy", "--paths.dev", hard.dev_path]
+    output = run("tune", SHIPPED_CONFIG, "-o", tmp_path / "x.cfg", *ONE, *bare, code=1).output
+    assert "[SC203]" in output

@@ -85,11 +85,6 @@ def test_blocks_are_cut_from_a_first_one_on():
         assert [b for chunk in chunks for b in range(*chunk)] == [*range(first, 8)]
 
 
-def test_one_label_has_no_gradient():
-    problem, _ = random_problem(20, 1, [3, 2])
-    assert chain_loss(problem.corpus, 1).largest_gradient() == 0.0
-
-
 @pytest.mark.parametrize(
     ("draw", "options"),
     [(random_problem, {}), (random_problem, {"weighted": True}), (random_value_problem, {})],

@@ -7,7 +7,6 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
-from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -181,14 +180,6 @@ def test_tests_of_initial_weights_are_admitted_from_the_start():
     run.step()
     known = with_weights(full, problem.corpus)
     assert reports[0].admitted[0] == (known | (kin.stage == 0)).sum() > (kin.stage == 0).sum()
-
-
-def test_a_path_is_refused():
-    run, _, _ = make_run()
-    with pytest.raises(SparseCRFError, match="SC339"):
-        run.largest_gradient()
-    with pytest.raises(SparseCRFError, match="SC339"):
-        run.change_l1(0.1)
 
 
 def slow_labels(kin: TemplateTree, stage: int, require: str, active: set[tuple[int, int]]) -> set:

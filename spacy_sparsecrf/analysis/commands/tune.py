@@ -1,23 +1,25 @@
 """`tune`: search hyperparameters, and write the best config."""
 
 import re
+import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import tqdm
 import typer
-from confection import Config
 from spacy.util import load_model_from_config
 from wasabi import msg
+from wasabi.printer import Printer
 
-from ...cli.common import overridden, print_table
+from ...cli.common import overridden
 from ...errors import Errors, SparseCRFError
 from ...progress import progress, report
-from .path import echo, show_step
 
 if TYPE_CHECKING:
-    from ..tuning import Grid, Trial, TunableConfig
+    from ...solvers.base import StepReport
+    from ..search import EncodedPipeline, Setting, Trial, TunableConfig
 
 _SCHEMES = ("IOB2", "BILUO")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -25,6 +27,10 @@ _BUDGET = re.compile(r"(\d+\.?\d*|\.\d+) *([smh])").fullmatch
 _COMMA = re.compile(r",(?![^(]*\))")
 # Options for settings that some blocks do not have.
 _BLOCKS = ("--templates", "templates", "features"), ("--scheme", "scheme", "target")
+
+
+class OutOfTimeError(Exception):
+    """The budget is spent."""
 
 
 def tune(
@@ -43,6 +49,9 @@ def tune(
         typer.Option(help="Sets of templates: config,@tags_large,config+@clusters(brown)"),
     ] = None,
     min_freq: Annotated[str | None, typer.Option(help="Values of min_freq: 1,2")] = None,
+    within: Annotated[
+        float, typer.Option(help="Choose the smallest model at most so many points below the best")
+    ] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the folds")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file")] = False,
     code: Annotated[
@@ -51,9 +60,9 @@ def tune(
 ) -> None:
     """Search the hyperparameters of a sparse CRF, and write the config of the best.
 
-    Without values, l1 and l2 are the config's, a third and three times these; spans have both
-    encodings; min_freq is 1 and 2. Other settings of the config are overridden as `spacy train`
-    does: --paths.train train.spacy --paths.dev dev.spacy.
+    Each choice of the others follows a path of l1. Without values, l1 and l2 are the config's, a
+    third and three times these; spans have both encodings; min_freq is 1 and 2. Other settings of
+    the config are overridden as `spacy train` does: --paths.train train.spacy.
     """
     given = {"--l1": l1, "--l2": l2, "--scheme": scheme}
     given |= {"--templates": templates, "--min-freq": min_freq}
@@ -61,44 +70,62 @@ def tune(
         seconds = _seconds(budget)
         if folds is not None and folds < 2:
             raise SparseCRFError(Errors.SC716.format(folds=folds))
+        if not within >= 0.0:
+            raise SparseCRFError(Errors.SC710.format(within=within))
         if output.exists() and not force:
             raise SparseCRFError(Errors.SC608.format(path=output))
         with overridden(ctx, config, code) as loaded:
-            found = _search(loaded, given, seconds, folds or 0, seed)
+            from ..search import TunableConfig, choose
+
+            tunable = TunableConfig(loaded, folds or 0, seed)
+            best = choose(_search(tunable, given, seconds), within / 100)
         output.parent.mkdir(parents=True, exist_ok=True)
-        found.to_disk(output)
-        msg.good("Saved the config with the best score", output)
+        tunable.with_values(best.setting, best.l1).to_disk(output)
+        rule = f" within {within:g} points" if within else ""
+        msg.good(f"Saved the config of the best score{rule}: {100 * best.score:.2f}", output)
     except (OSError, ValueError) as error:
         msg.fail(str(error), exits=1)
 
 
 def _search(
-    config: Config, given: dict[str, str | None], seconds: float, folds: int, seed: int
-) -> Config:
-    """Search, and print the trials. given: values to try. RETURNS: the best config."""
-    from ..tuning import Encoding, HyperparameterSearch, Trial, TrialPipeline, TunableConfig
+    tunable: "TunableConfig", given: dict[str, str | None], seconds: float
+) -> "list[Trial]":
+    """Search until all values are tried, the budget is spent, or the user interrupts.
 
-    tunable = TunableConfig(config, folds, seed)
-    grid = _grid(tunable, given)
-    shown = [key for key, values in zip(Encoding._fields, grid[:3], strict=True) if len(values) > 1]
+    given: values to try. RETURNS: the trials, which are also printed.
+    """
+    from ..search import search
 
-    def encode(encoding: Encoding) -> TrialPipeline:
-        named = (f"{key} {value}" for key, value in encoding._asdict().items() if value)
-        report(f"Encoding corpus: {', '.join(named)}")
-        configs = tunable.of_trials(encoding, grid.l1s[-1], grid.l2s[0])
-        return TrialPipeline(configs, tunable.name)
+    values, l1s = _values_to_try(tunable, given)
+    several = [key for key, found in values.items() if len(found) > 1]
+    trials: list[Trial] = []
+    end = time.monotonic() + seconds
 
-    def add(trial: Trial) -> None:
-        echo(_cells(trial, shown), with_header=not search.trials[1:])
+    def encode(setting: "Setting") -> "list[EncodedPipeline]":
+        shown = (f"{key} {value}" for key, value in setting._asdict().items() if value)
+        report(f"Encoding corpus: {', '.join(shown)}")
+        return tunable.encode(setting, l1s[-1])
+
+    def show_step(step: "StepReport") -> None:
+        task.done += 1
+        # The budget does not limit the first trial.
+        if trials and time.monotonic() > end:
+            raise OutOfTimeError("The budget is spent: not all values are tried")
+
+    def show_error(error: SparseCRFError) -> None:
+        msg.warn(f"These settings are left out: {error}")
 
     msg.divider("Searching hyperparameters")
-    with progress("Training", "iterations") as task:
-        search = HyperparameterSearch(
-            encode, grid, seconds, partial(show_step, task), add, msg.warn
-        )
-        search.run()
-    _print_front(search.trials, search.best, shown)
-    return tunable.tuned(search.best)
+    try:
+        with progress("Training", "iterations") as task:
+            for trial in search(values, l1s, encode, show_step, show_error):
+                trials.append(trial)
+                _echo(_cells(trial, several), with_header=len(trials) == 1)
+    except (OutOfTimeError, KeyboardInterrupt) as error:
+        if not trials:
+            raise
+        msg.warn(str(error) or "Interrupted: not all values are tried")
+    return trials
 
 
 def _seconds(text: str) -> float:
@@ -113,36 +140,37 @@ def _seconds(text: str) -> float:
 # The values to try
 
 
-def _grid(tunable: "TunableConfig", given: dict[str, str | None]) -> "Grid":
-    """Parse the values to try, with the config's own first.
+def _values_to_try(
+    tunable: "TunableConfig", given: dict[str, str | None]
+) -> tuple[dict[str, list[Any]], list[float]]:
+    """Parse the values of the fields of a setting, the config's own first, and of l1, falling.
 
     RAISES: SparseCRFError if the component refuses a value.
     """
-    from ..regularization_path import check_l1s
-    from ..tuning import Grid
-
-    own, filled = tunable.encoding, tunable.filled
+    own, filled = tunable.setting, tunable.filled
     for option, key, block in _BLOCKS:
         if given[option] is not None and key not in filled[block]:
             raise _refusal(
                 option, given[option], f"[components.{tunable.name}.{block}] has no {key}"
             )
+    l1s = _values("--l1", given, float, _around(filled["l1"]))
+    if not all(isfinite(l1) and l1 > 0.0 for l1 in l1s):
+        raise SparseCRFError(Errors.SC702.format(values=l1s))
     schemes: list[str | None] = [own.scheme] if own.scheme is None else [*_SCHEMES]
-    l1s = check_l1s(_values("--l1", given, float, _around(filled["l1"])))
-    grid = Grid(
-        _first(own.templates, _values("--templates", given, str, [own.templates])),
-        _first(own.scheme, _values("--scheme", given, str, schemes)),
-        _first(own.min_freq, _values("--min-freq", given, int, [1, 2, own.min_freq])),
-        l1s,
-        _first(filled["l2"], _values("--l2", given, float, _around(filled["l2"]))),
-        filled["l1"] if filled["l1"] in l1s else l1s[len(l1s) // 2],
-        (given["--l1"] is None, given["--l2"] is None),
-    )
+    values = {
+        "templates": _values("--templates", given, str, [own.templates]),
+        "scheme": _values("--scheme", given, str, schemes),
+        "min_freq": _values("--min-freq", given, int, [1, 2, own.min_freq]),
+        "l2": _values("--l2", given, float, _around(own.l2)),
+    }
+    values = {key: _first(getattr(own, key), found) for key, found in values.items()}
     # Creating a component checks its settings.
-    changed = [(grid.first._replace(**change), grid.l2s[0]) for change in grid.changes]
-    for encoding, l2 in changed + [(grid.first, l2) for l2 in grid.l2s]:
-        load_model_from_config(tunable.with_values(encoding, grid.l1, l2), auto_fill=True)
-    return grid
+    first = own._replace(**{key: found[0] for key, found in values.items()})
+    for key, found in values.items():
+        for value in found:
+            config = tunable.with_values(first._replace(**{key: value}), l1s[0])
+            load_model_from_config(config, auto_fill=True)
+    return values, sorted(set(l1s), reverse=True)
 
 
 def _values(
@@ -161,9 +189,7 @@ def _refusal(option: str, value: object, reason: str) -> SparseCRFError:
 
 
 def _around(value: float) -> list[float]:
-    from ..tuning import rounded
-
-    return [value, rounded(3 * value), rounded(value / 3)]
+    return [value, *(float(f"{factor * value:.3g}") for factor in (3, 1 / 3))]
 
 
 def _first(own: Any, values: list[Any]) -> list[Any]:
@@ -171,36 +197,28 @@ def _first(own: Any, values: list[Any]) -> list[Any]:
     return sorted(dict.fromkeys(values), key=lambda value: value != own)
 
 
-# The tables
+# The table
 
 
-def _cells(trial: "Trial", shown: Sequence[str]) -> dict[str, str]:
-    """Return the cells of a row, by the names of columns. shown: fields of the encoding."""
-    found = trial.measured
+def _cells(trial: "Trial", several: Sequence[str]) -> dict[str, str]:
+    """Return the cells of a row, by the names of columns. several: fields that change."""
     return {
-        **{key: str(getattr(trial.encoding, key)) for key in shown},
+        **{key: str(getattr(trial.setting, key)) for key in several},
         "l1": f"{trial.l1:.4g}",
-        "l2": f"{trial.l2:.4g}",
-        "step": "path" if trial.step is None else str(trial.step),
-        "score": f"{100 * found.score:.2f}",
-        "weights": f"{found.n_active:,}",
-        "kB": f"{found.size / 1000:,.1f}",
-        "s": f"{found.seconds:.1f}",
+        "score": f"{100 * trial.score:.2f}",
+        "weights": f"{trial.n_active:,}",
+        "kB": f"{trial.size / 1000:,.1f}",
+        "s": f"{trial.seconds:.1f}",
     }
 
 
-def _print_front(trials: "Sequence[Trial]", best: "Trial", shown: Sequence[str]) -> None:
-    """Print the best trial, and the trials with the best score for their size or seconds."""
-    from ..tuning import front
-
-    small = front(trials, lambda trial: trial.measured.size)
-    quick = front(trials, lambda trial: trial.measured.seconds)
-    rows = []
-    for trial in sorted({best, *small, *quick}, key=lambda each: each.rank, reverse=True):
-        marks = {"step": trial is best, "kB": trial in small, "s": trial in quick}
-        cells = _cells(trial, shown).items()
-        rows.append([f"{value}{' *' if marks.get(key) else ''}" for key, value in cells])
-    header = _cells(best, shown)
-    msg.divider("Trade-off of score against size and seconds")
-    print_table(rows, "r" * len(header), *header)
-    msg.text("* after kB, s: the best score for these; after a step: the best config")
+def _echo(cells: dict[str, str], *, with_header: bool) -> None:
+    """Print a row of the table."""
+    widths = [max(10, len(name)) for name in cells]
+    rows = [list(cells.values())]
+    if with_header:
+        rows = [[name.upper() for name in cells], ["-" * width for width in widths], *rows]
+    printer = Printer(no_print=True)
+    with tqdm.tqdm.external_write_mode():
+        for row in rows:
+            typer.echo(printer.row(row, widths=widths, aligns=["r"] * len(widths)))
