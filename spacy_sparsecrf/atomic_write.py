@@ -7,19 +7,13 @@ another file records the new length.
 
 import os
 import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from .errors import Errors, SparseCRFError
-
-if sys.platform != "win32":
-    import fcntl
 
 Content: TypeAlias = bytes | Callable[[Path], object] | None
 
@@ -147,55 +141,3 @@ def _remove(path: Path) -> None:
     """Remove a file or an empty folder; ignore an OSError."""
     with suppress(OSError):
         path.rmdir() if path.is_dir() else path.unlink()
-
-
-def replace_folder(new: Path, place: Path) -> None:
-    """Rename a folder to `place`, and replace a folder that exists there.
-
-    RAISES: OSError; both folders are then unchanged.
-    """
-    old = place.with_name(place.name + _OLD)
-    if old.exists() and not place.exists():
-        # An earlier call was interrupted between the two renames.
-        old.rename(place)
-    shutil.rmtree(old, ignore_errors=True)
-    if place.exists():
-        place.rename(old)
-    try:
-        new.rename(place)
-    except OSError:
-        if old.exists():
-            old.rename(place)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def make_folder(parent: Path, prefix: str) -> tuple[Path, Callable[[], None]]:
-    """Create a folder for incomplete files; remove such folders of processes that have ended.
-
-    prefix: of its name. RETURNS: the folder, and a function that releases it. RAISES: OSError.
-    """
-    for left in parent.glob(f"{prefix}*{_NEW}"):
-        held = _hold(left)
-        if held is not None:
-            shutil.rmtree(left, ignore_errors=True)
-            os.close(held)
-    folder = Path(tempfile.mkdtemp(_NEW, prefix, parent))
-    own = _hold(folder)
-    return folder, partial(os.close, own) if own is not None else lambda: None
-
-
-def _hold(folder: Path) -> int | None:
-    """Lock a folder until the process ends; None if it is locked, or locking is unsupported."""
-    if sys.platform == "win32":
-        return None
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor

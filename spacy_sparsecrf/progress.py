@@ -1,14 +1,11 @@
-"""Progress reporting for long tasks.
+"""Progress of long tasks: a bar of tqdm on a terminal, elsewhere a line of the log each 15 seconds.
 
-`progress` and `track` show a progress bar on a terminal. Elsewhere they write lines to the log, the
-first within two seconds, the next less than five seconds apart. Nothing is shown if spaCy's logger
-suppresses warnings, or [training.logger] has console_output = false.
+Nothing is shown if spaCy's logger suppresses warnings, or [training.logger] has console_output =
+false.
 """
 
 import logging
-import shutil
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,31 +25,50 @@ _spacy = logging.getLogger("spacy")
 logger = _spacy.getChild("sparsecrf")
 logger.setLevel(logging.INFO)
 
-_TICK = 0.2  # seconds between updates
-_FIRST = 1.0  # seconds before a task is shown
-_PAUSE = 3.5  # seconds between lines of the log
-# Number of kernels that training needs with default settings, and that prediction adds.
-TRAINING_KERNELS, PREDICTION_KERNELS = 34, 6
+_DELAY = 1.0  # seconds before a bar is shown
+_PAUSE = 15.0  # seconds between lines of the log
 _NOTICE = (
     "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
     "`python -m spacy_sparsecrf warmup` does it ahead."
 )
+# Whether progress reporting is off, and when the last line was logged.
+_state = {"is_quiet": False, "last": time.monotonic()}
+
+
+def be_quiet(is_quiet: bool) -> None:
+    """Turn progress reporting off, or on again."""
+    _state["is_quiet"] = is_quiet
+
+
+def _is_shown() -> bool:
+    return not _state["is_quiet"] and _spacy.isEnabledFor(logging.WARNING)
 
 
 class Task:
     """A long task.
 
     text: its name; unit: name of the counted units, plural; total: number of units, None if
-    unknown; is_rough: whether the total is an estimate; done: number of completed units; detail:
-    shown after the counts.
+    unknown; detail: shown after the counts, from the next count on.
     """
 
-    def __init__(
-        self, text: str, unit: str = "", total: int | None = None, is_rough: bool = False
-    ) -> None:
-        self.text, self.unit, self.total, self.is_rough = text, unit, total, is_rough
-        self.done, self.detail = 0, ""
-        self.since = time.monotonic()
+    def __init__(self, text: str, unit: str = "", total: int | None = None) -> None:
+        self.text, self.unit, self.total, self.detail = text, unit, total, ""
+        self._done, self._since = 0, time.monotonic()
+        self._bar: tqdm.tqdm[Any] | None = None
+
+    @property
+    def done(self) -> int:
+        """Number of completed units."""
+        return self._done
+
+    @done.setter
+    def done(self, value: int) -> None:
+        self._done = value
+        if self._bar is not None:
+            self._bar.set_postfix_str(self.detail, refresh=False)
+            self._bar.update(value - self._bar.n)
+        else:
+            self._log()
 
     def over(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
         """Yield the items and count them."""
@@ -62,126 +78,48 @@ class Task:
 
     def __str__(self) -> str:
         """The line of the log."""
-        of = " of about " if self.is_rough else " of "
-        total = f"{of}{self.total:,}" if self.total is not None and self.total > self.done else ""
+        total = f" of {self.total:,}" if self.total is not None else ""
         counted = f": {self.done:,}{total} {self.unit}" if self.unit else ""
         detail = f", {self.detail}" if self.detail else ""
-        return f"{self.text}{counted}{detail} ({time.monotonic() - self.since:.0f} s)"
+        return f"{self.text}{counted}{detail} ({time.monotonic() - self._since:.0f} s)"
 
-
-class _ProgressDisplay:
-    """Shows the innermost of the current tasks, in a thread that ends with the outermost task.
-
-    On a terminal, a bar appears after `_FIRST` seconds of a task, or `_PAUSE` seconds without
-    output. It is removed when the tasks end, to keep the rows of spaCy's log together.
-    """
-
-    def __init__(self) -> None:
-        self.is_quiet = False
-        self._tasks: list[Task] = []
-        self._lock = threading.RLock()
-        self._ended = threading.Event()
-        self._lines = ExitStack()
-        self._last = time.monotonic()  # when something was shown
-        self._logged: set[str] = set()  # texts of tasks that have been logged
-        self._bar: tqdm.tqdm[Any] | None = None
-        self._drawn: Task | None = None  # the bar's
-
-    def begin(self, task: Task) -> None:
-        """Show a task until it ends or a nested task begins."""
-        with self._lock:
-            self._tasks.append(task)
-            if len(self._tasks) == 1:
-                self._ended = threading.Event()
-                if sys.stderr.isatty():
-                    # Keeps lines of spaCy's log from breaking the bar.
-                    self._lines.enter_context(logging_redirect_tqdm([_spacy]))
-                threading.Thread(target=self._run, args=(self._ended,), daemon=True).start()
-            if time.monotonic() - self._last >= _PAUSE:
-                self._show(task)
-
-    def end(self, task: Task) -> None:
-        """End a task."""
-        with self._lock:
-            self._tasks.remove(task)
-            if not self._tasks:
-                self._ended.set()
-                self._close()
-                self._lines.close()
-
-    def _run(self, ended: threading.Event) -> None:
-        while not ended.wait(_TICK):
-            with self._lock:
-                if not ended.is_set():
-                    self._show(self._tasks[-1])
-
-    def _show(self, task: Task) -> None:
-        now = time.monotonic()
-        has_taken_long, silence = now - task.since >= _FIRST, now - self._last
-        if sys.stderr.isatty():
-            if not (has_taken_long or silence >= _PAUSE):
-                return
-            self._draw(task)
-        elif silence >= _PAUSE or (has_taken_long and task.text not in self._logged):
-            logger.info("%s", task)
-            self._logged.add(task.text)
-        else:
+    @contextmanager
+    def shown(self) -> Iterator["Task"]:
+        """Show the task while the body runs."""
+        if not (_is_shown() and sys.stderr.isatty()):
+            self._log()
+            yield self
             return
-        self._last = now
+        own = {"desc": self.text, "total": self.total, "unit": f" {self.unit}"}
+        # Lines of spaCy's log must not break the bar.
+        with (
+            logging_redirect_tqdm([_spacy]),
+            tqdm.tqdm(**own, initial=self.done, delay=_DELAY, leave=False) as self._bar,
+        ):
+            try:
+                yield self
+            finally:
+                self._bar = None
 
-    def _draw(self, task: Task) -> None:
-        if self._bar is None or task is not self._drawn:
-            self._close()
-            form = None if task.unit else "{desc} {elapsed}{postfix}"
-            own = {"desc": task.text, "total": task.total, "unit": f" {task.unit}"}
-            # tqdm draws nothing if the terminal's size is unknown.
-            width, height = shutil.get_terminal_size()
-            place = {"leave": False, "bar_format": form, "ncols": width, "nrows": height}
-            # The delay keeps tqdm from drawing before the counts are set.
-            self._bar, self._drawn = tqdm.tqdm(**own, **place, delay=1e-3), task
-            self._bar.start_t -= time.monotonic() - task.since
-        self._bar.n = task.done
-        self._bar.set_postfix_str(task.detail, refresh=False)
-        self._bar.refresh()
-
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-        self._bar = None
-
-
-_display = _ProgressDisplay()
-
-
-def be_quiet(is_quiet: bool) -> None:
-    """Turn progress reporting off, or on again."""
-    _display.is_quiet = is_quiet
+    def _log(self) -> None:
+        """Log a line, if the last one is long ago and there is no terminal."""
+        if time.monotonic() - _state["last"] < _PAUSE:
+            return
+        if _is_shown() and not sys.stderr.isatty():
+            _state["last"] = time.monotonic()
+            logger.info("%s", self)
 
 
 @contextmanager
 def progress(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
     """Report a task while the body runs; see `Task`."""
-    own = Task(text, unit, total)
-    with showing(own):
+    with Task(text, unit, total).shown() as own:
         yield own
-
-
-@contextmanager
-def showing(own: Task) -> Iterator[None]:
-    """Show a task, which may have been shown before."""
-    if _display.is_quiet or not _spacy.isEnabledFor(logging.WARNING):
-        yield
-        return
-    _display.begin(own)
-    try:
-        yield
-    finally:
-        _display.end(own)
 
 
 def report(text: str) -> None:
     """Log a line, unless progress reporting is off."""
-    if not _display.is_quiet and _spacy.isEnabledFor(logging.WARNING):
+    if _is_shown():
         logger.info("%s", text)
 
 
@@ -195,21 +133,13 @@ def track(
 
 # Compilation
 
-_compiling = Task("Compiling", "kernels", is_rough=True)
 
-
-def watch_compilation(n_kernels: int, *, with_notice: bool = True) -> None:
+@cache  # one listener per process
+def watch_compilation() -> Any:
     """Report the compilation of kernels, and warn if they cannot be cached. Imports numba.
 
-    n_kernels: estimated number of kernels to compile; with_notice: whether to log `_NOTICE`.
+    RETURNS: the listener. Its `with_notice` is whether to log `_NOTICE` before the first kernel.
     """
-    _compiling.total = max(_compiling.total or 0, _compiling.done + n_kernels)
-    listener = _listener()
-    listener.with_notice = listener.with_notice and with_notice
-
-
-@cache  # one per process
-def _listener() -> Any:
     from numba.core import event
 
     from .kernels.numba_support import is_kept, refused
@@ -219,6 +149,7 @@ def _listener() -> Any:
 
         def __init__(self) -> None:
             self.with_notice = True
+            self._task = Task("Compiling", "kernels")
             self._names: list[str] = []
             self._shown = ExitStack()
 
@@ -233,17 +164,15 @@ def _listener() -> Any:
                 self.with_notice = False
                 _give_notice(kernel.stats.cache_path)
             self._names.append(kernel.__name__)
-            _compiling.detail = kernel.__name__
+            self._task.detail = kernel.__name__
             if len(self._names) == 1:
-                self._shown.enter_context(showing(_compiling))
+                self._shown.enter_context(self._task.shown())
 
         def on_end(self, event: Any) -> None:
             if hasattr(event.data["dispatcher"], "cache"):
-                _compiling.done += 1
                 self._names.pop()
-                if self._names:
-                    _compiling.detail = self._names[-1]
-                else:
+                self._task.done += 1
+                if not self._names:
                     self._shown.close()
 
     listener = Listener()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_sparsecrf.atomic_write import append_file, make_folder, replace_folder, write_files
+from spacy_sparsecrf.atomic_write import append_file, write_files
 from spacy_sparsecrf.errors import SparseCRFError
 
 OLD = {"a": b"old a", "b": b"old b"}
@@ -152,28 +152,3 @@ def test_after_a_power_cut_there_is_the_old_or_the_new_file(
             assert synced.get(possible["a"]) in (b"old a", b"new a")
             assert "c" not in possible or synced.get(possible["c"]) == b"new c"
     assert synced[names[-1]["a"]] == b"new a" and "a.part" not in names[-1]
-
-
-def test_folders_are_replaced_also_where_that_was_cut_off(tmp_path: Path) -> None:
-    for number in "12":
-        (tmp_path / "new").mkdir()
-        (tmp_path / "new" / "file").write_text(number)
-        replace_folder(tmp_path / "new", tmp_path / "place")
-        assert (tmp_path / "place" / "file").read_text() == number
-        assert os.listdir(tmp_path) == ["place"]
-    (tmp_path / "place").rename(tmp_path / "place.old")
-    with pytest.raises(OSError, match="new"):
-        replace_folder(tmp_path / "new", tmp_path / "place")
-    assert (tmp_path / "place" / "file").read_text() == "2"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="folders cannot be locked")
-def test_what_processes_left_that_ended_is_removed(tmp_path: Path) -> None:
-    (tmp_path / "corpus-of-mine").mkdir()
-    one, let_go = make_folder(tmp_path, "corpus-")
-    two, _ = make_folder(tmp_path, "corpus-")
-    assert one.is_dir()
-    let_go()
-    three, _ = make_folder(tmp_path, "corpus-")
-    assert not one.exists() and two.is_dir() and three.is_dir()
-    assert (tmp_path / "corpus-of-mine").is_dir()

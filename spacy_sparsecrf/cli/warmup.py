@@ -18,9 +18,6 @@ from ..kernels import cache_dir
 from ..progress import progress, watch_compilation
 from ..registry import crf_solvers
 
-# Approximate numbers of kernels compiled for everything, and for prediction only.
-N_KERNELS, _N_PREDICTION_KERNELS = 75, 14
-
 _OWLQN, _PERCEPTRON = "spacy_sparsecrf.OWLQN.v1", "spacy_sparsecrf.Perceptron.v1"
 # Includes a bigram template, which needs additional kernels.
 _TEMPLATES = [*DEFAULT_TEMPLATES, "b:lower[0]"]
@@ -47,7 +44,7 @@ def warmup(
     start = time.perf_counter()
     with progress("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
-        watch_compilation(_N_PREDICTION_KERNELS if prediction else N_KERNELS, with_notice=False)
+        watch_compilation().with_notice = False
         if prediction:
             _predict()
         else:

@@ -144,7 +144,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             for a streamed corpus (max_epochs = -1).
         """
         progress.be_quiet(is_quiet(nlp))
-        progress.watch_compilation(progress.TRAINING_KERNELS)
+        progress.watch_compilation()
         setup = self.setup
         setup.check_training(**shard_facts(setup.name, shards, nlp))
         start, names = storage.load_weights(init_weights, setup)

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, Token
 
 from ..corpus.readings import Readings
 from ..decoding.chains import SpanEvents as LabelRuns
-from ..progress import PREDICTION_KERNELS, watch_compilation
+from ..progress import watch_compilation
 from ..targets.base import add_extension
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
@@ -149,7 +149,7 @@ def make_decoder(
     """Create a decoder; report if kernels have to be compiled. Imports numba."""
     from ..decoding.decoder import Decoder
 
-    watch_compilation(PREDICTION_KERNELS)
+    watch_compilation()
     return Decoder(model, valid, temperature, preference)
 
 

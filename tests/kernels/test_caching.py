@@ -134,7 +134,7 @@ def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path
     for path in [cache, *cache.rglob("*")]:
         path.chmod(0o777)
     compiled = "assert not is_compiled(transpose)\nrun()\nassert is_kept(transpose)"
-    watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation(1)\n"
+    watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation()\n"
     told = run(package, home, watched + TRANSPOSE + compiled, cache)
     assert told.count("[SCW210]") == 1 and str(cache) in told
     assert files(cache) == kept and files(home)
