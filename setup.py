@@ -1,13 +1,35 @@
-"""Build the same sdist and wheel from the same files, as `SOURCE_DATE_EPOCH` asks for."""
+"""Build the same sdist and wheel from the same files, as `SOURCE_DATE_EPOCH` asks for.
+
+The folder configs/ becomes spacy_sparsecrf/configs/ in a wheel.
+"""
 
 import gzip
 import os
+import shutil
 import tarfile
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
+
+
+class BuildWithConfigs(build_py):
+    """Copy the configs into the package, except for an editable installation."""
+
+    def get_package_dir(self, package):
+        """Return the folder of a package without ./, by which the sdist would list files twice."""
+        return os.path.normpath(super().get_package_dir(package))
+
+    def run(self):
+        """Copy the package, and configs/."""
+        super().run()
+        if not self.editable_mode:
+            target = Path(self.build_lib, "spacy_sparsecrf", "configs")
+            target.mkdir(parents=True, exist_ok=True)
+            for path in Path("configs").glob("*.cfg"):
+                shutil.copyfile(path, target / path.name)
 
 
 class ReproducibleSdist(sdist):
@@ -46,4 +68,10 @@ class ReproducibleWheel(bdist_wheel):
                 path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-setup(cmdclass={"sdist": ReproducibleSdist, "bdist_wheel": ReproducibleWheel})
+setup(
+    cmdclass={
+        "build_py": BuildWithConfigs,
+        "sdist": ReproducibleSdist,
+        "bdist_wheel": ReproducibleWheel,
+    }
+)

@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import hypothesis
@@ -29,7 +28,7 @@ hypothesis.settings.register_profile("same", max_examples=40, **same)
 hypothesis.settings.register_profile("thorough", max_examples=1000, deadline=None, database=None)
 hypothesis.settings.load_profile("same")
 
-CONFIGS = Path(str(files("spacy_sparsecrf.configs")))
+CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def _for_tests() -> Path:

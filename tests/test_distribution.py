@@ -69,7 +69,7 @@ def test_the_wheel_has_the_configs_the_pages_and_its_types(dist: Path):
     [wheel] = dist.glob("*.whl")
     found = set(zipfile.ZipFile(wheel).namelist())
     shown = {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/pages/*.html")}
-    shown |= {f"spacy_sparsecrf/configs/{path.name}" for path in (ROOT / "configs").glob("*.*")}
+    shown |= {f"spacy_sparsecrf/configs/{path.name}" for path in (ROOT / "configs").glob("*.cfg")}
     assert shown | {"spacy_sparsecrf/py.typed"} <= found
     assert any(name.endswith(".html") for name in shown)
     assert not [name for name in found if not name.startswith("spacy_sparsecrf")]
@@ -112,6 +112,14 @@ def test_configs_are_found_in_each_kind_of_installation(dist: Path, pattern: str
     code += "print(s.__file__); print(make_config('tagger', 'SAG', 'es'))"
     place, *lines = environment.run(code).splitlines(keepends=True)
     assert str(dist.parent if pattern == "editable" else tmp_path) in place
+    # `spacy package` finds plugins by this file.
+    [metadata] = environment.packages.glob("spacy_sparsecrf-*.dist-info")
+    assert (metadata / "top_level.txt").read_text(encoding="utf8") == "spacy_sparsecrf\n"
+    if pattern == "editable":
+        # Type checkers read paths, and run no import hooks.
+        [path] = environment.packages.glob("__editable__*")
+        assert path.suffix == ".pth"
+        assert path.read_text(encoding="utf8").split() == [str(dist.parent)]
     assert lines == [
         *make_config("tagger", "SAG", "es").splitlines(keepends=True),
         "\n",
@@ -171,7 +179,7 @@ def test_packages_are_those_of_the_folders():
     package = ROOT / "spacy_sparsecrf"
     folders = {path.parent.relative_to(ROOT) for path in package.rglob("*.py")}
     found = [".".join(folder.parts) for folder in folders]
-    assert listed == sorted([*found, "spacy_sparsecrf.configs"])
+    assert listed == sorted(found)
 
 
 def test_the_sdist_has_documents_project_and_changelog(dist: Path):

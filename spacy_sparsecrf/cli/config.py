@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,10 @@ from wasabi import msg
 from ..errors import Errors, SparseCRFError
 from .common import reported, with_folder
 from .solver_configs import VARIANTS, with_solver
+
+_INSIDE = Path(__file__).parents[1] / "configs"
+# In a checkout, the configs are next to the package.
+_FOLDER = _INSIDE if _INSIDE.is_dir() else _INSIDE.parents[1] / "configs"
 
 
 def config(
@@ -56,11 +59,7 @@ def config(
 
 def shipped_configs() -> dict[str, str]:
     """Return the texts of all configs by name; solver configs as `tagger --solver NAME`."""
-    found = {
-        file.name.removesuffix(".cfg"): file.read_text(encoding="utf8")
-        for file in files("spacy_sparsecrf.configs").iterdir()
-        if file.name.endswith(".cfg")
-    }
+    found = {file.stem: file.read_text(encoding="utf8") for file in _FOLDER.glob("*.cfg")}
     variants = {
         f"{variant.base} --solver {solver}": with_solver(found[variant.base], solver)
         for solver, variant in VARIANTS.items()

@@ -1,1 +1,0 @@
-"""Configs that come with the package, installed as `spacy_sparsecrf.configs`."""
