@@ -5,6 +5,7 @@ false.
 """
 
 import logging
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -90,11 +91,14 @@ class Task:
             self._log()
             yield self
             return
+        # tqdm draws nothing if the terminal's size is unknown.
+        width, height = shutil.get_terminal_size()
+        place = {"ncols": width, "nrows": height, "delay": _DELAY, "leave": False}
         own = {"desc": self.text, "total": self.total, "unit": f" {self.unit}"}
         # Lines of spaCy's log must not break the bar.
         with (
             logging_redirect_tqdm([_spacy]),
-            tqdm.tqdm(**own, initial=self.done, delay=_DELAY, leave=False) as self._bar,
+            tqdm.tqdm(**own, **place, initial=self.done) as self._bar,
         ):
             try:
                 yield self
