@@ -58,8 +58,7 @@ class Errors(metaclass=_Coded):
     SC105 = "[components.NAME] sequences = {value!r} is not supported. Choose one of: {known}."
     SC106 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, names no "
-        "template set. Did you mean {close}? Use one of: {known}, with the NAME "
-        "of word classes, phrases or spans."
+        "template set. Did you mean {close}? Use one of: {known}."
     )
     SC110 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, has a regular "
@@ -70,49 +69,42 @@ class Errors(metaclass=_Coded):
         "regular expression: {reason}, at character {position} of the template. Correct it."
     )
     SC112 = (
-        "The regular expression of template {number} of [components.NAME.features] templates,"
-        " {template!r}, took more than {seconds} s to search the word {text!r}: it backtracks"
-        " too much. Rewrite it without nested repetition such as (a|aa)+, or with possessive "
-        "quantifiers such as a++."
+        "The regular expression of template {number} of [components.NAME.features] templates, "
+        "{template!r}, took more than {seconds} s for the word {text!r}. Rewrite it without nested "
+        "repetition such as (a|aa)+."
     )
     SC120 = (
-        "[components.NAME.features] templates read the extension attribute token._.{name}, which "
-        "is not registered. Register it before the pipeline is used: "
-        'spacy.tokens.Token.set_extension("{name}", default=None).'
+        "[components.NAME.features] templates read token._.{name}, which is not registered. Call "
+        'Token.set_extension("{name}", default=None) before.'
     )
     SC121 = (
         "[components.NAME.features] templates read token._.{name}, which is a {kind} at the token "
         "{text!r}. Set it to a string, an integer, true or false, or None for no value."
     )
     SC125 = (
-        "[components.NAME.features] templates read token.vector, but the pipeline has no "
-        "vectors. Load vectors ([initialize] vectors = path), put a tok2vec pipe before this "
-        "one and name it in [training] annotating_components, or remove `vector` from the "
-        "templates."
+        "[components.NAME.features] templates read token.vector, but the pipeline has no vectors. "
+        "Set [initialize] vectors, or annotate by a tok2vec pipe ([training] "
+        "annotating_components)."
     )
     SC126 = (
-        "[components.NAME.features] templates read vectors of {trained} dimensions in "
-        "training, but vectors now have {found}. Load the pipeline with the vectors that it "
-        "was trained with."
+        "[components.NAME.features] templates read vectors of {trained} dimensions in training, "
+        "but vectors now have {found}. Load those of training."
     )
     SC127 = (
         "[components.NAME.features] templates read token.vector, which is not finite at the token "
         "{text!r} of the Doc that begins {doc!r}. Repair or replace [initialize] vectors."
     )
     SC130 = (
-        "Template {number} of [components.NAME.features] templates, {template!r}, generates "
-        "{n} features at each token: all combinations of the values of its attributes. The "
-        "limit is {most}. Combine fewer attributes with several values."
+        "Template {number} of [components.NAME.features] templates, {template!r}, generates {n} "
+        "features at each token, above {most}. Combine fewer attributes with several values."
     )
     SC131 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads the "
-        "phrases {name!r}, which are not in [components.NAME.features] phrases. Add them there, "
-        "or use one of: {known}."
+        "phrases {name!r}. Add them to `phrases` there, or use one of: {known}."
     )
     SC132 = (
-        "[components.NAME.features] phrases = {value!r} is not valid: it must map names to files "
-        'or to lists of phrases. Write, for example, {{"streets": "streets.txt", "titles": '
-        '["Dr.", "Prof."]}}.'
+        "[components.NAME.features] phrases = {value!r} is not valid. Map names to files or to "
+        'lists of phrases: {{"streets": "streets.txt", "titles": ["Dr.", "Prof."]}}.'
     )
     SC133 = (
         "[components.NAME.features] phrase_attr = {value!r} is not supported. Choose one of: "
@@ -139,16 +131,13 @@ class Errors(metaclass=_Coded):
         "{number}, {template!r}. The limit is {most}. Choose shorter families, or fewer templates."
     )
     SC140 = (
-        '[components.NAME.features] clusters: {value!r} is not valid. Give each name {{"path": '
-        '"paths.txt", "format": "brown"}} (formats: brown, word2vec), {{"lookups": '
-        '"lexeme_cluster"}} (with "lang" for another language than the pipeline\'s), or '
-        '{{"pipeline": "path"}} (with "component" and "name" if needed); any of these may have '
-        '"prune": true.'
+        '[components.NAME.features] clusters: {value!r} is not valid. Write {{"path": FILE, '
+        '"format": "brown" or "word2vec"}}, {{"lookups": TABLE, "lang": CODE}} or {{"pipeline": '
+        'PATH, "component": NAME, "name": NAME}}, each also with "prune": true.'
     )
     SC141 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads the word "
-        "classes {name!r}, which are not in [components.NAME.features.clusters]. Add them "
-        "there, or use one of: {known}."
+        "classes {name!r}. Add them to `clusters` there, or use one of: {known}."
     )
     SC142 = (
         "{path}, named in [components.NAME.features.clusters] {name!r}, cannot be read: {reason}. "
@@ -173,8 +162,7 @@ class Errors(metaclass=_Coded):
     )
     SC147 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads bits of "
-        "the word classes {name!r}, which are numbers without meaningful bits. Read the whole "
-        'class: cluster("{name}").'
+        'the word classes {name!r}, numbers without bits. Write cluster("{name}").'
     )
     SC148 = (
         "The file `clusters` of a component is damaged: {reason}. Restore it from the saved "
@@ -182,8 +170,7 @@ class Errors(metaclass=_Coded):
     )
     SC150 = (
         "[components.NAME.features] boundaries = {value!r} is not valid. Set it to an integer from "
-        "0 (how many positions outside a sequence are distinguished), or remove it to distinguish "
-        "all."
+        "0, or remove it."
     )
     SC151 = (
         "{source}, line {line}: {text!r} is malformed at character {position}: expected "
@@ -236,36 +223,30 @@ class Errors(metaclass=_Coded):
         "Call nlp.initialize, with examples to learn from all of them, or load a trained pipeline."
     )
     SC203 = (
-        "Component '{name}' has no training data: none of the {n_tokens} tokens that it was "
-        "initialized with has an aligned gold annotation that its target "
-        "([components.{name}.target]) reads. {remedy} Otherwise check the attribute, and that the "
-        "corpus was written with correct spaces between its words."
+        "Component '{name}' has no training data: none of {n_tokens} tokens has an aligned gold "
+        "annotation for [components.{name}.target]. {remedy} Otherwise check the attribute, and "
+        "the spaces between the words of the corpus."
     )
     SC204 = (
-        "[training] max_epochs = -1 streams the corpus and shows component '{name}' only its first "
-        "100 examples, but it needs all of them. Set [training] max_epochs = 0 and stop by "
-        "patience or max_steps."
+        "[training] max_epochs = -1 streams the corpus, but component '{name}' needs all of it. "
+        "Set [training] max_epochs = 0 and stop by patience or max_steps."
     )
     SC205 = "[components.{name}] {key} = {value!r} is not valid. Set it to {expected}."
     SC206 = (
-        "Gold label {label!r} is not among the labels of component '{name}' "
-        "([initialize.components.{name}.labels]): {known}. Add it there, or rewrite the labels "
-        "with `spacy init labels`. The text begins: {text!r}."
+        "Gold label {label!r} is not in [initialize.components.{name}.labels] of component "
+        "'{name}': {known}. Add it there, or run `spacy init labels`. The text begins: {text!r}."
     )
     SC207 = (
-        "{key} = {path} has no weights for component '{name}'. Give a saved pipeline with a "
-        "component of that name, the directory of one component, or its file `model`. Looked for: "
-        "{tried}."
+        "{key} = {path} has no weights for component '{name}'. Give a saved pipeline with it, the "
+        "directory of a component, or its file `model`. Looked for: {tried}."
     )
     SC208 = (
-        "The weights of [initialize.components.{name}] init_weights have labels that are missing "
-        "from [initialize.components.{name}.labels]: {labels}. Add them there, or remove that "
-        "setting to use the union of both."
+        "[initialize.components.{name}] init_weights has labels that are missing from "
+        "[initialize.components.{name}.labels]: {labels}. Add them there, or remove that setting."
     )
     SC209 = (
-        "The objective of component '{name}' became {objective}. Raise the penalties "
-        "([components.{name}] l1, l2). If that does not help, report a bug of the solver "
-        "([components.{name}.solver])."
+        "The objective of component '{name}' became {objective}. Raise [components.{name}] l1 or "
+        "l2, or choose another [components.{name}.solver]."
     )
     SC210 = (
         "The directory of component '{name}' has format {found}; this version of spacy-sparsecrf "
@@ -300,13 +281,11 @@ class Errors(metaclass=_Coded):
         "{unfit} = null"
     )
     SC220 = (
-        "The reader spacy_sparsecrf.AnnotatedCorpus.v1 does not support the annotation {name!r}. "
-        "Set [corpora.NAME] annotations to a list of {known}, ents, spans, spans(key) for a key of "
-        "doc.spans, or _.name for an extension attribute of tokens."
+        "AnnotatedCorpus.v1 does not support the annotation {name!r}. Set [corpora.NAME] "
+        "annotations to a list of {known}, ents, spans, spans(key) or _.name."
     )
     SC221 = (
-        "The reader spacy_sparsecrf.AnnotatedCorpus.v1 cannot copy _.{name} ([corpora.NAME] "
-        "annotations), which is not a registered extension attribute of tokens. Register it with "
+        "[corpora.NAME] annotations: _.{name} is not registered. Call "
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
     )
     SC223 = (
@@ -322,8 +301,8 @@ class Errors(metaclass=_Coded):
     )
     SC225 = (
         "Component '{name}' was trained with templates that differ from "
-        "[components.{name}.features], so its weights match no feature. Restore the "
-        "config.cfg that was saved with it, or retrain it."
+        "[components.{name}.features]. Restore the config.cfg that was saved with it, or retrain "
+        "it."
     )
     SC226 = (
         "The target of component '{name}' returned {n} labels for a Doc of {n_tokens} tokens "
@@ -413,9 +392,9 @@ class Errors(metaclass=_Coded):
     )
     SC325 = "[components.NAME.solver] {key} = {value!r} is not supported. Choose one of: {known}."
     SC330 = (
-        "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, which is none of "
-        "[components.NAME.features] templates: {known}. Write a template as it is there, a family, "
-        "or a pattern with * for any text."
+        "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, but "
+        "[components.NAME.features] templates are: {known}. Write one of them, a family, or a "
+        "pattern with *."
     )
     SC331 = (
         "No stage of [components.NAME.learning] schedule names the templates {templates}. Name "
@@ -423,8 +402,7 @@ class Errors(metaclass=_Coded):
     )
     SC332 = (
         "Stage {stage} of [components.NAME.learning] schedule: {parent} cannot be a parent of "
-        "{child}: {reason}. Name a template of an earlier stage that reads a part of what {child} "
-        "reads, or [] for no parents."
+        "{child}: {reason}. Name a template of an earlier stage, or [] for no parents."
     )
     SC333 = (
         "[components.{name}.learning] schedule names templates, but [components.{name}.features] "
@@ -444,9 +422,8 @@ class Errors(metaclass=_Coded):
         "choose another [components.{name}.solver], such as spacy_sparsecrf.SGD.v1."
     )
     SC337 = (
-        "Solver {solver} needs sequences whose tokens all have gold labels, and the corpus has "
-        "none. Annotate whole sequences, or choose another [components.NAME.solver], such as "
-        "spacy_sparsecrf.SGD.v1."
+        "Solver {solver} needs sequences with gold labels at all tokens, and the corpus has none. "
+        "Annotate some, or choose another [components.NAME.solver]."
     )
     SC338 = (
         "Training diverged: the weights of solver {solver} grow without bounds. Lower its step, "
@@ -482,9 +459,8 @@ class Errors(metaclass=_Coded):
         "of the component. Choose from: {known}."
     )
     SC354 = (
-        "[components.{name}.learning] doc_weight = {attribute!r} is not an extension of Doc. "
-        "Register it with Doc.set_extension({attribute!r}, default=1.0) in a file given to `spacy "
-        "train --code`, and write the corpus with DocBin(store_user_data=True)."
+        "[components.{name}.learning] doc_weight = {attribute!r} is not registered. Call "
+        "Doc.set_extension({attribute!r}, default=1.0) in a file given to `spacy train --code`."
     )
     SC355 = (
         "doc._.{attribute}, which [components.{name}.learning] doc_weight names, is {value!r} in a "
@@ -516,9 +492,8 @@ class Errors(metaclass=_Coded):
         "label."
     )
     SC361 = (
-        "Solver {solver} does not support tokens that may have several gold labels. Give each "
-        "token at most one label, or choose another [components.NAME.solver], such as "
-        "spacy_sparsecrf.OWLQN.v1."
+        "Solver {solver} does not support tokens with several gold labels. Give each at most one, "
+        "or choose another [components.NAME.solver]."
     )
     SC366 = (
         "Solver {solver} does not support a penalty around the weights of another model. Set "
@@ -859,9 +834,8 @@ class Errors(metaclass=_Coded):
         "class."
     )
     SC662 = (
-        "[components.{name}.{key}] is {found}, which is not of the type of {key}. Write it as a "
-        "block:\n[components.{name}.{key}]\n@{registry} = "
-        '"{example}"'
+        "[components.{name}.{key}] is {found}, not of the type of {key}. Write it as a block:\n"
+        '[components.{name}.{key}]\n@{registry} = "{example}"'
     )
 
     # SC7xx: the search for hyperparameters
@@ -878,9 +852,8 @@ class Errors(metaclass=_Coded):
         "another [components.NAME.solver]."
     )
     SC706 = (
-        "`tune` needs exactly one trainable sparse CRF, but the pipeline "
-        "{pipeline} has {n}: {names}. Keep one in [nlp] pipeline, and freeze all others "
-        "([training] frozen_components)."
+        "`tune` needs exactly one trainable sparse CRF, but the pipeline {pipeline} has {n}: "
+        "{names}. Keep one, and freeze others ([training] frozen_components)."
     )
     SC707 = (
         "`spacy train` would also train {others}, next to '{name}'; `tune` does not. "
@@ -918,9 +891,8 @@ class Errors(metaclass=_Coded):
 
     # SC8xx: the estimator
     SC801 = (
-        "{place} cannot be read ({reason}). Give X as a list of sequences, a sequence as a list of "
-        "tokens, and a token as a dict of strings, numbers, booleans, or lists, sets and dicts of "
-        "these, or as an iterable of strings, or as one string."
+        "{place} cannot be read ({reason}). Give X as a list of sequences of tokens, and a token "
+        "as a dict of strings, numbers, booleans or lists, sets and dicts of these, or as strings."
     )
     SC802 = (
         "{x} has {n_sequences} sequences, but {name} has {found}. Give one {each} for each "
@@ -944,19 +916,17 @@ class Errors(metaclass=_Coded):
     )
     SC809 = "{name} = {value!r} is not valid ({reason}). Change it."
     SC810 = (
-        "{n} features that have weights cannot be written as templates: {shown}. A component reads "
-        "features by templates only. Name the template's feature for each with `features` "
-        '(--features), as in {{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}}, or fit without '
-        "them."
+        "{n} features that have weights cannot be written as templates: {shown}. Name their "
+        'features with `features` (--features), as in {{"word.lower()": "lower[0]"}}, or fit '
+        "without them."
     )
     SC811 = (
         "{first!r} and {second!r} are both the feature {name}, which has one weight for each "
         "label. Name another feature for one of them, or fit without it."
     )
     SC812 = (
-        "The features of component '{name}' cannot be features of an estimator: some have no "
-        "names, or are numbers. Train with store_feature_names = true in "
-        "[components.{name}.learning], and without value(...) and vector in templates."
+        "Features of component '{name}' are numbers or have no names. Train with "
+        "store_feature_names = true in [components.{name}.learning], without value(...) and vector."
     )
     SC813 = (
         "algorithm = {value!r} is not an algorithm of CRFsuite. Choose 'lbfgs' or 'l2sgd', which "
@@ -966,9 +936,8 @@ class Errors(metaclass=_Coded):
         "fit got only one of X_dev and y_dev. Give both to score held-out sequences, or neither."
     )
     SC815 = (
-        "The label or feature {name!r} is empty, has a line break, or is a label with ' --> ', so "
-        "that the weights cannot be written to {path}. Rename it, or save the estimator with "
-        "joblib."
+        "The label or feature {name!r} is empty, or has a line break or ' --> ', so that {path} "
+        "cannot be written. Rename it, or save the estimator with joblib."
     )
     SC816 = (
         "{path} is a model of {program}, not of CRFsuite. Import it into a pipeline: python -m "
@@ -1022,9 +991,8 @@ class Errors(metaclass=_Coded):
         '[components.{name}.engine] @crf_engines = "spacy_sparsecrf.Threads.v1".'
     )
     SC907 = (
-        "Workers were lost {n} times, the last time because: {reason} Find the cause, such as a "
-        "lack of memory, or raise [components.NAME.engine] max_restarts. The same command resumes "
-        "training from its last step if [initialize.components.NAME] checkpoint is set."
+        "Workers were lost {n} times, the last time because: {reason} Find the cause, or raise "
+        "[components.NAME.engine] max_restarts. A checkpoint resumes training."
     )
     SC908 = (
         "The Ray cluster failed: {reason} Run the same command again: it resumes training from its "
@@ -1036,8 +1004,7 @@ class Errors(metaclass=_Coded):
     )
     SC910 = (
         "The Ray cluster has no free cores for [components.NAME.engine] num_workers = "
-        "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, add machines, or "
-        "wait until others have ended."
+        "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, or wait."
     )
 
 
@@ -1046,19 +1013,16 @@ class Warnings(metaclass=_Coded):
 
     SCW201 = (
         "Component '{name}': {n_missing} of {n_tokens} training tokens have no aligned gold "
-        "annotation; training sums over their labels. If the corpus should be fully annotated, "
-        "check its tokenization and the spaces between its words."
+        "annotation. If they should, check the tokenization and the spaces between words."
     )
     SCW202 = (
-        "Component '{name}' was trained on {trained}, but now gets {given}. Let the same pipes set "
-        "sentence boundaries in training and in prediction: with `sentencizer` in [nlp] pipeline "
-        "and in [training] annotating_components, as `python -m spacy_sparsecrf config` writes it; "
-        'or set [components.{name}] sequences = "docs".'
+        "Component '{name}' was trained on {trained}, but now gets {given}. Let a `sentencizer` "
+        "run in both ([training] annotating_components), or set [components.{name}] sequences = "
+        '"docs".'
     )
     SCW203 = (
-        "Component '{name}' reads the annotations of '{upstream}' once, before '{upstream}' is "
-        "trained in this run. Train '{upstream}' first, then source it and name it in [training] "
-        "frozen_components as well as in annotating_components."
+        "Component '{name}' reads annotations of '{upstream}', which is trained in the same run. "
+        "Train '{upstream}' first, then source it and add it to [training] frozen_components."
     )
     SCW204 = (
         "spacy-sparsecrf recompiles its kernels in each process, for up to fifteen seconds, "
@@ -1068,17 +1032,15 @@ class Warnings(metaclass=_Coded):
     )
     SCW205 = (
         "Templates of component '{name}' read {attribute}, which none of the {n_tokens} training "
-        "tokens has: its features are never active. Copy gold annotation with the corpus reader "
-        '(@readers = "spacy_sparsecrf.AnnotatedCorpus.v1" with annotations = [...], in each block '
-        "of [corpora]), name the pipe that sets it in [training] annotating_components, or remove "
-        "it from [components.{name}.features]."
+        "tokens has. Copy it by [corpora] annotations of AnnotatedCorpus.v1, name the pipe that "
+        "sets it in [training] annotating_components, or remove it from "
+        "[components.{name}.features]."
     )
     SCW206 = (
         "Templates of component '{name}' read {attribute}, which none of these {n_tokens} tokens "
-        "has, although {share:.1%} of the training tokens had it: predictions will be worse than "
-        "in training. Put the pipe that sets it before '{name}', or give Docs that have it. If the "
-        "gold Docs have it, evaluate by `python -m spacy_sparsecrf errors MODEL DATA`, which reads "
-        "them as training did; `spacy evaluate` does not."
+        "has, but {share:.1%} of the training tokens had. Put the pipe that sets it before "
+        "'{name}', or give Docs that have it; `python -m spacy_sparsecrf errors` evaluates with "
+        "gold annotation."
     )
     SCW207 = (
         "Component '{name}' learns only from the {n} examples that it was initialized with. An "
@@ -1089,24 +1051,21 @@ class Warnings(metaclass=_Coded):
     SCW208 = (
         "Component '{name}': {n_lost} of {n_gold} gold labels ({share:.1%}) are lost, because "
         "predicted and gold tokens differ: first that of {word!r} in the Doc that begins {text!r}. "
-        "Check the tokenizer ([nlp.tokenizer]) and the spaces between the words of the corpus, or "
-        "set gold_preproc = true in [corpora.train] to train on gold tokens."
+        "Check [nlp.tokenizer] and the spaces between words, or set gold_preproc = true in "
+        "[corpora.train]."
     )
     SCW209 = (
-        "Component '{name}' passes over the whole corpus in each step, but is evaluated only after "
-        "every {n} steps, and therefore stopped late. Start from a config of `python -m "
-        "spacy_sparsecrf config`, or change two lines of this one:\n[training]\neval_frequency = "
-        "1\npatience = 5"
+        "Component '{name}' passes over the whole corpus in each step, but is evaluated every {n} "
+        "steps. Set, as `python -m spacy_sparsecrf config` does:\n[training]\neval_frequency = 1\n"
+        "patience = 5"
     )
     SCW210 = (
-        "Compiled kernels in {directories} are not used, because other users may write there, and "
-        "their code would run as you. Remove that permission (chmod go-w), or set the environment "
-        "variable NUMBA_CACHE_DIR to a directory of your own."
+        "Compiled kernels in {directories} are not used, because other users may write there. "
+        "Remove that permission (chmod go-w), or set NUMBA_CACHE_DIR to a directory of your own."
     )
     SCW211 = (
-        "{n} active features have no names, so the word classes with prune = true in "
-        "[components.NAME.features.clusters] are saved whole. Set store_feature_names = true in "
-        "[components.NAME], and retrain, to prune them."
+        "{n} active features have no names, so word classes with prune = true are saved whole. Set "
+        "store_feature_names = true in [components.NAME] and retrain to prune them."
     )
     SCW212 = (
         "Component '{name}' learns without a corpus, but the first batch has one example: updates "
@@ -1116,15 +1075,14 @@ class Warnings(metaclass=_Coded):
         "component."
     )
     SCW214 = (
-        "Component '{name}' is in a pipeline of the language {lang!r} ([nlp] lang), but gets "
-        "Docs of the language {own!r}: new texts will be tokenized differently. Write the "
-        "config with `python -m spacy_sparsecrf config NAME --lang {own}`, or set [nlp] lang "
-        '= "{own}". The first such Doc begins {text!r}.'
+        "Component '{name}' is in a pipeline of the language {lang!r}, but gets Docs of {own!r}. "
+        "Write the config with `python -m spacy_sparsecrf config NAME --lang {own}`, or set [nlp] "
+        'lang = "{own}". The first such Doc begins {text!r}.'
     )
     SCW215 = (
         "Templates of component '{name}' read {attribute}, which only {share:.1%} of the "
-        "{n_tokens} training tokens have: its features are not active for the others. Complete "
-        "the annotation, or remove {attribute} from [components.{name}.features]."
+        "{n_tokens} training tokens have. Complete it, or remove it from "
+        "[components.{name}.features]."
     )
     SCW216 = (
         "Component '{name}' gets {n} training Docs without any entity or span that its target "
@@ -1135,21 +1093,17 @@ class Warnings(metaclass=_Coded):
         " training stops by patience. Check --paths.dev ([training] dev_corpus)."
     )
     SCW218 = (
-        "Component '{name}' has no weights: with l1 = {l1} all are zero, and it predicts the same "
-        "for each token. Lower [components.{name}] l1, such as to 0.1; `python -m spacy_sparsecrf "
-        "path` shows scores by l1."
+        "Component '{name}' has no weights: with l1 = {l1} all are zero. Lower [components.{name}] "
+        "l1, such as to 0.1; `python -m spacy_sparsecrf tune` shows scores by l1."
     )
     SCW219 = (
         "Templates of component '{name}' read {attribute}, which the pipe '{upstream}' sets in "
-        "prediction, but not in training. Add '{upstream}' to [training] annotating_components, so "
-        "that features are the same in both."
+        "prediction only. Add '{upstream}' to [training] annotating_components."
     )
     SCW220 = (
-        "Component '{name}' learns from gold tokens that differ from those of the pipeline's "
-        "tokenizer: {n} of {n_tokens}, most often {words}. Scores on gold tokens do not hold "
-        "for new texts. Choose the language of the texts ([nlp] lang) or another "
-        "[nlp.tokenizer], or annotate its tokens; `python -m spacy_sparsecrf debug` counts "
-        "all tokens."
+        "Component '{name}' learns from gold tokens that differ from those of the tokenizer: {n} "
+        "of {n_tokens}, most often {words}. Choose the language ([nlp] lang) or another "
+        "[nlp.tokenizer]; `python -m spacy_sparsecrf debug` counts all."
     )
     SCW221 = (
         "Spans of {path} cross the ends of sentences. Columns have one span for each sentence, so "
@@ -1160,19 +1114,18 @@ class Warnings(metaclass=_Coded):
         "weights of features that both have are used. Copy its templates to use all weights."
     )
     SCW223 = (
-        "Component '{name}': {n} gold entities or spans cross the start of a sentence, so that "
-        "none of them can be predicted: first in the Doc that begins {text!r}. Choose another pipe "
-        'that splits sentences, or set [components.{name}] sequences = "docs".'
+        "Component '{name}': {n} gold entities or spans cross the start of a sentence and cannot "
+        "be predicted: first in the Doc that begins {text!r}. Choose another pipe for sentences, "
+        'or set [components.{name}] sequences = "docs".'
     )
     SCW224 = (
-        "None of the {n} training Docs of component '{name}' has a weight, so that "
-        "[components.{name}.learning] doc_weight has no effect. Write the corpus with "
-        "DocBin(store_user_data=True), or remove the setting."
+        "None of the {n} training Docs of component '{name}' has a weight "
+        "([components.{name}.learning] doc_weight). Use DocBin(store_user_data=True), or remove it."
     )
     SCW225 = (
-        "The development Docs of component '{name}' have its gold annotation before prediction "
-        "([corpora] annotations), which it keeps: scores are too high. Remove it from annotations "
-        "of [training] dev_corpus, or set [components.{name}] overwrite = true."
+        "The development Docs of component '{name}' have its gold annotation before prediction: "
+        "scores are too high. Remove it from [corpora] annotations, or set [components.{name}] "
+        "overwrite = true."
     )
     SCW226 = (
         "No template reads {names} of [components.NAME.features] phrases or clusters. Add "
@@ -1183,40 +1136,32 @@ class Warnings(metaclass=_Coded):
         "does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
     )
     SCW228 = (
-        "Component '{name}' has its own target, but is scored as a tagger ({unfit}). Let its "
-        "method scoring return {{'token_attr': 'tag'}} if it writes tags, or name a scorer as "
-        "[components.{name}.scorer], and its scores in [training.score_weights]."
+        "Component '{name}' has its own target, but is scored as a tagger ({unfit}). Return "
+        "{{'token_attr': 'tag'}} in its `scoring`, or set [components.{name}.scorer]."
     )
     SCW229 = (
         "Component '{name}' resumes from {path}. spaCy's log begins again, and its first row would "
         "overwrite model-best of the interrupted run: give `spacy train` another --output."
     )
     SCW340 = (
-        'With [components.NAME] model = "maxent" labels do not depend on each other: the {n} '
-        "features that templates combine with pairs of labels are left out. Remove b: "
-        "templates and write u: for *: in [components.NAME.features] templates, or set model "
-        '= "memm" or "chain".'
+        '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '
+        'u: for b: and *: in [components.NAME.features] templates, or set model = "chain".'
     )
     SCW350 = (
         "[components.{name}.learning] constrained = true has no effect: all label sequences are "
-        "valid. Name transitions in [components.{name}.decoding] forbidden or allowed, choose a "
-        "target with a scheme, or set constrained = false."
+        "valid. Set [components.{name}.decoding] forbidden or allowed, or remove it."
     )
     SCW370 = (
-        "The inference of {n} of {of} graphs has not converged after {limit} iterations (the "
-        "largest change was {change:.2g}): their log Z and probabilities are not those of a fixed "
-        "point. Raise damping (such as 0.5) or limit; very large weights may be the cause."
+        "The inference of {n} of {of} graphs has not converged after {limit} iterations (largest "
+        "change {change:.2g}). Raise damping (such as 0.5) or limit."
     )
     SCW401 = (
-        "The labels that are set in {n} sequences require an invalid transition "
-        "([components.NAME.decoding], and the target's scheme). They are kept, with as few invalid "
-        "transitions as possible. Correct the annotation of "
-        "the Docs, or set [components.NAME] overwrite = true."
+        "The labels set in {n} sequences require an invalid transition and are kept. Correct the "
+        "annotation of the Docs, or set [components.NAME] overwrite = true."
     )
     SCW402 = (
-        "{n} tokens have no permitted label: their annotation is not a label of the component. "
-        "They are decoded as if nothing was set. Correct the annotation of the Docs, or set "
-        "[components.NAME] overwrite = true."
+        "The annotation of {n} tokens is not a label of the component, and is ignored. Correct it, "
+        "or set [components.NAME] overwrite = true."
     )
     SCW601 = (
         "The file `names` of a component cannot be read ({reason}): features are shown by their "
