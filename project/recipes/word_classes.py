@@ -38,9 +38,9 @@ def count(lines: Sequence[list[str]], min_count: int, n: int) -> tuple[list[str]
 
 
 def embed(counts: Floats, n_dimensions: int) -> Floats:
-    """Project square roots of counts, scaled as in canonical correlation (Stratos et al. 2015)."""
-    rows, columns = (np.maximum(counts.sum(axis), 1) ** 0.25 for axis in (1, 0))
-    scaled = np.sqrt(counts) / rows[:, None] / columns
+    """Project square roots of frequencies to their leading singular vectors: [V, n_dimensions]."""
+    scaled = np.sqrt(counts / counts.sum(axis=1, keepdims=True))
+    scaled /= np.maximum(counts.sum(axis=0) ** 0.25, 1)
     vectors = np.linalg.eigh(scaled.T @ scaled)[1][:, -n_dimensions:]
     return np.asarray(scaled @ vectors)
 
@@ -70,8 +70,8 @@ def main() -> None:
     parser.add_argument("--min-count", type=int, default=3)
     given = parser.parse_args()
     with open(given.text, encoding="utf8") as file:
-        words, counts = count([line.split() for line in file], given.min_count, 500)
-    classes = group(embed(counts, 100), np.sqrt(counts.sum(1)), given.classes, 20)
+        words, counts = count([line.split() for line in file], given.min_count, 1000)
+    classes = group(embed(counts, 100), np.sqrt(counts.sum(1)), given.classes, 30)
     with open(given.output, "w", encoding="utf8", newline="\n") as file:
         file.writelines(f"{word} {k}\n" for word, k in zip(words, classes, strict=True))
 
