@@ -102,15 +102,15 @@ class EncodedPipeline:
         init: the initial model, or None for the solver's own start; on_step: called after each
         outer iteration. RAISES: SparseCRFError if the objective is not finite.
         """
-        given = {} if init is None else {"init": init}
-        run, n_steps = self._restart(l1=l1, l2=l2, **given), 0
-        while not run.converged and (n_steps < self._max_steps or not self._max_steps):
-            report = run.step()
-            n_steps += 1
-            if not isfinite(report.objective):
-                raise SparseCRFError(Errors.SC705.format(l1=l1, objective=report.objective))
-            on_step(report)
-        return run.model()
+        given, n_steps = {} if init is None else {"init": init}, 0
+        with self._restart(l1=l1, l2=l2, **given) as run:
+            while not run.converged and (n_steps < self._max_steps or not self._max_steps):
+                report = run.step()
+                n_steps += 1
+                if not isfinite(report.objective):
+                    raise SparseCRFError(Errors.SC705.format(l1=l1, objective=report.objective))
+                on_step(report)
+            return run.model()
 
     def score(self, model: "CRFModel") -> float:
         """Return the weighted score of a model on the development data, as in `spacy train`.

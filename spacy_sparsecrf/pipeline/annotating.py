@@ -122,7 +122,7 @@ def _idle(
 
 
 class Expected:
-    """What Docs should have in prediction, because training Docs had it.
+    """Expectations of Docs in prediction, from what training Docs had.
 
     Warns once about each missing attribute, and once about another division into sequences.
 

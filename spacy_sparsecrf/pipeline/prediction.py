@@ -114,7 +114,7 @@ class Reader(NamedTuple):
 
 @dataclass
 class PredictionCache:
-    """What a component makes once for its predictions; a copy or a pickle of it is empty.
+    """Objects that a component makes once for predictions; a copy or a pickle of it is empty.
 
     model: the model of the decoders; decoder, first: of the model, and of its first-stage model.
     expected: what Docs should have; None before the first prediction.
