@@ -43,14 +43,8 @@ class Errors(metaclass=_Coded):
         "Template {number} of [components.NAME.features] templates, {template!r}, is malformed at "
         "character {position}: expected {expected}; found {found}. Correct the template."
     )
-    SC102 = (
-        "[components.NAME.features] templates = {value!r} is not a list of strings. Write it as "
-        '["u:lower[0]", "b:"], or leave it out for the default.'
-    )
-    SC103 = (
-        '[components.NAME.features] templates is empty. Name at least one, such as ["u:lower[0]", '
-        '"b:"], or leave it out for the default.'
-    )
+    SC102 = "[components.NAME.features] templates = {value!r} is not a list of strings. Write one."
+    SC103 = '[components.NAME.features] templates is empty. Name one, such as "u:lower[0]".'
     SC104 = (
         "Template {second} of [components.NAME.features] templates, {second_text!r}, repeats "
         "template {first}, {first_text!r}: both are the same feature of {conjoined}. Remove one."
@@ -103,13 +97,10 @@ class Errors(metaclass=_Coded):
         "phrases {name!r}. Add them to `phrases` there, or use one of: {known}."
     )
     SC132 = (
-        "[components.NAME.features] phrases = {value!r} is not valid. Map names to files or to "
+        "[components.NAME.features] phrases = {value!r} is not valid. Write names with files or "
         'lists of phrases: {{"streets": "streets.txt", "titles": ["Dr.", "Prof."]}}.'
     )
-    SC133 = (
-        "[components.NAME.features] phrase_attr = {value!r} is not supported. Choose one of: "
-        "{known}."
-    )
+    SC133 = "[components.NAME.features] phrase_attr = {value!r} is not supported. Use {known}."
     SC134 = (
         "The file {path}, named in [components.NAME.features] phrases {name!r}, cannot be read: "
         "{reason}. Give the path of a UTF-8 text file with one phrase a line."
@@ -118,10 +109,7 @@ class Errors(metaclass=_Coded):
         "Line {line} of the file {path}, named in [components.NAME.features] phrases {name!r}, is "
         "malformed: {reason}. Write a phrase a line, or a phrase, a tab and its type, in UTF-8."
     )
-    SC136 = (
-        "[components.NAME.features] phrases {name!r} has no phrases. Fill the list or the file, or "
-        "remove it and the templates that read it."
-    )
+    SC136 = "[components.NAME.features] phrases {name!r} has no phrases. Fill or remove it."
     SC137 = (
         "The saved feature data does not match [components.NAME.features]: {reason}. Restore "
         "`cfg` and config.cfg from the same saved pipeline, or retrain it."
@@ -147,10 +135,7 @@ class Errors(metaclass=_Coded):
         "Line {line} of the file {path}, named in [components.NAME.features.clusters] {name!r}, is "
         "malformed: {reason}. Correct it, or change `format`."
     )
-    SC144 = (
-        "[components.NAME.features.clusters] {name!r} has no words. Fill it, or remove it and the "
-        "templates that read it."
-    )
+    SC144 = "[components.NAME.features.clusters] {name!r} has no words. Fill or remove it."
     SC145 = (
         "[components.NAME.features.clusters] {name!r}: language {lang!r} has no table {table!r} of "
         f"lookups. {_install('clusters')}, for lexeme_cluster of de, en and es and lexeme_prob of "
@@ -164,34 +149,22 @@ class Errors(metaclass=_Coded):
         "Template {number} of [components.NAME.features] templates, {template!r}, reads bits of "
         'the word classes {name!r}, numbers without bits. Write cluster("{name}").'
     )
-    SC148 = (
-        "The file `clusters` of a component is damaged: {reason}. Restore it from the saved "
-        "pipeline, or retrain the pipeline."
-    )
-    SC150 = (
-        "[components.NAME.features] boundaries = {value!r} is not valid. Set it to an integer from "
-        "0, or remove it."
-    )
+    SC148 = "The file `clusters` of a component is damaged: {reason}. Restore it, or retrain."
+    SC150 = "[components.NAME.features] boundaries = {value!r}: set an integer from 0."
     SC151 = (
         "{source}, line {line}: {text!r} is malformed at character {position}: expected "
-        "{expected}; found {found}. Correct the line."
+        "{expected}; found {found}. Correct it."
     )
     SC152 = (
         "{source}, line {line}: {text!r} reads column {column}, but [components.NAME.features] "
         "columns names {n}, which are columns 0 to {last}. Name all columns that patterns read."
     )
-    SC153 = (
-        "{source} has no patterns: every line is empty or a comment. Give a pattern file of "
-        "{program}."
-    )
+    SC153 = "{source} has no patterns. Give a pattern file of {program}."
     SC154 = (
         "{source}, line {line}: {text!r} has a malformed regular expression, {expression!r}, "
         "after character {position}: {reason}. Correct it."
     )
-    SC155 = (
-        "[components.NAME.features] needs either path, a pattern file, or text, the patterns. Set "
-        "one of the two."
-    )
+    SC155 = "[components.NAME.features] needs either path or text. Set one of the two."
     SC156 = (
         f"{{source}} has regular expressions, which need the package `regex`. {_install('regex')}."
     )
@@ -204,23 +177,17 @@ class Errors(metaclass=_Coded):
         'tokens: {reason} Use an attribute such as "orth" or "tag".'
     )
     SC159 = "Pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
-    SC160 = (
-        "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert the file, for example with "
-        "iconv."
-    )
+    SC160 = "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert the file."
     SC161 = (
         "The regular expression {expression!r} of a pattern took more than {seconds} s to "
         "search the text {text!r}: it backtracks too much. Rewrite it with fewer repetitions."
     )
 
     # SC2xx: the component, its parts and its training loop
-    SC201 = (
-        "Component '{name}' cannot predict: it has no labels. Train it (`spacy train`, or "
-        "nlp.initialize with examples and nlp.update), or load a trained pipeline."
-    )
+    SC201 = "Component '{name}' has no labels. Train it, or load a trained pipeline."
     SC202 = (
-        "Component '{name}' has no corpus and no weights: it was not initialized in this process. "
-        "Call nlp.initialize, with examples to learn from all of them, or load a trained pipeline."
+        "Component '{name}' was not initialized in this process. Call nlp.initialize, or load a "
+        "pipeline."
     )
     SC203 = (
         "Component '{name}' has no training data: none of {n_tokens} tokens has an aligned gold "
@@ -249,8 +216,7 @@ class Errors(metaclass=_Coded):
         "l2, or choose another [components.{name}.solver]."
     )
     SC210 = (
-        "The directory of component '{name}' has format {found}; this version of spacy-sparsecrf "
-        "reads formats up to {known}. Upgrade spacy-sparsecrf."
+        "The directory of '{name}' has format {found}, later than {known}. Upgrade spacy-sparsecrf."
     )
     SC211 = (
         "The files `cfg` and `model` of component '{name}' have different labels: {cfg} and "
@@ -263,22 +229,12 @@ class Errors(metaclass=_Coded):
         "{label!r} cannot be written to token.pos: it is not a universal part of speech. Choose "
         'one of: {known}; or write it as a tag, [components.NAME.target] attr = "tag".'
     )
-    SC216 = (
-        "Component '{name}' must be initialized with a function that returns Example objects, but "
-        "got {got}. Call nlp.initialize(lambda: examples)."
-    )
+    SC216 = "Call nlp.initialize(lambda: examples) with Example objects for '{name}', not {got}."
     SC217 = "Component '{name}' got no examples. Check the path of [training] train_corpus."
-    SC218 = (
-        "The batcher spacy_sparsecrf.one_step_per_epoch.v1 got a training corpus without examples. "
-        "Check the path of [training] train_corpus."
-    )
+    SC218 = "The training corpus has no examples. Check the path of [training] train_corpus."
     SC219 = (
-        "Component '{name}' learns {attr}, which is scored as {own}, but "
-        "[training.score_weights] names only {unfit}, which is 0 in each evaluation, so the "
-        "best model cannot be selected. Add to the config:\n"
-        "[training.score_weights]\n"
-        "{own} = 1.0\n"
-        "{unfit} = null"
+        "Component '{name}' learns {attr}, but [training.score_weights] names only {unfit}, which "
+        "is 0. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
     )
     SC220 = (
         "AnnotatedCorpus.v1 does not support the annotation {name!r}. Set [corpora.NAME] "
@@ -289,15 +245,12 @@ class Errors(metaclass=_Coded):
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
     )
     SC223 = (
-        "The checkpoint of the interrupted run has no model of step {n}: models were evaluated at "
-        "other steps. Resume with the [training] eval_frequency of the interrupted run, or remove "
-        "the file ([initialize.components.NAME] checkpoint) to start over."
+        "The checkpoint of the interrupted run has no model of step {n}. Restore its [training] "
+        "eval_frequency, or remove the file."
     )
     SC224 = (
-        "Out of memory while component '{name}' was running. Saved files are unchanged. Set "
-        '[components.{name}] precision = "float32" or a larger l1, or train on '
-        "a cluster (shards in [initialize.components.{name}]). Training resumes if a checkpoint is "
-        "set there."
+        "Out of memory in component '{name}'. Set [components.{name}.learning] precision = "
+        '"float32", or a larger l1. Saved files are unchanged.'
     )
     SC225 = (
         "Component '{name}' was trained with templates that differ from "
@@ -308,34 +261,19 @@ class Errors(metaclass=_Coded):
         "The target of component '{name}' returned {n} labels for a Doc of {n_tokens} tokens "
         "('{text}'). Let its method gold return one label for each token of example.predicted."
     )
-    SC227 = (
-        "The features of component '{name}' have {n} rows for Docs of {n_tokens} tokens together. "
-        "Let them return one row for each token."
-    )
+    SC227 = "Features of '{name}' have {n} rows for Docs of {n_tokens} tokens. Correct them."
 
     # SC3xx: corpora, losses, solvers, learning, model files, graphs
     SC301 = (
-        "The corpus has {n} distinct observation features; the limit is 2147483647. Use fewer or "
-        "shorter conjunctions in [components.NAME.features] templates."
+        "The corpus has {n} features, above 2147483647. Use fewer [components.NAME.features] "
+        "templates."
     )
     SC302 = "The corpus has no sequences. Check the path of [training] train_corpus."
-    SC303 = (
-        "The penalty {key} = {value} is not a finite number >= 0. Change [components.NAME] {key} "
-        "(defaults: l1 = 0.1, l2 = 0.3; of entities 0.2 and 1)."
-    )
-    SC304 = (
-        "[components.NAME] n_threads = {value} is negative. Give a number of threads, or 0 for one "
-        "per core."
-    )
-    SC305 = (
-        "No token of the training corpus has a gold label. Check that the annotation named in "
-        "[components.NAME.target] is in the training data and aligned with its tokens."
-    )
+    SC303 = "[components.NAME] {key} = {value} is not a finite number >= 0. Change it."
+    SC304 = "[components.NAME] n_threads = {value} is negative. Set 0 for one per core."
+    SC305 = "No token of the training corpus has a gold label. Check [components.NAME.target]."
     SC306 = "[components.NAME.solver] {key} = {value} is too low. Set it to at least {low}."
-    SC307 = (
-        "The objective is not finite at the initial weights, which are too large for this corpus. "
-        "Check [initialize.components.NAME] init_weights."
-    )
+    SC307 = "[initialize.components.NAME] init_weights: the objective is not finite. Check them."
     SC308 = (
         "Solver {solver} does not support an L1 penalty. Set [components.{name}] l1 = 0, or choose "
         "another [components.{name}.solver], such as spacy_sparsecrf.OWLQN.v1."
@@ -344,51 +282,38 @@ class Errors(metaclass=_Coded):
         "Solver {solver} needs an L2 penalty. Set [components.{name}] l2 > 0, or choose another "
         "[components.{name}.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
-    SC310 = (
-        "[components.NAME.learning] dtype = {value!r} cannot store weights. Use 'float32' or "
-        "'float64'."
-    )
+    SC310 = "[components.NAME.learning] dtype = {value!r}: use 'float32' or 'float64'."
     SC311 = (
-        "A model cannot have these {n} labels: labels must be distinct, and at most {most}. "
-        "Correct [initialize.components.NAME.labels] or the training data."
+        "{n} labels are too many (limit {most}) or repeated. Correct "
+        "[initialize.components.NAME.labels]."
     )
     SC312 = "This is not a spacy-sparsecrf model, or it is truncated. Copy it again, or retrain it."
     SC313 = (
-        "The model has format {found}; this version of spacy-sparsecrf reads formats up to "
-        "{known}. Upgrade: pip install -U spacy-sparsecrf."
+        "The model has format {found}, later than {known}. Upgrade: pip install -U spacy-sparsecrf."
     )
     SC314 = "The model file is damaged ({reason}). Copy it again, or retrain it."
     SC315 = (
-        "{path} is not a checkpoint of a training run. Change [initialize.components.NAME] "
-        "checkpoint to a file that does not exist, or to one that training wrote."
+        "{path} is not a checkpoint. Change [initialize.components.NAME] checkpoint to another "
+        "file."
     )
     SC316 = (
-        "The checkpoint {path} is of another training run: {differing} differ. Resume with the "
-        "settings and the corpus of that run, or remove the file to start over."
+        "The checkpoint {path} is of another run: {differing} differ. Restore these, or remove the "
+        "file."
     )
-    SC317 = (
-        "The names of the labels take {size} bytes in the model file; the limit is {most}. Give "
-        "the labels shorter names."
-    )
+    SC317 = "Names of labels take {size} bytes, above {most}. Give the labels shorter names."
     SC318 = (
-        "The checkpoint {path} cannot be read, or is damaged ({reason}). Copy it again, or remove "
-        "the file ([initialize.components.NAME] checkpoint) to start over."
+        "The checkpoint {path} is damaged ({reason}). Copy it again, or remove it to start over."
     )
-    SC319 = (
-        "{file} cannot be written: {reason}. {folder} was left unchanged. Free disk space, or "
-        "change {setting}."
-    )
+    SC319 = "{file} cannot be written: {reason}. {folder} was left unchanged. Change {setting}."
     SC320 = (
-        "Training would need about {needed} of memory, and {available} are available: with l1 = 0 "
-        "all {n_potential} potential weights of {n_features} features and {n_labels} labels are in "
-        "use. Set [components.NAME] l1 > 0, with which most cost nothing, or keep fewer: "
+        "Training would need about {needed} of {available} memory for all {n_potential} weights of "
+        "{n_features} features and {n_labels} labels. Set [components.NAME] l1 > 0, or "
         "[components.NAME.learning] observed_only = true ({n_observed} weights) or min_freq > 1."
     )
     SC321 = (
-        "Training would need about {needed} of memory, and {available} are available: {n_features} "
-        "features, {n_labels} labels, {n_potential} potential and {n_observed} observed weights. "
-        'Set [components.NAME.learning] precision = "float32"; raise min_freq there; '
-        "or remove templates, first those that begin with b:."
+        "Training would need about {needed} of {available} memory: {n_features} features, "
+        "{n_labels} labels, {n_potential} potential and {n_observed} observed weights. Set "
+        '[components.NAME.learning] precision = "float32" or min_freq, or remove templates.'
     )
     SC325 = "[components.NAME.solver] {key} = {value!r} is not supported. Choose one of: {known}."
     SC330 = (
@@ -413,21 +338,14 @@ class Errors(metaclass=_Coded):
         "[components.{name}] l1 > 0 and [components.{name}.learning] clusters = 0, or remove the "
         "schedule."
     )
-    SC335 = (
-        "Stage {stage} of [components.NAME.learning] schedule names only templates of earlier "
-        "stages. Remove it, or correct its templates."
-    )
+    SC335 = "Stage {stage} of [components.NAME.learning] schedule adds no template. Correct it."
     SC336 = (
         "Solver {solver} does not support a penalty ({second}). Set [components.{name}] l2 = 0, or "
         "choose another [components.{name}.solver], such as spacy_sparsecrf.SGD.v1."
     )
-    SC337 = (
-        "Solver {solver} needs sequences with gold labels at all tokens, and the corpus has none. "
-        "Annotate some, or choose another [components.NAME.solver]."
-    )
+    SC337 = "Solver {solver} needs sequences with gold labels at all tokens. Annotate some."
     SC338 = (
-        "Training diverged: the weights of solver {solver} grow without bounds. Lower its step, "
-        "[components.NAME.solver] eta0, or choose another solver, such as spacy_sparsecrf.OWLQN.v1."
+        "The weights of solver {solver} grow without bounds. Lower [components.NAME.solver] eta0."
     )
     SC340 = (
         'Solver {solver} supports per-position models only. Set [components.{name}] model = "memm" '
@@ -455,8 +373,8 @@ class Errors(metaclass=_Coded):
         "none occurs at so many of the {n_tokens} training tokens. Lower it."
     )
     SC353 = (
-        "[components.{name}.learning] label_weights has weights of {unknown}, which are not labels "
-        "of the component. Choose from: {known}."
+        "[components.{name}.learning] label_weights: no label is {unknown}. Use {known}. Correct "
+        "it."
     )
     SC354 = (
         "[components.{name}.learning] doc_weight = {attribute!r} is not registered. Call "
@@ -467,8 +385,8 @@ class Errors(metaclass=_Coded):
         "training Doc, but must be a finite number >= 0. Correct it. The text begins: {text!r}."
     )
     SC356 = (
-        "All training sequences have weight 0, so there is no training data. Change "
-        "[components.NAME.learning] doc_weight or label_weights, or the weights themselves."
+        "All training sequences have weight 0. Change [components.NAME.learning] doc_weight or "
+        "label_weights."
     )
     SC357 = (
         "[components.{name}.learning] constrained = true needs a model of whole sequences, not "
@@ -476,10 +394,8 @@ class Errors(metaclass=_Coded):
         "are valid in any case."
     )
     SC358 = (
-        "With [components.NAME.learning] constrained = true all gold labels must be valid, but "
-        "{problem}: token {number} (from 0) of {place}. Correct the annotation or the constraints "
-        "([components.NAME.decoding] forbidden and allowed, and the target's scheme), or set "
-        "constrained = false."
+        "[components.NAME.learning] constrained = true: {problem}: token {number} (from 0) of "
+        "{place}. Correct the annotation, or [components.NAME.decoding] forbidden and allowed."
     )
     SC359 = (
         "Solver {solver} does not support constrained training. Set [components.{name}.learning] "
@@ -491,10 +407,7 @@ class Errors(metaclass=_Coded):
         "support. Set [components.NAME.learning] clusters = 0, or give each token at most one "
         "label."
     )
-    SC361 = (
-        "Solver {solver} does not support tokens with several gold labels. Give each at most one, "
-        "or choose another [components.NAME.solver]."
-    )
+    SC361 = "Solver {solver} does not support several gold labels. Give each token at most one."
     SC366 = (
         "Solver {solver} does not support a penalty around the weights of another model. Set "
         '[components.{name}.learning] prior = "", or choose another [components.{name}.solver], '
@@ -505,31 +418,22 @@ class Errors(metaclass=_Coded):
         "its default."
     )
     SC368 = (
-        "The pipeline of [components.NAME.learning] prior has no feature in common with the "
-        "training corpus. Use its templates, [components.NAME.features], and its labels."
+        "[components.NAME.learning] prior shares no feature with the corpus. Use its templates and "
+        "labels."
     )
     SC370 = (
-        "Graph {graph} cannot be encoded: features, labels and edges must match the number of its "
-        "nodes and edges, and numbers must be finite. Correct the arguments of GraphBuilder.add."
+        "Graph {graph} cannot be encoded: numbers or sizes do not fit. Correct the arguments of "
+        "GraphBuilder.add."
     )
-    SC371 = (
-        "Edge {edge} of graph {graph} joins the nodes {nodes}, one of which is not in the graph. "
-        "Number its nodes from 0."
-    )
-    SC372 = (
-        "Edge {edge} of graph {graph} joins a node with itself: {nodes}. Remove it, and use its "
-        "features as features of the node."
-    )
+    SC371 = "Edge {edge} of graph {graph} joins the nodes {nodes}. Number its nodes from 0."
+    SC372 = "Edge {edge} of graph {graph} joins a node with itself: {nodes}. Remove it."
     SC373 = (
         "The inference of a graph has {key} = {value!r}, which is not valid. Set it to {expected}."
     )
-    SC374 = (
-        "A node of a graph has the label {label}, but there are {n} labels, numbered from 0. "
-        "Correct it, or give the number of labels."
-    )
+    SC374 = "Label {label} of a node is not from 0 to {n} - 1. Correct it, or give more labels."
     SC375 = (
-        "Pseudo-likelihood needs the gold labels of all nodes, but {n} graphs have nodes without. "
-        'Annotate them, or set method = "lbp" or "mean_field".'
+        "Pseudo-likelihood: {n} graphs have nodes without gold labels. Annotate them, or set "
+        "method."
     )
     SC384 = (
         "nlp.update of a loaded pipeline, or after nlp.initialize without examples, does not "
@@ -544,8 +448,7 @@ class Errors(metaclass=_Coded):
     )
     SC390 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads a number, "
-        "{read}, which can only be combined with the label, not with another attribute. Write "
-        "u:{read}[OFFSET] as a template of its own, or vector(2) for bins of a vector."
+        "{read}. Write u:{read}[OFFSET], or vector(2) for bins of a vector."
     )
     SC391 = (
         "[components.NAME.features] templates read {read}, but token._.{name} is a {kind} at the "
@@ -575,10 +478,7 @@ class Errors(metaclass=_Coded):
     )
 
     # SC4xx: decoding, first-stage models
-    SC401 = (
-        "[components.{block}] has no setting {key!r}. {nearest}The settings of this block are: "
-        "{known}."
-    )
+    SC401 = "[components.{block}] has no setting {key!r}: remove it. {nearest}It has: {known}."
     SC402 = (
         "[components.{name}.decoding] outside_weight = {first} does not work with {second}. Set "
         'outside_weight = 0.0, or method = "viterbi".'
@@ -588,9 +488,9 @@ class Errors(metaclass=_Coded):
         'Use one of: {known}; or "" for the boundary of a sequence.'
     )
     SC404 = (
-        "[components.NAME.decoding] forbidden and allowed, together with the target's scheme, "
-        "exclude too many transitions: {problem}. Remove pairs from `forbidden`, or add some to "
-        '`allowed`: ["", label] lets a label begin a sequence, [label, ""] lets it end one.'
+        "[components.NAME.decoding] forbidden and allowed exclude too many transitions: {problem}. "
+        'Remove pairs from `forbidden`, or add some to `allowed`: ["", label] begins a sequence, '
+        '[label, ""] ends it.'
     )
     SC405 = (
         "The {what} have shape {shape} and type {dtype}, but must be an array {expected} of bool. "
@@ -599,8 +499,8 @@ class Errors(metaclass=_Coded):
     SC406 = "There are {n_labels} labels for {n_tokens} tokens. Give one for each token, in order."
     SC407 = "n = {n!r} is not a number of paths. Give an integer that is at least 1."
     SC408 = (
-        "Span {number}, of {length} tokens from token {start}, is empty or not within the "
-        "{n_tokens} tokens given. Count tokens from 0, and give one label for each token."
+        "Span {number}, {length} tokens from token {start}, is not within {n_tokens} tokens. "
+        "Correct it."
     )
     SC409 = "{label!r} is not a label of component '{name}'. Use one of: {known}."
     SC411 = (
@@ -613,8 +513,7 @@ class Errors(metaclass=_Coded):
         'default: stack = {{}}, schedule = [] or prior = "".'
     )
     SC414 = (
-        "[components.{name}.learning] stack folds = {folds} needs as many training Docs, but there "
-        "are {n}. Give more Docs, or lower folds."
+        "[components.{name}.learning] stack folds = {folds}, but there are {n} Docs. Lower folds."
     )
     SC415 = (
         "Component '{name}' has a first-stage model either in its model file or in "
@@ -625,44 +524,31 @@ class Errors(metaclass=_Coded):
         "The templates of component '{name}' read {first}, predictions of a first-stage model, but "
         'there is none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
     )
-    SC417 = (
-        "[components.{name}.decoding] thresholds names {unknown}, which are not types of spans of "
-        "the component. Choose from: {known}."
-    )
+    SC417 = "[components.{name}.decoding] thresholds: no type is {unknown}. Choose from: {known}."
     SC418 = (
         "{source} of component '{name}' was trained with scheme = {trained!r}, but "
         "[components.{name}.target] scheme is {given!r}, in which labels have other meanings. Set "
         "scheme to {trained!r}."
     )
-    SC420 = (
-        "[components.NAME.target] types = {value!r} is not valid. Set it to a list of types, such "
-        'as ["PER", "ORG"], or to [] for all types.'
-    )
+    SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
     SC426 = (
         "Templates of component '{name}' read word_labels, which needs the whole corpus in one "
         "process before features are numbered. It cannot be combined with {second}. Remove one of "
         'the two: "@word_labels" in [components.{name}.features] templates, or that setting.'
     )
     SC430 = (
-        "Component '{name}' computes probabilities of a Doc, but got {found}. Give a Doc, "
-        "such as nlp(text), one at a time; `marginals` also supports a list of Docs."
+        "'{name}' computes probabilities of a Doc, but got {found}. Give a Doc, such as nlp(text)."
     )
 
     # SC5xx: targets
-    SC501 = (
-        "[components.NAME.target] scheme = {value!r} is not a scheme of labels for spans. Change "
-        "it to one of: {known}."
-    )
+    SC501 = "[components.NAME.target] scheme = {value!r}: change it to one of: {known}."
     SC502 = (
         "Two gold spans of doc.spans[{key!r}] overlap at {span!r}; labels of tokens cannot "
         "represent both. Remove one of them; or train a component for each set of types that do "
         "not overlap, with their names in [components.NAME.target] types. The text "
         "begins: {text!r}."
     )
-    SC503 = (
-        "The gold entities of a Doc are damaged: {reason} Set them again with doc.ents or "
-        "doc.set_ents. The text begins: {text!r}."
-    )
+    SC503 = "The gold entities of a Doc are damaged: {reason} Set them again. It begins: {text!r}."
     SC504 = (
         "[components.{name}] {first} needs entities or spans, but [components.{name}.target] has "
         "none. Set it to its default (of templates with doc_entity, read doc_majority), or use "
@@ -670,12 +556,11 @@ class Errors(metaclass=_Coded):
     )
     SC505 = (
         "{label!r} is not a label of the scheme {scheme}: {known}. Give types of spans to "
-        "add_label, or labels as `spacy init labels` writes them."
+        "add_label."
     )
     SC506 = (
-        "[components.NAME.target] attr = {attr!r} cannot be written. Name an extension attribute "
-        "with a default value, or with a getter and a setter: Token.set_extension(name, "
-        'default=None), attr = "_.name".'
+        "[components.NAME.target] attr = {attr!r} cannot be written. Register an extension "
+        'attribute, and write attr = "_.name".'
     )
     SC507 = (
         "The gold value {value!r} of token.{attr} is not a string. Use strings in the training "
@@ -685,45 +570,31 @@ class Errors(metaclass=_Coded):
     SC509 = "Component '{name}' learns labels of tokens, not of spans. Call span_probabilities."
 
     # SC6xx: commands: explaining, patching, converting, importing, analysing
-    SC601 = (
-        "{model} has no component{named} with sparse CRF weights; its components are: [{pipes}]. "
-        "{remedy}"
-    )
+    SC601 = "{model} has no component{named} with sparse CRF weights, but [{pipes}]. {remedy}"
     SC602 = "{model} has {n} components with sparse CRF weights. Choose by --component: {known}."
     SC603 = (
         "{path}, line {line}, is not a weight: {reason}. Write a type, a feature, the label "
         "before, the label and a weight, separated by tabs, as `python -m spacy_sparsecrf dump` "
         "does."
     )
-    SC604 = (
-        "{path}, line {line}: the model has no label {label!r}, and labels cannot be added here. "
-        "Choose one of: {known}."
-    )
+    SC604 = "{path}, line {line}: the model has no label {label!r}. Choose one of: {known}."
     SC605 = (
-        "{path}, line {line}: feature {feature!r} cannot have a weight: no template or pattern of "
-        "type {kind} of the component is {template!r} (see [components.NAME.features]). Correct "
-        "the name, or train with that template."
+        "{path}, line {line}: no template of type {kind} is {template!r}, for the feature "
+        "{feature!r}. Correct the name, or train with that template."
     )
-    SC606 = (
-        "A CRFsuite file has one label per token, but --columns is {columns}. Name orth and one "
-        "other, as in orth,ner."
-    )
+    SC606 = "--columns {columns}: a CRFsuite file has one label. Name two, as in orth,ner."
     SC607 = "There is no config {name!r}. Choose one of: {known}."
     SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
     SC609 = "There is no config {name!r} for the solver {solver!r}. Choose one of: {known}."
     SC610 = (
-        "{path}, line {line}, is not UTF-8 ({reason}). Convert it with `iconv -f {encoding} -t "
-        "utf-8 {path}`, and write the output to another file."
+        "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv -f {encoding} -t utf-8 {path}`."
     )
     SC611 = (
         "{path}, line {line}, has {found} columns, but {expected} are expected ({why}): {text!r}. "
         "Separate columns by {by}, and sentences by an empty line, or name another --format."
     )
     SC612 = "{path} has no tokens to convert. Check the path."
-    SC614 = (
-        "--columns has the unknown attribute {name!r}. Choose from: {known}, spans:KEY for other "
-        "spans and _.NAME for an extension attribute."
-    )
+    SC614 = "--columns: {name!r} is unknown. Choose from: {known}, spans:KEY and _.NAME."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
         "{scheme}; choose another --scheme if the file has one: {known}."
@@ -745,38 +616,20 @@ class Errors(metaclass=_Coded):
         "Exactly one of {source} and {target} must be a .spacy file. Name a text file as the other."
     )
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
-    SC622 = (
-        "--columns {columns!r} is not valid. Name the words once, as orth, and each attribute once "
-        "at most."
-    )
+    SC622 = "--columns {columns!r}: name the words once, as orth, and each attribute once."
     SC623 = (
         "{path}, {place}: {value} {reason}. Correct the offsets in the file, or export it again."
     )
     SC624 = (
         "{path}, {place}, cannot be read: {reason}. Correct it, or name another format by --format."
     )
-    SC625 = (
-        "No record of {path} has spans. Give a file whose records have them under one of these "
-        "keys: {keys}."
-    )
+    SC625 = "No record of {path} has spans. Give them one of these keys: {keys}."
     SC626 = "{path} has no text: {text} does not exist. Put the text there, as brat does."
-    SC627 = (
-        "--dev {share} cannot split {n} Docs of {documents} documents into two parts. Choose a "
-        "share between 0 and 1, or give more documents."
-    )
-    SC630 = (
-        "{path} cannot be imported: it is not a model of Wapiti, CRF++ (as text, crf_learn -t) or "
-        "CRFsuite, or a dump of one. Give such a file."
-    )
+    SC627 = "--dev {share} cannot split {n} Docs of {documents} documents. Choose another share."
+    SC630 = "{path} is no model of Wapiti, CRF++ (as text) or CRFsuite. Give such a file."
     SC631 = "{path} is damaged, or was not written by {program}: {reason}. Copy or train it again."
-    SC632 = (
-        "{path} was trained by Wapiti without patterns, so its features are not known. Train it "
-        "with a pattern file, as in wapiti train -p."
-    )
-    SC633 = (
-        "--target {target} is among --columns, which features read: the label would replace it. "
-        "Name another, as in --target _.label."
-    )
+    SC632 = "{path} was trained by Wapiti without patterns. Train it with wapiti train -p."
+    SC633 = "--target {target} is among --columns. Name another, as in --target _.label."
     SC634 = "{path} is not a JSON object of strings, such as {example} ({reason}). Correct it."
     SC636 = (
         "{path}, line {line}, may be a {what} or a token: {text!r}. Remove it if it is a {what}; "
@@ -787,52 +640,32 @@ class Errors(metaclass=_Coded):
         "another format by --format."
     )
     SC640 = (
-        "No token has a gold label that component '{name}' could have predicted, so nothing can be "
-        "compared. Give Docs with the annotation that it learns ([components.{name}.target])."
+        "No token has a gold label that '{name}' could predict. Give Docs for "
+        "[components.{name}.target]."
     )
     SC641 = (
-        "The reader [{block}] has no path, so it cannot read {data}. Choose a reader that has"
-        " one, such as spacy_sparsecrf.AnnotatedCorpus.v1."
+        "[{block}] has no path for {data}. Choose a reader with one, such as AnnotatedCorpus.v1."
     )
     SC642 = "The precision {value} is not between 0 and 1. Give a number such as 0.9."
-    SC643 = (
-        "{model} is not a directory, so --in-place cannot save the calibrated pipeline there."
-        " Give a directory with --output."
-    )
+    SC643 = "--in-place: {model} is not a directory. Give a directory with --output."
     SC644 = (
-        "Thresholds cannot be found for beta = {value} and precision = {precision}. Give either "
-        "--precision P, 0 < P < 1, or --best-f BETA, 0 < BETA."
+        "beta = {value}, precision = {precision}: give --precision in (0, 1) or --best-f above 0."
     )
     SC645 = "Both --output {output} and --in-place were given. Give one of them."
-    SC646 = (
-        "--text {text!r} has no words, so there is nothing to explain. Give a text, or leave "
-        "--text out to explain the weights."
-    )
-    SC647 = (
-        "--label {label!r} is neither a label of the component nor of the data. Choose one of: "
-        "{known}."
-    )
+    SC646 = "--text {text!r} has no words. Give a text, or leave --text out."
+    SC647 = "--label {label!r} is no label. Choose one of: {known}."
     SC652 = (
         "No weight of the outside label can be found for beta = {value} of component '{name}'. "
         "Give --outside BETA, 0 < BETA, and a component of entities or spans."
     )
-    SC654 = (
-        "{data} has no Docs. Give a .spacy file or a directory of them; `python -m spacy_sparsecrf "
-        "convert` makes them of other files."
-    )
-    SC655 = (
-        "{path} was trained on {n} columns before the label, but --columns names more: "
-        "{columns}. Name their attributes, in order."
-    )
+    SC654 = "{data} has no Docs. Give a .spacy file or a directory of them."
+    SC655 = "{path} was trained on {n} columns, but --columns is {columns}. Name their attributes."
     SC653 = (
-        "Thresholds are for entities and spans, but component '{name}' learns labels of tokens. "
-        "Remove --precision and --best-f, or choose another component by --component."
+        "Component '{name}' has labels of tokens, without thresholds. Remove --precision and "
+        "--best-f."
     )
-    SC660 = "{part} does not implement its interface: {fact}. Correct the class."
-    SC661 = (
-        "{part} does not implement its interface: {fact} ({got} and not {expected}). Correct the "
-        "class."
-    )
+    SC660 = "{part} breaks its interface: {fact}. Correct the class."
+    SC661 = "{part} breaks its interface: {fact} ({got}, not {expected}). Correct the class."
     SC662 = (
         "[components.{name}.{key}] is {found}, not of the type of {key}. Write it as a block:\n"
         '[components.{name}.{key}]\n@{registry} = "{example}"'
@@ -843,14 +676,8 @@ class Errors(metaclass=_Coded):
         "`tune` does not support solver {solver}: it is approximate, or has no L1 penalty. Change "
         "[components.NAME.solver], for example to spacy_sparsecrf.OWLQN.v1."
     )
-    SC702 = (
-        "{values} are not values of l1 above 0. Give --l1 finite numbers, separated by commas, "
-        "such as --l1 2,1,0.5."
-    )
-    SC705 = (
-        "The objective became {objective} at l1 = {l1:g}. Raise [components.NAME] l2, or choose "
-        "another [components.NAME.solver]."
-    )
+    SC702 = "l1 = {values} is not above 0. Give --l1 finite numbers: --l1 2,1,0.5."
+    SC705 = "The objective became {objective} at l1 = {l1:g}. Raise [components.NAME] l2."
     SC706 = (
         "`tune` needs exactly one trainable sparse CRF, but the pipeline {pipeline} has {n}: "
         "{names}. Keep one, and freeze others ([training] frozen_components)."
@@ -859,57 +686,32 @@ class Errors(metaclass=_Coded):
         "`spacy train` would also train {others}, next to '{name}'; `tune` does not. "
         "Train them first, then source them, or name them in [training] frozen_components."
     )
-    SC709 = (
-        "[training.score_weights] names {weights}, but the scores of the pipeline are "
-        "{known}. Name one of these scores."
-    )
-    SC710 = (
-        "--within {within} is not valid: it is how many points of 100 the score of the chosen "
-        "model may be below the best. Give a number >= 0."
-    )
-    SC712 = (
-        "[initialize.components.{name}] checkpoint = {path!r} is for `spacy train`: `tune` "
-        "cannot resume from a checkpoint. Remove it."
-    )
-    SC714 = (
-        "--budget {value!r} is not a time. Give a number above 0 with a unit, s, m or h, such as "
-        "90s, 10m or 1.5h."
-    )
-    SC715 = (
-        "{option} {value!r} cannot be searched: {reason}. Separate values by commas, or leave the "
-        "option out."
-    )
+    SC709 = "[training.score_weights] names {weights}. Name one of the scores: {known}."
+    SC710 = "--within {within} is not valid. Give a number of points >= 0."
+    SC712 = "[initialize.components.{name}] checkpoint = {path!r}: remove it for `tune`."
+    SC714 = "--budget {value!r} is not a time. Give a number and a unit: 90s, 10m or 1.5h."
+    SC715 = "{option} {value!r} cannot be searched: {reason}. Separate values by commas."
     SC716 = "--folds {folds} cannot be used. Give at least 2, or leave it out."
     SC717 = (
-        "[training] {key} = {block!r} has no path. Add --paths.train and --paths.dev; with "
-        "--folds 5 no development data is needed."
+        "[training] {key} = {block!r} has no path. Give --paths.train and --paths.dev, or --folds."
     )
-    SC718 = (
-        "--folds {folds} needs as many training Docs, but there are {n}. Choose fewer folds, or "
-        "give --paths.dev instead."
-    )
+    SC718 = "--folds {folds}, but there are {n} training Docs. Choose fewer folds."
 
     # SC8xx: the estimator
     SC801 = (
         "{place} cannot be read ({reason}). Give X as a list of sequences of tokens, and a token "
         "as a dict of strings, numbers, booleans or lists, sets and dicts of these, or as strings."
     )
-    SC802 = (
-        "{x} has {n_sequences} sequences, but {name} has {found}. Give one {each} for each "
-        "sequence."
-    )
+    SC802 = "{x} has {n_sequences} sequences, but {name} has {found}. Give one {each} for each."
     SC803 = (
-        "X{suffix}[{number}] has {n_tokens} tokens, but y{suffix}[{number}] has {n_labels} labels. "
-        "Give one label for each token, None where it is not known."
+        "X{suffix}[{number}] has {n_tokens} tokens, but y{suffix}[{number}] has {n_labels}. Give "
+        "one label each."
     )
     SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
     SC805 = (
         "This {name} is not fitted. Call fit(X, y) first, or from_pipe with a trained component."
     )
-    SC807 = (
-        "The solver {value!r} is not supported. Give the name of a solver, such as {known}, "
-        "or a solver, such as OWLQN(tolerance=1e-4)."
-    )
+    SC807 = "The solver {value!r} is not supported. Use a name such as {known}, or a solver."
     SC808 = (
         "{n_values} features have numbers other than 0 and 1, which need {needed} MB for "
         "{n_tokens} tokens; {available} MB are available. Give numbers in bins, as strings."
@@ -920,18 +722,12 @@ class Errors(metaclass=_Coded):
         'features with `features` (--features), as in {{"word.lower()": "lower[0]"}}, or fit '
         "without them."
     )
-    SC811 = (
-        "{first!r} and {second!r} are both the feature {name}, which has one weight for each "
-        "label. Name another feature for one of them, or fit without it."
-    )
+    SC811 = "{first!r} and {second!r} are both the feature {name}. Name another for one of them."
     SC812 = (
         "Features of component '{name}' are numbers or have no names. Train with "
         "store_feature_names = true in [components.{name}.learning], without value(...) and vector."
     )
-    SC813 = (
-        "algorithm = {value!r} is not an algorithm of CRFsuite. Choose 'lbfgs' or 'l2sgd', which "
-        "both find the minimum of the objective, or 'ap', the averaged perceptron."
-    )
+    SC813 = "algorithm = {value!r} is not one of CRFsuite's. Choose 'lbfgs', 'l2sgd' or 'ap'."
     SC814 = (
         "fit got only one of X_dev and y_dev. Give both to score held-out sequences, or neither."
     )
@@ -939,10 +735,7 @@ class Errors(metaclass=_Coded):
         "The label or feature {name!r} is empty, or has a line break or ' --> ', so that {path} "
         "cannot be written. Rename it, or save the estimator with joblib."
     )
-    SC816 = (
-        "{path} is a model of {program}, not of CRFsuite. Import it into a pipeline: python -m "
-        "spacy_sparsecrf import."
-    )
+    SC816 = "{path} is a model of {program}. Run python -m spacy_sparsecrf import."
     SC817 = f"{{what}} needs {{package}}, which is not installed. {_install('{extra}')}."
 
     SC818 = (
@@ -955,10 +748,7 @@ class Errors(metaclass=_Coded):
         "{place}. Correct it."
     )
 
-    SC820 = (
-        "Numbers cannot become features of a component: {names}. Give them in bins, as strings, "
-        "and fit again."
-    )
+    SC820 = "Numbers cannot become features: {names}. Give them in bins, as strings."
 
     # SC9xx: clusters
     SC900 = (
@@ -980,9 +770,8 @@ class Errors(metaclass=_Coded):
     )
     SC904 = "[components.NAME.engine] {key} = {value} is not valid. Set it to an integer >= {low}."
     SC905 = (
-        "The engine spacy_sparsecrf.Ray.v1 needs Ray, which is not installed. Run `pip install "
-        "'spacy-sparsecrf[ray]'` here and on each machine of the cluster, or, if you installed a "
-        "wheel file, `pip install 'FILE.whl[ray]'` with its path."
+        "The engine Ray.v1 needs Ray. Run `pip install 'spacy-sparsecrf[ray]'` here and on each "
+        "machine of the cluster."
     )
     SC906 = (
         "Component '{name}' cannot learn from a partitioned corpus with {first}. Set it to its "
@@ -1025,10 +814,9 @@ class Warnings(metaclass=_Coded):
         "Train '{upstream}' first, then source it and add it to [training] frozen_components."
     )
     SCW204 = (
-        "spacy-sparsecrf recompiles its kernels in each process, for up to fifteen seconds, "
-        "because it can write neither next to its own files nor to the user's cache. Set the "
-        "environment variable NUMBA_CACHE_DIR to a writable directory, or run `python -m "
-        "spacy_sparsecrf warmup` once where it can write, and keep the compiled files."
+        "spacy-sparsecrf recompiles its kernels in each process, because it cannot write them. Set "
+        "NUMBA_CACHE_DIR to a writable directory, or run `python -m spacy_sparsecrf warmup` once "
+        "where it can write."
     )
     SCW205 = (
         "Templates of component '{name}' read {attribute}, which none of the {n_tokens} training "
@@ -1068,11 +856,9 @@ class Warnings(metaclass=_Coded):
         "store_feature_names = true in [components.NAME] and retrain to prune them."
     )
     SCW212 = (
-        "Component '{name}' learns without a corpus, but the first batch has one example: updates "
-        "of single Docs lower the accuracy. Give nlp.update more examples, by one of spaCy's "
-        "batchers ([training.batcher]). Or learn from the whole corpus: set factory instead of "
-        "source, and the saved pipeline as [components.{name}.learning] prior. Or freeze the "
-        "component."
+        "Component '{name}' learns without a corpus from one example: updates of single Docs lower "
+        "the accuracy. Give nlp.update more, learn from the whole corpus with the pipeline as "
+        "[components.{name}.learning] prior, or freeze it."
     )
     SCW214 = (
         "Component '{name}' is in a pipeline of the language {lang!r}, but gets Docs of {own!r}. "
@@ -1127,10 +913,7 @@ class Warnings(metaclass=_Coded):
         "scores are too high. Remove it from [corpora] annotations, or set [components.{name}] "
         "overwrite = true."
     )
-    SCW226 = (
-        "No template reads {names} of [components.NAME.features] phrases or clusters. Add "
-        "@phrases(...) or @clusters(...) to templates, or remove the block."
-    )
+    SCW226 = "No template reads {names} of [components.NAME.features] phrases or clusters. Add one."
     SCW227 = (
         "{n} of {of} training Docs of component '{name}' have no doc.spans[{key!r}], so that it "
         "does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
@@ -1164,13 +947,9 @@ class Warnings(metaclass=_Coded):
         "or set [components.NAME] overwrite = true."
     )
     SCW601 = (
-        "The file `names` of a component cannot be read ({reason}): features are shown by their "
-        "hashes. Copy it again; a component works without it."
+        "The file `names` of a component cannot be read ({reason}). Copy it again to see names."
     )
-    SCW640 = (
-        "{data} is the training data of {model}, on which its probabilities, precision and recall "
-        "are too high. Calibrate on held-out data."
-    )
+    SCW640 = "{data} is the training data of {model}. Calibrate on held-out data."
     SCW641 = (
         "Gold annotation has types that component '{name}' does not predict in these Docs, and "
         "that get no threshold: {types}. Train it on such annotation if it should predict them."
@@ -1180,11 +959,5 @@ class Warnings(metaclass=_Coded):
         "algorithm = {value!r} is not implemented; the averaged perceptron is trained instead "
         "(algorithm = 'ap'). Set algorithm = 'ap', or 'lbfgs' for a model with probabilities."
     )
-    SCW804 = (
-        "{value!r} of bigrams has no effect: no feature of X has such a name. Correct it, or leave "
-        "it out."
-    )
-    SCW805 = (
-        "Features that are numbers are not combined with pairs of labels (bigrams): {names}. Give "
-        "numbers in bins, as strings."
-    )
+    SCW804 = "{value!r} of bigrams has no effect: no feature has this name. Correct it."
+    SCW805 = "Features with numbers have no pairs of labels: {names}. Give them in bins."
