@@ -39,24 +39,6 @@ def write_files(folder: Path, contents: Mapping[str, Content], setting: str) -> 
         _put(folder, new)
 
 
-def append_file(path: Path, at: int, data: bytes, setting: str) -> None:
-    """Truncate a file to its first `at` bytes, append data and sync.
-
-    at: number of bytes to keep, which are safe after any error; 0 starts a new file.
-    setting: see `write_files`. RAISES: SparseCRFError if the file cannot be written.
-    """
-    with _made(path.parent, setting) as made:
-        if not path.exists():
-            made.append(path)
-        with path.open("r+b" if at else "wb") as file:
-            file.truncate(at)
-            file.seek(at)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _sync(path.parent)
-
-
 @contextmanager
 def _made(folder: Path, setting: str) -> Iterator[list[Path]]:
     """Create a folder, if it does not exist, for a body that writes to it.

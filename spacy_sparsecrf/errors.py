@@ -244,10 +244,6 @@ class Errors(metaclass=_Coded):
         "[corpora.NAME] annotations: _.{name} is not registered. Call "
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
     )
-    SC223 = (
-        "The checkpoint of the interrupted run has no model of step {n}. Restore its [training] "
-        "eval_frequency, or remove the file."
-    )
     SC224 = (
         "Out of memory in component '{name}'. Set [components.{name}.learning] precision = "
         '"float32", or a larger l1. Saved files are unchanged.'
@@ -292,13 +288,9 @@ class Errors(metaclass=_Coded):
         "The model has format {found}, later than {known}. Upgrade: pip install -U spacy-sparsecrf."
     )
     SC314 = "The model file is damaged ({reason}). Copy it again, or retrain it."
-    SC315 = (
-        "{path} is not a checkpoint. Change [initialize.components.NAME] checkpoint to another "
-        "file."
-    )
     SC316 = (
-        "The checkpoint {path} is of another run: {differing} differ. Restore these, or remove the "
-        "file."
+        "The checkpoint {path} is of another run: corpus, labels, solver, penalty or problem "
+        "differ. Restore these, or remove the file."
     )
     SC317 = "Names of labels take {size} bytes, above {most}. Give the labels shorter names."
     SC318 = (

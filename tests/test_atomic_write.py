@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_sparsecrf.atomic_write import append_file, write_files
+from spacy_sparsecrf.atomic_write import write_files
 from spacy_sparsecrf.errors import SparseCRFError
 
 OLD = {"a": b"old a", "b": b"old b"}
@@ -77,27 +77,6 @@ def test_a_fault_at_any_call_leaves_all_or_nothing(folder: Path) -> None:
             (folder / name).write_bytes(data)
         (folder / "c").unlink()
     raise AssertionError("no end")
-
-
-@pytest.mark.parametrize("behind", [b"", b"of a step that does not count"])
-def test_what_is_added_leaves_what_is_before_it(tmp_path: Path, behind: bytes) -> None:
-    path = tmp_path / "deep" / "rows"
-    append_file(path, 0, b"one", "a setting")
-    path.write_bytes(b"one" + behind)
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        pytest.raises(SparseCRFError, match="SC319.*a setting"),
-    ):
-        patch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(errno.EIO, "made up")))
-        append_file(path, 3, b"two", "a setting")
-    assert path.read_bytes().startswith(b"one")
-    append_file(path, 3, b"two", "a setting")
-    assert path.read_bytes() == b"onetwo"
-    append_file(path, 0, b"anew", "a setting")
-    assert path.read_bytes() == b"anew"
-    path.unlink()
-    with pytest.raises(SparseCRFError, match="SC319.*No such file.*a setting"):
-        append_file(path, 3, b"two", "a setting")
 
 
 def test_errors_of_writers_leave_no_folder(tmp_path: Path) -> None:

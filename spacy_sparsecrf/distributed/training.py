@@ -17,8 +17,8 @@ from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs
 from ..solvers.warm_start import WarmStart
 from ..training.checkpoint import digest
+from ..training.run import Run
 from ..training.training import Training
-from ..training.working_set import Run
 from .loss import Partition, PartitionedLoss, ShardLosses, ShardProblem
 
 # The warm start uses the first sequences of the corpus, at least this many tokens.

@@ -66,7 +66,7 @@ from ..targets.spans import SpanTarget
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
     from ..solvers.warm_start import WarmStart
-    from ..training.working_set import Polish
+    from ..training.run import Polish
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
@@ -276,7 +276,7 @@ class WarmStartSettings(SettingsBlock):
 
 
 class PolishSettings(SettingsBlock):
-    """Settings of polishing, see `training.working_set.Polish`."""
+    """Settings of polishing, see `training.run.Polish`."""
 
     section = "a section of iterations and l2"
 
@@ -285,7 +285,7 @@ class PolishSettings(SettingsBlock):
 
     def of(self) -> "Polish":
         """Return the object that polishes."""
-        from ..training.working_set import Polish
+        from ..training.run import Polish
 
         return Polish(self.iterations, self.l2)
 

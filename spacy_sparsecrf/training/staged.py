@@ -12,18 +12,9 @@ from ..corpus.transform import reduced, with_distinct_contexts
 from ..errors import SparseCRFError
 from ..loss.subproblems import Part, ReducedPart, places_of
 from ..model.model import CRFModel
-from ..schema import SchemaField
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
-from .checkpoint import digest, expect
+from .checkpoint import digest
 from .training import Training
-
-# Saved values of a run in stages, in addition to those of the current stage.
-_SAVED: dict[str, SchemaField | type] = {
-    "stage": int,
-    "n_steps": int,
-    "with_labels": SchemaField("<i8", "M", below="pairs", rises=True),
-    "admitted": SchemaField("|u1", "B"),
-}
 
 
 @dataclass(frozen=True)
@@ -200,29 +191,21 @@ class StagedTraining(Training):
             (len(np.unique(self._features_of(coordinates))), len(coordinates)),
         )
 
-    def _values(self) -> dict[str, Any]:
-        values = super()._values()
-        if not values:
-            return {}
-        own = {"stage": self._number, "n_steps": self._n_steps, "with_labels": self._with_labels}
-        return {**values, **own, "admitted": np.packbits(self._admitted)}
+    def _others(self) -> dict[str, Any]:
+        own = {"stage": np.array(self._number), "n_steps": np.array(self._n_steps)}
+        return {**own, "with_labels": self._with_labels, "admitted": self._admitted}
 
     def _restore(self, values: dict[str, Any]) -> None:
-        n_features, n_labels = len(self._tree.stage), len(self._labels)
-        own = {name: values[name] for name in _SAVED if name in values}
-        sizes = {"B": -(-n_features // 8), "pairs": n_features * n_labels}
-        expect(own, _SAVED, sizes)
-        if own["stage"] >= len(self._stages):
-            raise ValueError(f"there is no stage {own['stage']}")
-        self._number, self._n_steps = own["stage"], own["n_steps"]
-        admitted = np.unpackbits(own["admitted"], count=n_features).astype(np.bool_)
-        if (admitted != self._admitted).any():
-            self._admitted, self._with_labels = admitted, own["with_labels"]
+        self._number, self._n_steps = values["stage"], values["n_steps"]
+        if (values["admitted"] != self._admitted).any():
+            self._admitted, self._with_labels = values["admitted"], values["with_labels"]
             self._runs = []
             self._runs = self._make_runs()
-        super()._restore({name: value for name, value in values.items() if name not in own})
+        super()._restore(values)
 
     def _identity(self) -> dict[str, Any]:
         stages = [f"{s.steps} {s.require} {s.admit}" for s in self._stages]
-        tree = digest(*fields_of(self._tree).values())
-        return {**super()._identity(), "schedule": [*stages, tree]}
+        return {
+            **super()._identity(),
+            "schedule": [*stages, digest(*fields_of(self._tree).values())],
+        }

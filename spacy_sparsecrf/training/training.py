@@ -28,7 +28,7 @@ from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport
 from ..solvers.warm_start import WarmStart
 from . import checkpoint
-from .working_set import Polish, Run
+from .run import Polish, Run, RunState
 
 NOT_POLISHED = Polish()
 
@@ -252,7 +252,7 @@ class Training:
         n_sequences = sum(run.n_sequences for run in self._runs)
         reports, passes = [], 0.0
         for run in self._runs:
-            report = run.reached if rest and run.converged else run.step()
+            report = run.reached() if rest and run.converged else run.step()
             passes += report.passes * (run.n_sequences / n_sequences)
             reports.append(report)
         self.report = StepReport(
@@ -265,50 +265,42 @@ class Training:
         )
         return self.report
 
-    def save(self, path: Path, rows: checkpoint.EvaluationLog | None = None) -> None:
-        """Write a checkpoint, if the run has begun; see `resume`.
+    def save(self, path: Path) -> None:
+        """Write a checkpoint, if the run has begun; see `resume`."""
+        states = [run.state for run in self._runs]
+        if None not in states:
+            checkpoint.save(path, self._digest, states, self._others())
 
-        rows: the evaluation log so far.
-        """
-        values = self._values()
-        if values:
-            checkpoint.save(path, self._identity(), values, rows)
-
-    def resume(self, path: Path) -> checkpoint.EvaluationLog:
+    def resume(self, path: Path) -> None:
         """Resume a saved run, with bit-identical results.
 
-        path: file from `save` with the same corpus, labels and settings; n_threads may differ.
-        RETURNS: the evaluation log of that run.
+        path: file from `save` with the same corpus, labels and settings; n_threads and settings
+        that end a run may differ.
         RAISES: SparseCRFError for a damaged file, or a file of another type or another run.
         """
-        with checkpoint.loaded(path, self._identity()) as values:
-            rows = checkpoint.EvaluationLog.of(
-                checkpoint.without_prefix(checkpoint.ROWS, values), self._labels, path
-            )
-            self._restore({k: v for k, v in values.items() if not k.startswith(checkpoint.ROWS)})
-        return rows
+        self._restore(checkpoint.load(path, self._digest))
 
-    def _values(self) -> dict[str, Any]:
-        """Return arrays and scalars by name, for `_restore`; empty if the run has not begun."""
-        found: dict[str, Any] = {}
-        for i, run in enumerate(self._runs):
-            found |= checkpoint.prefixed(f"{i}.", run.values())
-        return found
+    def _others(self) -> dict[str, NDArray[Any]]:
+        """Return arrays for `_restore` besides the states of runs."""
+        return {}
 
     def _restore(self, values: dict[str, Any]) -> None:
-        """Resume from another run's `_values`. RAISES: ValueError for invalid values."""
-        of_runs = [checkpoint.without_prefix(f"{i}.", values) for i in range(len(self._runs))]
-        if sum(map(len, of_runs)) != len(values):
-            raise ValueError(f"it is not of {len(of_runs)} parts")
-        for run, own in zip(self._runs, of_runs, strict=True):
-            run.restore(own)
+        """Resume from the values of a checkpoint."""
+        types = RunState, self._solver.state_type
+        states = checkpoint.states_of(values, len(self._runs), *types)
+        for run, state in zip(self._runs, states, strict=True):
+            run.resume(state)
+
+    @property
+    def _digest(self) -> str:
+        return checkpoint.identity_of(self._solver, self._identity())
 
     def _identity(self) -> dict[str, Any]:
         """Return the values that a resumed run must share."""
         return {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
-            **checkpoint.identity_of(self._solver, self._penalty),
+            "penalty": [repr(self._penalty.l1), repr(self._penalty.l2)],
             **self._problem.identity(),
             "prior": "" if self._origin is None else checkpoint.digest(*self._origin),
             "weights kept": self._n_kept,

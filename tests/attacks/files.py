@@ -31,7 +31,7 @@ class Entry:
 
 @dataclass
 class File:
-    """The parts of a model or checkpoint file; a note."""
+    """The parts of a model file; a note."""
 
     meta: Json
     entries: list[Entry]
@@ -67,7 +67,7 @@ def sealed(prefix: bytes, body: bytes) -> bytes:
 
 
 def taken_apart(data: bytes) -> File:
-    """Parse a model file or a checkpoint into its parts."""
+    """Parse a model file into its parts."""
     size = struct.unpack_from("<I", data, 12)[0]
     header = json.loads(data[48 : 48 + size])
     position, entries = 48 + size, []

@@ -5,28 +5,18 @@ it, uses it again, and returns arrays: predictions, weights, names.
 """
 
 import gzip
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import WordClasses, pack, unpack
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.model.names import Names
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.warm_start import WarmStart
-from spacy_sparsecrf.training.training import Training
 
 from .files import ClassesFile, File, NamesFile, taken_apart
 
@@ -125,75 +115,6 @@ def assert_same(a: Arrays, b: Arrays) -> None:
         np.testing.assert_array_equal(before, after)
 
 
-# Checkpoints
-
-
-@cache
-def corpus() -> EncodedCorpus:
-    """Return a small corpus in memory."""
-    builder = CorpusBuilder()
-    builder.add(*_gold())
-    return builder.build()
-
-
-def _gold() -> tuple[Observations, np.ndarray]:
-    rng = np.random.default_rng(0)
-    lengths = [4, 1, 6, 3, 5, 2]
-    hashes = rng.integers(0, 9, (sum(lengths), 4)).astype(np.uint64)
-    columns = np.array([0, 1], np.int32), np.array([2, 3], np.int32)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    return Observations(hashes, offsets, *columns), rng.integers(0, 3, len(hashes)).astype(np.int32)
-
-
-def run_of(solver: str) -> Training:
-    """Return a new run of a solver."""
-    settings = {"inner_iterations": 1}
-    made: Any = {"OWLQN": OWLQN, "SAG": SAG, "BCD": BCD, "SGDL1": SGDL1}[solver](**settings)
-    options: Any = {"n_threads": 1, "warm_start": WarmStart(epochs=0)}
-    return Training(corpus(), LABELS, made, l1=0.1, l2=0.1, **options)
-
-
-def _stepped(run: Training) -> Arrays:
-    """Run a step. RETURNS: the weights."""
-    with np.errstate(**QUIET):  # type: ignore[call-overload]
-        run.step()
-        return list(run.weights)
-
-
-def checkpoints(*solvers: str) -> list[File]:
-    """Return checkpoints after two steps of solvers, by default all; their note is the solver."""
-    files = []
-    for solver in solvers or ("OWLQN", "SGDL1", "SAG", "BCD"):
-        run = run_of(solver)
-        _stepped(run)
-        _stepped(run)
-        with _file() as path:
-            run.save(path)
-            file = taken_apart(path.read_bytes())
-        file.note = solver
-        files.append(file)
-    return files
-
-
-@contextmanager
-def _file() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
-        yield Path(folder) / "file"
-
-
-def use_checkpoint(file: File, sound: File) -> Arrays:
-    """Resume from a checkpoint, save it, resume from the copy, and run a step of each."""
-    run, again = run_of(sound.note), run_of(sound.note)
-    with _file() as path:
-        path.write_bytes(file.to_bytes())
-        run.resume(path)
-        run.save(path)
-        again.resume(path)
-    found = _stepped(run)
-    assert_same(found, _stepped(again))
-    return found
-
-
 # Names, word classes, corpora
 
 
@@ -242,7 +163,6 @@ def use_classes(file: File, sound: File) -> Arrays:
 
 KINDS = {
     "model": Kind(lambda: [taken_apart(model.to_bytes()) for model in MODELS], use_model),
-    "checkpoint": Kind(checkpoints, use_checkpoint),
     "names": Kind(names, use_names),
     "clusters": Kind(classes, use_classes),
 }

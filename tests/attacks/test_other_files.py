@@ -1,10 +1,8 @@
-"""Crafted checkpoints, names, word classes and corpora are refused with a code."""
+"""Crafted names, word classes and corpora are refused with a code."""
 
 import gzip
 import tracemalloc
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,94 +14,6 @@ from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, parse
 
 from . import kinds
 from .test_model_file import Change, array, frame, meta, text
-
-
-def kind_of(array_name: str, /, kind: Any) -> Change:
-    """Change the type that a checkpoint records for a value."""
-    return lambda file: file.meta["kinds"].update({array_name: kind})
-
-
-def both(*changes: Change) -> Change:
-    """Combine several changes."""
-    return lambda file: [change(file) for change in changes]
-
-
-def renamed(old: str, new: str) -> Change:
-    """Rename a value of a checkpoint."""
-
-    def change(file: Any) -> None:
-        file[old].told["name"] = new
-        found = file.meta["kinds"]
-        file.meta["kinds"] = {new if name == old else name: found[name] for name in found}
-
-    return change
-
-
-K = 10**6
-COORDINATES, THETA = "0.coordinates", "0.state.theta"
-
-
-def rows(file: Any) -> None:
-    """Increase the rows of `steps`, but not the rows of `changes`, which belong to them."""
-    n = file[THETA].told["length"]
-    file.put("0.state.steps", np.zeros(5 * n))
-    file.meta["kinds"]["0.state.steps"] = ["<f4", [5, n], None]
-
-
-def changed(name: str, at: int, value: float) -> Change:
-    """Replace one number."""
-
-    def change(file: Any) -> None:
-        dtype = file[name].told["dtype"]
-        values = np.frombuffer(file[name].data, dtype).copy()
-        values[at] = value
-        file.put(name, values)
-
-    return change
-
-
-CHECKPOINTS: list[tuple[str, Change, str]] = [
-    ("places outside of the weights", changed(COORDINATES, -1, 2**40), "are not all below"),
-    ("places that descend", changed(COORDINATES, 1, 0), "do not ascend"),
-    ("weights that are no numbers", changed(THETA, 0, np.nan), "theta are not all finite"),
-    ("fewer weights", both(array(THETA, [1], "<f8"), kind_of(THETA, ["<f8", [1], None])), "theta"),
-    ("more rows of some", rows, "0.state.changes|has . entries|changes"),
-    ("a shape that overflows", kind_of(THETA, ["<f8", [2**32, 2**32], None]), "numbers, not those"),
-    ("a shape that is a text", kind_of(THETA, ["<f8", "4", None]), "not a list"),
-    ("a dtype that is a list", kind_of(THETA, [["<f8"], [4], None]), "which is no text"),
-    ("an unknown scalar", kind_of("0.n_idle", ["<i8", [], "eval"]), "is no 'eval'"),
-    ("a scalar that is a list", kind_of("0.n_idle", ["<i8", [], ["int"]]), "which is no text"),
-    ("a count below zero", changed("0.n_idle", 0, -1), "n_idle is -1"),
-    ("a truth value of 7", changed("0.converged", 0, 7), "none of the dtype"),
-    ("another name of a state", renamed("0.state.metric", "0.state.gauge"), "it has"),
-    ("a part more", renamed("0.n_idle", "1.n_idle"), "it is not of 1 parts"),
-    ("no kinds", meta(kinds={}), "does not describe its arrays"),
-    ("something told besides", meta(more=1), "it tells"),
-    ("another magic", frame(magic=b"\x89NUMPY\r\n"), "none of spacy-sparsecrf"),
-]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in CHECKPOINTS]
-)
-def test_checkpoints_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
-    sound = kinds.checkpoints("OWLQN")[0]
-    change(sound)
-    with pytest.raises(SparseCRFError, match=rf"SC318.*checkpoint .*({reason})"):
-        kinds.use_checkpoint(sound, sound)
-
-
-@pytest.mark.parametrize("data", [b"", b"SPCRF", bytes(100), b"[]" * 100])
-def test_what_a_power_cut_may_leave_is_no_checkpoint(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "run").write_bytes(data)
-    with pytest.raises(SparseCRFError, match=r"SC318.*start over"):
-        kinds.run_of("OWLQN").resume(tmp_path / "run")
-
-
-def test_a_checkpoint_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(SparseCRFError, match="SC318.*directory"):
-        kinds.run_of("OWLQN").resume(tmp_path)
-
 
 LINE = b"00000000000000aa\tlower[0]=a\n"
 # mtime=0: test ids must be the same in all processes.

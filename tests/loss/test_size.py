@@ -168,7 +168,7 @@ def test_the_estimate_covers_the_arrays_that_training_holds():
     training = Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.5, l2=0.1, n_threads=1)
     training.step()
     (run,) = training._runs
-    space, working, state = run.loss.space, run._working, run._state
+    space, working, state = run.loss.space, run._working, run.state.solver
     lattice = space.lattice
     held = [space.alpha, space.backward, space.residual, lattice.token_weight, lattice.allowed]
     held += [lattice.feature_tokens.indices, lattice.feature_tokens.indptr]

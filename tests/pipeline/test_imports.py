@@ -10,7 +10,7 @@ import pytest
 import spacy_sparsecrf
 
 SETTINGS = ["solvers.owlqn", "solvers.bcd", "model.model", "decoding.decoder"]
-NUMERICS = ["corpus.encoded", "penalty", "training.working_set", "training.training"]
+NUMERICS = ["corpus.encoded", "penalty", "training.run", "training.training"]
 NUMERICS += ["model.file", "model.names", "analysis.explanation", "loss.chain"]
 NUMERICS += ["analysis.edit_weights"]
 

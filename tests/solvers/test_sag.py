@@ -13,6 +13,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, draw
+from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
@@ -299,3 +300,19 @@ def test_a_search_ends_where_an_estimate_does_not_grow(estimate):
     state = solver.start(working, penalty, problem.theta.copy())
     state.common[:] = estimate
     assert np.isfinite(solver.step(working, penalty, state).objective)
+
+
+def test_a_run_ends_by_the_criterion_of_the_memory():
+    problem, _ = random_problem(82, 3, [3, 2, 4, 1] * 3, n_values=4)
+    above = []
+    for seed in range(6):
+        solver = SAG(sampling="uniform", tolerance=0.3, stopping="memory", window=0.0, seed=seed)
+        solver.inner_iterations = 1
+        training = Training(problem.corpus, list("abc"), solver, l1=0.0, l2=0.3)
+        while not training.step().converged:
+            (run,) = training._runs
+            state, penalty = run.state.solver, ElasticNet(0.0, 0.3)
+            seen = state.curvatures.min() > 0.0
+            assert not (seen and penalty.distance(state.theta, state.total) <= 0.3)
+        above.append(training.report.optimality > 0.3)
+    assert any(above)

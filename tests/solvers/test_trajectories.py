@@ -69,7 +69,7 @@ def trajectory(name: str) -> Iterator[list[float]]:
     for _ in range(5 if name in BATCH | SMOOTH else 3):
         report = training.step()
         # Checkpoints have all values that a step changes.
-        for state in (run._state for run in training._runs):
+        for state in (run.state.solver for run in training._runs):
             assert vars(state).keys() == {field.name for field in fields(state)}
         coordinates, values = training.weights
         yield [

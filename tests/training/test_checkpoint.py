@@ -11,7 +11,6 @@ from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training import checkpoint
 from spacy_sparsecrf.training.training import Training
 
 from ..conftest import SHIPPED_CONFIG
@@ -68,14 +67,19 @@ def test_a_killed_run_goes_on_to_the_same_weights(tmp_path):
 def test_files_that_are_no_checkpoint_are_refused(tmp_path):
     run = make_run()
     run.step()
-    (tmp_path / "model").write_bytes(run.model().to_bytes())
-    with pytest.raises(SparseCRFError, match="SC315"):
-        make_run().resume(tmp_path / "model")
     run.save(tmp_path / "run")
     data = (tmp_path / "run").read_bytes()
-    (tmp_path / "run").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(SparseCRFError, match="SC318.*digest"):
-        make_run().resume(tmp_path / "run")
+    middle = len(data) // 2
+    changed = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+    np.savez(tmp_path / "arrays.npz", theta=np.zeros(3))
+    other = (tmp_path / "arrays.npz").read_bytes()
+    model = run.model().to_bytes()
+    for bad in b"", b"SPCRF", bytes(100), b"[]" * 100, model, other, changed, data[:middle]:
+        (tmp_path / "bad").write_bytes(bad)
+        with pytest.raises(SparseCRFError, match=r"SC318.*start over"):
+            make_run().resume(tmp_path / "bad")
+    with pytest.raises(SparseCRFError, match="SC318.*directory"):
+        make_run().resume(tmp_path)
 
 
 LOOPS = {
@@ -120,76 +124,3 @@ def test_who_goes_on_without_a_step_has_what_was_reached(corpus, tmp_path):
         again = init_nlp(config)
     pipes = [each.get_pipe("sparse_crf") for each in (nlp, again)]
     assert pipes[0].model.to_bytes() == pipes[1].model.to_bytes()
-
-
-SLOW = {"inner_iterations": 1, "tolerance": 0.0, "window": 0.0, "history": 1}
-
-
-def stepped_rows(path: Path, n: int = 1) -> tuple[Training, checkpoint.EvaluationLog]:
-    """Return a run with a model recorded after each step, saved."""
-    run, rows = make_run(OWLQN(**SLOW)), checkpoint.EvaluationLog()
-    for i in range(n):
-        run.step()
-        rows.add(run.objective)
-        rows.models[i + 1] = run.model().to_bytes()
-        run.save(path, rows)
-    return run, rows
-
-
-def resumed_rows(path: Path) -> checkpoint.EvaluationLog:
-    return make_run(OWLQN(**SLOW)).resume(path)
-
-
-def test_models_of_rows_are_written_once(tmp_path):
-    path, sizes, models = tmp_path / "run", [], []
-    run, rows = stepped_rows(path)
-    for _ in range(8):
-        run.step()
-        rows.add(run.objective)
-        models.append(run.model().to_bytes())
-        rows.models[len(rows.losses)] = models[-1]
-        run.save(path, rows)
-        sizes.append((path.stat().st_size, (tmp_path / "run.rows").stat().st_size))
-    assert not rows.models and sizes[-1][0] < sizes[2][0] + 1_000
-    new = np.diff([size for _, size in sizes])
-    assert (new < np.array([len(model) for model in models[1:]]) + 500).all()
-    found = resumed_rows(path)
-    assert found.losses == rows.losses and not found.models
-    found.done = 1
-    for model in models:
-        assert found.is_replayed
-        found.replay()
-        assert found.model().to_bytes() == model
-
-
-@pytest.mark.parametrize("behind", [b"", b"cut off behind the last step that counts"])
-def test_what_is_behind_the_rows_that_count_is_overwritten(tmp_path, behind):
-    whole, rows = stepped_rows(tmp_path / "run", 2)
-    with (tmp_path / "run.rows").open("ab") as file:
-        file.write(behind)
-    later = make_run(OWLQN(**SLOW))
-    found = later.resume(tmp_path / "run")
-    for run, own in (later, found), (whole, rows):
-        run.step()
-        own.add(run.objective)
-        run.save(tmp_path / "run", own)
-        assert resumed_rows(tmp_path / "run").losses == own.losses
-    assert found.losses == rows.losses
-    assert found.size == rows.size and found.hashed.digest() == rows.hashed.digest()
-
-
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (lambda path: path.unlink(), "run.rows beside it: No such file"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "run.rows beside it is cut off"),
-        (lambda path: path.write_bytes(bytes(path.stat().st_size)), "run.rows beside it is cut"),
-        (lambda path: path.write_bytes(b"\xff" * path.stat().st_size), "run.rows beside it is cut"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\1"), "its digest does not fit"),
-    ],
-)
-def test_damaged_rows_are_refused(tmp_path, damage, reason):
-    stepped_rows(tmp_path / "run", 2)
-    damage(tmp_path / "run.rows")
-    with pytest.raises(SparseCRFError, match=f"SC318.*{reason}"):
-        resumed_rows(tmp_path / "run")

@@ -9,8 +9,8 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.run import Polish
 from spacy_sparsecrf.training.training import Training
-from spacy_sparsecrf.training.working_set import Polish
 
 from ..reference import Problem, random_problem
 

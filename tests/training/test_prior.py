@@ -12,8 +12,8 @@ from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
+from spacy_sparsecrf.training.run import Polish
 from spacy_sparsecrf.training.training import Training
-from spacy_sparsecrf.training.working_set import Polish
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem

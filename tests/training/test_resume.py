@@ -13,8 +13,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
+from spacy_sparsecrf.training.run import Polish
 from spacy_sparsecrf.training.training import Training
-from spacy_sparsecrf.training.working_set import Polish
 
 from ..features.reference_values import random_value_problem
 from ..reference import random_problem
@@ -125,42 +125,40 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "differing"),
+    ("name", "changes"),
     [
-        ("plain", {"l1": 0.4}, "l1"),
-        ("plain", {"l2": 0.2}, "l2"),
-        ("plain", {"precision": "float32"}, "precision"),
-        ("plain", {"kind": "memm"}, "kind"),
-        ("plain", {"solver": OWLQN(history=3)}, "solver"),
-        ("plain", {"problem": STRANGE}, "corpus"),
-        ("valid", {"valid": None}, "legal"),
-        ("valid", {"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}, "label_weights"),
-        ("valid", {"observed_only": True}, "observed_only"),
-        ("prior", {"with_prior": False}, "prior"),
-        ("clusters, owlqn, 0.1", {"clusters": 2}, "clusters, weights kept"),
-        ("stages, OWLQN, features", {"require": "all"}, "schedule"),
-        ("stages, OWLQN, features", {"steps": (2, 2, 2)}, "schedule"),
-        ("stages, OWLQN, features", {"admit": "labels"}, "schedule"),
+        ("plain", {"l1": 0.4}),
+        ("plain", {"l2": 0.2}),
+        ("plain", {"precision": "float32"}),
+        ("plain", {"kind": "memm"}),
+        ("plain", {"solver": OWLQN(history=3)}),
+        ("plain", {"problem": STRANGE}),
+        ("valid", {"valid": None}),
+        ("valid", {"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}),
+        ("valid", {"observed_only": True}),
+        ("prior", {"with_prior": False}),
+        ("clusters, owlqn, 0.1", {"clusters": 2}),
+        ("stages, OWLQN, features", {"require": "all"}),
+        ("stages, OWLQN, features", {"steps": (2, 2, 2)}),
+        ("stages, OWLQN, features", {"admit": "labels"}),
     ],
 )
-def test_another_run_is_refused(name: str, changes: dict, differing: str, tmp_path: Path):
+def test_another_run_is_refused(name: str, changes: dict, tmp_path: Path):
     run = CASES[name].make()
     run.save(tmp_path / "run")
     assert not list(tmp_path.iterdir())  # A run that has not begun leaves no file.
     CASES[name].advance(run, 0)
     run.save(tmp_path / "run")
-    with pytest.raises(SparseCRFError, match=f"SC316.*run: {differing}.* differ"):
+    with pytest.raises(SparseCRFError, match="SC316.*of another run"):
         CASES[name].make(**changes).resume(tmp_path / "run")
 
 
-def test_pairs_of_earlier_checkpoints_are_wider():
-    run, later = plain(), plain()
-    for _ in range(3):
-        run.step()
-    (mine,), (theirs,) = run._runs, later._runs
-    pairs = ("state.steps", "state.changes")
-    saved = mine.values()
-    assert all(saved[name].dtype == np.float32 and len(saved[name]) > 0 for name in pairs)
-    theirs.restore(saved | {name: saved[name].astype(np.float64) for name in pairs})
-    assert later.step() == run.step()
-    np.testing.assert_array_equal(later.weights[1], run.weights[1])
+def test_rules_that_end_a_run_may_differ(tmp_path: Path):
+    run = plain()
+    run.step()
+    run.save(tmp_path / "run")
+    later = plain(solver=OWLQN(inner_iterations=4, tolerance=1e-5, tolerance_gap=1e-3, window=0.0))
+    later.resume(tmp_path / "run")
+    assert later.objective == run.objective
+    while not later.step().converged:
+        pass

@@ -21,11 +21,9 @@ from ..loss.subproblems import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..progress import progress, track
-from ..schema import SchemaField
-from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
+from ..solvers.base import BatchSolver, Floats, Longs, StepReport
 from ..solvers.owlqn import OWLQN
 from ..solvers.warm_start import WarmStart
-from .checkpoint import expect, expect_state, prefixed, without_prefix
 
 # Violators that may enter at once: the larger of a number and a share of the working set.
 _MIN_GROWTH = 20_000
@@ -36,23 +34,33 @@ _SHRINK = 0.9
 _WORTH_SHRINKING = 0.7
 # Outer iterations in a row within `window` that end a run: new weights need one to act.
 _MAX_IDLE = 2
-# Saved values of a run, in addition to the solver's state.
-_SAVED: dict[str, SchemaField | type] = {
-    "coordinates": SchemaField("<i8", "K", below="potential", rises=True),
-    "violation": float,
-    "previous": float,
-    "n_idle": int,
-    "converged": bool,
-    "optimality": float,
-    "gap": float,
-}
+
+
+@dataclass
+class RunState:
+    """The state of a run: arrays and scalars only, so that a resumed run is bit-identical.
+
+    coordinates: [K] int64, ascending, the working set; solver: the solver's state there; best:
+    lowest objective after an outer iteration; n_idle: outer iterations in a row that did not lower
+    it by the fraction `window`; violation: largest excess of a gradient over l1 outside of the
+    working set; optimality, gap: see `StepReport`; converged: whether the run has ended.
+    """
+
+    coordinates: Longs
+    solver: Any
+    best: float = np.inf
+    n_idle: int = 0
+    violation: float = np.inf
+    optimality: float = np.inf
+    gap: float = np.inf
+    converged: bool = False
 
 
 class Run:
     """Minimises the loss of one sub-problem on a working set; a step is an outer iteration.
 
     part: maps the coordinates of its weights to the whole model; loss: of the part's corpus;
-    penalty; solver; first: the warm start.
+    penalty; solver; first: the warm start. state: None before the first step.
     """
 
     def __init__(
@@ -68,31 +76,22 @@ class Run:
         self._penalty = penalty
         self._solver, self._first = solver, first
         self.n_sequences = part.corpus.n_sequences
-        self._optimality = np.inf
-        # State of the solver on the working set; None before the first step.
-        self._state: Any = None
+        self.state: RunState | None = None
         self._working: WorkingLoss
-        self._forget()
-
-    def _forget(self) -> None:
-        """Reset the results of screenings and steps."""
-        self._violation = self._previous = self._gap = np.inf
-        self._n_idle = 0
-        self.converged = False
 
     def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
         """Begin, or restart, from weights theta [n] at coordinates [n], ascending.
 
         moved: whether theta is the difference from the prior, not weights of the model.
         """
-        self._forget()
         self._restrict(self.loss.with_prior(coordinates))
         working = self._working
         first = np.zeros(len(working.coordinates))
         first[np.searchsorted(working.coordinates, coordinates)] = theta
         first = first if moved else first - working.model_weights(np.zeros(len(first)))
-        self._state = self._solver.start(working, self._penalty, first)
-        self._regrow()
+        state = self._solver.start(working, self._penalty, first)
+        self.state = RunState(working.coordinates, state)
+        self._regrow(self.state)
 
     def _restrict(self, coordinates: Longs) -> None:
         """Set the working set to coordinates [K], ascending; free the previous loss first."""
@@ -103,14 +102,19 @@ class Run:
     @property
     def objective(self) -> float:
         """Loss plus penalty at the current weights; infinite before the first step."""
-        return np.inf if self._state is None else float(self._state.value)
+        return np.inf if self.state is None else float(self.state.solver.value)
+
+    @property
+    def converged(self) -> bool:
+        """True if the run has ended."""
+        return self.state is not None and self.state.converged
 
     @property
     def _weights(self) -> tuple[Longs, Floats]:
         """Coordinates in the part [n] int64, ascending, and values [n] of non-zero weights."""
-        if self._state is None:
+        if self.state is None:
             return np.empty(0, np.int64), np.empty(0)
-        theta = self._working.model_weights(self._state.theta)
+        theta = self._working.model_weights(self.state.solver.theta)
         active = theta != 0.0
         return self._working.coordinates[active], theta[active]
 
@@ -125,11 +129,12 @@ class Run:
         coordinates, theta = polish(self.loss, self._weights)
         return self._part.to_global(coordinates), theta
 
-    @property
-    def reached(self) -> StepReport:
-        """Report of the last step, with no passes."""
-        n_active = len(self._weights[0])
-        values = self.objective, self._optimality, n_active, 0.0, self.converged, self._gap
+    def reached(self, passes: float = 0.0) -> StepReport:
+        """Return the report of the last step; passes: of it."""
+        n_active, state = len(self._weights[0]), self.state
+        if state is None:
+            return StepReport(np.inf, np.inf, n_active, passes, False)
+        values = self.objective, state.optimality, n_active, passes, state.converged, state.gap
         return StepReport(*values)
 
     def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
@@ -146,30 +151,46 @@ class Run:
         A warm start is the first one.
         """
         passes = 0.0
-        if self._state is None:
+        if self.state is None:
             passes = float(self._warm_up())
             if passes and self._first.evaluated:
-                return replace(self.reached, passes=passes)
-        n_iterations = self._solver.inner_iterations
+                return self.reached(passes)
+        state, n_iterations = self._begun, self._solver.inner_iterations
         with progress("Minimising", "iterations", n_iterations) as shown:
             for _ in shown.over(range(n_iterations)):
-                report = self._solver.step(self._working, self._penalty, self._state)
+                report = self._solver.step(self._working, self._penalty, state.solver)
                 shown.detail = f"objective {report.objective:.6g}"
                 passes += report.passes
                 if report.converged:
                     break
-        self._regrow()
-        self._optimality = max(report.optimality, self._violation)
-        decrease = self._previous - report.objective
-        self._previous = report.objective
-        idle = decrease <= self._solver.window * abs(report.objective)
-        self._n_idle = self._n_idle + 1 if idle else 0
-        self.converged = (
-            self._optimality <= self._solver.tolerance
-            or self._n_idle == _MAX_IDLE
-            or self._gap < self._solver.tolerance_gap * abs(report.objective)
+        self._regrow(state)
+        self._judge(state, report)
+        return replace(self.reached(passes), objective=report.objective)
+
+    @property
+    def _begun(self) -> RunState:
+        """The state of a run that has begun."""
+        assert self.state is not None
+        return self.state
+
+    def _judge(self, state: RunState, report: StepReport) -> None:
+        """Decide whether the run ends after an outer iteration; report: of its last step.
+
+        It does if the optimality, violators included, is at most `tolerance`; if outer iterations
+        in a row have not lowered the best objective by the fraction `window`; if the gap is below
+        the fraction `tolerance_gap`; or if the solver says so and there are no violators.
+        """
+        solver, size = self._solver, abs(report.objective)
+        state.optimality = max(report.optimality, state.violation)
+        idle = state.best - report.objective <= solver.window * size
+        state.n_idle = state.n_idle + 1 if idle else 0
+        state.best = min(state.best, report.objective)
+        state.converged = (
+            state.optimality <= solver.tolerance
+            or state.n_idle == _MAX_IDLE
+            or state.gap < solver.tolerance_gap * size
+            or (report.converged and state.violation <= solver.tolerance)
         )
-        return replace(self.reached, objective=report.objective, passes=passes)
 
     def _first_weights(self) -> tuple[Longs, Floats]:
         """Return the weights of the warm start."""
@@ -186,56 +207,23 @@ class Run:
         self._start(*first)
         return n_epochs
 
-    def values(self) -> dict[str, Any]:
-        """Return arrays and scalars by name, for `restore`; empty if the run has not begun."""
-        if self._state is None:
-            return {}
-        own = {
-            "coordinates": self._working.coordinates,
-            "violation": self._violation,
-            "previous": self._previous,
-            "n_idle": self._n_idle,
-            "converged": self.converged,
-            "optimality": float(self._optimality),
-            "gap": float(self._gap),
-        }
-        return own | prefixed("state.", fields_of(self._state))
+    def resume(self, state: RunState) -> None:
+        """Continue from the state of another run."""
+        self._restrict(state.coordinates)
+        self.state = state
 
-    def restore(self, values: dict[str, Any]) -> None:
-        """Resume from the `values` of another run. RAISES: ValueError for invalid values."""
-        state = without_prefix("state.", values)
-        own = {name: value for name, value in values.items() if not name.startswith("state.")}
-        # Earlier versions did not save the gap.
-        own.setdefault("gap", np.inf)
-        expect(own, _SAVED, {"potential": self._part.corpus.n_potential(self._part.n_labels)})
-        self._restrict(values["coordinates"])
-        theta: Any = state.get("theta")
-        expect(
-            {"theta": theta}, {"theta": SchemaField("<f8", "K")}, {"K": len(values["coordinates"])}
-        )
-        form = self._solver.start(_Unevaluated(self._working), self._penalty, theta)
-        state = expect_state(state, form)
-        self._violation, self._previous = values["violation"], values["previous"]
-        self._n_idle, self.converged = values["n_idle"], values["converged"]
-        self._optimality, self._gap = values["optimality"], own["gap"]
-        self._state = self._solver.state_type(**state)
-
-    def _regrow(self, threshold: float | None = None, restart: bool = False) -> None:
-        """Add violators to the working set, and remove idle weights.
-
-        threshold: gradient above which a weight enters, at most l1 (the default); restart: whether
-        to remap the solver's state even if the working set is unchanged.
-        """
+    def _regrow(self, state: RunState) -> None:
+        """Add violators to the working set, and remove idle weights."""
         if self._penalty.l1 == 0.0:
-            self._take_all()
-        elif (chosen := self._chosen(threshold, restart)) is not None:
-            coordinates, source, gradient = chosen
-            self._restrict(coordinates)
-            self._state = self._solver.remap(
-                self._working, self._penalty, self._state, source, gradient
+            self._take_all(state)
+        elif (chosen := self._chosen(state)) is not None:
+            state.coordinates, source, gradient = chosen
+            self._restrict(state.coordinates)
+            state.solver = self._solver.remap(
+                self._working, self._penalty, state.solver, source, gradient
             )
 
-    def _chosen(self, threshold: float | None, restart: bool) -> tuple[Longs, Longs, Floats] | None:
+    def _chosen(self, state: RunState) -> tuple[Longs, Longs, Floats] | None:
         """Screen for `_regrow`, and choose the next working set.
 
         RETURNS: its coordinates [K], the index of each in the current working set, -1 for a new
@@ -243,69 +231,52 @@ class Run:
         """
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
-        threshold = self._penalty.l1 if threshold is None else threshold
         with progress("Screening"):
             found, gradients, squared_excess = self.loss.screen(
-                self._working, self._state.theta, threshold, limit
+                self._working, state.solver.theta, self._penalty.l1, limit
             )
-        # With a lower threshold, squared_excess is not the excess over l1.
-        known = self.loss.is_convex and threshold == self._penalty.l1
-        self._gap = self._bound(squared_excess) if known else np.inf
+        convex = self.loss.is_convex
+        state.gap = self._bound(state.solver, squared_excess) if convex else np.inf
         new = find_ascending(old, found) < 0
         found, gradients = found[new], gradients[new]
         worst = np.abs(gradients).max(initial=self._penalty.l1)
-        self._violation = float(worst) - self._penalty.l1
-        staying = (self._state.theta != 0.0) | (
-            np.abs(self._state.gradient) > _SHRINK * self._penalty.l1
+        state.violation = float(worst) - self._penalty.l1
+        staying = (state.solver.theta != 0.0) | (
+            np.abs(state.solver.gradient) > _SHRINK * self._penalty.l1
         )
         staying |= self._working.model_weights(np.zeros(len(old))) != 0.0
-        if not restart and not len(found) and staying.sum() >= _WORTH_SHRINKING * len(old):
+        if not len(found) and staying.sum() >= _WORTH_SHRINKING * len(old):
             return None
         coordinates = np.concatenate((old[staying], found))
         order = np.argsort(coordinates)
         source = np.concatenate((np.flatnonzero(staying), np.full(len(found), -1)))[order]
-        gradient = np.concatenate((self._state.gradient[staying], gradients))[order]
+        gradient = np.concatenate((state.solver.gradient[staying], gradients))[order]
         return coordinates[order], source, gradient
 
-    def _bound(self, squared_excess: float | None = None) -> float:
-        """Return the bound `ElasticNet.gap`; squared_excess: default: of the working set."""
-        state = self._state
+    def _bound(self, state: Any, squared_excess: float | None = None) -> float:
+        """Return the bound `ElasticNet.gap`.
+
+        state: of the solver; squared_excess: default: of the working set.
+        """
         gradient = state.gradient - self._penalty.slope(state.theta)
         if squared_excess is None:
             squared_excess = self._penalty.squared_excess(gradient)
         return self._penalty.gap(state.theta, gradient, squared_excess)
 
-    def _take_all(self) -> None:
+    def _take_all(self, state: RunState) -> None:
         """Put all weights in the working set: without l1, each is non-zero at the minimum."""
-        self._violation, self._gap = 0.0, np.inf
+        state.violation, state.gap = 0.0, np.inf
         old: Longs = self._working.coordinates
         if len(old) == self.loss.n_potential:
             if self.loss.is_convex:
-                self._gap = self._bound()
+                state.gap = self._bound(state.solver)
             return
         everything = self.loss.all_coordinates()
         theta = np.zeros(len(everything))
-        theta[np.searchsorted(everything, old)] = self._state.theta
+        theta[np.searchsorted(everything, old)] = state.solver.theta
         self._restrict(everything)
-        self._state = self._solver.start(self._working, self._penalty, theta)
-
-
-class _Unevaluated:
-    """A loss that is never evaluated, for creating a state of the right form."""
-
-    def __init__(self, loss: WorkingLoss) -> None:
-        self._loss = loss
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loss, name)
-
-    def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """Return placeholders of the same form."""
-        return 0.0, np.zeros_like(theta)
-
-    def curvature(self, gradient: Floats) -> Floats:
-        """Return placeholders of the same form."""
-        return np.ones_like(gradient)
+        state.coordinates = everything
+        state.solver = self._solver.start(self._working, self._penalty, theta)
 
 
 @dataclass(frozen=True)
