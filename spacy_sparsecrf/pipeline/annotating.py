@@ -126,35 +126,31 @@ class Expected:
 
     Warns once about each missing attribute, and once about another division into sequences.
 
-    name: of the component; shares: share of training tokens with a value, by attribute; cut: result
-    of `observed_cut` in training.
+    name: of the component; shares: share of training tokens with a value, by attribute that has not
+    been missing; cut: result of `observed_cut` in training, None after the warning.
     """
 
     def __init__(self, name: str, shares: Mapping[str, float], cut: str | None) -> None:
         self._name = name
-        self._shares = dict(shares)
-        self._cut = cut
+        self.shares = dict(shares)
+        self.cut = cut
 
     def check_cut(self, docs: Sequence[Doc]) -> None:
         """Warn if a Doc is not divided into sequences as the training Docs."""
-        if self._cut == SENTENCES and not all(doc.has_annotation(SENT_START) for doc in docs):
+        if self.cut == SENTENCES and not all(doc.has_annotation(SENT_START) for doc in docs):
             skew = "sentences", "Docs without sentence boundaries"
-        elif self._cut == WHOLE and any(
-            _has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs
-        ):
+        elif self.cut == WHOLE and any(_has_boundaries(doc) and _n_starts(doc) > 1 for doc in docs):
             skew = "whole Docs of several sentences", "Docs that are cut into sentences"
         else:
             return
-        self._cut = None
+        self.cut = None
         warn(Warnings.SCW202.format(name=self._name, trained=skew[0], given=skew[1]))
 
     def check(self, features: Any, parts: Sequence[Any]) -> None:
         """Warn about attributes that no token of a batch has. parts: readings of the batch."""
-        if not self._shares:
-            return
-        missing, n_tokens = find_missing(features, parts, self._shares)
+        missing, n_tokens = find_missing(features, parts, self.shares)
         for attribute in missing:
-            share = self._shares.pop(attribute)
+            share = self.shares.pop(attribute)
             values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
             warn(Warnings.SCW206.format(name=self._name, **values))
 

@@ -20,21 +20,21 @@ _ENDLESS = -1  # the value of [training] max_epochs
 def configure_one_step_per_epoch() -> Batcher:
     """Create a batcher with one update per epoch, which is one iteration of a batch solver.
 
-    The batch has all examples of an epoch; the component does not read them again. Other pipes that
-    train on batches need one of spaCy's batchers.
+    The batch is the first example of an epoch, which stands for all: the component has read them,
+    and spaCy copies the examples of each batch. Other pipes need one of spaCy's batchers.
     """
     return one_step_per_epoch
 
 
 def one_step_per_epoch(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    """Yield the examples of an epoch as one batch.
+    """Yield one batch with the first example.
 
     RAISES: SparseCRFError without examples, because spaCy's loop would then never end.
     """
-    batch = list(examples)
-    if not batch:
-        raise SparseCRFError(Errors.SC218)
-    yield batch
+    for example in examples:
+        yield [example]
+        return
+    raise SparseCRFError(Errors.SC218)
 
 
 def check_whole(name: str, nlp: Language | None) -> None:

@@ -305,7 +305,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             return Predictions.none(len(docs), self.settings.decoding.scores)
         decoder, reader = self._decoder(), self._reader()
         reader = reader._replace(overwrite=reader.overwrite or not forced)
-        if self.settings.sequences != "docs":
+        if self.settings.sequences != "docs" and reader.expected.cut is not None:
             reader.expected.check_cut(docs)
         return predict(decoder, reader, docs)
 
@@ -352,7 +352,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _decoder(self) -> "Decoder":
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
-        if self._state is not None and self._state.has_stepped:
+        is_new = self._cache.model is not self.model
+        if is_new and self._state is not None and self._state.has_stepped:
             self._state.checks.warn_of_empty(self.name, self.model, self.settings.l1)
         return self._cache.decoders(self.setup, self.model)[0]
 

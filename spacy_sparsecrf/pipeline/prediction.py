@@ -91,7 +91,8 @@ class Reader(NamedTuple):
         parts = [features(docs, cut)] if read is None else read(docs, cut)
         if read is None:
             check_rows(self.setup.name, parts[0], sum(map(len, docs)))
-        self.expected.check(features, parts)
+        if self.expected.shares:
+            self.expected.check(features, parts)
         if self.first is not None:
             parts = [*self.first(parts, docs)]
         return parts

@@ -124,6 +124,14 @@ def test_a_frozen_component_stays_as_it_is(corpus: Corpus, trained_dir: Path, tm
     assert accuracy(spacy.load(tmp_path / "model-last"), corpus.dev) > 0.9
 
 
+def test_a_sourced_component_that_sees_one_example_an_epoch_is_told(
+    corpus: Corpus, trained_dir: Path
+):
+    config = with_sourced(config_for(corpus), "sourced", trained_dir, frozen=False)
+    with pytest.warns(SparseCRFWarning, match=r"SCW212.*components\.sourced\.learning\] prior"):
+        run_training(config)
+
+
 def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained_dir: Path):
     config = config_for(corpus, patience=0, max_steps=3, annotating_components=["first"])
     with_sourced(config, "first", trained_dir, frozen=True)
