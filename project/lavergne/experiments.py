@@ -20,10 +20,9 @@ class Experiment:
     """An experiment.
 
     name: of its row; data: name of a task; templates; solver, settings: see `crf_solvers`; l1, l2:
-    the penalty; polish: numbers of L-BFGS iterations after training, each run from
-    the same weights; schedule: stages of templates; observed_only, precision: see `ChainLoss`; cap:
-    maximum processor seconds of training; most: maximum number of outer iterations; warm_start:
-    whether to begin with a warm start.
+    the penalty; polish: numbers of L-BFGS iterations after training, each from the same weights;
+    schedule: stages of templates; observed_only, precision: see `ChainLoss`; cap, most: maximum
+    processor seconds, and outer iterations; warm_start: whether to begin with a warm start.
     """
 
     name: str

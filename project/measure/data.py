@@ -33,7 +33,6 @@ Data = Annotated[str, typer.Option(help="Directory of the data, in front of SPAR
 
 # Number of sentences of a trial.
 QUICK_SENTENCES = 200
-_DOCS_PER_BATCH = 1000
 
 
 def find(data: str, names: Iterable[str]) -> Path:
@@ -104,7 +103,7 @@ class Source:
         return tuple(sorted({row[self.label] for rows in sentences for row in rows}))
 
     def encode(
-        self, read: Read, sentences: list[Rows], labels: Sequence[str], step: int = _DOCS_PER_BATCH
+        self, read: Read, sentences: list[Rows], labels: Sequence[str], step: int = 1000
     ) -> Iterator[tuple[Observations, NDArray[np.int32]]]:
         """Yield observations and label ids of `step` sentences at a time; -1 = unknown label."""
         vocab, number = spacy.blank("en").vocab, {label: i for i, label in enumerate(labels)}

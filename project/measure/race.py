@@ -47,10 +47,9 @@ class Enough(Exception):
 class Watched:
     """A wrapper that records the steps of a solver, also inner ones.
 
-    goal: objective at which to stop; cap, most: maximum processor seconds and passes;
-    count: returns the percentage of wrong test tokens at the current weights; first: passes of a
-    warm start. Time spent recording is excluded. loss, theta: the last working loss, and the
-    weights.
+    goal: objective at which to stop; cap, most: maximum processor seconds and passes; count:
+    returns the percentage of wrong test tokens at the current weights; first: passes of a warm
+    start. Time spent recording is excluded. loss, theta: the last working loss, and the weights.
     """
 
     def __init__(
@@ -62,8 +61,7 @@ class Watched:
         count: Callable[[], float] | None = None,
         first: float = 0.0,
     ) -> None:
-        self._first = first
-        self.course, self.count = Course(), count
+        self._first, self.course, self.count = first, Course(), count
         self.loss: Any = None
         self.theta: Any = None
         self._solver, self._limits = solver, (goal, cap, most)

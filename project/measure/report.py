@@ -141,11 +141,11 @@ def number(value: float) -> str:
     return f"{value:.6f}".rstrip("0") if "e" in text else text
 
 
-def shown(value: float | None, form: str = "", unit: float = 1.0, missing: str = "") -> str:
+def shown(value: float | None, form: str = "", missing: str = "") -> str:
     """Format a figure; form: "" for `number`; missing: the cell for None."""
     if value is None:
         return missing
-    return format(value / unit, form) if form else number(value / unit)
+    return format(value, form) if form else number(value)
 
 
 def percent(value: float | None) -> str:
