@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,25 @@ def test_a_refused_initialize_leaves_a_trained_component_as_it_was(
     assert pipe.model.n_active == n_active
     nlp.update(examples)
     assert pipe.training_run().objective < float("inf")
+
+
+def test_the_training_state_of_a_component_is_never_copied(nlp: Language, corpus: Corpus):
+    nlp.initialize(lambda: examples_of(nlp, corpus.train[:10]))
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    state = pipe._state
+    assert len(fields(state)) <= 6
+    assert copy.copy(state) is None and copy.deepcopy(state) is None
+    assert pickle.loads(pickle.dumps(state)) is None  # noqa: S301
+    nlp("of the")
+    other = copy.deepcopy(pipe)
+    assert other._state is None and other._cache.decoder is None
+
+
+def test_updates_after_convergence_take_no_step(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train[:10])
+    nlp.initialize(lambda: examples)
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    while not pipe.training_run().converged:
+        nlp.update(examples)
+    model, loss = pipe.model, nlp.update(examples)
+    assert nlp.update(examples) == loss and pipe.model is model
