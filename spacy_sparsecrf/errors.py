@@ -120,8 +120,8 @@ class Errors(metaclass=_Coded):
     )
     SC140 = (
         '[components.NAME.features] clusters: {value!r} is not valid. Write {{"path": FILE, '
-        '"format": "brown" or "word2vec"}}, {{"lookups": TABLE, "lang": CODE}} or {{"pipeline": '
-        'PATH, "component": NAME, "name": NAME}}, each also with "prune": true.'
+        '"format": "brown" or "word2vec"}} or {{"lookups": TABLE, "lang": CODE}}, each also with '
+        '"prune": true.'
     )
     SC141 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads the word "
@@ -129,7 +129,7 @@ class Errors(metaclass=_Coded):
     )
     SC142 = (
         "{path}, named in [components.NAME.features.clusters] {name!r}, cannot be read: {reason}. "
-        "Give the path of a file of word classes, or of a saved pipeline that has some."
+        "Give the path of a file of word classes."
     )
     SC143 = (
         "Line {line} of the file {path}, named in [components.NAME.features.clusters] {name!r}, is "

@@ -1,4 +1,4 @@
-"""Sources of word classes: files, lookup tables, other pipelines."""
+"""Sources of word classes: files and lookup tables."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,13 +9,11 @@ from spacy.util import load_language_data, registry
 
 from ..errors import Errors, SparseCRFError
 from .attributes import OF_WORDS
-from .classes import WordClasses, unpack
+from .classes import WordClasses
 
-FILE = "clusters"  # in the directory of a saved component
 _KEYS = {
     "path": {"path", "format", "prune"},
     "lookups": {"lookups", "lang", "prune"},
-    "pipeline": {"pipeline", "component", "name", "prune"},
 }
 _FORMATS = ("brown", "word2vec")
 _PATH = re.compile("[01]+")
@@ -48,8 +46,6 @@ def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses
     name: for messages; lang: of the pipeline.
     RAISES: SparseCRFError if the source cannot be read or has no word classes.
     """
-    if "pipeline" in source:
-        return _of_pipeline(name, source)
     if "lookups" in source:
         table, own = str(source["lookups"]), str(source.get("lang", lang))
         words, are_paths = _of_lookups(name, table, own)
@@ -114,22 +110,3 @@ def _of_lookups(name: str, table: str, lang: str) -> tuple[dict[str, str], bool]
     if all(type(n) in (int, float) and -_MOST_RARE < n <= 0 for n in numbers):
         return {word: str(round(-n)) for word, n in found.items()}, False
     raise SparseCRFError(Errors.SC146.format(name=name, table=table))
-
-
-def _of_pipeline(name: str, source: Mapping[str, Any]) -> WordClasses:
-    """Return the word classes with a given name in a saved pipeline."""
-    path, wanted = Path(source["pipeline"]), str(source.get("name", name))
-    files = sorted(path.glob(f"*/{FILE}"))
-    if "component" in source:
-        files = [path / source["component"] / FILE]
-    reason = "no component of it has a file of word classes"
-    for file in files:
-        try:
-            found = unpack(file.read_bytes())
-        except OSError as error:
-            reason = str(error.strerror or error)
-            continue
-        if wanted in found:
-            return found[wanted]
-        reason = f"it has no word classes {wanted!r}, but {', '.join(found)}"
-    raise SparseCRFError(Errors.SC142.format(path=path, name=name, reason=reason))

@@ -14,7 +14,6 @@ from spacy.language import Language
 
 from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..features import class_sources
 from ..features.attributes import OF_WORDS
 from ..features.classes import WordClasses, pack, unpack
 from ..features.defaults import is_set
@@ -36,7 +35,7 @@ NAMES, TEMPLATES, SCHEME = "names", "templates", "scheme"
 _SETTING = "the directory that the pipeline is saved to"
 INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
 PRIOR = "[components.{name}.learning] prior"
-CLUSTERS = class_sources.FILE
+CLUSTERS = "clusters"
 HAS_CLUSTERS = "has_clusters"
 
 

@@ -101,10 +101,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, text: str, form: str, message
         hashes(["a"], "cluster(brown)[0]", clusters)
 
 
-def test_missing_file_and_pipeline(tmp_path: Path) -> None:
-    for source in ({"path": str(tmp_path / "no")}, {"pipeline": str(tmp_path / "no")}):
-        with pytest.raises(SparseCRFError, match=r"\[SC142\].*no, named in .*'a'"):
-            hashes(["a"], "cluster(a)[0]", {"a": source})
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SparseCRFError, match=r"\[SC142\].*no, named in .*'a'"):
+        hashes(["a"], "cluster(a)[0]", {"a": {"path": str(tmp_path / "no")}})
 
 
 @pytest.mark.parametrize(
@@ -164,9 +163,6 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
         assert (tmp_path / "again" / "sparse_crf" / file).read_bytes() == first
     lines = [*nlp.get_pipe("sparse_crf").dump()]
     assert any('cluster("brown",4)[0]=1' in line for line in lines)
-    sources = {"other": {"pipeline": str(tmp_path / "again"), "name": "brown"}}
-    key = 'cluster("other")[0]'
-    assert hashes(["the"], key, sources) == [hash_values(key, PATH_OF["DT"])]
 
 
 def test_classes_of_features_without_names_are_saved_whole(tmp_path: Path) -> None:
