@@ -11,7 +11,6 @@ import tqdm
 import typer
 from spacy.util import load_model_from_config
 from wasabi import msg
-from wasabi.printer import Printer
 
 from ...cli.common import overridden
 from ...errors import Errors, SparseCRFError
@@ -214,11 +213,7 @@ def _cells(trial: "Trial", several: Sequence[str]) -> dict[str, str]:
 
 def _echo(cells: dict[str, str], *, with_header: bool) -> None:
     """Print a row of the table."""
-    widths = [max(10, len(name)) for name in cells]
-    rows = [list(cells.values())]
-    if with_header:
-        rows = [[name.upper() for name in cells], ["-" * width for width in widths], *rows]
-    printer = Printer(no_print=True)
+    rows = [[*cells], [*cells.values()]] if with_header else [[*cells.values()]]
     with tqdm.tqdm.external_write_mode():
         for row in rows:
-            typer.echo(printer.row(row, widths=widths, aligns=["r"] * len(widths)))
+            typer.echo("  ".join(f"{cell:>10}" for cell in row))
