@@ -1,4 +1,4 @@
-"""What cannot be combined, in one table.
+"""Combinations that are refused, in one table.
 
 A fact is the name of a setting, of a property of a corpus, or of a requirement of a solver. Each
 part lists its facts: `Setup`, `TrainingProblem`, `Training` for its corpus, and solvers as
