@@ -64,8 +64,8 @@ class Errors(metaclass=_Coded):
     )
     SC112 = (
         "The regular expression of template {number} of [components.NAME.features] templates, "
-        "{template!r}, took more than {seconds} s for the word {text!r}. Rewrite it without nested "
-        "repetition such as (a|aa)+."
+        "{template!r}, took more than {seconds} s for {text!r}. Avoid nested repetition. Rewrite "
+        "it."
     )
     SC120 = (
         "[components.NAME.features] templates read token._.{name}, which is not registered. Call "
@@ -77,8 +77,7 @@ class Errors(metaclass=_Coded):
     )
     SC125 = (
         "[components.NAME.features] templates read token.vector, but the pipeline has no vectors. "
-        "Set [initialize] vectors, or annotate by a tok2vec pipe ([training] "
-        "annotating_components)."
+        "Set [initialize] vectors, or run a tok2vec pipe in training."
     )
     SC126 = (
         "[components.NAME.features] templates read vectors of {trained} dimensions in training, "
@@ -250,8 +249,7 @@ class Errors(metaclass=_Coded):
     )
     SC225 = (
         "Component '{name}' was trained with templates that differ from "
-        "[components.{name}.features]. Restore the config.cfg that was saved with it, or retrain "
-        "it."
+        "[components.{name}.features]. Restore its config.cfg, or retrain it."
     )
     SC226 = (
         "The target of component '{name}' returned {n} labels for a Doc of {n_tokens} tokens "
@@ -341,13 +339,11 @@ class Errors(metaclass=_Coded):
     )
     SC340 = (
         'Solver {solver} supports per-position models only. Set [components.{name}] model = "memm" '
-        'or "maxent", or, for a chain, choose another [components.{name}.solver]: '
-        "spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.SAG.v1."
+        'or "maxent", or choose another [components.{name}.solver], such as NewtonCG.v1.'
     )
     SC341 = (
-        "Without a penalty solver {solver} has no minimum: {n} pairs of a feature and a label "
-        "never occur in the training corpus, so their weights tend to -infinity. Set "
-        "[components.NAME] l1 or l2 > 0."
+        "Solver {solver} has no minimum without a penalty: {n} pairs of a feature and a label "
+        "never occur. Set [components.NAME] l1 or l2 > 0."
     )
     SC342 = "[components.NAME] model = {value!r} is not supported. Choose one of: {known}."
     SC343 = (
@@ -355,10 +351,8 @@ class Errors(metaclass=_Coded):
         'Set model = "maxent", or [components.{name}.learning] clusters = 0.'
     )
     SC344 = (
-        "{n_labels} labels cannot be put in {value} clusters: the number must be from 0 to the "
-        "number of labels, and with clusters there are at most {most} labels. Change "
-        "[components.NAME.learning] clusters; about the square root of the number of labels is "
-        "fastest."
+        "{n_labels} labels cannot be put in {value} clusters (at most as many as labels, and "
+        "{most} labels). Change [components.NAME.learning] clusters."
     )
     SC351 = (
         "With [components.NAME.learning] min_freq = {min_freq} no observation feature is left: "
@@ -391,19 +385,16 @@ class Errors(metaclass=_Coded):
     )
     SC359 = (
         "Solver {solver} does not support constrained training. Set [components.{name}.learning] "
-        "constrained = false, or choose another [components.{name}.solver], such as "
-        "spacy_sparsecrf.OWLQN.v1."
+        "constrained = false, or choose another [components.{name}.solver]."
     )
     SC360 = (
-        "{n} training tokens may have several gold labels, which a model with clusters does not "
-        "support. Set [components.NAME.learning] clusters = 0, or give each token at most one "
-        "label."
+        "{n} training tokens may have several gold labels, which clusters do not support. Set "
+        "[components.NAME.learning] clusters = 0."
     )
     SC361 = "Solver {solver} does not support several gold labels. Give each token at most one."
     SC366 = (
-        "Solver {solver} does not support a penalty around the weights of another model. Set "
-        '[components.{name}.learning] prior = "", or choose another [components.{name}.solver], '
-        "such as spacy_sparsecrf.OWLQN.v1."
+        'Solver {solver} does not support [components.{name}.learning] prior. Set it to "", or '
+        "choose another [components.{name}.solver]."
     )
     SC367 = (
         "[components.{name}.learning] prior cannot be combined with {first}. Set one of them to "
@@ -452,11 +443,9 @@ class Errors(metaclass=_Coded):
         "Correct it, or set it to None for 0."
     )
     SC393 = (
-        "Solver {solver} cannot learn the weights of real-valued features "
-        "([components.{name}.features] templates with vector or value(...)). Choose another "
-        "[components.{name}.solver]: spacy_sparsecrf.OWLQN.v1, spacy_sparsecrf.RPROP.v1, "
-        "spacy_sparsecrf.NewtonCG.v1 or spacy_sparsecrf.Perceptron.v1; or read vectors in bins, as "
-        "in vector(2)."
+        "Solver {solver} cannot learn from real-valued features. Choose another "
+        "[components.{name}.solver], such as OWLQN.v1 or RPROP.v1, or read vectors in bins, as in "
+        "vector(2)."
     )
     SC394 = (
         "A model with clusters of labels, [components.{name}.learning] {first}, does not support "
@@ -464,9 +453,8 @@ class Errors(metaclass=_Coded):
         "Set clusters = 0, or read vectors in bins, as in vector(2)."
     )
     SC395 = (
-        "Solver {solver} needs exactly one gold label for each token, but {n} training sequences "
-        "have tokens with none or several: their loss has no dual. Annotate whole sequences, or "
-        "choose another [components.NAME.solver], such as spacy_sparsecrf.SAG.v1."
+        "Solver {solver} needs one gold label for each token: {n} training sequences lack that. "
+        "Annotate them, or choose another [components.NAME.solver], such as SAG.v1."
     )
 
     # SC4xx: decoding, first-stage models
@@ -496,9 +484,8 @@ class Errors(metaclass=_Coded):
     )
     SC409 = "{label!r} is not a label of component '{name}'. Use one of: {known}."
     SC411 = (
-        "[components.{name}.learning] stack adds a first-stage model, but no template reads its "
-        'predictions. Add some to [components.{name}.features] templates, such as "u:first[0]" and '
-        '"u:doc_majority[0]", or set stack = {{}}.'
+        "[components.{name}.learning] stack: no template reads the first stage. Add some to "
+        '[components.{name}.features], such as "u:first[0]", or set stack = {{}}.'
     )
     SC412 = (
         "[components.{name}.learning] stack and {first} cannot be combined. Set one of them to its "
@@ -509,8 +496,7 @@ class Errors(metaclass=_Coded):
     )
     SC415 = (
         "Component '{name}' has a first-stage model either in its model file or in "
-        "[components.{name}.learning] stack, but not in both. Restore both from the same saved "
-        "pipeline."
+        "[components.{name}.learning] stack. Restore both from the same pipeline."
     )
     SC416 = (
         "The templates of component '{name}' read {first}, predictions of a first-stage model, but "
@@ -518,9 +504,8 @@ class Errors(metaclass=_Coded):
     )
     SC417 = "[components.{name}.decoding] thresholds: no type is {unknown}. Choose from: {known}."
     SC418 = (
-        "{source} of component '{name}' was trained with scheme = {trained!r}, but "
-        "[components.{name}.target] scheme is {given!r}, in which labels have other meanings. Set "
-        "scheme to {trained!r}."
+        "{source} of component '{name}' was trained with scheme = {trained!r}, not "
+        "[components.{name}.target] scheme = {given!r}. Set scheme to {trained!r}."
     )
     SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
     SC426 = (
@@ -535,10 +520,9 @@ class Errors(metaclass=_Coded):
     # SC5xx: targets
     SC501 = "[components.NAME.target] scheme = {value!r}: change it to one of: {known}."
     SC502 = (
-        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}; labels of tokens cannot "
-        "represent both. Remove one of them; or train a component for each set of types that do "
-        "not overlap, with their names in [components.NAME.target] types. The text "
-        "begins: {text!r}."
+        "Two gold spans of doc.spans[{key!r}] overlap at {span!r}. Remove one, or train a "
+        "component for each set of types ([components.NAME.target] types). The text begins: "
+        "{text!r}."
     )
     SC503 = "The gold entities of a Doc are damaged: {reason} Set them again. It begins: {text!r}."
     SC504 = (
@@ -565,9 +549,8 @@ class Errors(metaclass=_Coded):
     SC601 = "{model} has no component{named} with sparse CRF weights, but [{pipes}]. {remedy}"
     SC602 = "{model} has {n} components with sparse CRF weights. Choose by --component: {known}."
     SC603 = (
-        "{path}, line {line}, is not a weight: {reason}. Write a type, a feature, the label "
-        "before, the label and a weight, separated by tabs, as `python -m spacy_sparsecrf dump` "
-        "does."
+        "{path}, line {line}, is not a weight: {reason}. Write it as `python -m spacy_sparsecrf "
+        "dump` does, separated by tabs."
     )
     SC604 = "{path}, line {line}: the model has no label {label!r}. Choose one of: {known}."
     SC605 = (
