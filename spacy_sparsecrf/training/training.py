@@ -281,7 +281,7 @@ class Training:
         self._restore(checkpoint.load(path, self._digest))
 
     def _others(self) -> dict[str, NDArray[Any]]:
-        """Return arrays for `_restore` besides the states of runs."""
+        """Return arrays for `_restore`, other than the states of runs."""
         return {}
 
     def _restore(self, values: dict[str, Any]) -> None:
