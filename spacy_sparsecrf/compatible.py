@@ -29,8 +29,6 @@ ROWS = tuple(
         ("examples", "shards", Errors.SC906),
         ("products", "shards", Errors.SC906),
         ("per token", "shards", Errors.SC906),
-        ("observed only", "shards", Errors.SC906),
-        ("constrained", "shards", Errors.SC906),
         ("schedule", "shards", Errors.SC906),
         ("stack", "shards", Errors.SC906),
         ("annotated", "shards", Errors.SC906),

@@ -62,9 +62,13 @@ def check_gold(corpus: EncodedCorpus, labels: Sequence[str], valid: Mask) -> Non
     """
     found = find_invalid(corpus, valid)
     if found is not None:
-        where = f"sequence {found.sequence + 1} of the training corpus"
-        number = found.token - int(corpus.offsets[found.sequence])
-        raise InvalidGoldError(describe(found, number, labels, where), found)
+        raise invalid_gold(found, found.token - int(corpus.offsets[found.sequence]), labels)
+
+
+def invalid_gold(found: InvalidTransition, number: int, labels: Sequence[str]) -> InvalidGoldError:
+    """Return the error about invalid gold labels of a corpus; number, labels: see `describe`."""
+    where = f"sequence {found.sequence + 1} of the training corpus"
+    return InvalidGoldError(describe(found, number, labels, where), found)
 
 
 def describe(found: InvalidTransition, number: int, labels: Sequence[str], where: str) -> str:

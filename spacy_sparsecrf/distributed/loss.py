@@ -14,9 +14,10 @@ import numpy as np
 
 from ..corpus.csr import Csr
 from ..corpus.encoded import EncodedCorpus
+from ..corpus.numbering import find_ascending
 from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
 from ..loss.chain import ChainLoss, Violators, distinct, largest
-from ..loss.lattice import Floats, Longs
+from ..loss.lattice import Floats, Longs, Mask
 from ..loss.subproblems import Part, ReducedPart
 from ..loss.tree import maximal_subtrees, sum_over_tree
 from ..loss.working import OffsetLoss, WorkingLoss
@@ -37,11 +38,13 @@ _KEPT = 3
 
 
 class ShardProblem(NamedTuple):
-    """Settings of the loss. label_weights: [Y], None = 1; n_labels, precision: see `ChainLoss`."""
+    """Settings of the loss. label_weights: [Y], None = 1; all others: see `ChainLoss`."""
 
     n_labels: int
     label_weights: Floats | None
     precision: str
+    observed_only: bool
+    valid: Mask | None
 
     def corpus(self, corpus: EncodedCorpus) -> EncodedCorpus:
         """Return the sequences with their weights."""
@@ -52,10 +55,11 @@ class ShardProblem(NamedTuple):
         corpus: EncodedCorpus,
         workers: Workers,
         limits: Limits = LIMITS,
-        prior: tuple[Longs, Floats] | None = None,
+        **options: Any,
     ) -> ChainLoss:
-        """Return the loss of sequences."""
-        return ChainLoss(corpus, self.n_labels, workers, self.precision, limits=limits, prior=prior)
+        """Return the loss of sequences. options: further arguments of `ChainLoss`."""
+        given = self.n_labels, workers, self.precision
+        return ChainLoss(corpus, *given, valid=self.valid, limits=limits, **options)
 
 
 class _Weights(NamedTuple):
@@ -249,12 +253,12 @@ class ShardLosses:
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
 
-    def descent_coordinates(self) -> Longs:
-        """Return the coordinates of all shards; see `ChainLoss.descent_coordinates`."""
+    def coordinates(self, which: str) -> Longs:
+        """Return the coordinates of all shards. which: the method of `ChainLoss` for a shard's."""
 
         def own(i: int) -> Longs:
             shard = self._shards[i]
-            return shard.part.to_global(shard.loss.descent_coordinates())
+            return shard.part.to_global(getattr(shard.loss, which)())
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
 
@@ -332,7 +336,7 @@ class PartitionedLoss:
 
     partition: the workers with the sequences; present: for each worker, the numbers of shards and
     of sequences with gold labels, and whether its loss is convex; n_potential: number of potential
-    weights; prior: see `ChainLoss`.
+    weights; observed_only, prior: see `ChainLoss`.
     """
 
     def __init__(
@@ -340,9 +344,14 @@ class PartitionedLoss:
         partition: Partition,
         present: list[tuple[int, int, bool]],
         n_potential: int,
+        observed_only: bool = False,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
         self.partition, self.n_potential, self.prior = partition, n_potential, prior
+        self._candidates: Longs | None = None
+        if observed_only:
+            self._candidates = self._coordinates("observed_coordinates")
+            self.n_potential = len(self._candidates)
         _, n_examples, are_convex = zip(*present, strict=True)
         self.n_examples = int(sum(n_examples))
         self.is_convex = all(are_convex)
@@ -358,11 +367,19 @@ class PartitionedLoss:
 
     def all_coordinates(self) -> Longs:
         """Return all potential coordinates, for problems without l1, whose solution is dense."""
+        if self._candidates is not None:
+            return self._candidates
         return np.arange(self.n_potential, dtype=np.int64)
+
+    def _coordinates(self, which: str) -> Longs:
+        of_workers = self.partition.ask("coordinates", which)
+        return self.with_prior(distinct(np.concatenate(of_workers)))
 
     def descent_coordinates(self) -> Longs:
         """Return the coordinates of all shards; see `ChainLoss.descent_coordinates`."""
-        return self.with_prior(distinct(np.concatenate(self.partition.ask("descent_coordinates"))))
+        if self._candidates is not None:
+            return self._candidates
+        return self._coordinates("descent_coordinates")
 
     def forget(self) -> None:
         """Do nothing: workers keep only a few losses."""
@@ -386,7 +403,10 @@ class PartitionedLoss:
         share = threshold * _ROUNDED / (len(self.partition.shard_ptr) - 1)
         weights = working.model_weights(theta)
         found = self.partition.ask("candidates", *working.args(weights), share)
-        wanted = distinct(np.concatenate([working.coordinates, *found]))
+        allowed = np.concatenate(found)
+        if self._candidates is not None:
+            allowed = allowed[find_ascending(self._candidates, allowed) >= 0]
+        wanted = distinct(np.concatenate([working.coordinates, allowed]))
         gradient = self.restrict(wanted).gradient_at(working, weights)
         beyond = np.abs(gradient) > threshold
         return largest([(wanted[beyond], gradient[beyond])], threshold, limit)

@@ -1,13 +1,15 @@
 """Training on a corpus that is partitioned among workers of a pool; see `distributed.loss`."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.encoded import MISSING, EncodedCorpus
+from ..corpus.encoded import MISSING, EncodedCorpus, Mask
+from ..corpus.gold import InvalidTransition, find_invalid, invalid_gold
 from ..corpus.transform import sliced
 from ..errors import Errors, SparseCRFError
 from ..loss.size import Size
@@ -49,7 +51,7 @@ class WorkerShard:
         self._problem = problem
         own = self.corpus, self.shard_ptr, self.first
         self._losses = ShardLosses(*own, problem, self.workers)
-        for name in ("evaluate", "gradient", "curvature", "candidates", "descent_coordinates"):
+        for name in ("evaluate", "gradient", "curvature", "candidates", "coordinates"):
             setattr(self, name, getattr(self._losses, name))
         return len(self._losses), self._losses.n_examples, self._losses.is_convex
 
@@ -59,13 +61,24 @@ class WorkerShard:
         shards = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
         return [digest(*_identifying_arrays(shard)) for shard in shards]
 
+    def find_invalid(self, valid: Mask) -> tuple[InvalidTransition | None, int, tuple[int, int]]:
+        """Find the first invalid gold labels of the worker; see `corpus.gold.find_invalid`.
+
+        RETURNS: them or None; the number of the token in its sequence, from 0; and the numbers of
+            sequences and tokens of the worker.
+        """
+        found, offsets = find_invalid(self.corpus, valid), self.corpus.offsets
+        number = 0 if found is None else found.token - int(offsets[found.sequence])
+        return found, number, (len(offsets) - 1, int(offsets[-1]))
+
     def warm_start(
         self, start: WarmStart, penalty: ElasticNet, prior: tuple[Longs, Floats] | None
     ) -> tuple[Longs, Floats]:
         """Return initial weights from the beginning of the corpus; prior: see `ChainLoss`."""
         assert self.beginning is not None
-        corpus = self._problem.corpus(self.beginning)
-        loss = self._problem.loss(corpus, self.workers, prior=prior)
+        problem, corpus = self._problem, self._problem.corpus(self.beginning)
+        options = {"observed_only": problem.observed_only, "prior": prior}
+        loss = problem.loss(corpus, self.workers, **options)
         return start(loss, penalty)
 
 
@@ -102,17 +115,30 @@ class PartitionedTraining(Training):
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
         corpus, n, problem = self._corpus, len(self._labels), self._problem
-        shared = ShardProblem(n, problem.label_weights, problem.precision)
+        given = problem.label_weights, problem.precision, problem.observed_only, problem.valid
+        shared = ShardProblem(n, *given)
+        if problem.valid is not None:
+            self._check_gold(problem.valid)
         present = self.partition.ask("begin", shared, keep=True)
         if not any(n_shards for n_shards, *_ in present):
             raise SparseCRFError(Errors.SC356)
-        n_potential = corpus.n_potential(n)
-        loss: Any = PartitionedLoss(self.partition, present, n_potential, self._origin)
+        args = present, corpus.n_potential(n), problem.observed_only, self._origin
+        loss: Any = PartitionedLoss(self.partition, *args)
         run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver, self._warm_start)
         run.n_sequences = self.n_sequences
         n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        self.size = Size(n_features, n_potential, None, None)
+        self.size = Size(n_features, loss.n_potential, None, None)
         return [run]
+
+    def _check_gold(self, valid: Mask) -> None:
+        """See `check_gold`; positions are those in the whole corpus."""
+        n_sequences = n_tokens = 0
+        for found, number, (sequences, tokens) in self.partition.ask("find_invalid", valid):
+            if found is not None:
+                place = found.sequence + n_sequences, found.token + n_tokens
+                found = replace(found, sequence=place[0], token=place[1])
+                raise invalid_gold(found, number, self._labels)
+            n_sequences, n_tokens = n_sequences + sequences, n_tokens + tokens
 
     def close(self) -> None:
         """Release the workers."""

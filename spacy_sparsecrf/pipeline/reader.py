@@ -50,6 +50,12 @@ class EncodedExamples(GoldCounts):
     docs: list[tuple[int, str]] = field(default_factory=list)
     partition: "TrainingPartition | None" = None
 
+    def join(self, other: GoldCounts) -> None:
+        """Add the counts of further examples, and the ends of their Docs."""
+        if isinstance(other, EncodedExamples):
+            self.docs += [(self.n_tokens + end, text) for end, text in other.docs]
+        super().join(other)
+
     def record_of(self, own: "NameRecord") -> "NameRecord":
         """Return the record of feature names: `own` if the examples were read in this process."""
         return own

@@ -472,7 +472,6 @@ class Setup(NamedTuple):
         given: dict[str, tuple[object, str]] = {
             "clusters": (learning.clusters, f"clusters = {learning.clusters}"),
             "constrained": (learning.constrained, "learning.constrained = true"),
-            "observed only": (learning.observed_only, "learning.observed_only = true"),
             "prior": (learning.prior, "prior"),
             "polish": (learning.polish.iterations, "polish"),
             "schedule": (learning.schedule, "schedule"),

@@ -29,6 +29,12 @@ SOLVERS = {
     "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1", **FEW["solver"]}},
     "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1", **FEW["solver"]}},
     "weights": {"learning": {"label_weights": {"NN": 0.3}, "min_freq": 2}},
+    "observed": {"learning": {"observed_only": True, "warm_start": {"epochs": 2}}},
+    "observed, l1 = 0": {"learning": {"observed_only": True}, "l1": 0.0},
+    "constrained": {
+        "learning": {"constrained": True, "warm_start": {"epochs": 2}},
+        "decoding": {"forbidden": [["DT", "VB"]]},
+    },
 }
 
 
@@ -78,6 +84,36 @@ def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> Non
     assert pipe.label_data == alone.label_data
 
 
+@pytest.mark.parametrize("name", ["observed", "observed, l1 = 0", "constrained"])
+def test_shards_reach_the_minimum_of_the_corpus_in_one_piece(folder: Path, name: str) -> None:
+    config: dict[str, Any] = {**SOLVERS[name], "solver": {"tolerance": 1e-6}}
+    nlp = spacy.blank("xx")
+    whole = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
+    whole.initialize(lambda: examples_of(nlp, SENTENCES), nlp=nlp)
+    _, pipe = begun(folder, Here(num_workers=3), **config)
+    own, other = (each.training_run() for each in (pipe, whole))
+    assert own.n_potential == other.n_potential
+    while not (own.converged and other.converged):
+        own.step()
+        other.step()
+    assert own.objective == pytest.approx(other.objective, rel=1e-9)
+
+
+def test_invalid_gold_labels_are_named_by_their_doc(folder: Path) -> None:
+    config = {"learning": {"constrained": True}, "decoding": {"forbidden": [["JJ", "NN"]]}}
+    nlp = spacy.blank("xx")
+    whole = nlp.add_pipe("sparse_crf", config=config)
+    messages = []
+    for begin in (
+        lambda: whole.initialize(lambda: examples_of(nlp, SENTENCES), nlp=nlp),
+        lambda: begun(folder, Here(num_workers=3), **config),
+    ):
+        with pytest.raises(SparseCRFError, match="SC358") as caught:
+            begin()
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
 def test_workers_that_are_lost_before_each_call_learn_the_same(folder: Path) -> None:
     config: dict[str, Any] = {"learning": {"min_freq": 2}}
     _, expected = begun(folder, Here(num_workers=2), **config)
@@ -117,8 +153,6 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
     ("initialize", "config"),
     [
         ({}, {"model": "memm"}),
-        ({}, {"learning": {"observed_only": True}}),
-        ({}, {"learning": {"constrained": True}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1"}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}}),
         ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}}),
