@@ -69,6 +69,7 @@ def divide(
         vocab=nlp.vocab,
         tokenizer=nlp.tokenizer,
         setup=setup._replace(settings=own),
+        upstream=job.upstream,
         block=block,
         files=[file.absolute() for file in files],
         labels=label_ids.names,

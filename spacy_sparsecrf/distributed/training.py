@@ -77,8 +77,8 @@ class WorkerShard:
         """Return initial weights from the beginning of the corpus; prior: see `ChainLoss`."""
         assert self.beginning is not None
         problem, corpus = self._problem, self._problem.corpus(self.beginning)
-        options = {"observed_only": problem.observed_only, "prior": prior}
-        loss = problem.loss(corpus, self.workers, **options)
+        only = problem.observed_only
+        loss = problem.loss(corpus, self.workers, observed_only=only, prior=prior)
         return start(loss, penalty)
 
 

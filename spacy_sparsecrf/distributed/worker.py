@@ -4,6 +4,7 @@ A worker reads its files, and returns the data from which the index is merged. I
 index, encodes the sequences of its shards, and returns partial sums over them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +21,7 @@ from ..corpus.transform import sliced
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..parallel import Workers
+from ..pipeline.annotating import annotated_by
 from ..pipeline.corpus_files import read_files
 from ..pipeline.reader import EncodedExamples, LabelIds, read_part
 from ..pipeline.settings import Setup
@@ -30,15 +32,17 @@ from .training import WorkerShard
 class Brief(NamedTuple):
     """The settings of a worker.
 
-    language, vocab, tokenizer: of the pipeline that reads; setup: of the component; block: config
-    of the corpus reader; files: of the whole corpus, in order; labels, fixed: see `LabelIds`;
-    extensions: of Docs, spans and tokens; named: whether to record feature names.
+    language, vocab, tokenizer: of the pipeline that reads; setup: of the component; upstream: pipes
+    that annotate its Docs; block: config of the corpus reader; files: of the whole corpus, in
+    order; labels, fixed: see `LabelIds`; extensions: of Docs, spans and tokens; named: whether to
+    record feature names.
     """
 
     language: type[Language]
     vocab: Any
     tokenizer: Any
     setup: Setup
+    upstream: Sequence[Any]
     block: dict[str, Any]
     files: list[Path]
     labels: list[str]
@@ -118,7 +122,7 @@ class Worker(WorkerShard):
         brief, setup = self._brief, self._brief.setup
         record = NameRecord.of(setup.features) if brief.named else None
         examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
-        examples = track(examples, "Reading corpus", "docs")
+        examples = annotated_by(brief.upstream, track(examples, "Reading corpus", "docs"))
         found, part = read_part(examples, record or setup.features, setup, self._label_ids)
         self._files[number] = _File(part, record)
         return found

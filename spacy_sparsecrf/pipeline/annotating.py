@@ -4,6 +4,7 @@ Features read the annotation; boundaries divide Docs into sequences.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
@@ -23,37 +24,43 @@ WHOLE = "docs"
 def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -> Iterator[Example]:
     """Annotate predicted Docs with [training] annotating_components, as spaCy's loop does.
 
-    examples: not changed; if there are annotating pipes, copies are yielded.
-    nlp: the pipeline, or None.
-    pipe: the component; annotating pipes before it are run. Disabled pipes are run too, because
-        spaCy disables frozen and sourced pipes during `initialize`. An enabled pipe that may be
-        untrained raises a warning.
+    examples, pipe: see `annotated_by` and `annotating`; nlp: the pipeline, or None. An enabled pipe
+    that may be untrained raises a warning.
     """
-    upstream = [] if nlp is None else annotating(nlp, pipe)
-    if nlp is None or not upstream:
+    upstream = annotating(nlp, pipe)
+    for name, proc in upstream.items():
+        if nlp and name in nlp.pipe_names and getattr(proc, "is_trainable", False):
+            warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
+    return annotated_by(upstream.values(), examples)
+
+
+def annotated_by(upstream: Collection[Any], examples: Iterable[Example]) -> Iterator[Example]:
+    """Annotate predicted Docs with pipes.
+
+    examples: not changed; if there are pipes, copies are yielded.
+    """
+    if not upstream:
         yield from examples
         return
-    for name, proc in upstream:
-        if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
-            warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
     for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
         docs = [example.predicted.copy() for example in batch]
-        for _, proc in upstream:
+        for proc in upstream:
             docs = list(proc.pipe(docs)) if hasattr(proc, "pipe") else list(map(proc, docs))
         for doc, example in zip(docs, batch, strict=True):
             yield Example(doc, example.reference)
 
 
-def annotating(nlp: Language, pipe: object) -> list[tuple[str, Any]]:
-    """Return the annotating pipes before `pipe`, with their names."""
+def annotating(nlp: Language | None, pipe: object) -> dict[str, Any]:
+    """Return the annotating pipes before `pipe`, by their names.
+
+    Disabled pipes are included, because spaCy disables frozen and sourced pipes during
+    `initialize`.
+    """
+    if nlp is None:
+        return {}
     names = nlp.config.interpolate()["training"]["annotating_components"]
-    before = []
-    for name, proc in nlp.components:
-        if proc is pipe:
-            break
-        if name in names:
-            before.append((name, proc))
-    return before
+    before = takewhile(lambda own: own[1] is not pipe, nlp.components)
+    return {name: proc for name, proc in before if name in names}
 
 
 def observed_cut(example: Example) -> str | None:
@@ -153,17 +160,3 @@ class Expected:
             share = self.shares.pop(attribute)
             values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
             warn(Warnings.SCW206.format(name=self._name, **values))
-
-
-def shard_facts(name: str, shards: Sequence[str], nlp: Language | None) -> dict[str, str]:
-    """Return the facts of a corpus in shards for `compatible.check`; none without shards.
-
-    name: of the component. The corpus is annotated if an earlier component annotates its Docs.
-    """
-    if not shards:
-        return {}
-    facts = {"shards": f"[initialize.components.{name}] shards"}
-    own = dict(nlp.components).get(name) if nlp is not None else None
-    if nlp is not None and own is not None and annotating(nlp, own):
-        facts["annotated"] = "[training] annotating_components"
-    return facts

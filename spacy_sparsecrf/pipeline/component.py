@@ -28,7 +28,7 @@ from ..model.names import Names
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
 from . import serialization as storage
-from .annotating import Expected, annotated, shard_facts, warn_of_missing
+from .annotating import Expected, annotated, annotating, warn_of_missing
 from .batchers import check_whole, is_quiet
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
@@ -146,7 +146,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         progress.be_quiet(is_quiet(nlp))
         progress.watch_compilation()
         setup = self.setup
-        setup.check_training(**shard_facts(setup.name, shards, nlp))
+        where = f"[initialize.components.{setup.name}] shards"
+        setup.check_training(**({"shards": where} if shards else {}))
         start, names = storage.load_weights(init_weights, setup)
         prior, more = storage.load_weights(self.settings.learning.prior, setup, storage.PRIOR)
         known = storage.labels_of(prior, start)
@@ -189,7 +190,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         record = NameRecord.of(self.features) if recorded else None
         features = with_template_tree(setup, record or self.features)
         with counted(self.features) as coverage:
-            job = Job(setup, features, label_ids, nlp, shards, coverage)
+            upstream = [*annotating(nlp, self).values()]
+            job = Job(setup, features, label_ids, nlp, shards, upstream, coverage)
             compiled = self.engine.compile(examples, job)
             compiled.check(setup)
         named = record if self.settings.needs_names else None

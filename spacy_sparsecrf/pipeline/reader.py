@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +156,7 @@ class Job(NamedTuple):
 
     setup: of the component; read: hashes its features; label_ids: maps labels to ids; nlp: the
     pipeline, or None; shards: file patterns of a partitioned corpus, empty if examples are given;
-    coverage: counts values of attributes.
+    upstream: pipes that annotate its Docs; coverage: counts values of attributes.
     """
 
     setup: Setup
@@ -164,6 +164,7 @@ class Job(NamedTuple):
     label_ids: LabelIds
     nlp: Language | None
     shards: Sequence[str]
+    upstream: Sequence[Any]
     coverage: Coverage
 
 

@@ -51,7 +51,7 @@ def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) 
     examples = read_files(nlp, block, files)
     expected = encode_corpus(examples, setup.features, setup, LabelIds("x", (), fixed=False))
     assert expected.corpus is not None
-    given = type(nlp), nlp.vocab, nlp.tokenizer, setup, block, files
+    given = type(nlp), nlp.vocab, nlp.tokenizer, setup, [], block, files
     brief = Brief(*given, labels=[], fixed=False, extensions=({}, {}, {}), named=True)
     for n in (1, 3, 7):
         members: list[Worker] = []
@@ -112,6 +112,29 @@ def test_invalid_gold_labels_are_named_by_their_doc(folder: Path) -> None:
             begin()
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+def test_workers_annotate_with_earlier_components(folder: Path) -> None:
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("sentencizer", config={"punct_chars": ["of"]})
+    nlp.add_pipe("tagger").initialize(lambda: examples_of(nlp, SENTENCES[1:9]), nlp=nlp)
+    nlp.config["training"]["annotating_components"] = ["sentencizer", "tagger"]
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:tag[0]"]}
+    pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **FEW, "features": features})
+    shards = [str(folder / "part-*.spacy")]
+    losses, saved = [], []
+    for engine in (Here(num_workers=1), Here(num_workers=3), Threads()):
+        pipe.engine = engine
+        with pytest.warns(SparseCRFWarning, match="SCW203"):
+            pipe.initialize(list, nlp=nlp, shards=shards)
+        losses.append(steps(pipe))
+        saved.append(learnt(pipe))
+    assert losses[0] == losses[1] == losses[2]
+    assert saved[0] == saved[1] == saved[2]
+    with pytest.warns(SparseCRFWarning, match="SCW203"):
+        pipe.initialize(lambda: examples_of(nlp, SENTENCES), nlp=nlp)
+    assert pipe.training_run().n_sequences > len(SENTENCES)
+    assert steps(pipe) == pytest.approx(losses[0], rel=1e-9)
 
 
 def test_workers_that_are_lost_before_each_call_learn_the_same(folder: Path) -> None:
