@@ -152,7 +152,7 @@ class Errors(metaclass=_Coded):
     SC150 = "[components.NAME.features] boundaries = {value!r}: set an integer from 0."
     SC151 = (
         "{source}, line {line}: {text!r} is malformed at character {position}: expected "
-        "{expected}; found {found}. Correct it."
+        "{expected}; found {found}. Correct the line."
     )
     SC152 = (
         "{source}, line {line}: {text!r} reads column {column}, but [components.NAME.features] "
