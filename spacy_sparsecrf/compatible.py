@@ -1,7 +1,7 @@
 """Combinations that are refused, in one table.
 
 A fact is the name of a setting, of a property of a corpus, or of a requirement of a solver. Each
-part lists its facts: `Setup`, `TrainingProblem`, `Training` for its corpus, and solvers as
+part lists its facts: `Setup`, `Problem`, `Training` for its corpus, and solvers as
 `requires`. Two facts are incompatible if and only if a row of the table says so.
 """
 

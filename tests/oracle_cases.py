@@ -10,6 +10,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from .data import ORACLE, crfpp_observations, read_columns, read_oracle
+from .runs import training_of
 
 
 @cache
@@ -36,7 +37,7 @@ def oracle_run(case: str, n_steps: int) -> tuple[Training, list[StepReport]]:
     penalty = oracle["cases"][case]
     solver = OWLQN(tolerance=1e-5 if case == "l2" else 1e-4, window=0.0)
     options = {"l1": penalty["rho1"], "l2": penalty["rho2"], "dtype": "float64"}
-    training = Training(oracle_corpus(), oracle["labels"], solver, **options)
+    training = training_of(oracle_corpus(), oracle["labels"], solver, **options)
     reports: list[StepReport] = []
     while len(reports) < n_steps and not (reports and reports[-1].converged):
         reports.append(training.step())

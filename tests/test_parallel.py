@@ -8,9 +8,9 @@ import pytest
 
 from spacy_sparsecrf.parallel import Workers, cut
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from .reference import random_problem
+from .runs import training_of
 
 CHUNKS = [(i, i + 1) for i in range(50)]
 
@@ -77,10 +77,11 @@ def test_a_failure_is_told_and_nothing_more_begins(n_threads):
 
 def test_a_training_run_ends_its_threads():
     problem, _ = random_problem(5, 3, [5, 4, 6, 3] * 20)
-    before = threading.active_count()
-    with Training(problem.corpus, list("abc"), OWLQN(), l1=0.1, l2=0.1, n_threads=3) as training:
+    before = threading.enumerate()
+    with training_of(problem.corpus, list("abc"), OWLQN(), l1=0.1, l2=0.1, n_threads=3) as training:
         objective = training.step().objective
-        assert threading.active_count() > before
-    assert threading.active_count() == before
+        begun = [thread for thread in threading.enumerate() if thread not in before]
+        assert begun
+    assert not any(thread.is_alive() for thread in begun)
     assert training.step().objective < objective
     training.close()

@@ -33,7 +33,7 @@ from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.run import Polish
 from spacy_sparsecrf.training.staged import StagedTraining, StageReport
-from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.training import Problem, Training
 
 from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment
 
@@ -83,8 +83,9 @@ class Run:
             "l1": experiment.l1,
             "l2": experiment.l2,
             "n_threads": 1,
-            "observed_only": experiment.observed_only,
-            "precision": experiment.precision,
+            "problem": Problem(
+                observed_only=experiment.observed_only, precision=experiment.precision
+            ),
             "warm_start": WarmStart(**WARM_START) if experiment.warm_start else WarmStart(epochs=0),
         }
         make: Any = Training

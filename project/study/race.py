@@ -18,6 +18,7 @@ from wasabi import msg
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.solvers.warm_start import WarmStart
+from spacy_sparsecrf.training.training import Problem as TrainingProblem
 from spacy_sparsecrf.training.training import Training
 
 from .contestants import RACES, SMOOTH_RACE, SPARSE_RACE, Contestant, Race
@@ -51,8 +52,7 @@ def run(
         watched,
         l1=penalty.l1 if contestant.objective else 0.0,
         l2=penalty.l2 if contestant.objective else 0.0,
-        kind=race.kind,
-        observed_only=race.observed_only,
+        problem=TrainingProblem(kind=race.kind, observed_only=race.observed_only),
         n_threads=1,
         dtype="float64",
         warm_start=WarmStart(epochs=epochs, averaged=False, evaluated=False),

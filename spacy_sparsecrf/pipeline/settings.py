@@ -408,13 +408,6 @@ class ComponentSettings(SettingsBlock):
         """Whether training records the names of features."""
         return self.learning.store_feature_names or self.learning.stack.folds > 0
 
-    @property
-    def problem(self) -> dict[str, Any]:
-        """The settings of the objective: arguments of `Training`."""
-        names = "dtype", "precision", "clusters"
-        penalty = {"kind": self.model, "l1": self.l1, "l2": self.l2}
-        return penalty | {name: getattr(self.learning, name) for name in names}
-
 
 _EXAMPLES = {
     "features": (crf_features, "Templates"),

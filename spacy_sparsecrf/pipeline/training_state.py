@@ -7,11 +7,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.language import Language
 from spacy.util import logger
@@ -81,21 +81,28 @@ def _start_training(
     earlier: InitialModels,
 ) -> Training:
     """Begin a batch run, in stages if there is a schedule, after any first-stage model."""
-    from ..training.training import Training
+    from ..training.training import Problem, Training
 
     name, labels, settings = setup.name, compiled.labels, setup.settings
     learning = settings.learning
     valid = setup.valid_transitions(labels) if learning.constrained else None
     if learning.constrained and valid is None:
         warn(Warnings.SCW350.format(name=name))
-    given = {
-        "n_threads": settings.n_threads,
-        "observed_only": learning.observed_only,
-        "label_weights": learning.weights_of(name, labels),
-        "valid": valid,
+    given: dict[str, Any] = {
+        "l1": settings.l1,
+        "l2": settings.l2,
+        "problem": Problem(
+            kind=settings.model,
+            clusters=learning.clusters,
+            precision=learning.precision,
+            observed_only=learning.observed_only,
+            label_weights=learning.weights_of(name, labels),
+            valid=valid,
+        ),
         "warm_start": learning.warm_start.of(setup.solver),
         "polish": learning.polish.of(),
-        **settings.problem,
+        "dtype": learning.dtype,
+        "n_threads": settings.n_threads,
     }
     make_training = _kind_of_training(setup, read, corpus, compiled)
     with _doc_named(compiled):
@@ -103,7 +110,8 @@ def _start_training(
             make = partial(
                 Training, labels=labels, solver=setup.solver, **given | learning.stack.penalty
             )
-            corpus, given["first"] = learn_first(setup, record, corpus, labels, make)
+            corpus, first = learn_first(setup, record, corpus, labels, make)
+            given["problem"] = replace(given["problem"], first=first)
         given |= {"init": earlier.start, "prior": earlier.prior}
         begin = partial(make_training, corpus=corpus, labels=labels, solver=setup.solver, **given)
         training = begin()

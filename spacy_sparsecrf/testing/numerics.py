@@ -21,7 +21,7 @@ from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Function, evaluate
 from ..solvers.owlqn import OWLQN
-from ..training.training import Training
+from ..training.training import Problem, Training
 from .facts import require, require_same
 
 Floats = NDArray[np.float64]
@@ -140,7 +140,9 @@ def _is_refused(function: Any, *args: Any, **named: Any) -> bool:
 
 def _run(solver: BatchSolver, options: dict[str, Any], n_labels: int = _N_LABELS) -> Training:
     corpus, names = _problem(n_labels)[0], [f"L{y}" for y in range(n_labels)]
-    return Training(corpus, names, solver, **{"n_threads": 1, "dtype": "float64", **options})
+    settings = {"n_threads": 1, "dtype": "float64", **options}
+    problem = Problem(kind=settings.pop("kind"))
+    return Training(corpus, names, solver, problem=problem, **settings)
 
 
 def _full_loss(kind: str) -> ChainLoss:

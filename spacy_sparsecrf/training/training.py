@@ -34,20 +34,17 @@ NOT_POLISHED = Polish()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TrainingProblem:
+class Problem:
     """The loss of a training run and how it is computed; the penalty is separate.
 
-    n_threads: number of threads, 0 = one per core; dtype: type of the stored weights; precision,
-    observed_only, valid, also, limits: see `ChainLoss`; label_weights: [Y] float64, weights of
-    sequences by gold label (see `weighted`), None = 1; kind: "chain", or "maxent" or
+    precision, observed_only, valid, also, limits: see `ChainLoss`; label_weights: [Y] float64,
+    weights of sequences by gold label (see `weighted`), None = 1; kind: "chain", or "maxent" or
     "memm" for a per-position model (see `loss.per_token`); clusters: number of label clusters with
-    "maxent" (see `loss.subproblems`), 0 = none.
+    "maxent" (see `loss.subproblems`), 0 = none; first: first-stage model, see `CRFModel`.
     RAISES: SparseCRFError for an unknown kind; for clusters or valid transitions that the kind
         does not support.
     """
 
-    n_threads: int = 0
-    dtype: str = "float32"
     precision: str = "float64"
     observed_only: bool = False
     also: Longs | None = None
@@ -56,6 +53,7 @@ class TrainingProblem:
     kind: str = "chain"
     clusters: int = 0
     limits: Limits = LIMITS
+    first: CRFModel | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
@@ -83,17 +81,20 @@ class TrainingProblem:
         }
 
 
+CHAIN = Problem()
+
+
 class Training:
     """Training run of a linear-chain CRF or per-position model; a step is an outer iteration.
 
     corpus: training corpus; labels: label strings by id; solver: a batch solver; l1, l2: the
-    penalty; init: model with initial weights (weights of features and labels that this corpus or
-    this kind of model does not have are dropped); first: first-stage model, see `CRFModel`; prior:
-    model with the weights w0 that the penalty is centred on, l1 |w - w0|_1 + (l2 / 2) |w - w0|_2^2,
-    w0 = 0 for features and labels that it does not have. Features of the prior that are not in the
-    corpus keep their weights. warm_start: computes the first weights if l1 > 0 and there is no
-    `init`, None for the default of the solver; polish: applied to each returned model; options:
-    fields of `TrainingProblem`.
+    penalty; problem: the loss; init: model with initial weights (weights of features and labels
+    that this corpus or this kind of model does not have are dropped); prior: model with the weights
+    w0 that the penalty is centred on, l1 |w - w0|_1 + (l2 / 2) |w - w0|_2^2, w0 = 0 for features
+    and labels that it does not have. Features of the prior that are not in the corpus keep their
+    weights. warm_start: computes the first weights if l1 > 0 and there is no `init`, None for the
+    default of the solver; polish: applied to each returned model; dtype: of the stored weights;
+    n_threads: number of threads, 0 = one per core.
     RAISES: SparseCRFError for an invalid penalty or number of threads or clusters; for a penalty,
     kind of model, real-valued features or prior that the solver does not support; for invalid gold
     labels; for a corpus without gold labels or weight; for a prior without common features.
@@ -112,18 +113,18 @@ class Training:
         *,
         l1: float,
         l2: float,
+        problem: Problem = CHAIN,
         init: CRFModel | None = None,
-        first: CRFModel | None = None,
         prior: CRFModel | None = None,
         warm_start: WarmStart | None = None,
         polish: Polish = NOT_POLISHED,
-        **options: Any,
+        dtype: str = "float32",
+        n_threads: int = 0,
     ) -> None:
-        problem = TrainingProblem(**options)
         # Copies: labels that are added to the model later do not affect this run.
-        self._corpus, self._first, self._prior = corpus, first, copy(prior)
+        self._corpus, self._prior = corpus, copy(prior)
         self._labels = tuple(labels)
-        self._problem = problem
+        self._problem, self._dtype = problem, dtype
         self._bounds = subproblems.cluster_bounds(len(self._labels), problem.clusters)
         keys = corpus.unigram_keys, corpus.bigram_keys
         start, kind = corpus.start_label, problem.kind
@@ -135,7 +136,7 @@ class Training:
         self._origin = None if prior is None else origin_of(prior, self._names)
         if problem.valid is not None:
             check_gold(corpus, self._labels, problem.valid)
-        self._workers = Workers(problem.n_threads)
+        self._workers = Workers(n_threads)
         warn_of_pairs(corpus, problem.kind)
         weights = None if init is None else self._names.coordinates_of(init)
         known = [each[0] for each in (weights, self._origin) if each is not None]
@@ -343,7 +344,7 @@ class Training:
         evaluation, not the last one. Training continues from the unpolished weights.
         """
         weights = self._joined([run.polished(polish or self._polish) for run in self._runs])
-        return self._names.model(*weights, self._problem.dtype, self._first, self._prior)
+        return self._names.model(*weights, self._dtype, self._problem.first, self._prior)
 
 
 def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:

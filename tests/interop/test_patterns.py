@@ -24,9 +24,9 @@ from spacy_sparsecrf.registry import crf_features
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem
+from ..runs import training_of
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
 from .reference_patterns import Table, expand, lines_of, search
 
@@ -153,7 +153,9 @@ def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]
     corpus = builder.build()
     rows = np.split(corpus.uni_indices, corpus.uni_indptr[1:-1])
     assert max(np.bincount(row).max() for row in rows) == 3
-    training = Training(corpus, ["A", "B", "C"], solver(tolerance=1e-7, window=0.0), l1=0.3, l2=0.1)
+    training = training_of(
+        corpus, ["A", "B", "C"], solver(tolerance=1e-7, window=0.0), l1=0.3, l2=0.1
+    )
     assert any(training.step().converged for _ in range(300))
     theta = np.zeros(corpus.n_potential(3))
     coordinates, values = training.weights

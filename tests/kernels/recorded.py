@@ -23,12 +23,12 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
 from ..loss.layouts import LAYOUTS
 from ..loss.test_graph import encoded
 from ..reference import lattice_edges, random_graph, random_problem
+from ..runs import training_of
 from .compiled_cases import all_kernels
 
 Check = Callable[[str, Any, tuple[Any, ...]], Any]
@@ -130,7 +130,7 @@ def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: 
         product.prepare(theta)
         product.product(gradient)
     names = [str(y) for y in range(n_labels)]
-    Training(corpus, names, OWLQN(), l1=0.1, l2=0.1, precision=precision).step()
+    training_of(corpus, names, OWLQN(), l1=0.1, l2=0.1, precision=precision).step()
 
 
 def _graphs() -> None:

@@ -15,12 +15,13 @@ from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
+from ..runs import training_of
 
 
 def trained(problem: Problem, n_steps: int = 3, **settings) -> Training:
     names = [str(y) for y in range(problem.n_labels)]
     options = {"l1": 0.1, "l2": 0.01, **settings}
-    training = Training(problem.corpus, names, OWLQN(), **options)
+    training = training_of(problem.corpus, names, OWLQN(), **options)
     for _ in range(n_steps):
         training.step()
     return training

@@ -18,8 +18,8 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
-from spacy_sparsecrf.training.training import Training
 
+from ..runs import training_of
 from ..solvers.test_solvers import SOLVERS, dense_weights, precise, train
 from ..training.learning_cases import partial_problem
 
@@ -72,12 +72,12 @@ def test_illegal_gold_labels_are_refused(labels, valid, message):
     allowed = np.ones((3, 3), dtype=np.bool_)
     allowed[valid] = False
     with pytest.raises(SparseCRFError, match=rf"SC358.*{message} .*sequence 1"):
-        Training(problem.corpus, "ab", OWLQN(), l1=0.1, l2=0.1, valid=allowed)
+        training_of(problem.corpus, "ab", OWLQN(), l1=0.1, l2=0.1, valid=allowed)
 
 
 def test_models_and_solvers_that_cannot_are_refused():
     problem = partial_problem(225, 3, [4, 5], **COMPLETE)
-    make = partial(Training, problem.corpus, "abc", l2=0.0, valid=problem.valid)
+    make = partial(training_of, problem.corpus, "abc", l2=0.0, valid=problem.valid)
     with pytest.raises(SparseCRFError, match="SC359.*AveragedPerceptron"):
         make(AveragedPerceptron(), l1=0.0)
     for kind in ("maxent", "memm"):

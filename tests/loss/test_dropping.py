@@ -14,6 +14,7 @@ from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
 from ..reference import random_problem
+from ..runs import training_of
 
 LABELS = ["a", "b", "c"]
 
@@ -42,7 +43,7 @@ def weight_of(corpus: EncodedCorpus) -> dict[str, np.ndarray]:
 
 def train(corpus: EncodedCorpus, l1: float, **options: object) -> Training:
     solver = OWLQN(tolerance=1e-7, window=1e-12, inner_iterations=100)
-    training = Training(corpus, LABELS, solver, l1=l1, l2=0.1, n_threads=1, **options)
+    training = training_of(corpus, LABELS, solver, l1=l1, l2=0.1, n_threads=1, **options)
     for _ in range(30):
         if training.converged:
             break

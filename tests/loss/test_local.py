@@ -22,6 +22,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, local_log_probabilities, local_loss, random_problem
+from ..runs import training_of
 from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
 
 OPTIONS = [
@@ -91,7 +92,7 @@ def make_training(problem: Problem, kind: str, **options) -> Training:
     names = [str(y) for y in range(problem.n_labels)]
     options = {"l1": 0.05, "l2": 0.01, "dtype": "float64", "n_threads": 1} | options
     solver = options.pop("solver", None) or OWLQN(inner_iterations=5)
-    return Training(problem.corpus, names, solver, kind=kind, **options)
+    return training_of(problem.corpus, names, solver, kind=kind, **options)
 
 
 def trained(seed: int, kind: str, **options):
@@ -169,7 +170,7 @@ def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, 
     templates = ["u:suffix(4)[0]", "u:lower[0]"] + ["b:"] * (kind == "memm")
     config = {
         "model": kind,
-        "clusters": clusters,
+        "learning": {"clusters": clusters},
         "n_threads": 1,
         "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates},
         "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver.__name__}.v1"},

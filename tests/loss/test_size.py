@@ -14,9 +14,9 @@ from spacy_sparsecrf.loss.size import Size, as_text, available_memory, measure
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.warm_start import WarmStart
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_observations, random_problem
+from ..runs import training_of
 from ..toy import examples_of, make_sentences
 
 MEMINFO = "MemTotal:  8000 kB\nMemAvailable:    5000 kB\n"
@@ -108,7 +108,7 @@ def test_a_run_that_does_not_fit_is_refused(monkeypatch, l1, code):
     problem, _ = random_problem(0, 3, [5, 3, 8])
     monkeypatch.setattr("spacy_sparsecrf.training.training.available_memory", lambda: 1000)
     with pytest.raises(SparseCRFError, match=code) as caught:
-        Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
+        training_of(problem.corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
     assert str(problem.corpus.n_potential(3)) in str(caught.value)
 
 
@@ -116,7 +116,7 @@ def test_a_run_that_does_not_fit_is_refused(monkeypatch, l1, code):
 def test_counts_are_those_of_the_problem(l1):
     problem, _ = random_problem(1, 3, [5, 3, 8], n_values=20)
     corpus = problem.corpus
-    training = Training(corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
+    training = training_of(corpus, ["a", "b", "c"], OWLQN(), l1=l1, l2=0.1, n_threads=1)
     assert training.size.n_potential == training.n_potential == corpus.n_potential(3)
     assert training.size.n_bytes > 0
     pairs = set()
@@ -157,7 +157,7 @@ def test_no_array_is_as_long_as_the_potential_weights():
     corpus = builder.build()
     labels = [str(i) for i in range(1000)]
     options = {"n_threads": 1, "warm_start": WarmStart(epochs=0)}
-    training = Training(corpus, labels, OWLQN(), l1=0.5, l2=0.1, **options)
+    training = training_of(corpus, labels, OWLQN(), l1=0.5, l2=0.1, **options)
     assert training.n_potential > 3e8
     training.step()
     assert training.size.n_bytes < training.n_potential
@@ -165,7 +165,7 @@ def test_no_array_is_as_long_as_the_potential_weights():
 
 def test_the_estimate_covers_the_arrays_that_training_holds():
     problem, _ = random_problem(1, 3, [5, 3, 8] * 50, n_values=20)
-    training = Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.5, l2=0.1, n_threads=1)
+    training = training_of(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.5, l2=0.1, n_threads=1)
     training.step()
     (run,) = training._runs
     space, working, state = run.loss.space, run._working, run.state.solver
@@ -181,7 +181,7 @@ def test_the_estimate_covers_the_arrays_that_training_holds():
 
 def test_a_run_that_rests_holds_no_vectors_and_makes_the_same_steps():
     problem, _ = random_problem(1, 3, [5, 3, 8] * 50, n_values=20)
-    runs = [Training(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.5, l2=0.1) for _ in range(2)]
+    runs = [training_of(problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.5, l2=0.1) for _ in range(2)]
     for _ in range(4):
         reports = [run.step() for run in runs]
         assert reports[0] == reports[1]

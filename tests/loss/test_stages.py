@@ -9,16 +9,16 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.warm_start import WarmStart
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
+from ..runs import training_of
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.1])
 def test_observed_pairs_only(l1):
     problem = learnable()
     options = {"l1": l1, "l2": 0.1, "observed_only": True}
-    training = Training(problem.corpus, list("abcd"), OWLQN(window=0.0), **options)
+    training = training_of(problem.corpus, list("abcd"), OWLQN(window=0.0), **options)
     for _ in range(200):
         if training.step().converged:
             break
@@ -49,7 +49,7 @@ def test_warm_start_gets_near_the_minimum_and_is_reproducible():
     penalty = ElasticNet(0.5, 0.01)
     names = list("abcd")
     options = {"l1": 0.5, "l2": 0.01, "warm_start": WarmStart(epochs=0)}
-    cold = Training(problem.corpus, names, OWLQN(), **options)
+    cold = training_of(problem.corpus, names, OWLQN(), **options)
     loss = ChainLoss(problem.corpus, 4, Workers(1))
     starts = [WarmStart(epochs=10, averaged=False, seed=s)(loss, penalty) for s in (0, 0, 1)]
     np.testing.assert_array_equal(starts[0][0], starts[1][0])
@@ -95,7 +95,7 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
 def test_it_is_an_outer_iteration_of_its_own(averaged):
     problem, solver = learnable(), OWLQN()
     start = WarmStart(epochs=3, averaged=averaged)
-    training = Training(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01, warm_start=start)
+    training = training_of(problem.corpus, list("abcd"), solver, l1=0.5, l2=0.01, warm_start=start)
     first = training.step()
     loss, penalty = ChainLoss(problem.corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
     coordinates, theta = start(loss, penalty)
@@ -115,7 +115,7 @@ def test_warm_and_cold_starts_reach_the_same_minimum(averaged, evaluated):
         start = WarmStart(epochs=epochs, averaged=averaged, evaluated=evaluated)
         options = {"l1": 0.5, "l2": 0.01, "warm_start": start}
         solver = OWLQN(tolerance=1e-6, window=0.0)
-        training = Training(problem.corpus, list("abcd"), solver, **options)
+        training = training_of(problem.corpus, list("abcd"), solver, **options)
         first = training.step()
         own_row = evaluated and epochs > 0
         assert first.passes == epochs if own_row else first.passes > epochs or first.converged

@@ -31,9 +31,9 @@ from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
+from ..runs import training_of
 from ..solvers.test_solvers import dense_weights, smooth_minimum, train
 
 # Only real-valued features and transitions, with too few tokens to fit all weights.
@@ -161,13 +161,13 @@ def test_other_solvers_refuse(solver):
     l2 = 0.1 if "l2" in made.requires else 0.0
     names = ["L0", "L1", "L2"]
     with pytest.raises(SparseCRFError, match=rf"\[SC393\] Solver {solver.__name__} cannot"):
-        Training(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
+        training_of(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
 
 
 def test_the_refusal_names_the_solvers_that_take_values():
     problem, _ = random_value_problem(19, 3, [4, 3])
     with pytest.raises(SparseCRFError) as refused:
-        Training(problem.corpus, ["L0", "L1", "L2"], SGDL1(), l1=0.1, l2=0.0)
+        training_of(problem.corpus, ["L0", "L1", "L2"], SGDL1(), l1=0.1, l2=0.0)
     ours = {
         name: solver
         for name, solver in crf_solvers.get_all().items()
@@ -181,6 +181,6 @@ def test_the_refusal_names_the_solvers_that_take_values():
 def test_clusters_refuse():
     problem, _ = random_value_problem(20, 3, [4, 3], n_bigram=0)
     with pytest.raises(SparseCRFError, match=r"\[SC394\].*clusters = 2"):
-        Training(
+        training_of(
             problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.1, l2=0.1, kind="maxent", clusters=2
         )

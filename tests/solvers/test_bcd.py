@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
-from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
 from ..loss.test_blocks import single_test
 from ..reference import random_problem
+from ..runs import training_of
 from .cases import working_loss as everything
 
 
@@ -98,7 +98,7 @@ def test_sweeps_do_not_depend_on_threads(limits):
     problem, _ = random_problem(68, 9, [9, 8, 10, 3] * 5, n_bigram=3, n_values=40, weighted=True)
     names, solver = [str(y) for y in range(9)], BCD(inner_iterations=2)
     options = {"l1": 0.3, "l2": 0.1, "limits": limits._replace(least_tokens=1)}
-    runs = [Training(problem.corpus, names, solver, n_threads=n, **options) for n in (1, 2, 7)]
+    runs = [training_of(problem.corpus, names, solver, n_threads=n, **options) for n in (1, 2, 7)]
     for _ in range(4):
         assert len({run.step() for run in runs}) == 1
     assert len({run.model().to_bytes() for run in runs}) == 1

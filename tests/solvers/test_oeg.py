@@ -17,10 +17,10 @@ from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.oeg.dual import is_wide
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
-from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import function
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from ..training.learning_cases import loss_of, partial_problem
 from .cases import LENGTHS, everything
 from .test_solvers import smooth_minimum
@@ -237,6 +237,6 @@ def test_log_potentials_are_wide_within_a_token_or_a_group():
 @pytest.mark.parametrize("options", [{"missing": 0.3}, {"ambiguous": 0.4}])
 def test_gold_labels_that_are_not_known_are_refused(options):
     problem = partial_problem(304, 3, LENGTHS, **{"missing": 0.0, "ambiguous": 0.0, **options})
-    training = Training(problem.corpus, list("abc"), OEG(), l1=0.0, l2=1.0)
+    training = training_of(problem.corpus, list("abc"), OEG(), l1=0.0, l2=1.0)
     with pytest.raises(SparseCRFError, match=r"SC395.*OEG.* [1-6] training sequences.*SAG\.v1"):
         training.step()

@@ -10,10 +10,10 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from .cases import working_loss
 from .test_sgd import lattice_order
 
@@ -24,7 +24,7 @@ def test_a_corpus_without_complete_sequences_is_refused():
     problem, _ = random_problem(95, 3, [4, 3])
     problem.corpus.labels[[0, 5]] = -1
     with pytest.raises(SparseCRFError, match="SC337.*AveragedPerceptron"):
-        Training(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.0, l2=0.0).step()
+        training_of(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.0, l2=0.0).step()
 
 
 @pytest.mark.parametrize("n_labels", [3, 20])
@@ -67,5 +67,5 @@ def test_a_pass_moves_the_weights_of_real_values() -> None:
 def test_a_run_goes_on_while_passes_change_the_objective(solver: Any) -> None:
     problem, _ = random_problem(7, 3, [4, 3, 5, 2, 1, 3])
     l1 = 0.1 if isinstance(solver, SGDL1) else 0.0
-    training = Training(problem.corpus, list("abc"), solver, l1=l1, l2=0.0)
+    training = training_of(problem.corpus, list("abc"), solver, l1=l1, l2=0.0)
     assert not any(training.step().converged for _ in range(6))

@@ -24,9 +24,9 @@ from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import random_problem
+from ..runs import training_of
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ from ..reference import random_problem
 def test_problems_that_a_solver_does_not_minimise_are_refused(solver, l1, l2, code):
     problem, _ = random_problem(31, 3, [4, 3])
     with pytest.raises(SparseCRFError, match=f"{code}.*{type(solver).__name__}"):
-        Training(problem.corpus, list("abc"), solver, l1=l1, l2=l2).step()
+        training_of(problem.corpus, list("abc"), solver, l1=l1, l2=l2).step()
 
 
 NAN = float("nan")

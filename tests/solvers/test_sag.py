@@ -13,11 +13,11 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag.memory import StoredGradients
 from spacy_sparsecrf.solvers.sag.sag import SAG
 from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, draw
-from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from .cases import LENGTHS, METHODS, SAMPLINGS, everything
 from .test_sgd import example_loss
 
@@ -308,7 +308,7 @@ def test_a_run_ends_by_the_criterion_of_the_memory():
     for seed in range(6):
         solver = SAG(sampling="uniform", tolerance=0.3, stopping="memory", window=0.0, seed=seed)
         solver.inner_iterations = 1
-        training = Training(problem.corpus, list("abc"), solver, l1=0.0, l2=0.3)
+        training = training_of(problem.corpus, list("abc"), solver, l1=0.0, l2=0.3)
         while not training.step().converged:
             (run,) = training._runs
             state, penalty = run.state.solver, ElasticNet(0.0, 0.3)

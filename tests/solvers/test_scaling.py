@@ -12,10 +12,10 @@ from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.kernels import _solve, scaled_weight
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS, probabilities
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from .test_solvers import LOCAL_SOLVERS, make_loss
 
 
@@ -194,16 +194,16 @@ def test_what_scaling_cannot_minimise_is_refused(make):
     problem, _ = local_problem()
     names = list("abc")
     with pytest.raises(SparseCRFError, match=f"SC340.*{make.__name__}.*NewtonCG"):
-        Training(problem.corpus, names, make(), l1=0.0, l2=1.0)
+        training_of(problem.corpus, names, make(), l1=0.0, l2=1.0)
     chain = ChainLoss(problem.corpus, 3, Workers(1))
     working = chain.restrict(chain.all_coordinates())
     with pytest.raises(SparseCRFError, match="SC340"):
         make().start(working, ElasticNet(0.0, 1.0), np.zeros(chain.n_potential))
-    training = Training(problem.corpus, names, make(), l1=0.0, l2=0.0, kind="memm")
+    training = training_of(problem.corpus, names, make(), l1=0.0, l2=0.0, kind="memm")
     with pytest.raises(SparseCRFError, match="SC341"):
         training.step()
-    training = Training(problem.corpus, names, make(), l1=0.5, l2=0.5, kind="memm")
+    training = training_of(problem.corpus, names, make(), l1=0.5, l2=0.5, kind="memm")
     assert np.isfinite(training.step().objective)
     # Weights of observed pairs need no penalty.
     options = {"l1": 0.0, "l2": 0.0, "kind": "memm", "observed_only": True}
-    assert np.isfinite(Training(problem.corpus, names, make(), **options).step().objective)
+    assert np.isfinite(training_of(problem.corpus, names, make(), **options).step().objective)

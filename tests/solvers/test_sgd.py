@@ -21,12 +21,12 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.training import Training
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from .cases import everything, working_loss
 
 MISSING = {"missing": 0.3, "weighted": True, "n_bigram": 3}
@@ -203,11 +203,11 @@ def test_training_gets_near_the_minimum(name):
     solver, penalty = SOLVERS[name]
     problem = learnable()
     names = list("abcd")
-    exact = Training(problem.corpus, names, OWLQN(), l1=penalty.l1, l2=penalty.l2)
+    exact = training_of(problem.corpus, names, OWLQN(), l1=penalty.l1, l2=penalty.l2)
     for _ in range(100):
         if exact.step().converged:
             break
-    training = Training(problem.corpus, names, solver, l1=penalty.l1, l2=penalty.l2)
+    training = training_of(problem.corpus, names, solver, l1=penalty.l1, l2=penalty.l2)
     for _ in range(30):
         training.step()
     assert exact.objective < training.objective < 1.03 * exact.objective
@@ -271,7 +271,7 @@ def test_products_stay_finite_at_extreme_weights():
 
 @pytest.mark.parametrize("solver", [SMD(eta0=10.0, mu=10.0), SGD(schedule="constant", eta0=1e300)])
 def test_steps_that_are_too_long_are_refused(solver):
-    training = Training(learnable().corpus, list("abcd"), solver, l1=0.0, l2=0.1)
+    training = training_of(learnable().corpus, list("abcd"), solver, l1=0.0, l2=0.1)
     with pytest.raises(SparseCRFError, match=f"SC338.*{type(solver).__name__}"):
         for _ in range(20):
             training.step()
@@ -292,7 +292,7 @@ def corpus_of_rare_tests() -> EncodedCorpus:
 
 def gaps(corpus: EncodedCorpus, solver: BatchSolver, minimum: float, n: int) -> np.ndarray:
     """Return relative gaps to the minimum after 1, 2, ... n passes."""
-    training = Training(corpus, list("abcd"), solver, l1=0.0, l2=1.0, n_threads=1)
+    training = training_of(corpus, list("abcd"), solver, l1=0.0, l2=1.0, n_threads=1)
     reached, passes = [], 0.0
     while passes < n:
         report = training.step()
@@ -314,7 +314,7 @@ def test_smd_needs_fewer_passes_than_constant_gains_and_lbfgs():
     minibatches in its weights. Its passes also cost several times more.
     """
     corpus = corpus_of_rare_tests()
-    exact = Training(corpus, list("abcd"), OWLQN(window=0.0), l1=0.0, l2=1.0)
+    exact = training_of(corpus, list("abcd"), OWLQN(window=0.0), l1=0.0, l2=1.0)
     while not exact.step().converged:
         pass
     minimum = exact.objective

@@ -27,6 +27,7 @@ from spacy_sparsecrf.training.training import Training
 from ..data import ORACLE, needs, read_oracle
 from ..oracle_cases import oracle_corpus, oracle_run
 from ..reference import Problem, bfgs_inverse, local_loss, random_problem
+from ..runs import training_of
 from .cases import METHODS, SAMPLINGS, working_loss
 
 # Batch solvers, as functions of the settings shared by all solvers.
@@ -75,7 +76,7 @@ def train(
 ) -> Training:
     """Train to convergence; check that every bound holds for the lowest objective, if given."""
     names = [f"L{y}" for y in range(problem.n_labels)]
-    training = Training(problem.corpus, names, solver, l1=l1, l2=l2, **options)
+    training = training_of(problem.corpus, names, solver, l1=l1, l2=l2, **options)
     for _ in range(300):
         report = training.step()
         assert report is training.report

@@ -19,10 +19,10 @@ from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd import SCHEDULES, SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
-from spacy_sparsecrf.training.training import Training
 
 from ..golden import read_golden
 from ..reference import random_problem
+from ..runs import training_of
 from .cases import METHODS, SAMPLINGS
 from .test_solvers import ALL_SOLVERS, kind_of
 
@@ -65,7 +65,7 @@ def trajectory(name: str) -> Iterator[list[float]]:
     solver = make(**{key: value for key, value in settings.items() if key in known})
     start = replace(solver.warm_start, epochs=2, seed=1)
     options = {"l1": l1, "l2": l2, "kind": kind, "warm_start": start}
-    training = Training(problem.corpus, ["a", "b", "c"], solver, **options)
+    training = training_of(problem.corpus, ["a", "b", "c"], solver, **options)
     for _ in range(5 if name in BATCH | SMOOTH else 3):
         report = training.step()
         # Checkpoints have all values that a step changes.

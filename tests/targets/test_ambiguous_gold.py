@@ -14,9 +14,9 @@ from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, local_log_probabilities, with_before
+from ..runs import training_of
 from ..toy import blank_with, examples_of
 from ..training.learning_cases import partial_problem
 
@@ -61,7 +61,7 @@ def test_several_gold_labels_are_refused(solver, settings, message):
     problem = partial_problem(244, 4, [5, 4], missing=0.0, ambiguous=0.9)
     message = message.replace("9", str((problem.corpus.labels < -1).sum()))
     with pytest.raises(SparseCRFError, match=message):
-        Training(problem.corpus, "abcd", solver, **settings).step()
+        training_of(problem.corpus, "abcd", solver, **settings).step()
 
 
 def pipeline(**target: str) -> Language:

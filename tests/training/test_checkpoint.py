@@ -15,6 +15,7 @@ from spacy_sparsecrf.training.training import Training
 
 from ..conftest import SHIPPED_CONFIG
 from ..reference import random_problem
+from ..runs import training_of
 from .test_training_loop import run_training
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +25,7 @@ PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, mi
 def make_run(solver=None, **options) -> Training:
     options = {"l1": 0.3, "l2": 0.1, "n_threads": 1} | options
     solver = OWLQN(inner_iterations=2) if solver is None else solver
-    return Training(PROBLEM.corpus, list("abcd"), solver, **options)
+    return training_of(PROBLEM.corpus, list("abcd"), solver, **options)
 
 
 _CHILD = """

@@ -17,6 +17,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from ..solvers.test_solvers import ALL_SOLVERS, LOCAL_SOLVERS
 
 N_LABELS = 7
@@ -78,7 +79,7 @@ def make_training(problem: Problem, clusters: int, solver=None, **options) -> Tr
     options = {"l1": 0.1, "l2": 0.05, "dtype": "float64", "n_threads": 1} | options
     solver = OWLQN(inner_iterations=5) if solver is None else solver
     names = [f"L{y}" for y in range(N_LABELS)]
-    return Training(problem.corpus, names, solver, kind="maxent", clusters=clusters, **options)
+    return training_of(problem.corpus, names, solver, kind="maxent", clusters=clusters, **options)
 
 
 def finished(training: Training) -> Training:
@@ -172,7 +173,7 @@ def test_what_cannot_be_clustered_is_refused():
     problem, _ = random_problem(84, 3, [4, 3])
     for kind in ("chain", "memm"):
         with pytest.raises(SparseCRFError, match=f"SC343.*{kind}"):
-            Training(problem.corpus, list("abc"), OWLQN(), l1=1, l2=0, kind=kind, clusters=2)
+            training_of(problem.corpus, list("abc"), OWLQN(), l1=1, l2=0, kind=kind, clusters=2)
         with pytest.raises(SparseCRFError, match=f"SC343.*{kind}"):
             CRFModel(["a"], kind=kind, bounds=(0, 1))
     for clusters in (8, -1):

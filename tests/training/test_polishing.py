@@ -13,6 +13,7 @@ from spacy_sparsecrf.training.run import Polish
 from spacy_sparsecrf.training.training import Training
 
 from ..reference import Problem, random_problem
+from ..runs import training_of
 
 NAMES = list("abcd")
 
@@ -23,7 +24,7 @@ def sparse_problem() -> Problem:
 
 
 def trained(solver: BatchSolver, **options) -> Training:
-    training = Training(sparse_problem().corpus, NAMES, solver, l1=0.5, l2=1e-3, **options)
+    training = training_of(sparse_problem().corpus, NAMES, solver, l1=0.5, l2=1e-3, **options)
     training.step()
     return training
 
@@ -56,7 +57,7 @@ def test_models_of_every_solver_are_polished(name):
     penalty = {"l1": 0.0 if "no l1" in make.requires else 0.5}
     penalty["l2"] = 1.0 if "l2" in make.requires else 0.0
     problem = sparse_problem()
-    training = Training(problem.corpus, NAMES, make(), kind=kind, polish=Polish(8), **penalty)
+    training = training_of(problem.corpus, NAMES, make(), kind=kind, polish=Polish(8), **penalty)
     training.step()
     coordinates, theta = training.weights
     model = training.model()
@@ -65,7 +66,7 @@ def test_models_of_every_solver_are_polished(name):
     if kind != "chain":
         corpus = local_corpus(corpus, len(NAMES), pairs=True)
     working = ChainLoss(corpus, len(NAMES), Workers(1)).restrict(coordinates)
-    after = Training(problem.corpus, NAMES, OWLQN(), l1=0.5, l2=0.0, kind=kind, init=model)
+    after = training_of(problem.corpus, NAMES, OWLQN(), l1=0.5, l2=0.0, kind=kind, init=model)
     np.testing.assert_array_equal(after.weights[0], coordinates)
     before, polished = (working.value_and_grad(w)[0] for w in (theta, after.weights[1]))
     assert polished < before

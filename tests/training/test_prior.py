@@ -13,10 +13,10 @@ from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.training import Training
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from ..solvers.test_solvers import (
     SOLVERS,
     dense_weights,
@@ -148,7 +148,7 @@ def test_solvers_that_know_no_prior_refuse_it(make):
     prior, _ = prior_of(problem)
     kind = "memm" if make is GIS else "chain"
     with pytest.raises(SparseCRFError, match=f"SC366.*{make.__name__}"):
-        Training(problem.corpus, labels_of(3), make(), l1=0.0, l2=0.5, prior=prior, kind=kind)
+        training_of(problem.corpus, labels_of(3), make(), l1=0.0, l2=0.5, prior=prior, kind=kind)
 
 
 @pytest.mark.filterwarnings("ignore:.*SCW340")
@@ -157,13 +157,13 @@ def test_what_a_prior_cannot_be_with_is_refused():
     prior, _ = prior_of(problem)
     given = problem.corpus, labels_of(3)
     with pytest.raises(SparseCRFError, match="SC367.*polish iterations = 3"):
-        Training(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, polish=Polish(3))
+        training_of(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, polish=Polish(3))
     with pytest.raises(SparseCRFError, match="SC367.*clusters = 2"):
-        Training(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, kind="maxent", clusters=2)
+        training_of(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, kind="maxent", clusters=2)
     stranger = names_of(random_problem(411, 3, LENGTHS)[0])
     keys = stranger.unigram_keys + np.uint64(10**6), stranger.bigram_keys + np.uint64(10**6)
     other = WeightNames(*keys, stranger.labels, (), True, "chain")
     with pytest.raises(SparseCRFError, match="SC368"):
-        Training(
+        training_of(
             *given, OWLQN(), l1=0.1, l2=0.1, prior=other.model(np.array([1]), np.ones(1), "float64")
         )

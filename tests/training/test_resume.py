@@ -14,10 +14,10 @@ from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
 from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
 from ..reference import random_problem
+from ..runs import training_of
 from ..solvers.test_solvers import ALL_SOLVERS
 from . import test_clusters, test_staged
 from .learning_cases import partial_problem
@@ -30,7 +30,7 @@ STRANGE, _ = random_problem(41, 4, [9, 8])
 def plain(problem: Any = PROBLEM, solver: Any = None, n_threads: int = 1, **options: Any) -> Any:
     solver = solver or OWLQN(inner_iterations=2)
     options = {"l1": 0.3, "l2": 0.1, "n_threads": n_threads} | options
-    return Training(problem.corpus, list("abcd"), solver, **options)
+    return training_of(problem.corpus, list("abcd"), solver, **options)
 
 
 def clusters(solver: str, l1: float, n_threads: int = 1, clusters: int = 3) -> Any:
@@ -49,7 +49,7 @@ def around(with_prior: bool = True, n_threads: int = 1) -> Any:
     problem, _ = random_problem(407, 3, [5, 4, 0, 6, 1, 3] * 2)
     prior = prior_of(problem)[0] if with_prior else None
     own = {"l1": 0.3, "l2": 0.5, "prior": prior, "dtype": "float64", "n_threads": n_threads}
-    return Training(problem.corpus, labels_of(3), OWLQN(window=0.0), **own)
+    return training_of(problem.corpus, labels_of(3), OWLQN(window=0.0), **own)
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Training in stages: problems of stages, certificates, and resumption."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
+from ..runs import training_of
 from .learning_cases import admitted_alone
 
 PENALTY = {"l1": 0.3, "l2": 0.1, "n_threads": 1}
@@ -51,10 +53,11 @@ def make_run(
     reports: list[StageReport] = []
     solver = OWLQN(inner_iterations=2, tolerance=1e-7, window=0.0) if solver is None else solver
     kin = make_kin(observations, found.corpus)
-    run = StagedTraining(
+    run = training_of(
         found.corpus,
         LABELS,
         solver,
+        make=StagedTraining,
         tree=kin,
         stages=stages,
         report=reports.append,
@@ -94,7 +97,7 @@ def test_with_everything_admitted_the_end_is_the_minimiser_of_the_full_problem(s
         report = run.step()
         if report.converged:
             break
-    full = finish(Training(problem.corpus, LABELS, both[1], kind=kind, **PENALTY))
+    full = finish(training_of(problem.corpus, LABELS, both[1], kind=kind, **PENALTY))
     # If rounding ends progress (SCW340), a solver stops just above its tolerance.
     assert report.converged and report.optimality <= 2e-7
     assert run.objective == pytest.approx(full.objective, rel=1e-10)
@@ -119,11 +122,13 @@ def test_real_values_enter_in_stages(admit):
     kin = TemplateTree.of(corpus, descents)
     solver = OWLQN(inner_iterations=5, tolerance=1e-7, window=0.0)
     stages = [Stage(("*",), n, "all", admit) for n in (1, 0)]
-    run = StagedTraining(corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY)
+    run = partial(training_of, make=StagedTraining)(
+        corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY
+    )
     finish(run)
     admitted = np.ones(len(kin.stage), np.bool_)
     admitted[corpus.value_features[2]] = False
-    alone = Training(admitted_alone(corpus, admitted), LABELS, solver, **PENALTY)
+    alone = training_of(admitted_alone(corpus, admitted), LABELS, solver, **PENALTY)
     assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
     active = with_weights(run, corpus)
     assert active[corpus.value_features].tolist() == [True, True, False]
@@ -146,13 +151,13 @@ def test_a_stage_ends_at_the_minimiser_of_the_problem_of_its_tests(require):
         assert reports[-1].admitted[0] == admitted.sum()
         assert reports[-1].potential[0] == (kin.stage <= stage).sum()
         solver = OWLQN(tolerance=1e-7, window=0.0)
-        alone = Training(
+        alone = training_of(
             admitted_alone(corpus, admitted), LABELS, solver, **(PENALTY | {"l1": 2.0})
         )
         assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
         # The whole problem has the same loss at these weights, by the names of features.
         model = run._names.model(*run.weights, "float64")
-        there = Training(corpus, LABELS, OWLQN(), init=model, **(PENALTY | {"l1": 2.0}))
+        there = training_of(corpus, LABELS, OWLQN(), init=model, **(PENALTY | {"l1": 2.0}))
         assert there.objective == pytest.approx(run.objective, rel=1e-12)
     assert run.converged
     # Otherwise the test would be trivial.
@@ -173,7 +178,7 @@ def test_steps_end_a_stage_and_the_last_stage_ends_the_run():
 
 def test_tests_of_initial_weights_are_admitted_from_the_start():
     problem, _ = made = make_problem()
-    full = finish(Training(problem.corpus, LABELS, OWLQN(), **PENALTY))
+    full = finish(training_of(problem.corpus, LABELS, OWLQN(), **PENALTY))
     model = full._names.model(*full.weights, "float64")
     run, kin, reports = make_run("all", problem=made, init=model)
     assert run.objective == pytest.approx(full.objective, rel=1e-9)

@@ -236,7 +236,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     def _make_training(
         self, encoded: Encoded, solver: "BatchSolver", start: "WarmStart"
     ) -> "Training":
-        from ...training.training import Training
+        from ...training.training import Problem, Training
 
         states, transitions = bool(self.all_possible_states), bool(self.all_possible_transitions)
         l1, l2 = (0.0, 0.0) if is_perceptron(solver) else self._penalty
@@ -246,8 +246,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             solver,
             l1=l1,
             l2=l2,
-            observed_only=not (states and transitions),
-            also=encoded.also(states, transitions),
+            problem=Problem(
+                observed_only=not (states and transitions),
+                also=encoded.also(states, transitions),
+            ),
             warm_start=start,
             n_threads=self.n_threads,
             dtype=self.dtype,
