@@ -50,7 +50,7 @@ class IterativeScaling(BatchSolver):
         name = type(self).__name__
         lengths = np.diff(loss.space.lattice.offsets)
         if lengths.max(initial=0) > 1 or loss.split < len(loss.coordinates):
-            raise SparseCRFError(Errors.SC340.format(solver=name))
+            raise SparseCRFError(Errors.SC340.format(solver=name, name="NAME"))
         if loss.space.lattice.weights.min(initial=0.0) < 0.0:
             raise SparseCRFError(Errors.SC361.format(solver=name))
         if penalty.l1 == penalty.l2 == 0.0:
