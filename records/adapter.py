@@ -13,7 +13,14 @@ def registered_solvers() -> set[str]:
     """Return names without prefix and version, such as OWLQN."""
     from spacy_sparsecrf.registry import crf_solvers
 
-    return {name.split(".")[1] for name in crf_solvers.get_all()}
+    found = set()
+    for name in SOLVERS:
+        try:
+            crf_solvers.get(f"spacy_sparsecrf.{name}.v1")
+        except Exception:
+            continue
+        found.add(name)
+    return found
 
 
 def settings_of(solver: str) -> set[str]:
@@ -37,7 +44,12 @@ def fitted(config: dict[str, Any]) -> dict[str, Any]:
 
 def trainer_of(pipe: Any) -> Any:
     """Return the object with the training run of a component, or None."""
-    for path in (("_session", "training"), ("state", "trainer"), ("_state", "trainer")):
+    for path in (
+        ("_session", "training"),
+        ("_state", "training"),
+        ("_state", "trainer"),
+        ("state", "trainer"),
+    ):
         found = pipe
         for name in path:
             found = getattr(found, name, None)
