@@ -42,6 +42,15 @@ def fitted(config: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def seeded(config: dict[str, Any], seed: int) -> dict[str, Any]:
+    """Give the warm start the seed of the solver, which it had before it was an object."""
+    from spacy_sparsecrf.pipeline.settings import LearningSettings
+
+    if "warm_start" in LearningSettings.model_fields:
+        config["learning"] = {**config.get("learning", {}), "warm_start": {"seed": seed}}
+    return config
+
+
 def trainer_of(pipe: Any) -> Any:
     """Return the object with the training run of a component, or None."""
     for path in (

@@ -67,7 +67,7 @@ def pipeline(solver: str, kind: str, data: str, l1: float, l2: float, prior: Pat
     }
     if data == "prior":
         config["learning"] = {"prior": str(prior)}
-    return nlp, nlp.add_pipe("sparse_crf", config=adapter.fitted(config))
+    return nlp, nlp.add_pipe("sparse_crf", config=adapter.seeded(adapter.fitted(config), 1))
 
 
 def make_prior(path: Path, kind: str) -> Path:
