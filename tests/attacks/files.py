@@ -1,6 +1,5 @@
 """Files of each format, parsed into parts and reassembled with matching digests."""
 
-import gzip
 import json
 import struct
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 
 Json = Any
-_IN_NAMES = frozenset("_abcdefghijklmnopqrstuvwxyz")
 
 
 @dataclass
@@ -31,7 +29,7 @@ class Entry:
 
 @dataclass
 class File:
-    """The parts of a model file; a note."""
+    """The parts of a model file."""
 
     meta: Json
     entries: list[Entry]
@@ -41,7 +39,6 @@ class File:
     longer: int = 0
     rest: bytes = b""
     edit: Callable[[str], str] = str
-    note: str = ""
 
     def __getitem__(self, name: str) -> Entry:
         return next(entry for entry in self.entries if entry.told["name"] == name)
@@ -99,20 +96,3 @@ class ClassesFile(File):
         head = self.edit(json.dumps(meta))
         data = b"".join(entry.data for entry in self.entries)
         return head.encode("utf8", "surrogatepass") + b"\n" + data + self.rest
-
-
-class NamesFile(File):
-    """The parts of a `names` file: lines, each an entry."""
-
-    @classmethod
-    def of(cls, data: bytes) -> "NamesFile":
-        """Parse a file into its parts."""
-        lines = enumerate(gzip.decompress(data).splitlines(True))
-        return cls({}, [Entry({"name": i}, line, b"") for i, line in lines])
-
-    def to_bytes(self) -> bytes:
-        """Return the file."""
-        text = b"".join(entry.data + entry.padding for entry in self.entries)
-        lines = self.edit(text.decode("latin1")).encode("latin1")
-        data = gzip.compress(lines, 1, mtime=0)
-        return data[: len(data) + min(self.longer, 0)] + self.rest

@@ -1,38 +1,17 @@
-"""Sound files of each type, and functions that use accepted files.
-
-A function raises the package's coded error if a file is refused. Otherwise it uses the file, writes
-it, uses it again, and returns arrays: predictions, weights, names.
-"""
-
-import gzip
-import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple
+"""Sound files, and functions that use files: they write an accepted file, and use the copy too."""
 
 import numpy as np
 
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import WordClasses, pack, unpack
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
-from spacy_sparsecrf.model.names import Names
 
-from .files import ClassesFile, File, NamesFile, taken_apart
+from .files import ClassesFile, File
 
 LABELS = ["A", "Ü", "B"]
 QUIET = {"over": "ignore", "invalid": "ignore", "divide": "ignore", "under": "ignore"}
 Arrays = list[np.ndarray]
-
-
-class Kind(NamedTuple):
-    """A type of file or text: its sound examples, and a function that uses files.
-
-    use: arguments are a changed file, and the sound file that it was made from.
-    """
-
-    sound: Callable[[], list[Any]]
-    use: Callable[[Any, Any], Arrays]
 
 
 # Models
@@ -65,10 +44,6 @@ def stacked(model: CRFModel) -> CRFModel:
     return CRFModel(model.labels, model.dtype, *own, first=model)
 
 
-MODELS = [model_of(), model_of(dtype="float64"), model_of("memm"), model_of("maxent")]
-MODELS += [stacked(MODELS[0]), stacked(MODELS[-1])]
-
-
 def _observations(model: CRFModel) -> Observations:
     """Return two sequences with all features of a model, some unknown, and a real-valued one."""
     keys = [*model.unigram.keys[:6].tolist(), 5, 0]
@@ -97,9 +72,9 @@ def predictions(model: CRFModel) -> Arrays:
     return [labels, marginals, *([] if model.first is None else predictions(model.first))]
 
 
-def use_model(file: File, sound: File) -> Arrays:
+def use_model(data: bytes) -> Arrays:
     """Load a model, predict, save it, load it again, and compare predictions."""
-    model = CRFModel().from_bytes(file.to_bytes())
+    model = CRFModel().from_bytes(data)
     again = CRFModel().from_bytes(model.to_bytes())
     assert again.to_bytes() == model.to_bytes()
     if not model.labels:  # The model of an untrained component, which refuses to predict.
@@ -115,43 +90,18 @@ def assert_same(a: Arrays, b: Arrays) -> None:
         np.testing.assert_array_equal(before, after)
 
 
-# Names, word classes, corpora
+# Word classes
 
 
-def names() -> list[File]:
-    """Return feature names, one entry per line."""
-    lines = [(7, "shape[0]=Xx"), (2**40, "lower[-1]=w|b=\\\\1"), (2**63 + 5, "always")]
-    text = "".join(f"{key:016x}\t{name}\n" for key, name in lines)
-    return [NamesFile.of(gzip.compress(text.encode()))]
-
-
-def use_names(file: File, sound: File) -> Arrays:
-    """Read names, write them, and read them again."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SparseCRFWarning)
-        try:
-            found = Names(file.to_bytes())
-            len(found)
-        except SparseCRFWarning as warning:
-            raise SparseCRFError(str(warning)) from warning
-    keys = np.array([7, 2**40, 2**63 + 5], np.uint64)
-    again = Names(found.to_bytes(keys))
-    texts = np.array([found[key] for key in keys.tolist()])
-    assert_same([texts], [np.array([again[key] for key in keys.tolist()])])
-    return [texts]
-
-
-def classes() -> list[File]:
-    """Return word classes: of paths, of numbers, and of more words."""
+def classes() -> File:
+    """Return word classes of paths."""
     words = {"the": "0110", "The": "0111", "cat": "10", "Cat": "11", "dog": "0"}
-    many = {f"w{i}": str(i % 300) for i in range(400)}
-    lists = {"a": WordClasses.of(words, True)}, {"b": WordClasses.of(many, False)}
-    return [ClassesFile.of(pack(each)) for each in lists]
+    return ClassesFile.of(pack({"a": WordClasses.of(words, True)}))
 
 
-def use_classes(file: File, sound: File) -> Arrays:
+def use_classes(data: bytes) -> Arrays:
     """Read word classes, look up words, write the classes and read them again."""
-    lists = unpack(file.to_bytes())
+    lists = unpack(data)
     again = unpack(pack(lists))
     words = ["the", "The", "CAT", "dog", "w7", "W399", "", "x" * 100, "Ü"]
     found = [np.array([own.find(word) for word in words]) for own in lists.values()]
@@ -159,10 +109,3 @@ def use_classes(file: File, sound: File) -> Arrays:
     for own, codes in zip(lists.values(), found, strict=True):
         assert (codes < len(own.classes)).all()
     return found
-
-
-KINDS = {
-    "model": Kind(lambda: [taken_apart(model.to_bytes()) for model in MODELS], use_model),
-    "names": Kind(names, use_names),
-    "clusters": Kind(classes, use_classes),
-}
