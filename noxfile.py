@@ -24,6 +24,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
+    session.run("python", "docs/prose.py")
 
 
 @nox.session(default=False)

@@ -21,24 +21,6 @@ FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
 OTHERS = {"np.searchsorted", "room.module.function"}
 
 
-# Questions of a new user: the page with the answer, and a heading or phrase of it.
-ANSWERS = {
-    "which config for my data": ("choose-a-config.md", "# Choose a config"),
-    "add a gazetteer": ("word-classes.md", "## Gazetteers"),
-    "score lower on raw text": ("sentences-and-documents.md", "## Lower score on raw text"),
-    "tune": ("tune.md", "# Tune hyperparameters"),
-    "stop overwriting": ("decoding.md", "## Keep or overwrite annotation"),
-    "explain one prediction": ("errors.md", "# Find and explain errors"),
-    "l2 = 0.3 in CRFsuite": ("tune.md", "`l2 = 0.3` is `c2 = 0.15`"),
-    "set the language": ("language-and-tokenizer.md", "# Set the language"),
-    "deploy without a compiler cache": ("deploy.md", "without a compiler cache"),
-    "cite": ("../README.md", "## Citation"),
-}
-SEARCHED = ["jsonl", "prodigy", "chinese", "sentencizer", "hyperparameter", "grid search", "cite"]
-SEARCHED += ["early stopping", "class weight", "jupyter", "displacy", "active learning", "freeze"]
-SEARCHED += ["threshold", "gazetteer", "overwrite", "raw text"]
-
-
 def quoted(path: Path) -> list[str]:
     """Return texts between backticks, without blanks or arguments, outside of code blocks."""
     text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
@@ -122,17 +104,6 @@ def test_the_reference_lists_every_setting():
     known = {key for block in (*blocks, settings.StageSettings) for key in block.model_fields}
     text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [key for key in known - {"removed"} if f"`{key}`" not in text] == []
-
-
-def test_pages_answer_the_questions_of_a_newcomer():
-    readme, index = ((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/index.md"))
-    for question, (page, answer) in ANSWERS.items():
-        assert answer in (ROOT / "docs" / page).read_text(encoding="utf-8"), question
-        assert page.startswith("..") or f"(docs/{page}" in readme, f"README does not link {page}"
-    pages = [path.read_text(encoding="utf-8").lower() for path in (ROOT / "docs").glob("*.md")]
-    texts = [re.sub(r"^```.*?^```$|^\|.*?$", "", page, flags=re.DOTALL | re.M) for page in pages]
-    assert [word for word in SEARCHED if not any(word in text for text in texts)] == []
-    assert "CITATION.cff" in index
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
