@@ -65,13 +65,3 @@ def test_without_a_private_name_the_standard_pipeline_gives_the_same_results(tas
     # Without the options of these names, code counts references but is still linked.
     links = {name for name in NAMES if name.endswith(("_nrt", "no_cfunc_wrapper"))}
     assert found == {name: [name not in links, expected] for name in NAMES}
-
-
-def test_what_uses_internals_is_small():
-    """Count all lines, and lines that call a builder of LLVM IR or name one of its types."""
-    sources = [
-        p.read_text(encoding="utf-8") for p in Path(numba_support.__file__).parent.glob("*.py")
-    ]
-    lines = [line for source in sources for line in source.splitlines()]
-    assert len(lines) <= 450
-    assert sum("builder." in line or "ir." in line for line in lines) <= 60

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.exp import exp_shifted, exponentiate
+from spacy_sparsecrf.kernels.exp import exp_shifted, exponentiate, log
+from spacy_sparsecrf.kernels.values import value_scores
+from spacy_sparsecrf.kernels.vectors import multiply_add
+from spacy_sparsecrf.solvers.bcd.kernels import order_levels
 
-from .kernel_functions import compiled
+from .kernel_functions import compiled, function
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.5, -100.0])
@@ -31,3 +34,51 @@ def test_exp_beyond_the_range_of_numbers(far):
         wanted = np.exp(row)
     compiled(exponentiate)(row)
     np.testing.assert_allclose(row, wanted, rtol=1e-14)
+
+
+def test_blocks_of_one_level_share_no_sequence():
+    tokens = [[0, 1], [2], [1, 3], [4], [0, 4], [5], [3]]
+    ptr = np.cumsum([0, *map(len, tokens)])
+    sequence_of, level = np.array([0, 0, 1, 1, 2, 3]), np.empty(7, np.int64)
+    function(order_levels, False)(ptr, np.concatenate(tokens), sequence_of, np.zeros(4, int), level)
+    expected: list[int] = []
+    for i, own in enumerate(tokens):
+        shared = [expected[j] for j in range(i) if {*sequence_of[own]} & {*sequence_of[tokens[j]]}]
+        expected.append(1 + max(shared, default=0))
+    assert level.tolist() == expected
+
+
+def test_a_float32_product_and_sum_are_rounded_once():
+    tiny = np.float32(2.0**-23)
+    # 1 + 2^-23 + 2^-24 - 2^-70, in float64 a tie between two float32 numbers.
+    x, y = np.float32(2.0**-12) * (1 + tiny), np.float32(2.0**-12) * (1 - tiny)
+    assert multiply_add(x, y, 1 + tiny) == 1 + tiny
+    assert multiply_add(x, -y, -1 - tiny) == -1 - tiny
+    # 1 + 2^-24 + 2^-54.2
+    x, y = np.float32(11860650 * 2.0**-36), np.float32(11865917 * 2.0**-35)
+    for sign in (-1, 1):
+        assert multiply_add(sign * x, y, np.float32(sign)) == sign * (1 + tiny)
+    assert multiply_add(3.0, np.inf, 2.0) == np.inf
+    assert np.signbit([multiply_add(-1.0, 0.0, -0.0), multiply_add(-1.0, 0.0, 0.0)]).tolist() == [
+        True,
+        False,
+    ]
+
+
+def test_logarithms_of_all_magnitudes():
+    logarithm, numbers = function(log, False), [5e-324, 1e-310, 2.3e-308, 1e-9, 0.7, 0.71, 1.0]
+    numbers += [1.41, 1.42, 3.0, 1e300, 1.7e308]
+    np.testing.assert_allclose(
+        [logarithm(x) for x in numbers], np.log(numbers), rtol=1e-15, atol=1e-16
+    )
+    assert [logarithm(0.0), logarithm(np.inf)] == [-np.inf, np.inf]
+    assert np.isnan([logarithm(-1.0), logarithm(np.nan)]).all()
+
+
+def test_scores_of_more_values_than_are_held_at_once():
+    rng = np.random.default_rng(3)
+    stored, table = rng.normal(size=(2, 140)).astype(np.float32), rng.normal(size=(140, 40))
+    scores, columns = np.empty((2, 40)), rng.permutation(140)
+    features = stored, np.array([1, 0]), columns
+    function(value_scores, False)(0, 2, features, table, False, scores)
+    np.testing.assert_allclose(scores, stored[::-1, columns].astype(float) @ table, atol=1e-12)
