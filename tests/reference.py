@@ -161,10 +161,9 @@ class Problem:
 
 def local_log_probabilities(problem: Problem, t: int, previous: int, pairs: bool) -> np.ndarray:
     """Return log p(y | y', x, t) of all y."""
-    scores = problem.mu[problem.unigram_tests(t)].sum(axis=0)
-    if pairs and previous < problem.n_previous:
-        scores = scores + problem.lam[problem.bigram_tests(t), previous].sum(axis=0)
-    return scores - logsumexp(scores)
+    n = problem.n_labels
+    scores = [problem.log_potential(t, previous if pairs else n + 1, y) for y in range(n)]
+    return np.array(scores - logsumexp(scores))
 
 
 def with_before(problem: Problem) -> Iterator[tuple[int, int, float]]:

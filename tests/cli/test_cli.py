@@ -153,12 +153,9 @@ def package_dir(model_best: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return output / "en_toy-1.2.3"
 
 
-def test_a_package_lists_its_labels(package_dir: Path):
+def test_a_package_lists_its_labels_and_describes_its_scores(package_dir: Path):
     meta = json.loads((package_dir / "meta.json").read_text(encoding="utf8"))
     assert meta["labels"] == {"sparse_crf": ["DT", "IN", "JJ", "NN", "VB"]}
-
-
-def test_a_package_describes_its_scores(package_dir: Path):
     assert "| `TAG_ACC` | " in (package_dir / "README.md").read_text(encoding="utf8")
 
 

@@ -241,23 +241,6 @@ def test_converting_there_and_back(tmp_path: Path, suffix: str):
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
 
 
-def test_converting_other_formats(tmp_path: Path):
-    (tmp_path / "a.crf").write_text("DT w=The\nNN w=cat\n".replace(" ", "\t"))
-    arguments = ["--format", "crfsuite", "--attribute", "w"]
-    run("convert", tmp_path / "a.crf", tmp_path / "a.spacy", *arguments)
-    run("convert", tmp_path / "a.spacy", tmp_path / "a.txt", "-f", "wapiti")
-    assert (tmp_path / "a.txt").read_text() == "The DT\ncat NN\n\n"
-    (tmp_path / "a.iob").write_text("a I-X\nb I-X\n")
-    iob1 = ["--columns", "orth, ner", "--scheme", "iob1"]
-    shown = run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", *iob1).stdout
-    assert "read as" not in shown
-    run("convert", tmp_path / "b.spacy", tmp_path / "b.tsv", "--columns", "orth,ner")
-    assert (tmp_path / "b.tsv").read_text() == "a\tB-X\nb\tI-X\n\n"
-    (tmp_path / "c.iob").write_text("EU NNP _ B-ORG\nrejects VBZ _ O\n")
-    shown = run("convert", tmp_path / "c.iob", tmp_path / "c.spacy").stdout
-    assert "read as orth,_,_,ner" in shown
-
-
 def test_multiword_tokens_are_told(tmp_path: Path):
     source, target = tmp_path / "a.conllu", tmp_path / "a.spacy"
     rows = ["1-2", "del"], ["1", "de"], ["2", "el"]

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
+from ..features.reference_values import random_value_problem
 from ..reference import Problem, local_log_probabilities, random_problem
 from ..training.test_clusters import log_probabilities
 
@@ -25,6 +26,8 @@ KINDS = {
     "memm": ("memm", (), {"n_values": 4}),
     "maxent": ("maxent", (), {"n_bigram": 0}),
     "clusters": ("maxent", (0, 1, 3), {"n_bigram": 0}),
+    "real values": ("chain", (), {"n_real": 5}),
+    "real values, memm": ("memm", (), {"n_real": 5}),
 }
 
 
@@ -71,7 +74,8 @@ def make_case(
 ) -> Case:
     """Create a random model of one of KINDS; scale: of its weights."""
     kind, bounds, options = KINDS[name]
-    problem, observations = random_problem(seed, n_labels, lengths, scale=scale, **options)
+    draw = random_value_problem if "n_real" in options else random_problem
+    problem, observations = draw(seed, n_labels, lengths, scale=scale, **options)
     corpus, n_outcomes = problem.corpus, n_labels + max(0, len(bounds) - 1)
     rng = np.random.default_rng(seed + 1)
     mu = scale * rng.normal(size=(len(corpus.unigram_keys), n_outcomes))

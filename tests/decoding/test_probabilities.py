@@ -2,21 +2,15 @@
 
 import itertools
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_sparsecrf.decoding import decoder as decoding
 from spacy_sparsecrf.decoding.chains import SpanEvents
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.decoding.probabilities import marginals
-from spacy_sparsecrf.decoding.rows import ValueScores, dense_rows
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.kernels.viterbi import find_possible
-from spacy_sparsecrf.model.model import WeightTable
 
 from .decoding_reference import KINDS, make_case, n_illegal, random_mask, random_permitted
 
@@ -139,37 +133,6 @@ def test_log_probabilities_of_certain_paths_are_not_positive():
     assert (found <= 0.0).all() and (found > -1e-6).sum() > 10
 
 
-def test_features_with_weights_become_dense_rows():
-    ptr, some = np.array([0, 2, 2, 5, 6]), np.array([1, 2, 0, 1, 2, 0], dtype=np.uint16)
-    keys = np.array([10, 20, 30, 40], dtype=np.uint64)
-    values, before = np.arange(1.0, 7.0), np.array([0, 3, 1, 1, 2, 3], dtype=np.uint16)
-    asked = np.array([30, 11, 40, 10], dtype=np.uint64)
-    for previous in (before, before[:0]):
-        table = WeightTable(keys, ptr, previous, some, values)
-        columns, dense = dense_rows(table, asked, 4, 16)
-        assert columns.tolist() == [0, 2, 3]
-        for row, at in zip(dense, (2, 3, 0), strict=True):
-            expected = np.zeros((4, 4))
-            for k in range(ptr[at], ptr[at + 1]):
-                expected[before[k] if len(previous) else 0, some[k]] = values[k]
-            np.testing.assert_array_equal(row, expected.reshape(-1))
-
-
-def test_scores_of_real_values_are_added():
-    keys, ptr = np.array([10, 20, 30], np.uint64), np.array([0, 1, 3, 4])
-    labels, none = np.array([1, 0, 2, 1], np.uint16), np.empty(0, np.uint16)
-    table = WeightTable(keys, ptr, none, labels, np.array([1.0, 2.0, 3.0, 4.0]))
-    values = np.array([[1.0, 5.0, 2.0], [0.0, 7.0, -1.0]], np.float32)
-    for value_keys, expected in (
-        (np.array([20, 11, 10], np.uint64), [[3, 3, 4, 1], [1, 0, 1, 1]]),
-        (np.array([11, 12, 13], np.uint64), np.ones((2, 4))),
-        (keys[:0], np.ones((2, 4))),
-    ):
-        scores = np.ones((2, 4))
-        ValueScores(table, 4).add(SimpleNamespace(value_keys=value_keys, values=values), scores)
-        np.testing.assert_array_equal(scores, expected)
-
-
 def test_nbest_of_more_labels_and_few_paths():
     case = make_case(13, "chain", [3, 1], n_labels=6)
     all_few, all_many = (Decoder(case.model).nbest(case.observations, n) for n in (7, 10**6))
@@ -274,23 +237,6 @@ def test_what_is_set_wins_over_the_mask_where_it_must():
     assert table[tuple(labels[:4].tolist())] == pytest.approx(max(table.values()), abs=1e-10)
 
 
-def test_nbest_has_no_path_that_is_not_permitted():
-    case = make_case(24, "chain", [3])
-    permitted = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 0]], dtype=bool)
-    [(labels, log_p)] = Decoder(case.model).nbest(case.observations, 20, permitted)
-    assert len(labels) == len(log_p) == 6 and np.isfinite(log_p).all()
-    assert permitted[np.arange(3), labels].all()
-
-
-@pytest.mark.filterwarnings("ignore:.*SCW40:spacy_sparsecrf.errors.SparseCRFWarning")
-def test_posterior_labels_are_permitted():
-    for seed in range(12):
-        case = make_case(seed, "chain", [4], scale=3.0)
-        valid, permitted = constraints("both", seed, 4, 3)
-        labels = Decoder(case.model, valid).posterior(case.observations, permitted)
-        assert permitted[np.arange(4), labels].all()
-
-
 def test_a_token_that_may_get_nothing_gets_anything():
     case = make_case(22, "chain", [3])
     permitted = np.ones((3, 3), dtype=bool)
@@ -298,23 +244,6 @@ def test_a_token_that_may_get_nothing_gets_anything():
     with pytest.warns(SparseCRFWarning, match="SCW402.*1 tokens"):
         labels = Decoder(case.model).viterbi(case.observations, permitted)
     np.testing.assert_array_equal(labels, Decoder(case.model).viterbi(case.observations))
-
-
-@given(seed=st.integers(0, 10**6))
-def test_possible_sequences_equal_enumeration(seed):
-    rng = np.random.default_rng(seed)
-    valid = rng.random((4, 4)) < 0.5
-    permitted = rng.random((9, 3)) < 0.5
-    offsets = np.array([0, 4, 4, 5, 9])
-    possible = np.empty(4, dtype=bool)
-    find_possible(offsets, permitted, valid, valid[:3, 3].copy(), possible)
-    for s, (begin, end) in enumerate(itertools.pairwise(offsets)):
-        paths = [
-            path
-            for path in itertools.product(range(3), repeat=end - begin)
-            if all(permitted[begin + i, y] for i, y in enumerate(path))
-        ]
-        assert possible[s] == any(n_illegal(path, valid) == 0 for path in paths)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Decoding with cached sums of words equals decoding from every hash."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -146,19 +145,6 @@ def test_results_do_not_depend_on_what_is_kept(
         np.testing.assert_array_equal(sums.score(part), expected[first : first + len(docs[i])])
     # One Doc must fit, with five distances, whatever the bound.
     assert len(sums) <= max(8 * 5, max_bytes // (8 * 8))
-
-
-def test_several_threads_may_decode_at_once() -> None:
-    words = [f"{word}{i}" for i in range(200) for word in WORDS]
-    docs = [doc for doc in random_docs(300, 8, words=words) if len(doc)]
-    features = Featurizer()
-    model = random_model(features(docs), 5, 8)
-    expected = [decode(Decoder(model), features, [doc]) for doc in docs[:50]]
-    decoder = Decoder(model)
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda doc: decode(decoder, features, [doc]), docs * 3))
-    assert found[:50] == expected
-    assert found == found[: len(docs)] * 3
 
 
 def test_interrupted_sums_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
@@ -21,7 +20,6 @@ from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..model.names_cases import names_of
 from ..toy import ENGLISH, vocab_of
-from .reference_features import hash_values
 
 ROWS = Path(__file__).with_name("golden.jsonl").read_text(encoding="utf8").splitlines()
 CASES: list[dict[str, Any]] = [json.loads(row) for row in ROWS]
@@ -74,11 +72,6 @@ def test_hashes_are_frozen(vocab: Vocab) -> None:
         [0x136C530E4029FFF4, 0x878B6E386CE99853, 0x6E0A35F1B338C47B, 0x15C0091A9F3EF292],
         [0x136C530E4029FFF4, 0x0BE7CA566EE2D9CA, 0xC5A7442FD2DE85CD, 0xA9D972C2157FD9DC],
     ]
-
-
-def test_norm_is_that_of_the_token() -> None:
-    hashes = Featurizer(["u:norm[0]"])([spacy.blank("en")("can't")]).hashes[:, 0].tolist()
-    assert hashes == [hash_values("norm[0]", value) for value in ("can", "not")]
 
 
 TEMPLATE = "u:_.golden[0]"

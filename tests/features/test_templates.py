@@ -1,6 +1,5 @@
 """The template language: parsing, and refusals with their position."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -105,18 +104,6 @@ def test_malformed(text: str, position: int, expected: str, found: str) -> None:
 def test_number_too_long_for_python() -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC101\].*an offset"):
         parse_template(f"u:lower[{'9' * 5000}]")
-
-
-@given(st.text(alphabet="ub*:lowersuffix()[]|-+0123 \n\u00e9._,'\"\\", max_size=20))
-def test_any_text_parses_or_is_refused_with_a_position(text: str) -> None:
-    try:
-        template = parse_template(text)
-    except SparseCRFError as error:
-        match = re.search(r"at character (\d+): expected", str(error))
-        assert match
-        assert 1 <= int(match[1]) <= len(text) + 1
-    else:
-        assert parse_template(str(template)) == template
 
 
 def test_a_place_twice_is_refused() -> None:

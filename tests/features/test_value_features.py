@@ -7,22 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import hash_names
-from spacy_sparsecrf.model.model import CRFModel
 
-from ..decoding.decoding_reference import dense_table
 from ..toy import blank_with, train, vocab_of
-from .reference_values import random_value_problem
 from .test_vectors import with_tensor
 
 TEMPLATES = ["b:", "u:vector[0]", "u:lower[0]", "u:vector[-1]", "u:value(_.number)[1]"]
@@ -123,50 +117,6 @@ NOT_FINITE = r"\[SC392\].*token\._\.number is .* at the token 'w1' of the Doc th
 def test_values_that_are_refused(template: str, value: Any, message: str) -> None:
     with pytest.raises(SparseCRFError, match=message):
         Featurizer([template])([numbered([1, value])])
-
-
-@settings(deadline=None, max_examples=30)
-@given(
-    st.integers(0, 10**6),
-    st.integers(1, 9),
-    st.integers(1, 20),
-    st.sampled_from(["chain", "maxent", "memm"]),
-)
-def test_decoding_equals_enumeration(seed: int, n_labels: int, n_real: int, kind: str) -> None:
-    lengths = [3, 0, 1, 2] if n_labels < 4 else [2, 0, 1]
-    n_bigram = 0 if kind == "maxent" else 2
-    problem, observations = random_value_problem(
-        seed, n_labels, lengths, n_real=n_real, n_bigram=n_bigram
-    )
-    unigram = dense_table(problem.corpus.unigram_keys, problem.mu[:, None], n_labels, pairs=False)
-    bigram = dense_table(problem.corpus.bigram_keys, problem.lam, n_labels, pairs=True)
-    labels = [f"L{y}" for y in range(n_labels)]
-    decoder = Decoder(CRFModel(labels, "float64", unigram, bigram, kind=kind))
-    marginals = decoder.marginals(observations)
-    best = decoder.viterbi(observations)
-    for tokens in problem.sequences():
-        if not len(tokens):
-            continue
-        part = slice(tokens[0], tokens[-1] + 1)
-        if kind != "memm":
-            np.testing.assert_allclose(marginals[part], problem.marginals(tokens), atol=1e-10)
-            score = problem.score(tokens, tuple(best[part].tolist()))
-            assert score == pytest.approx(problem.score(tokens, problem.best_path(tokens)))
-        else:
-            first = np.array(
-                [problem.log_potential(tokens[0], n_labels, y) for y in range(n_labels)]
-            )
-            p = np.exp(first - np.logaddexp.reduce(first))
-            np.testing.assert_allclose(marginals[tokens[0]], p, atol=1e-10)
-    if kind == "chain":
-        log_p = decoder.log_probability(observations, best)
-        expected = [
-            problem.score(r, tuple(best[r.start : r.stop].tolist())) - problem.log_z(r)
-            if len(r)
-            else 0.0
-            for r in problem.sequences()
-        ]
-        np.testing.assert_allclose(log_p, expected, atol=1e-10)
 
 
 def made_pipeline(templates: Sequence[str] = TEMPLATES, **config: Any) -> Language:

@@ -309,13 +309,6 @@ def test_labels_that_mark_no_spans(scheme: str, labels: list[str], index: int):
     assert caught.value.index == index
 
 
-def test_bioes():
-    spans = [(0, 1, "A"), (1, 4, "B"), (5, 7, "B")]
-    labels = ["S-A", "B-B", "I-B", "E-B", "O", "B-B", "E-B"]
-    assert write_spans(spans, 7, ColumnScheme.bioes) == labels
-    assert read_spans(labels, ColumnScheme.bioes) == spans
-
-
 @pytest.mark.parametrize(
     ("name", "text", "options", "expected"), read_golden(__file__, "files.jsonl")
 )

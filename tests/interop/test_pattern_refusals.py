@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from spacy.tokens import Doc
 
 from spacy_sparsecrf.errors import SparseCRFError
@@ -61,16 +59,6 @@ def test_malformed_expressions(expression: str) -> None:
     message = str(caught.value)
     assert message.startswith("[SC154] [components.NAME.features] text, line 1: ")
     assert f"expression, {expression!r}, after character 9: nothing stands before" in message
-
-
-@given(st.text(alphabet='uUbB*%xXtTmM[@-1,0"\\^$]# \n\u00e9', max_size=25))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    for program in (WapitiPatterns, CRFPPTemplates):
-        if text:
-            try:
-                program(text=text, columns=["orth", "lower"])([DOC])
-            except SparseCRFError as error:
-                assert str(error)[:7] in ("[SC151]", "[SC152]", "[SC153]", "[SC154]")
 
 
 NO_LIST = r"\[SC157\] .*is not a list of attributes"

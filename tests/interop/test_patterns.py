@@ -1,7 +1,5 @@
 """Pattern files of Wapiti and CRF++ against the reference, and saved with a component."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,12 +13,10 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.corpus.encoded import CorpusBuilder
 from spacy_sparsecrf.interop.patterns.featurizer import (
-    CRFPPTemplates,
     PatternFeaturizer,
     WapitiPatterns,
 )
 from spacy_sparsecrf.interop.patterns.macros import translate
-from spacy_sparsecrf.registry import crf_features
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -120,17 +116,6 @@ def test_expressions_equal_the_reference(expression: str, text: str) -> None:
 
     found = regex.search(translate(expression), text, regex.DOTALL)
     assert (None if found is None else found.group()) == search(expression, text)
-
-
-def test_they_are_registered_and_their_settings_are_read_without_numba() -> None:
-    code = (
-        "import sys, spacy_sparsecrf.interop.patterns.featurizer as f; "
-        "f.WapitiPatterns('absent', columns=['orth', 'tag']); f.CRFPPTemplates(text='B'); "
-        "assert 'numba' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert crf_features.get("spacy_sparsecrf.WapitiPatterns.v1") is WapitiPatterns
-    assert crf_features.get("spacy_sparsecrf.CRFPPTemplates.v1") is CRFPPTemplates
 
 
 def test_texts_of_several_vocabs() -> None:

@@ -365,15 +365,6 @@ def test_prediction_warns_once_of_an_attribute_that_training_had(learnt: Languag
     list(nlp.pipe(docs_of(nlp, sentences)))
 
 
-def test_models_that_know_no_shares_load_and_predict(learnt: Language):
-    old = pipeline(overwrite=True)
-    pipe = old.get_pipe("sparse_crf")
-    pipe.from_bytes(learnt.get_pipe("sparse_crf").to_bytes())
-    del pipe.cfg["shares"]
-    assert pipe.from_bytes(pipe.to_bytes()).cfg.get("shares") is None
-    old("the plan")
-
-
 @pytest.mark.parametrize("is_flag", [False, True])
 def test_rare_attributes_may_be_missing_from_a_few_tokens(is_flag: bool):
     """A flag is false at tokens without it: that it is rare raises no warning."""

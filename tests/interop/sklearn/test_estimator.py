@@ -1,6 +1,5 @@
 """The estimator: the minimiser of the component and CRFsuite, and scikit-learn's checks."""
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import RandomizedSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
@@ -184,23 +182,6 @@ CHECKS += ["check_set_params", "check_valid_tag_types", "check_estimator_tags_re
 @pytest.mark.parametrize("check", CHECKS)
 def test_checks_of_scikit_learn(check: str):
     getattr(estimator_checks, check)("CRF", CRF())
-
-
-def test_it_is_cloned_copied_and_pickled(fitted: CRF):
-    fitted.predict(X)
-    copy = pickle.loads(pickle.dumps(fitted))  # noqa: S301
-    assert [*copy.predict(X)] == [*fitted.predict(X)]
-    fresh = clone(fitted)
-    assert fresh.get_params() == fitted.get_params() and fresh.tagger_ is None
-
-
-def test_it_is_validated_and_searched():
-    scores = cross_val_score(CRF(c1=0.2, c2=0.0), X, Y, cv=3)
-    assert scores.min() > 0.8
-    space = {"c1": [0.1, 1000.0], "c2": [0.005, 0.05]}
-    search = RandomizedSearchCV(CRF(), space, n_iter=4, cv=2, random_state=0).fit(X, Y)
-    assert search.best_params_["c1"] == 0.1
-    assert [*search.predict(X)] == [*search.best_estimator_.predict(X)]
 
 
 def test_it_ends_a_pipeline():
