@@ -509,8 +509,8 @@ class Errors(metaclass=_Coded):
     )
     SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
     SC426 = (
-        "Templates of component '{name}' read word_labels, which needs the whole corpus in one "
-        "process before features are numbered. It cannot be combined with {second}. Remove one of "
+        "Templates of component '{name}' read word_labels, which needs the labels of all words "
+        "before features are numbered. It cannot be combined with {second}. Remove one of "
         'the two: "@word_labels" in [components.{name}.features] templates, or that setting.'
     )
     SC430 = (

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from spacy.tokens.underscore import Underscore
@@ -19,11 +19,12 @@ from ..corpus.index import (
 from ..corpus.numbering import Hashes, Ints, Longs
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
-from ..features.naming import NameRecord
+from ..features.featurizer import Featurizer
+from ..features.word_labels import learn_word_labels
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
 from ..pipeline.corpus_files import reader_block, shard_files
-from ..pipeline.reader import EncodedExamples, Job
+from ..pipeline.reader import EncodedExamples, Job, reads_word_labels
 from ..pipeline.settings import Setup
 from ..progress import progress
 from .training import BEGINNING, TrainingPartition
@@ -35,7 +36,6 @@ _MERGED = 1 << 24
 _SHARD_TOKENS = 1 << 17
 
 
-# Requirements of solvers that a partitioned corpus does not meet.
 class Gathered(EncodedExamples):
     """A corpus that workers have read; in this process it has an index, and no sequences."""
 
@@ -75,7 +75,7 @@ def divide(
         labels=label_ids.names,
         fixed=label_ids.is_fixed,
         extensions=Underscore.get_state(),
-        named=isinstance(job.read, NameRecord),
+        named=setup.settings.needs_names,
     )
     sizes = np.array([file.stat().st_size for file in files], np.int64)
     return gather(pool_of(partial(Worker, brief)), setup, sizes, job.coverage)
@@ -91,6 +91,8 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     found = Gathered()
     with progress("Reading corpus"):
         runs = [*cut(sizes, n), *[(0, 0)] * n][:n]
+        if reads_word_labels(setup):
+            _learn_word_labels(pool, runs, cast("Featurizer", setup.features))
         surveys: list[Survey] = pool.ask("survey", runs)
     for survey in surveys:
         found.join(survey.compiled)
@@ -117,6 +119,19 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
         found.corpus = without_sequences(index, surveys[0].start_label)
         found.partition = TrainingPartition(pool, shard_ptr, bounds)
     return found
+
+
+def _learn_word_labels(pool: WorkerPool, runs: list[tuple[int, int]], features: Featurizer) -> None:
+    """Learn the labels of words in all files, and send them to the workers.
+
+    runs: files of each worker. Folds depend on the order of files, not on the workers.
+    """
+    sizes = np.cumsum(np.concatenate(pool.ask("sizes", runs)), axis=0)
+    starts = np.concatenate((np.zeros((1, 2), np.int64), sizes))
+    table = learn_word_labels(pool.ask("word_counts", [(*run, starts) for run in runs]))
+    features.take_word_labels(table.classes)
+    args = pool.share(table), starts
+    pool.ask("take_word_labels", [args] * len(pool), keep=True)
 
 
 def _index(

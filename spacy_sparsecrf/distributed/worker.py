@@ -20,10 +20,17 @@ from ..corpus.numbering import Hashes, Ints, Longs
 from ..corpus.transform import sliced
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
+from ..features.word_labels import WordCounts, WordLabelTable, merged_counts
 from ..parallel import Workers
 from ..pipeline.annotating import annotated_by
 from ..pipeline.corpus_files import read_files
-from ..pipeline.reader import EncodedExamples, LabelIds, read_part
+from ..pipeline.reader import (
+    EncodedExamples,
+    ExampleReader,
+    LabelIds,
+    WaitingTokens,
+    reads_word_labels,
+)
 from ..pipeline.settings import Setup
 from ..progress import track
 from .training import WorkerShard
@@ -90,6 +97,14 @@ class _File(NamedTuple):
     record: NameRecord | None
 
 
+class _Reading(NamedTuple):
+    """A file whose tokens may be waiting for the labels of words."""
+
+    reader: ExampleReader
+    record: NameRecord | None
+    coverage: Coverage
+
+
 class Worker(WorkerShard):
     """Reads files of a corpus, and computes on some of its sequences. brief: see `Brief`."""
 
@@ -100,32 +115,72 @@ class Worker(WorkerShard):
         self._nlp.tokenizer = brief.tokenizer
         self._label_ids = LabelIds(brief.setup.name, brief.labels, fixed=brief.fixed)
         self._files: dict[int, _File] = {}
+        self._readings: dict[int, _Reading] = {}
+        self._word_labels: tuple[WordLabelTable, Longs] | None = None
         self.workers = Workers(brief.setup.settings.n_threads)
+
+    def sizes(self, first: int, last: int) -> Longs:
+        """Read the files first:last. RETURNS: [F, 2], the `word_labels.sizes_of` each."""
+        found = [self._waiting(number).sizes for number in range(first, last)]
+        return np.array(found, np.int64).reshape(-1, 2)
+
+    def word_counts(self, first: int, last: int, starts: Longs) -> WordCounts:
+        """Count the labels of words in the files first:last. starts: see `take_word_labels`."""
+        waiting = [(number, self._waiting(number)) for number in range(first, last)]
+        names, whole = self._label_ids.names, starts[-1]
+        return merged_counts([own.counts(names, starts[n], whole) for n, own in waiting])
+
+    def take_word_labels(self, table: WordLabelTable, starts: Longs) -> None:
+        """Receive the labels of words. starts: [F + 1, 2], sizes of the corpus before each file."""
+        self._word_labels = table, starts
 
     def survey(self, first: int, last: int) -> Survey:
         """Read the files first:last."""
         survey = Survey()
-        with counted(self._brief.setup.features) as survey.coverage:
-            for number in range(first, last):
-                survey.compiled.join(self._read(number))
-                part = self._files[number].part
-                lengths = np.zeros(0, np.int64) if part is None else part.lengths
-                survey.lengths.append(lengths)
-                survey.rows.append(None if part is None else part.rows)
-                if part is not None:
-                    survey.n_features += len(part.features.keys)
-                    survey.start_label = part.start_label
+        for number in range(first, last):
+            found, coverage = self._read(number)
+            survey.compiled.join(found)
+            survey.coverage.join(coverage)
+            part = self._files[number].part
+            lengths = np.zeros(0, np.int64) if part is None else part.lengths
+            survey.lengths.append(lengths)
+            survey.rows.append(None if part is None else part.rows)
+            if part is not None:
+                survey.n_features += len(part.features.keys)
+                survey.start_label = part.start_label
         survey.labels = self._label_ids.names
         return survey
 
-    def _read(self, number: int) -> EncodedExamples:
+    def _begin(self, number: int) -> _Reading:
+        """Read a file, unless its tokens are waiting."""
+        if number in self._readings:
+            return self._readings.pop(number)
         brief, setup = self._brief, self._brief.setup
-        record = NameRecord.of(setup.features) if brief.named else None
+        recorded = brief.named or reads_word_labels(setup)
+        record = NameRecord.of(setup.features) if recorded else None
+        reader = ExampleReader(record or setup.features, setup, self._label_ids)
         examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
-        examples = annotated_by(brief.upstream, track(examples, "Reading corpus", "docs"))
-        found, part = read_part(examples, record or setup.features, setup, self._label_ids)
-        self._files[number] = _File(part, record)
-        return found
+        with counted(setup.features) as coverage:
+            examples = track(examples, "Reading corpus", "docs")
+            reader.read_all(annotated_by(brief.upstream, examples))
+        return _Reading(reader, record if brief.named else None, coverage)
+
+    def _waiting(self, number: int) -> WaitingTokens:
+        """Return the waiting tokens of a file."""
+        self._readings[number] = self._begin(number)
+        waiting = self._readings[number].reader.waiting
+        assert waiting is not None
+        return waiting
+
+    def _read(self, number: int) -> tuple[EncodedExamples, Coverage]:
+        """Encode a file. RETURNS: counts of its examples, and of attributes."""
+        reader, record, coverage = self._begin(number)
+        if reader.waiting is not None:
+            assert self._word_labels is not None
+            table, starts = self._word_labels
+            reader.waiting.encode(reader.builder, table, starts[number], starts[-1])
+        self._files[number] = _File(index.part_of(reader.builder), record)
+        return reader.found, coverage
 
     def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
         """Return the features of the files first:last with hashes from low to high, inclusive.

@@ -35,12 +35,12 @@ from .attributes import (
     Ngrams,
     Value,
 )
-from .classes import ClassReader, WordClasses
+from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read
 from .plan import seed_of, width_of
 from .tokens import number_of, texts_of, value_of
-from .word_labels import WordTokens, learn_word_labels
+from .word_labels import WordLabelTable, WordTokens
 
 
 def hash_names(names: Sequence[str]) -> Hashes:
@@ -342,24 +342,19 @@ class NameRecord:
             self._kept[i] = kept._replace(readings=own)
         self._tokens.know(self._features.plan.stacked, texts)
 
-    def word_labels(
-        self, labels: NDArray[np.int32], names: Sequence[str]
-    ) -> tuple[WordClasses, list[str], Longs]:
-        """Find the labels of words; see `word_labels.learn_word_labels`."""
-        parts = [
+    @property
+    def word_tokens(self) -> list[WordTokens]:
+        """The words of all tokens."""
+        return [
             WordTokens(own.annotations[:, 0], kept.vocab.strings, kept.ends, own.offsets)
             for kept in self._kept
             for own in [kept.readings]
         ]
-        return learn_word_labels(parts, labels, names)
 
-    def learn_word_labels(self, labels: NDArray[np.int32], names: Sequence[str]) -> None:
-        """Learn the labels of words, and insert the value that each token reads.
-
-        labels: [N], of the tokens of all Docs, positions in names; below 0 if missing.
-        """
+    def insert_word_labels(self, table: WordLabelTable, folds: Longs) -> None:
+        """Insert the labels of words that each token reads. folds: [N], of all tokens."""
         assert isinstance(self._features, Featurizer)
-        classes, texts, of_token = self.word_labels(labels, names)
+        texts, of_token = table.texts, table.of_tokens(self.word_tokens, folds)
         values = np.array([*map(get_string_id, texts)], dtype=np.uint64)
         column, begin = _column_of_word_labels(self._features), 0
         # One row of values for each pair of a word and the labels that it reads.
@@ -380,7 +375,6 @@ class NameRecord:
             lexical[:, column] = values[texts_read]
             self._lexical[lexicon] = lexical
         self._tokens.know([Read(WORD_LABELS)], dict(zip(values.tolist(), texts, strict=True)))
-        self._features.take_word_labels(classes)
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """Name features.

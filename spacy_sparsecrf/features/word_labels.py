@@ -12,9 +12,9 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.strings import StringStore
 
+from ..corpus.numbering import Ints
 from ..corpus.readings import Hashes, Longs
 from .classes import ClassReader, WordClasses
 
@@ -55,28 +55,128 @@ class WordTokens(NamedTuple):
     offsets: Longs
 
 
-def learn_word_labels(
-    parts: Sequence[WordTokens], labels: NDArray[np.int32], names: Sequence[str]
-) -> tuple[WordClasses, list[str], Longs]:
-    """Find the labels of words, and for each token the labels of its word in the other folds.
+class WordCounts(NamedTuple):
+    """Numbers of tokens of words with each label, in each fold.
 
-    labels: [N], of all tokens, positions in names; below 0 if missing.
-    RETURNS: the labels of each word as a class; texts, of which the first is empty; and [N], the
-        position in texts of the value that each token reads.
+    forms: of words; names: of labels; cells: [C] int64, distinct pairs of a word and a label, word
+    * number of labels + label; counts: [C, FOLDS] int64.
     """
-    words, numbers = _numbered(parts)
-    folds = _folds(parts)
-    is_known = labels >= 0
-    found = _labels_of(numbers[is_known], labels[is_known], folds[is_known], names)
-    everywhere = {words[word]: text for (word, fold), text in found.items() if fold == FOLDS}
+
+    forms: list[str]
+    names: Sequence[str]
+    cells: Longs
+    counts: Longs
+
+
+class WordLabelTable(NamedTuple):
+    """The labels of words.
+
+    words: row of each form; texts: labels, of which the first is empty; read: [W, FOLDS + 1] int32,
+    position in texts of a word's labels outside each fold, and, last, in all folds.
+    """
+
+    words: dict[str, int]
+    texts: list[str]
+    read: Ints
+
+    @property
+    def classes(self) -> WordClasses:
+        """The labels of words in all folds, as classes."""
+        known = zip(self.words, self.read[:, FOLDS].tolist(), strict=True)
+        # Forms that change when lower-cased again, such as the Turkish I with a dot, are never
+        # found.
+        own = {form: self.texts[i] for form, i in known if i and form == form.lower()}
+        return WordClasses.of(own, are_paths=False)
+
+    def of_tokens(self, parts: Sequence[WordTokens], folds: Longs) -> Longs:
+        """Return the position in texts that each token reads, [N], from the other folds.
+
+        parts: tokens that have been counted; folds: [N], see `folds_of`.
+        """
+        forms, numbers = _numbered(parts)
+        rows = np.array([self.words[form] for form in forms], np.int64)
+        return self.read[rows[numbers], folds].astype(np.int64)
+
+
+def sizes_of(parts: Sequence[WordTokens]) -> Longs:
+    """Return the numbers of Docs and of sequences: [2] int64."""
+    return np.array([sum(len(part.ends) for part in parts), sum(len(p.offsets) - 1 for p in parts)])
+
+
+def folds_of(parts: Sequence[WordTokens], before: Longs, whole: Longs) -> Longs:
+    """Return the fold [N] of each token: runs of Docs, or of sequences if there are few Docs.
+
+    before, whole: sizes [2] of the corpus before the parts, and of the whole corpus.
+    """
+    few = int(whole[0] < RUNS * FOLDS)
+    lengths = [np.diff(part.offsets) if few else np.diff(part.ends, prepend=0) for part in parts]
+    of_all = np.concatenate([np.zeros(0, np.int64), *lengths])
+    units = np.arange(before[few], before[few] + len(of_all))
+    return np.repeat(folds_of_runs(units, int(whole[few]), FOLDS), of_all)
+
+
+def folds_of_runs(docs: Longs, n: int, n_folds: int) -> Longs:
+    """Return the folds of some of n Docs: [D] int64. Each fold has at most RUNS runs of Docs."""
+    n_runs = min(n, RUNS * n_folds)
+    return docs * n_runs // max(n, 1) % n_folds
+
+
+def count_word_labels(
+    parts: Sequence[WordTokens], labels: Ints, names: Sequence[str], folds: Longs
+) -> WordCounts:
+    """Count the labels of words.
+
+    labels: [N], of all tokens, positions in names; below 0 if missing; folds: [N].
+    """
+    forms, words = _numbered(parts)
+    known = labels >= 0
+    pairs = words[known] * max(1, len(names)) + labels[known]
+    cells, cell = np.unique(pairs, return_inverse=True)
+    counts = np.zeros((len(cells), FOLDS), np.int64)
+    np.add.at(counts, (cell, folds[known]), 1)
+    return WordCounts(forms, names, cells, counts)
+
+
+def merged_counts(parts: Sequence[WordCounts]) -> WordCounts:
+    """Add the counts of several parts of a corpus; names are then in alphabetical order."""
+    names = sorted({name for part in parts for name in part.names})
+    ranks = {name: i for i, name in enumerate(names)}
+    words: dict[str, int] = {}
+    cells, counts = [np.zeros(0, np.int64)], [np.zeros((0, FOLDS), np.int64)]
+    for part in parts:
+        word, label = np.divmod(part.cells, max(1, len(part.names)))
+        rows = [words.setdefault(form, len(words)) for form in part.forms]
+        rank = np.array([ranks[name] for name in part.names], np.int64)
+        cells.append(np.array(rows, np.int64)[word] * len(names) + rank[label])
+        counts.append(part.counts)
+    distinct, cell = np.unique(np.concatenate(cells), return_inverse=True)
+    total = np.zeros((len(distinct), FOLDS), np.int64)
+    np.add.at(total, cell, np.concatenate(counts))
+    return WordCounts([*words], names, distinct, total)
+
+
+def learn_word_labels(parts: Sequence[WordCounts]) -> WordLabelTable:
+    """Find the labels of words outside each fold, and in all folds, from counts of all parts."""
+    forms, names, cells, counts = merged_counts(parts)
+    # The last column leaves out no fold.
+    counts = np.pad(counts, ((0, 0), (0, 1)))
+    left = counts.sum(axis=1, keepdims=True) - counts
+    word, label = np.divmod(cells, max(1, len(names)))
+    firsts = np.flatnonzero(np.diff(word, prepend=-1))
+    totals = np.add.reduceat(left, firsts) if len(cells) else left
+    totals = totals[np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(cells)))]
+    fold, kept = np.nonzero(((left > 0) & (left >= SHARE * totals)).T)
+    ranked = zip(word[kept].tolist(), fold.tolist(), label[kept].tolist(), strict=True)
+    found = {
+        place: "/".join(names[own] for *_, own in group)
+        for place, group in groupby(ranked, key=itemgetter(0, 1))
+    }
     texts = ["", *sorted({*found.values()})]
     position = {text: i for i, text in enumerate(texts)}
-    cells, of_token = np.unique(numbers * FOLDS + folds, return_inverse=True)
-    read = (found.get(divmod(cell, FOLDS), "") for cell in cells.tolist())
-    of_cell = np.array([position[text] for text in read], dtype=np.int64)
-    # Forms that change when lower-cased again, such as the Turkish I with a dot, are never found.
-    own = {word: text for word, text in everywhere.items() if word == word.lower()}
-    return WordClasses.of(own, are_paths=False), texts, of_cell[of_token]
+    read = np.zeros((len(forms), FOLDS + 1), np.int32)
+    for place, text in found.items():
+        read[place] = position[text]
+    return WordLabelTable({form: i for i, form in enumerate(forms)}, texts, read)
 
 
 def _numbered(parts: Sequence[WordTokens]) -> tuple[list[str], Longs]:
@@ -89,50 +189,3 @@ def _numbered(parts: Sequence[WordTokens]) -> tuple[list[str], Longs]:
         of_orth = [numbers.setdefault(form, len(numbers)) for form in forms]
         found.append(np.array(of_orth, dtype=np.int64)[of_token])
     return list(numbers), np.concatenate(found)
-
-
-def _folds(parts: Sequence[WordTokens]) -> Longs:
-    """Return the fold [N] of each token: runs of Docs, or of sequences if there are few Docs."""
-    n_docs = sum(len(part.ends) for part in parts)
-    if n_docs < RUNS * FOLDS:
-        lengths = [np.diff(part.offsets) for part in parts]
-    else:
-        lengths = [np.diff(part.ends, prepend=0) for part in parts]
-    lengths_of_all = np.concatenate([np.zeros(0, np.int64), *lengths])
-    n = len(lengths_of_all)
-    return np.repeat(folds_of_runs(n, FOLDS), lengths_of_all)
-
-
-def folds_of_runs(n: int, n_folds: int) -> Longs:
-    """Return the fold of each of n Docs: [n] int64. Each fold has at most RUNS runs of Docs."""
-    n_runs = min(n, RUNS * n_folds)
-    return np.arange(n) * n_runs // max(n, 1) % n_folds
-
-
-def _labels_of(
-    words: Longs, labels: NDArray[np.int32], folds: Longs, names: Sequence[str]
-) -> dict[tuple[int, int], str]:
-    """Return the labels of words [n] outside each fold; fold FOLDS has the labels of all tokens.
-
-    RETURNS: names of labels by word and fold, for words with any label left.
-    """
-    n_labels = max(1, len(names))
-    order = np.argsort(np.argsort(np.array(names, dtype=object), kind="stable"))
-    ranks = order[labels] if len(labels) else np.zeros(0, np.int64)
-    cells, cell = np.unique(words * n_labels + ranks, return_inverse=True)
-    counts = np.zeros((len(cells), FOLDS + 1), np.int64)
-    np.add.at(counts, (cell, folds), 1)
-    left = counts.sum(axis=1, keepdims=True) - counts
-    word = cells // n_labels
-    firsts = np.flatnonzero(np.diff(word, prepend=-1))
-    totals = np.add.reduceat(left, firsts) if len(cells) else left
-    totals = totals[np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(cells)))]
-    kept_fold, kept = np.nonzero(((left > 0) & (left >= SHARE * totals)).T)
-    ranked = sorted(names)
-    read = zip(
-        kept_fold.tolist(), word[kept].tolist(), (cells[kept] % n_labels).tolist(), strict=True
-    )
-    return {
-        (of_word, fold): "/".join(ranked[label] for *_, label in group)
-        for (fold, of_word), group in groupby(read, key=itemgetter(0, 1))
-    }

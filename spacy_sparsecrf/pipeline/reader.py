@@ -14,10 +14,16 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
-from ..corpus.index import CorpusPart, part_of
-from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
+from ..features.word_labels import (
+    WordCounts,
+    WordLabelTable,
+    count_word_labels,
+    folds_of,
+    learn_word_labels,
+    sizes_of,
+)
 from ..progress import progress, track
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
@@ -259,7 +265,7 @@ def encode_corpus(
     RAISES: SparseCRFError for an unknown gold label if labels are fixed, and for an invalid weight
         of a Doc.
     """
-    reader = _Reader(read, setup, label_ids, CorpusBuilder())
+    reader = ExampleReader(read, setup, label_ids)
     reader.read_all(track(examples, "Reading corpus", "docs"))
     with progress("Encoding corpus"):
         return reader.compiled()
@@ -270,20 +276,6 @@ def reads_word_labels(setup: Setup) -> bool:
     from ..features.featurizer import Featurizer
 
     return isinstance(setup.features, Featurizer) and setup.features.reads_word_labels
-
-
-def read_part(
-    examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
-) -> tuple["EncodedExamples", CorpusPart | None]:
-    """Encode a part of the examples of a corpus; see `encode_corpus` for the arguments.
-
-    RETURNS: the counts of the examples; and their sequences, with label ids from `label_ids`, or
-        None if there are no tokens.
-    """
-    builder = CorpusBuilder()
-    reader = _Reader(read, setup, label_ids, builder)
-    reader.read_all(examples)
-    return reader.found, part_of(builder)
 
 
 def with_negatives(
@@ -305,18 +297,21 @@ def with_negatives(
     return [OUTSIDE if is_chosen else own for is_chosen, own in zip(chosen, labels, strict=True)]
 
 
-class _Reader:
-    """Reads examples in batches; see `encode_corpus`."""
+class ExampleReader:
+    """Reads examples in batches; see `encode_corpus` for the arguments.
 
-    def __init__(
-        self, features: Features, setup: Setup, label_ids: LabelIds, builder: CorpusBuilder
-    ) -> None:
-        self._features, self._setup = features, setup
-        self._label_ids, self._builder = label_ids, builder
-        self.found = EncodedExamples()
+    found: counts of the examples; builder: their sequences; waiting: instead, the tokens, if
+    features read the labels of words, which are not known before all examples are read; else None.
+    """
+
+    def __init__(self, features: Features, setup: Setup, label_ids: LabelIds) -> None:
+        self._features, self._setup, self._label_ids = features, setup, label_ids
+        self.found, self.builder = EncodedExamples(), CorpusBuilder()
         # Without a corpus, the labels that words had in an earlier one are used.
         waits = reads_word_labels(setup) and features is not setup.features
-        self._waiting = _WaitingTokens() if waits else None
+        self.waiting: WaitingTokens | None = None
+        if waits:
+            self.waiting = WaitingTokens(cast("NameRecord", features), setup.features)
 
     def read_all(self, examples: Iterable[Example]) -> None:
         """Add examples."""
@@ -340,13 +335,12 @@ class _Reader:
         if any(map(len, docs)):
             labels, lengths = np.concatenate(gold), [*map(len, docs)]
             of_tokens = np.repeat([weight for weight in weights if weight], lengths)
-            if self._waiting is not None:
-                record = cast("NameRecord", self._features)
-                self._waiting.add(record.read(docs, settings.sequences), labels, of_tokens)
+            if self.waiting is not None:
+                self.waiting.add(docs, settings.sequences, labels, of_tokens)
                 return
             observations = self._features(docs, settings.sequences)
             check_rows(name, observations, sum(lengths))
-            self._builder.add(
+            self.builder.add(
                 observations, labels, _sequence_weights(observations.offsets, of_tokens)
             )
 
@@ -373,48 +367,74 @@ class _Reader:
 
     def compiled(self) -> EncodedExamples:
         """Return the encoded examples."""
-        if self._waiting is not None and self.found.n_tokens:
-            record, features = cast("NameRecord", self._features), self._setup.features
-            own = cast("Featurizer", features), self._label_ids, self._builder
-            self._waiting.encode(record, *own)
+        waiting = self.waiting
+        if waiting is not None and self.found.n_tokens:
+            place = np.zeros(2, np.int64), waiting.sizes
+            table = learn_word_labels([waiting.counts(self._label_ids.names, *place)])
+            cast("Featurizer", self._setup.features).take_word_labels(table.classes)
+            waiting.encode(self.builder, table, *place)
         found, number, target = self.found, self._label_ids.final, self._setup.target
         found.labels, _, sets = number(np.zeros(0, np.int32), target)
-        found.n_missing = self._builder.relabel(lambda gold: number(gold, target)[1])
+        found.n_missing = self.builder.relabel(lambda gold: number(gold, target)[1])
         if found.n_missing < found.n_tokens:
-            corpus = self._builder.build(self._setup.settings.learning.min_freq)
+            corpus = self.builder.build(self._setup.settings.learning.min_freq)
             found.corpus = replace(corpus, sets=sets)
         return found
 
 
-class _WaitingTokens:
-    """Tokens to encode once all labels are known, because features read the labels of words."""
+class WaitingTokens:
+    """Tokens to encode once the labels of all words are known, because features read them.
 
-    def __init__(self) -> None:
-        self._labels: list[NDArray[np.int32]] = []
-        self._weights: list[NDArray[np.float64]] = []
+    record: reads and keeps the tokens; features: hashes them. Arguments before, whole: see
+    `word_labels.folds_of`.
+    """
+
+    def __init__(self, record: "NameRecord", features: Any) -> None:
+        self._record, self._features = record, features
+        self._labels: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
+        self._weights: list[NDArray[np.float64]] = [np.zeros(0)]
         self._values: list[NDArray[np.float32]] = []
 
     def add(
         self,
-        readings: Sequence[Readings],
+        docs: Sequence[Doc],
+        sequences: str,
         labels: NDArray[np.int32],
         weights: NDArray[np.float64],
     ) -> None:
-        """Add the n tokens of some Docs; a record keeps the rest of the readings."""
+        """Read some Docs. labels, weights: [n], of their tokens."""
         self._labels.append(labels)
         self._weights.append(weights)
-        self._values += [own.values for own in readings]
+        self._values += [own.values for own in self._record.read(docs, sequences)]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The numbers of Docs and of sequences: [2]."""
+        return sizes_of(self._record.word_tokens)
+
+    def counts(
+        self, names: Sequence[str], before: NDArray[np.int64], whole: NDArray[np.int64]
+    ) -> WordCounts:
+        """Count the labels of words. names: of labels."""
+        parts = self._record.word_tokens
+        folds = folds_of(parts, before, whole)
+        return count_word_labels(parts, np.concatenate(self._labels), names, folds)
 
     def encode(
-        self, record: "NameRecord", features: "Featurizer", label_ids: LabelIds, to: CorpusBuilder
+        self,
+        to: CorpusBuilder,
+        table: WordLabelTable,
+        before: NDArray[np.int64],
+        whole: NDArray[np.int64],
     ) -> None:
-        """Learn the labels of words, and add all tokens to a corpus."""
+        """Add all tokens to a corpus, with the labels of words that they read."""
         labels, weights = np.concatenate(self._labels), np.concatenate(self._weights)
-        record.learn_word_labels(labels, label_ids.names)
+        folds = folds_of(self._record.word_tokens, before, whole)
+        self._record.insert_word_labels(table, folds)
         begin = 0
-        for (readings, _), values in zip(record.parts(), self._values, strict=True):
+        for (readings, _), values in zip(self._record.parts(), self._values, strict=True):
             own = slice(begin, begin := begin + readings.n_tokens)
-            observations = features.observe([readings._replace(values=values)])
+            observations = self._features.observe([readings._replace(values=values)])
             of_sequences = _sequence_weights(observations.offsets, weights[own])
             to.add(observations, labels[own], of_sequences)
 

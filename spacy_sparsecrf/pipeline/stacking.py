@@ -142,7 +142,7 @@ def _folds(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> Longs:
     docs = np.searchsorted(ends, corpus.offsets[:-1], side="right")
     if len(ends) < n_folds:
         raise SparseCRFError(Errors.SC414.format(name=setup.name, n=len(ends), folds=n_folds))
-    return folds_of_runs(len(ends), n_folds)[docs]
+    return folds_of_runs(docs, len(ends), n_folds)
 
 
 def _chosen(

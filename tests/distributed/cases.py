@@ -28,6 +28,12 @@ FEW: dict[str, Any] = {
     "solver": {"inner_iterations": 4},
     "learning": {"warm_start": {"epochs": 2}},
 }
+SHIPPED: dict[str, Any] = {
+    "features": {
+        "@crf_features": "spacy_sparsecrf.Templates.v1",
+        "templates": ["@tags", "@word_labels"],
+    }
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +80,9 @@ def begun(
 ) -> tuple[Language, SparseCRFPipe]:
     """Return a pipeline initialized with the parts in a directory; engine: None for threads."""
     nlp = spacy.blank("xx")
+    if config.keys() >= SHIPPED.keys():
+        nlp.add_pipe("sentencizer", config={"punct_chars": ["of"]})
+        nlp.config["training"]["annotating_components"] = ["sentencizer"]
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **FEW, **config})
     if engine is not None:
         pipe.engine = engine

@@ -9,7 +9,7 @@ import pytest
 from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.errors import SparseCRFError
 
-from .cases import Here, begun, learnt, steps, write_parts
+from .cases import SHIPPED, Here, begun, learnt, steps, write_parts
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'spacy-sparsecrf[ray]'")
 
@@ -35,7 +35,7 @@ def cluster() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> bytes:
-    _, pipe = begun(folder, Here(num_workers=2))
+    _, pipe = begun(folder, Here(num_workers=2), **SHIPPED)
     steps(pipe)
     return learnt(pipe)
 
@@ -45,7 +45,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(
 ) -> None:
     monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PAUSE", 0.0)
     caplog.set_level("DEBUG", "spacy")
-    _, pipe = begun(folder, Ray(num_workers=2))
+    _, pipe = begun(folder, Ray(num_workers=2), **SHIPPED)
     team = pipe.training_run().partition.pool
     for i in (0, 1):
         pipe.update([], sgd=object())

@@ -8,27 +8,34 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
+from spacy.util import load_model_from_config
+from thinc.api import Config
 
+from spacy_sparsecrf.cli.config import shipped_configs
 from spacy_sparsecrf.corpus.index import joined
 from spacy_sparsecrf.distributed.gathering import gather
 from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.distributed.worker import Brief, Worker
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.coverage import Coverage
+from spacy_sparsecrf.features.naming import NameRecord
 from spacy_sparsecrf.parallel import LocalWorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
 from spacy_sparsecrf.pipeline.engines import Engine, Threads
 from spacy_sparsecrf.pipeline.reader import LabelIds, encode_corpus
 
-from ..toy import examples_of
-from .cases import FEW, SENTENCES, Forgetful, Here, begun, learnt, steps, write_parts
+from ..decoding.span_cases import span_examples, training_sentences
+from ..toy import blank_with, examples_of
+from .cases import FEW, SENTENCES, SHIPPED, Forgetful, Here, begun, learnt, steps, write_parts
 
+TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
 SOLVERS = {
     "OWLQN": {},
     "L-BFGS": {"l1": 0.0},
     "RPROP": {"solver": {"@crf_solvers": "spacy_sparsecrf.RPROP.v1", **FEW["solver"]}},
     "Hybrid": {"solver": {"@crf_solvers": "spacy_sparsecrf.Hybrid.v1", **FEW["solver"]}},
     "weights": {"learning": {"label_weights": {"NN": 0.3}, "min_freq": 2}},
+    "shipped": SHIPPED,
     "observed": {"learning": {"observed_only": True, "warm_start": {"epochs": 2}}},
     "observed, l1 = 0": {"learning": {"observed_only": True}, "l1": 0.0},
     "constrained": {
@@ -43,14 +50,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_parts(tmp_path_factory.mktemp("parts"))
 
 
-@pytest.mark.parametrize("min_freq", [1, 3])
-def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) -> None:
-    nlp = spacy.blank("xx")
-    setup = nlp.add_pipe("sparse_crf", config={"learning": {"min_freq": min_freq}}).setup
+@pytest.mark.parametrize(
+    ("min_freq", "templates"), [(1, ["@tags"]), (3, ["@tags"]), (1, ["b:", "@word_labels"])]
+)
+def test_parts_are_the_corpus_that_is_read_at_once(
+    folder: Path, min_freq: int, templates: list[str]
+) -> None:
+    nlp = blank_with(templates, learning={"min_freq": min_freq})
+    setup = nlp.get_pipe("sparse_crf").setup
     files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
-    examples = read_files(nlp, block, files)
-    expected = encode_corpus(examples, setup.features, setup, LabelIds("x", (), fixed=False))
+    examples, record = read_files(nlp, block, files), NameRecord(setup.features)
+    expected = encode_corpus(examples, record, setup, LabelIds("x", (), fixed=False))
     assert expected.corpus is not None
+    known = setup.features.learnt
     given = type(nlp), nlp.vocab, nlp.tokenizer, setup, [], block, files
     brief = Brief(*given, labels=[], fixed=False, extensions=({}, {}, {}), named=True)
     for n in (1, 3, 7):
@@ -69,7 +81,11 @@ def test_parts_are_the_corpus_that_is_read_at_once(folder: Path, min_freq: int) 
             assert np.array_equal(array, whole.arrays[name]), name
             assert array.dtype == whole.arrays[name].dtype
         keys = expected.corpus.unigram_keys
+        assert found.names(keys) == record.names(keys)
         assert found.names(keys).keys() == set(keys.tolist())
+        assert setup.features.learnt.keys() == known.keys()
+        for name, classes in known.get("clusters", {}).items():
+            assert classes.classes == setup.features.learnt["clusters"][name].classes
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -119,7 +135,7 @@ def test_workers_annotate_with_earlier_components(folder: Path) -> None:
     nlp.add_pipe("sentencizer", config={"punct_chars": ["of"]})
     nlp.add_pipe("tagger").initialize(lambda: examples_of(nlp, SENTENCES[1:9]), nlp=nlp)
     nlp.config["training"]["annotating_components"] = ["sentencizer", "tagger"]
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:tag[0]"]}
+    features = {**TEMPLATES, "templates": ["b:", "u:tag[0]", "@word_labels"]}
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **FEW, "features": features})
     shards = [str(folder / "part-*.spacy")]
     losses, saved = [], []
@@ -137,8 +153,34 @@ def test_workers_annotate_with_earlier_components(folder: Path) -> None:
     assert steps(pipe) == pytest.approx(losses[0], rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
+@pytest.mark.parametrize("name", ["tagger", "ner", "spans"])
+def test_shipped_configs_train_on_workers(name: str, tmp_path: Path) -> None:
+    examples = span_examples(spacy.blank("en"), training_sentences(), "sc")
+    docs = [example.reference for example in examples]
+    for doc in docs:
+        doc.set_ents(doc.spans["sc"])
+        for token in doc:
+            token.tag_ = token.shape_
+    for i in range(3):
+        DocBin(docs=docs[i::3], store_user_data=True).to_disk(tmp_path / f"part-{i}.spacy")
+    paths = {"paths.train": str(tmp_path), "paths.dev": str(tmp_path)}
+    config = Config().from_str(shipped_configs()[name], overrides=paths)
+    component = config["nlp"]["pipeline"][-1]
+    config["initialize"]["components"][component]["shards"] = [str(tmp_path / "part-*.spacy")]
+    found = []
+    for engine in (Here(num_workers=1), Here(num_workers=3), Threads()):
+        nlp = load_model_from_config(config, auto_fill=True)
+        nlp.get_pipe(component).engine = engine
+        nlp.initialize(lambda: [])
+        losses = [nlp.get_pipe(component).update([], sgd=object())[component] for _ in range(3)]
+        assert losses[2] < losses[0]
+        found.append((losses, learnt(nlp.get_pipe(component))))
+    assert found[0] == found[1] == found[2]
+
+
 def test_workers_that_are_lost_before_each_call_learn_the_same(folder: Path) -> None:
-    config: dict[str, Any] = {"learning": {"min_freq": 2}}
+    config: dict[str, Any] = {**SHIPPED, "learning": {"min_freq": 2}}
     _, expected = begun(folder, Here(num_workers=2), **config)
     _, pipe = begun(folder, Forgetful(num_workers=2), **config)
     assert steps(pipe, 1) == steps(expected, 1)

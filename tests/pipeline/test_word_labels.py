@@ -20,8 +20,11 @@ from spacy_sparsecrf.features.word_labels import (
     SHARE,
     WordLabelReader,
     WordTokens,
+    count_word_labels,
+    folds_of,
     form_of,
     learn_word_labels,
+    sizes_of,
 )
 
 from ..toy import examples_of, make_sentences
@@ -51,15 +54,41 @@ def trained(nlp: Language, examples: list[Example], n: int = 3) -> Language:
     return nlp
 
 
-@given(words_and_labels)
-def test_a_token_reads_the_labels_of_its_word_in_other_folds(docs):
+def tokens_of(docs: list[list[tuple[str, int]]]) -> tuple[WordTokens, np.ndarray]:
     strings = StringStore()
-    tokens = [(i, *pair) for i, doc in enumerate(docs) for pair in doc]
-    orths = np.array([strings.add(word) for _, word, _ in tokens], np.uint64)
+    orths = np.array([strings.add(word) for doc in docs for word, _ in doc], np.uint64)
     ends = np.cumsum([len(doc) for doc in docs], dtype=np.int64)
-    part = WordTokens(orths, strings, ends, np.append(0, ends))
-    labels = np.array([label for *_, label in tokens], np.int32)
-    classes, texts, read = learn_word_labels([part], labels, NAMES)
+    labels = np.array([label for doc in docs for _, label in doc], np.int32)
+    return WordTokens(orths, strings, ends, np.append(0, ends)), labels
+
+
+@given(words_and_labels, st.integers(0, 12))
+def test_a_token_reads_the_labels_of_its_word_in_other_folds(docs, cut):
+    tokens = [(i, *pair) for i, doc in enumerate(docs) for pair in doc]
+    part, labels = tokens_of(docs)
+    whole, nothing = sizes_of([part]), np.zeros(2, np.int64)
+    folds = folds_of([part], nothing, whole)
+    counts = count_word_labels([part], labels, NAMES, folds)
+    table = learn_word_labels([counts])
+    classes, read = table.classes, table.of_tokens([part], folds)
+    texts = table.texts
+
+    # Parts of a corpus, which may number labels otherwise, learn the same.
+    (first, own), (last, other) = tokens_of(docs[:cut]), tokens_of(docs[cut:])
+    places = (nothing, whole), (sizes_of([first]), whole)
+    of_parts = [folds_of([x], *place) for x, place in zip((first, last), places, strict=True)]
+    renamed = np.where(other < 0, other, 2 - other)
+    merged = learn_word_labels(
+        [
+            count_word_labels([first], own, NAMES, of_parts[0]),
+            count_word_labels([last], renamed, NAMES[::-1], of_parts[1]),
+        ]
+    )
+    assert merged.texts == texts
+    both = [merged.of_tokens([x], y) for x, y in zip((first, last), of_parts, strict=True)]
+    assert np.array_equal(np.concatenate(both), read)
+    assert np.array_equal(merged.classes.hashes, classes.hashes)
+    assert np.array_equal(merged.classes.codes, classes.codes)
 
     def expected(word: str, fold: int) -> str:
         counts = Counter(
