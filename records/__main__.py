@@ -6,8 +6,8 @@
 
 Environment: SPARSECRF_DATA, the folder of data; RECORD_TRACE, a program that prints the trace;
 RECORD_CUT, a regular expression of names of rows whose feature was cut on purpose.
-A row is equal, shifted (equal after one row for the warm start), close (same minimum: 1e-8
-relative), cut, composes (refused before), or DIFFERS, which makes the command fail.
+A row is equal, shifted (equal after one row for the warm start), stops (the same steps, but more or
+fewer), close (same minimum: 1e-8 relative), cut, composes (refused before), or DIFFERS, which makes the command fail.
 """
 
 import json
@@ -60,6 +60,12 @@ def near(a: Any, b: Any, tolerance: float = 1e-8) -> bool:
     return abs(float(a) - float(b)) <= tolerance * abs(float(a))
 
 
+def same_steps(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Return whether two runs take the same first steps; a run that has ended repeats its last."""
+    path = list(dict.fromkeys(new["path"]))
+    return path == old["path"][: len(path)]
+
+
 def judge(old: dict[str, Any], new: dict[str, Any] | None) -> str:
     """Return the verdict on a row."""
     name = old["row"]
@@ -74,6 +80,8 @@ def judge(old: dict[str, Any], new: dict[str, Any] | None) -> str:
         return "composes" if "error" not in new else f"DIFFERS ({old['error']} {new['error']})"
     if "error" in new:
         return f"DIFFERS (refused: {new['error']} {new.get('text', '')})"
+    if "steps" in old and old["steps"] != new["steps"] and same_steps(old, new):
+        return f"stops (the same steps, {old['steps']} and {new['steps']})"
     if "path" in old and new["path"][1 : len(old["path"])] == old["path"][:-1]:
         return "shifted"
     if "end" in old and near(old["end"]["objective"], new["end"]["objective"]):
