@@ -5,9 +5,10 @@ from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
-from spacy.util import dot_to_object, registry
+from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
+from .corpus_files import block_of
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
@@ -77,23 +78,13 @@ def names_corpus(nlp: Language, key: str = "train_corpus") -> bool:
 
     key: the setting of [training] that names it.
     """
-    corpus = _corpus_block(nlp, key)
-    return corpus is not None and corpus.get("path", "") is not None
+    block = block_of(nlp, key)
+    return bool(block) and block.get("path", "") is not None
 
 
 def is_augmented(nlp: Language) -> bool:
     """Return whether an augmenter changes the examples of the training corpus."""
-    return (_corpus_block(nlp, "train_corpus") or {}).get("augmenter") is not None
-
-
-def _corpus_block(nlp: Language, key: str) -> dict[str, Any] | None:
-    """Return the block of a corpus in a config, or None; key: the setting that names it."""
-    config = nlp.config.interpolate()
-    try:
-        found: dict[str, Any] = dot_to_object(config, config["training"][key])
-    except KeyError:
-        return None
-    return found
+    return block_of(nlp, "train_corpus").get("augmenter") is not None
 
 
 def is_quiet(nlp: Language | None) -> bool:

@@ -3,7 +3,7 @@
 Creating a component does not import numba; training and prediction do.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, wraps
@@ -20,6 +20,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from .. import progress
+from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.coverage import counted
 from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
@@ -164,7 +165,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             if compiled.corpus is not None:
                 warn_of_missing(self.name, read.coverage, nlp, self)
             state = begin(setup, read, checks, InitialModels(start, prior), checkpoint, nlp)
-            cfg, model = self._learnt(read), start or prior or self._no_model()
+            own = compiled.labels, compiled.cut, read.coverage.shares
+            cfg, model = storage.learnt_cfg(setup, *own), start or prior or self._no_model()
             if state.trainer is not None:
                 model = state.trainer.model()
             else:
@@ -196,12 +198,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             compiled.check(setup)
         named = record if self.settings.needs_names else None
         return ReadCorpus(features, named, compiled, coverage)
-
-    def _learnt(self, read: ReadCorpus) -> dict[str, Any]:
-        """Return `cfg` with labels, division into sequences, and learnt values of features."""
-        cfg = {**self.cfg, "labels": list(read.compiled.labels), "sequences": read.compiled.cut}
-        storage.keep(cfg, self.setup, read.coverage.shares)
-        return cfg
 
     def _no_model(self) -> CRFModel:
         return CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
@@ -448,8 +444,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def _named(self) -> Names:
         """Return the names of features, including features that training has made active."""
-        if self._state is not None:
-            storage.add_names(self._names, self._state.record, self.model)
+        if self._state is not None and self._state.record is not None:
+            for keys in self.model.keys:
+                self._names.add(self._state.record.names(self._names.missing(keys)))
         return self._names
 
     # Storage: saves the weights of the training run so far, but not the run
@@ -457,7 +454,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     @within_memory
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialise, with the weights of the training run so far."""
-        return storage.with_parts(super().to_bytes(exclude=exclude), self._parts(), exclude)
+        found = {part: data for part, data in self._parts(exclude).items() if data}
+        if "vocab" not in exclude:
+            found["vocab"] = self.vocab.to_bytes(exclude=exclude)
+        packed: bytes = srsly.msgpack_dumps(found)
+        return packed
 
     @within_memory
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
@@ -466,35 +467,54 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError if it cannot be written; existing files of the component are then
             unchanged.
         """
-        parts = {
-            "cfg": lambda: srsly.json_dumps(self.cfg, indent=2).encode("utf8"),
-            "model": self.model.to_bytes,
-            **self._parts(),
-        }
-        storage.write_parts(Path(path), parts, exclude)
+        files = {part: data or None for part, data in self._parts(exclude).items()}
+        write_files(Path(path), files, storage.SETTING)
         if "vocab" not in exclude:
             self.vocab.to_disk(Path(path) / "vocab", exclude=exclude)
 
+    def _parts(self, exclude: Iterable[str]) -> dict[str, bytes]:
+        """Return the content of the files of the component; an empty part has no file."""
+        names = self._named()
+        parts: dict[str, Callable[[], bytes]] = {
+            storage.CFG: lambda: srsly.json_dumps(self.cfg, indent=2).encode("utf8"),
+            storage.MODEL: self.model.to_bytes,
+            storage.NAMES: lambda: names.to_bytes(*self.model.keys),
+            storage.CLUSTERS: lambda: storage.clusters_to_bytes(self.features, names, self.model),
+        }
+        return {part: content() for part, content in parts.items() if part not in exclude}
+
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
-        super().from_bytes(bytes_data, exclude=exclude)
-        clusters, names = (
-            storage.part_of_bytes(bytes_data, part, exclude)
-            for part in (storage.CLUSTERS, storage.NAMES)
-        )
-        self._take_loaded(clusters, names, exclude)
+        parts = srsly.msgpack_loads(bytes_data)
+        if "vocab" in parts and "vocab" not in exclude:
+            self.vocab.from_bytes(parts["vocab"], exclude=exclude)
+        self._load(parts, exclude)
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
-        super().from_disk(path, exclude=exclude)
-        clusters, names = (
-            storage.read_part(path, part, exclude) for part in (storage.CLUSTERS, storage.NAMES)
-        )
-        self._take_loaded(clusters, names, exclude)
+        if "vocab" not in exclude:
+            self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
+        parts = {part: storage.read_part(path, part) for part in storage.PARTS}
+        if storage.MODEL not in exclude:
+            parts[storage.MODEL] = (Path(path) / storage.MODEL).read_bytes()
+        self._load(parts, exclude)
         if self.model.n_active:
             self._load_kernels()
         return self
+
+    def _load(self, parts: Mapping[str, bytes], exclude: Iterable[str]) -> None:
+        """Take the parts of a saved component. RAISES: SparseCRFError; nothing changes then."""
+        parts = {part: data for part, data in parts.items() if part not in exclude}
+        cfg, model = self.cfg, self.model
+        if saved := parts.get(storage.CFG):
+            cfg = {**cfg, **srsly.json_loads(saved)}
+        if storage.MODEL in parts:
+            model = CRFModel().from_bytes(parts[storage.MODEL])
+        clusters, names = parts.get(storage.CLUSTERS, b""), Names(parts.get(storage.NAMES, b""))
+        storage.check_loaded(self.setup, cfg, model, clusters, exclude)
+        self.cfg, self.model, self._names = cfg, model, names
+        self._state, self._continued, self._cache = None, None, PredictionCache()
 
     def _load_kernels(self) -> None:
         """Load the prediction kernels now, so that the first Doc does not wait for them.
@@ -506,21 +526,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         with suppress(SparseCRFError):
             self.predict([Doc(Vocab(), words=["a"])])
         self._cache = PredictionCache()
-
-    def _take_loaded(self, clusters: bytes, names: bytes, exclude: Iterable[str]) -> None:
-        self._state = self._continued = None
-        self._cache = PredictionCache()
-        storage.check_loaded(self.setup, self.cfg, self.model, clusters, exclude)
-        self._names = Names(names)
-
-    def _parts(self) -> storage.Parts:
-        return {storage.NAMES: self._names_to_bytes, storage.CLUSTERS: self._clusters_to_bytes}
-
-    def _clusters_to_bytes(self) -> bytes:
-        return storage.clusters_to_bytes(self.features, self._named(), self.model)
-
-    def _names_to_bytes(self) -> bytes:
-        return self._named().to_bytes(*self.model.keys)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""

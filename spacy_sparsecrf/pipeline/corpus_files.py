@@ -24,7 +24,7 @@ def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
     block: Any = nlp.config.interpolate()
     for key in str(block["training"][corpus]).split("."):
         block = block.get(key, {})
-    return dict(block)
+    return dict(block or {})
 
 
 def reader_block(name: str, nlp: Language | None) -> dict[str, Any]:

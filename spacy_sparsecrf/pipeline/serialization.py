@@ -1,18 +1,16 @@
 """Files of a component: `cfg`, `model`, and optionally `names` and `clusters`."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import srsly
-from spacy import util
 from spacy.language import Language
 
-from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import OF_WORDS
 from ..features.classes import WordClasses, pack, unpack
@@ -25,17 +23,12 @@ from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .settings import Setup
 
-if TYPE_CHECKING:
-    from ..features.naming import NameRecord
-
-Parts: TypeAlias = Mapping[str, Callable[[], bytes]]
-
 FORMAT = 1  # of `cfg`; a model file has its own
-NAMES, TEMPLATES, SCHEME = "names", "templates", "scheme"
-_SETTING = "the directory that the pipeline is saved to"
+CFG, MODEL, NAMES, CLUSTERS = PARTS = "cfg", "model", "names", "clusters"
+TEMPLATES, SCHEME = "templates", "scheme"
+SETTING = "the directory that the pipeline is saved to"
 INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
 PRIOR = "[components.{name}.learning] prior"
-CLUSTERS = "clusters"
 HAS_CLUSTERS = "has_clusters"
 
 
@@ -102,19 +95,6 @@ def write_out_sets(features: object, nlp: Language | None, name: str) -> None:
         block["templates"] = without_sets(features.templates, features.parsed)
 
 
-# Names of features
-
-
-def add_names(names: Names, record: "NameRecord | None", model: CRFModel) -> None:
-    """Add the missing names of a model's features. record: record of names, or None."""
-    if record is not None:
-        for keys in model.keys:
-            names.add(record.names(names.missing(keys)))
-
-
-# Names and word classes
-
-
 def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
     """Serialise the word classes of features, if any, pruned to classes that the model uses."""
     if not isinstance(features, Featurizer) or CLUSTERS not in features.learnt:
@@ -130,31 +110,10 @@ def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
     )
 
 
-def with_parts(data: bytes, parts: Parts, exclude: Iterable[str]) -> bytes:
-    """Add further parts to the bytes of a component."""
-    fields = srsly.msgpack_loads(data)
-    found = {key: of_part for key, of_part in util.to_dict(dict(parts), exclude).items() if of_part}
-    joined: bytes = srsly.msgpack_dumps({**fields, **found})
-    return joined
-
-
-def part_of_bytes(data: bytes, part: str, exclude: Iterable[str]) -> bytes:
-    """Return a part from the bytes of a component; empty if it is missing."""
-    found = [b""]
-    util.from_bytes(data, {part: found.append}, exclude)
-    return found[-1]
-
-
-def write_parts(path: Path, parts: Parts, exclude: Iterable[str]) -> None:
-    """Write the files of a component, all or none; an empty part has no file."""
-    found = util.to_dict(dict(parts), exclude)
-    write_files(path, {key: data or None for key, data in found.items()}, _SETTING)
-
-
-def read_part(path: str | Path, part: str, exclude: Iterable[str] = ()) -> bytes:
+def read_part(path: str | Path, part: str) -> bytes:
     """Read a file of a component; empty if there is none."""
     file = Path(path) / part
-    return file.read_bytes() if part not in exclude and file.is_file() else b""
+    return file.read_bytes() if file.is_file() else b""
 
 
 # Weights of an earlier training run, to continue from
@@ -267,23 +226,23 @@ def renewed(setup: Setup, nlp: Language | None, init_weights: str | Path | None)
     write_out_sets(features, nlp, setup.name)
 
 
-def learnt_by(features: object) -> dict[str, Any]:
-    """Return the learnt values of features for JSON, without word classes, which have a file."""
-    learnt = features.learnt if isinstance(features, Learning) else {}
-    return {key: found for key, found in learnt.items() if key != CLUSTERS}
+def learnt_cfg(
+    setup: Setup, labels: Sequence[str], cut: str | None, shares: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return `cfg` after reading a corpus; empty values are left out.
 
-
-def keep(cfg: dict[str, Any], setup: Setup, shares: Mapping[str, float]) -> None:
-    """Store learnt values, except labels, in `cfg`; leave out empty values.
-
-    setup: learnt values of its features, a digest of their templates and the scheme of its target
-    are stored; shares: share of the training tokens with a value, by attribute.
+    setup: learnt values of its features, except for word classes, which have a file, a digest of
+    their templates and the scheme of its target are stored; cut: division of Docs into sequences;
+    shares: share of the training tokens with a value, by attribute.
     """
-    learnt: dict[str, Any] = {"features": learnt_by(setup.features), "shares": dict(shares)}
-    learnt |= {TEMPLATES: digest_of(setup.features), SCHEME: scheme_of(setup.target)}
     features: object = setup.features
-    learnt[HAS_CLUSTERS] = isinstance(features, Featurizer) and CLUSTERS in features.learnt
-    for key, found in learnt.items():
-        cfg.pop(key, None)
-        if found:
-            cfg[key] = found
+    learnt = features.learnt if isinstance(features, Learning) else {}
+    found = {
+        "features": {key: value for key, value in learnt.items() if key != CLUSTERS},
+        "shares": dict(shares),
+        TEMPLATES: digest_of(features),
+        SCHEME: scheme_of(setup.target),
+        HAS_CLUSTERS: isinstance(features, Featurizer) and CLUSTERS in learnt,
+    }
+    kept = {key: value for key, value in found.items() if value}
+    return {**new_cfg(), "labels": list(labels), "sequences": cut, **kept}
