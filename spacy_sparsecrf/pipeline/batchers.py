@@ -47,12 +47,6 @@ def check_whole(name: str, nlp: Language | None) -> None:
         raise SparseCRFError(Errors.SC204.format(name=name))
 
 
-def batcher_of(nlp: Language | None) -> str | None:
-    """Return the name of the batcher in the config of a pipeline, or None."""
-    batcher = _training_block(nlp).get("batcher")
-    return batcher.get("@batchers") if isinstance(batcher, dict) else None
-
-
 def warn_of_rare_evaluations(name: str, nlp: Language | None) -> None:
     """Warn if `spacy train` evaluates only after many iterations, as it does by default.
 
