@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
+from ..model.model import CRFModel, WeightTable
 from ..schema import reported_as
 
 WAPITI, CRFPP, CRFSUITE = "Wapiti", "CRF++", "CRFsuite"
@@ -58,6 +59,15 @@ class TrainedModel(NamedTuple):
     features: list[str]
     weights: ExternalWeights
     n_columns: int = 0
+
+    def with_numbers(self, dtype: str) -> CRFModel:
+        """Return the weights, with the positions of features as keys. dtype: of the weights."""
+        features, previous, labels, values = self.weights
+        pairs, others = np.flatnonzero(previous >= 0), np.flatnonzero(previous < 0)
+        keys, values = features.astype(np.uint64), values.astype(dtype)
+        unigram = WeightTable.of(keys[others], None, labels[others], values[others])
+        bigram = WeightTable.of(keys[pairs], previous[pairs], labels[pairs], values[pairs])
+        return CRFModel(self.labels, dtype, unigram, bigram, self.kind)
 
 
 def read_model(path: Path) -> TrainedModel:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
-from ..model.model import CRFModel, WeightTable
+from ..model.model import CRFModel
 from ..model.names import ALWAYS, write_pattern_name
+from ..pipeline.component import SparseCRFPipe
 from . import external_models as models
 from .external_features import names_of, templates_of
 from .patterns.featurizer import CRFPP, WAPITI
@@ -22,17 +24,19 @@ from .patterns.macros import Pattern, parse_patterns
 
 _FEATURES = {models.WAPITI: "WapitiPatterns", models.CRFPP: "CRFPPTemplates"}
 _TRUTHS = ("true", "false")
+_EXPECTED = 0.5  # share of tokens that probably had annotation when the model was trained
 
 
 class Imported(NamedTuple):
     """Weights for a component.
 
-    model: with arbitrary keys; names: of its features, by these keys; features: block of the
-    config; n_never: number of omitted features, which no pattern generates.
+    model: with arbitrary keys; names: of the features with the weights of a feature, by these keys;
+    features: block of the config; n_never: number of features without names, which no pattern
+    generates.
     """
 
     model: CRFModel
-    names: dict[int, str]
+    names: dict[int, list[str]]
     features: dict[str, Any]
     n_never: int
 
@@ -53,54 +57,45 @@ def import_model(
         raise SparseCRFError(Errors.SC655.format(**values))
     active = np.unique(trained.weights.features).tolist()
     features: dict[str, Any] = {"start_label": False}
+    model = trained.with_numbers(dtype)
     if trained.patterns:
         dialect = {models.WAPITI: WAPITI, models.CRFPP: CRFPP}[trained.program]
         patterns = parse_patterns(trained.patterns, dialect, len(columns), str(path))
-        named = {i: names_by_patterns(trained.features[i], patterns) for i in active}
+        names = {i: names_by_patterns(trained.features[i], patterns) for i in active}
         features["@crf_features"] = f"spacy_sparsecrf.{_FEATURES[trained.program]}.v1"
         features |= {"text": trained.patterns, "columns": list(columns)}
     else:
-        own = [i for i in active if trained.features[i]]
+        last = len(trained.features) - 1  # of transitions alone
+        own = [i for i in active if i < last]
         texts = names_of([trained.features[i] for i in own], known)
-        named = {len(trained.features) - 1: [ALWAYS]}
-        named |= {i: [name] for i, name in zip(own, texts, strict=True)}
-    model, names = _with_names(trained, named, dtype)
-    if not trained.patterns:
+        called = {**dict(zip(own, texts, strict=True)), last: ALWAYS}
+        names = {i: [name] for i, name in called.items()}
         features["@crf_features"] = "spacy_sparsecrf.Templates.v1"
-        features["templates"] = templates_of(model, names)
-    return Imported(model, names, features, sum(not found for found in named.values()))
+        features["templates"] = templates_of(model, called)
+    return Imported(model, names, features, sum(not found for found in names.values()))
 
 
-def _with_names(
-    trained: models.TrainedModel, named: Mapping[int, Sequence[str]], dtype: str
-) -> tuple[CRFModel, dict[int, str]]:
-    """Return a model with a feature for each name, and the names; named: names of each feature."""
-    names = [*dict.fromkeys(name for found in named.values() for name in found)]
-    keys = {name: key for key, name in enumerate(names)}
-    counts = np.zeros(len(trained.features), np.int64)
-    for feature, found in named.items():
-        counts[feature] = len(found)
-    first = np.cumsum(counts) - counts
-    ordered = [keys[name] for feature in sorted(named) for name in named[feature]]
-    weights = trained.weights
-    copies = counts[weights.features]
-    row = np.repeat(np.arange(len(copies)), copies)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-    test = np.array(ordered, np.uint64)[first[weights.features[row]] + within]
-    is_pair = weights.previous[row] >= 0
-    unigram, bigram = (
-        _table(test[chosen], weights, row[chosen], dtype) for chosen in (~is_pair, is_pair)
-    )
-    model = CRFModel(trained.labels, dtype, unigram, bigram, trained.kind)
-    return model, dict(enumerate(names))
+def set_weights(
+    pipe: SparseCRFPipe, model: CRFModel, names: Mapping[int, Sequence[str]], path: str
+) -> None:
+    """Set the labels and weights of a new component.
 
+    model: has the labels and weights, with arbitrary keys; names: of the component's features with
+    the weights of a feature, by these keys; path: source of the model, for messages.
+    RAISES: SparseCRFError for labels that the target cannot write, and for features that no
+        template of the component generates.
+    """
+    from ..analysis.edit_weights import dump
 
-def _table(
-    keys: NDArray[np.uint64], weights: models.ExternalWeights, rows: NDArray[np.int64], dtype: str
-) -> WeightTable:
-    previous, values = weights.previous[rows], weights.values[rows].astype(dtype)
-    of_pairs = None if (previous < 0).all() else previous
-    return WeightTable.of(keys, of_pairs, weights.labels[rows], values)
+    # Sets the labels; without gold annotation there is nothing to train.
+    empty = Doc(pipe.vocab, words=["..."])
+    pipe.initialize(lambda: [Example(empty, empty.copy())], labels=model.labels)
+    # Trained components know the annotation that their features need; warn if all tokens lack it.
+    features: Any = pipe.features
+    pipe.cfg["shares"] = dict.fromkeys(features.plan.watched, _EXPECTED)
+    rows = (line.split("\t", 2) for line in dump(model, {key: str(key) for key in names}))
+    lines = (f"{kind}\t{name}\t{rest}" for kind, key, rest in rows for name in names[int(key)])
+    pipe.patch(lines, path, replace=True)
 
 
 def names_by_patterns(feature: str, patterns: Sequence[Pattern]) -> list[str]:

@@ -12,8 +12,8 @@ from ...cli.common import reported, with_folder
 from ...errors import Errors, SparseCRFError
 from ...pipeline.component import SparseCRFPipe
 from ...schema import reported_as
-from ..from_weights import set_weights
 from ..importing import import_model as read
+from ..importing import set_weights
 
 _EXAMPLE = '{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}'
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...registry import crf_solvers
-from .encoding import SHOWN, Encoded, read_corpus
+from .encoding import ALWAYS, SHOWN, Encoded, read_corpus
 from .labels import accuracy, read_pairs, read_weights
 from .tagger import Tagger, read_tagger, write_weights
 
@@ -177,14 +177,14 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         for n in _iterate(training, solver, limit, start.epochs if self.c1 else 0):
             self.n_iter_, report, share = n, training.report, None
             if called and held_out is not None:
-                tagger = Tagger.of(training.model(), encoded.texts, encoded.real)
+                tagger = _tagger(training, encoded)
                 tokens, labels = held_out
                 share = accuracy(tagger.predict(tokens), labels, np.ones(len(labels)))
             values = report.objective, report.n_active, time.perf_counter() - begin, share
             for each in called:
                 each(Iteration(n, *values))
         self.objective_, self.optimality_ = report.objective, report.optimality
-        self.model_ = Tagger.of(training.model(), encoded.texts, encoded.real)
+        self.model_ = _tagger(training, encoded)
         training.close()
         if self.model_filename is not None:
             write_weights(self.model_, Path(self.model_filename))
@@ -355,11 +355,12 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
         setup, settings = pipe.setup, pipe.setup.settings
         check_plain(pipe.name, settings)
-        model, attributes, bigrams = take_weights(pipe)
+        names, always, bigrams = take_weights(pipe)
         penalty = {"c1": settings.l1, "c2": settings.l2 / 2.0, "solver": setup.solver}
         start = setup.features.start_label
         crf = cls(**penalty, bigrams=bigrams, start_label=start, dtype=settings.learning.dtype)
-        crf.model_ = Tagger(model, attributes, setup.valid_transitions(pipe.label_data))
+        valid = setup.valid_transitions(pipe.label_data)
+        crf.model_ = Tagger.of(pipe.model, names, always, valid)
         return crf
 
     def to_pipe(
@@ -399,6 +400,11 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.no_validation = True
         return tags
+
+
+def _tagger(training: "Training", encoded: Encoded) -> Tagger:
+    names = dict(enumerate(encoded.texts, start=ALWAYS + 1))
+    return Tagger.of(training.model(), names, real=encoded.real)
 
 
 def _iterate(

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...errors import Errors, SparseCRFError
 from ...features.naming import NameRecord
-from ...model.model import CRFModel, WeightTable
+from ...model.model import CRFModel
 from ...model.names import ALWAYS, read_hash
 from ..external_features import names_of, templates_of
-from ..from_weights import set_weights
+from ..importing import set_weights
 from . import encoding
 
 _OF_SPANS = ("sparse_crf_ner", "sparse_crf_spans")
@@ -46,7 +46,7 @@ def make_pipe(
         is_biluo = any(label.startswith(("L-", "U-")) for label in model.labels)
         config["target"] = {**target, "scheme": "BILUO" if is_biluo else "IOB2"}
     pipe = nlp.add_pipe(factory, config=config)
-    set_weights(pipe, model, names, "the estimator")
+    set_weights(pipe, model, {key: [name] for key, name in names.items()}, "the estimator")
     return pipe
 
 
@@ -65,11 +65,11 @@ def check_plain(name: str, settings: Any) -> None:
             raise SparseCRFError(Errors.SC818.format(name=name, key=key))
 
 
-def take_weights(pipe: Any) -> tuple[CRFModel, list[str], tuple[str, ...]]:
-    """Return the weights of a component, whose feature names become attributes.
+def take_weights(pipe: Any) -> tuple[dict[int, str], int, tuple[str, ...]]:
+    """Return the names of a component's features, which become attributes.
 
-    RETURNS: the model, with the keys of `encoding`; the names of its features; the names of those
-        that have weights with pairs of labels.
+    RETURNS: the names by the keys of its model; the key of transitions; the names of those that
+        have weights with pairs of labels.
     RAISES: SparseCRFError if features have no names, or real-valued features have weights.
     """
     lines = [*pipe.dump()]  # also updates the model
@@ -80,22 +80,9 @@ def take_weights(pipe: Any) -> tuple[CRFModel, list[str], tuple[str, ...]]:
     for name in names.values():
         if read_hash(name) is not None or name.startswith(_NUMBERS):
             raise SparseCRFError(Errors.SC812.format(name=pipe.name))
-    named = [[names[key] for key in t.keys.tolist()] for t in (model.unigram, model.bigram)]
-    bigrams = tuple(name for name in named[1] if name != ALWAYS)
-    attributes = [*dict.fromkeys((*named[0], *bigrams))]
-    numbers = {name: n for n, name in enumerate(attributes, start=encoding.ALWAYS + 1)}
-    unigram = _renamed(model.unigram, [numbers[name] for name in named[0]])
-    numbers[ALWAYS] = encoding.ALWAYS
-    bigram = _renamed(model.bigram, [numbers[name] for name in named[1]])
-    model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
-    return model, attributes, bigrams
-
-
-def _renamed(table: WeightTable, keys: Sequence[int]) -> WeightTable:
-    """Return the table with other keys."""
-    own = np.repeat(np.array(keys, np.uint64), np.diff(table.indptr))
-    previous = table.previous if len(table.previous) else None
-    return WeightTable.of(own, previous, table.labels, table.values)
+    always = next((key for key, name in names.items() if name == ALWAYS), 0)
+    bigrams = tuple(names[key] for key in model.bigram.keys.tolist() if key != always)
+    return names, always, bigrams
 
 
 def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:

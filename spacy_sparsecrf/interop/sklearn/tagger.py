@@ -1,8 +1,7 @@
 """The trained weights of an estimator: predictions, and the file format of CRFsuite's dump."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
@@ -64,21 +63,28 @@ class Tagger:
         return Tagger, (self.model, self.attributes, self.valid, self.real)
 
     @classmethod
-    def of(cls, model: CRFModel, texts: Sequence[str], real: Sequence[str]) -> "Tagger":
-        """Create a tagger of a model, with its keys renumbered to the features with weights.
+    def of(
+        cls,
+        model: CRFModel,
+        names: Mapping[int, str],
+        always: int = ALWAYS,
+        valid: NDArray[np.bool_] | None = None,
+        real: Sequence[str] = (),
+    ) -> "Tagger":
+        """Create a tagger of a model with other keys, renumbered to the features with weights.
 
-        texts: all attributes, in the order of the model's keys; real: see the class.
+        names: of features, by these keys; always: the key of transitions; others: see the class.
         """
-        keys = np.unique(np.concatenate((model.unigram.keys, model.bigram.keys)))
-        keys = keys[keys > ALWAYS]
-        known = np.append(np.uint64(ALWAYS), keys)
-        unigram, bigram = (
-            replace(table, keys=(np.searchsorted(known, table.keys) + ALWAYS).astype(np.uint64))
-            for table in (model.unigram, model.bigram)
-        )
-        attributes = [texts[key - ALWAYS - 1] for key in keys.tolist()]
-        kept = [text for text in real if text in set(attributes)]
-        return cls(CRFModel(model.labels, model.dtype, unigram, bigram), attributes, None, kept)
+        states, pairs = model.unigram, model.bigram
+        is_named = pairs.keys != always
+        known = np.union1d(states.keys, pairs.keys[is_named])
+        numbers = [np.searchsorted(known, table.keys) + ALWAYS + 1 for table in (states, pairs)]
+        numbers[1][~is_named] = ALWAYS
+        unigram, bigram = map(_renumbered, (states, pairs), numbers)
+        attributes = [names[key] for key in known.tolist()]
+        kept = {*attributes}.intersection(real)
+        model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
+        return cls(model, attributes, valid, [text for text in real if text in kept])
 
     # A sequence
 
@@ -194,6 +200,13 @@ class Tagger:
             first += len(block)
 
 
+def _renumbered(table: WeightTable, keys: NDArray[np.int64]) -> WeightTable:
+    """Return the table with other keys [O]."""
+    own = np.repeat(keys.astype(np.uint64), np.diff(table.indptr))
+    previous = table.previous if len(table.previous) else None
+    return WeightTable.of(own, previous, table.labels, table.values)
+
+
 def _numbered(texts: Sequence[str]) -> dict[str, str]:
     return {text: str(i) for i, text in enumerate(texts)}
 
@@ -240,13 +253,5 @@ def read_tagger(path: Path) -> Tagger:
     found = read_model(path)
     if found.program != CRFSUITE:
         raise SparseCRFError(Errors.SC816.format(path=path, program=found.program))
-    weights, n = found.weights, len(found.features) - 1  # the last feature is of transitions
-    keys = (weights.features + ALWAYS + 1).astype(np.uint64)
-    keys[weights.features == n] = ALWAYS
-    values, pairs = weights.values.astype(np.float32), np.flatnonzero(weights.previous >= 0)
-    others = np.flatnonzero(weights.previous < 0)
-    unigram = WeightTable.of(keys[others], None, weights.labels[others], values[others])
-    bigram = WeightTable.of(
-        keys[pairs], weights.previous[pairs], weights.labels[pairs], values[pairs]
-    )
-    return Tagger.of(CRFModel(found.labels, "float32", unigram, bigram), found.features[:n], ())
+    always = len(found.features) - 1
+    return Tagger.of(found.with_numbers("float32"), dict(enumerate(found.features)), always)
