@@ -176,7 +176,6 @@ class Errors(metaclass=_Coded):
         'tokens: {reason} Use an attribute such as "orth" or "tag".'
     )
     SC159 = "Pattern file {path} cannot be read: {reason}. Change [components.NAME.features] path."
-    SC160 = "{path}, line {line}: byte {byte:#04x} is not UTF-8. Convert the file."
     SC161 = (
         "The regular expression {expression!r} of a pattern took more than {seconds} s to "
         "search the text {text!r}: it backtracks too much. Rewrite it with fewer repetitions."

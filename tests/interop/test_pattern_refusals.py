@@ -21,10 +21,7 @@ SOURCE = r"\[components.NAME.features\] text"
 
 @pytest.mark.parametrize(
     ("line", "position", "expected", "found"),
-    [
-        *read_golden(__file__, "malformed_patterns.jsonl"),
-        (f"u:%x[{'9' * 5000},0]", 6, "an offset, a whole number", f"'{'9' * 5000}'"),
-    ],
+    read_golden(__file__, "malformed_patterns.jsonl"),
 )
 def test_malformed(line: str, position: int, expected: str, found: str) -> None:
     with pytest.raises(SparseCRFError) as caught:
@@ -32,7 +29,7 @@ def test_malformed(line: str, position: int, expected: str, found: str) -> None:
     shown = line.partition("#")[0]
     assert str(caught.value) == (
         f"[SC151] [components.NAME.features] text, line 3: {shown!r} is malformed at character "
-        f"{position}: expected {expected}; found {found}. Correct the line."
+        f"{position}: expected {expected}; found {found}. Correct it."
     )
 
 
@@ -41,9 +38,9 @@ def test_malformed(line: str, position: int, expected: str, found: str) -> None:
     [
         ("u:%x[0,0]", "one of U, B"),
         ("*:%x[0,0]", "one of U, B"),
-        ("U:%X[0,0]", "a command behind %, one of x"),
-        ("U:%x[@1,0]", "an offset"),
-        ("U:%x[9,0]", "an offset, a whole number from -8 to 8"),
+        ("U:%X[0,0]", "%x[OFFSET,COLUMN], with OFFSET from -8 to 8"),
+        ("U:%x[@1,0]", "%x[OFFSET,COLUMN], with OFFSET from -8 to 8"),
+        ("U:%x[9,0]", "%x[OFFSET,COLUMN], with OFFSET from -8 to 8"),
     ],
 )
 def test_crfpp_knows_less(line: str, expected: str) -> None:
@@ -114,7 +111,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(SparseCRFError, match=r"\[SC159\] Pattern file .* cannot be read"):
             WapitiPatterns(path)([DOC])
     (tmp_path / "latin").write_bytes("b\nu:Größe=%x[0,0]\n".encode("latin1"))
-    with pytest.raises(SparseCRFError, match=r"\[SC160\] .*latin, line 2: byte 0xf6 is not UTF-8"):
+    with pytest.raises(SparseCRFError, match=r"\[SC610\] .*latin, line 2, is not UTF-8"):
         WapitiPatterns(tmp_path / "latin")([DOC])
     for saved, message in (("x", r"\[SC151\] `cfg` of .*, line 1: 'x'"), ("", r"\[SC153\] `cfg`")):
         with pytest.raises(SparseCRFError, match=message):

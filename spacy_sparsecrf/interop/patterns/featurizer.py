@@ -15,6 +15,7 @@ from spacy.language import Language
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 
+from ...cli.files import read_lines
 from ...corpus.readings import Readings
 from ...errors import Errors, MissingExtraError, SparseCRFError
 from ...features.attributes import Value
@@ -24,6 +25,7 @@ from ...features.plan import TemplatePlan
 from ...features.tokens import texts_of
 from ...model.names import write_pattern_name
 from ...registry import crf_features
+from ...schema import reported_as
 from .macros import Dialect, Pattern, parse_patterns
 from .naming import PatternCellNames
 from .plan import PatternPlan, Shown, parse_columns, plan_patterns
@@ -168,16 +170,8 @@ def read_patterns(path: str | Path) -> str:
 
     RAISES: SparseCRFError if it cannot be read or is not UTF-8.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise SparseCRFError(Errors.SC159.format(path=path, reason=error.strerror)) from error
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        message = Errors.SC160.format(path=path, line=line, byte=data[error.start])
-        raise SparseCRFError(message) from error
+    with reported_as(Errors.SC159, (OSError,), path=path):
+        return "\n".join(line for _, line in read_lines(Path(path)))
 
 
 def _before_comment(line: str) -> str:
@@ -189,6 +183,8 @@ WAPITI = Dialect(
     name="Wapiti",
     kinds={"u": "u", "U": "u", "b": "b", "B": "b", "*": "*"},
     commands="xXtTmM",
+    macro='%x[OFFSET,COLUMN] (x or X) or %t[OFFSET,COLUMN,"EXPRESSION"] (t, T, m or M), with '
+    f"OFFSET from -{LIMIT} to {LIMIT}",
     absolute=True,
     furthest=LIMIT,
     before=("_x-1", "_x-2", "_x-3", "_x-4", "_x-#"),
@@ -217,6 +213,7 @@ CRFPP = Dialect(
     name="CRF++",
     kinds={"U": "u", "B": "b"},
     commands="x",
+    macro=f"%x[OFFSET,COLUMN], with OFFSET from -{FURTHEST_CRFPP} to {FURTHEST_CRFPP}",
     absolute=False,
     furthest=FURTHEST_CRFPP,
     before=tuple(f"_B-{i}" for i in range(1, FURTHEST_CRFPP + 1)),

@@ -34,12 +34,12 @@ CLASSES = {
 }
 
 _PIECE = re.compile(r"(\\?.)([*?]?)", re.DOTALL)
-_BRACKET = re.compile(r"\[\s*(@?)")
-_OFFSET = re.compile(r"\s*([+-]?[0-9]{1,9})\s*(?![0-9])")
-_COLUMN = re.compile(r",\s*\+?([0-9]{1,9})\s*(?![0-9])")
-_EXPRESSION = re.compile(r',\s*"((?:[^"\\]|\\.)*)"\s*')
-_END = re.compile(r"\]")
-_FOUND = re.compile(r"[+-]?\w+|.", re.DOTALL)
+# Offset and column may be surrounded by blanks; @ makes a position absolute.
+_MACRO = re.compile(
+    r"%([a-zA-Z])\[\s*(@?)\s*([+-]?[0-9]{1,9})\s*,\s*\+?([0-9]{1,9})\s*"
+    r'(?:,\s*"((?:[^"\\]|\\.)*)"\s*)?\]'
+)
+_SHOWN = 30  # characters of a malformed macro in messages
 
 
 class ColumnView(NamedTuple):
@@ -166,6 +166,7 @@ class Dialect:
     name: of the program.
     kinds: the kind of a pattern by the first character of its line.
     commands: letters of macros.
+    macro: description of a macro, for messages.
     absolute: whether positions may be absolute.
     furthest: the largest offset.
     before, behind: texts of positions outside of the sequence, by distance; the last text is used
@@ -176,6 +177,7 @@ class Dialect:
     name: str
     kinds: Mapping[str, str]
     commands: str
+    macro: str
     absolute: bool
     furthest: int
     before: tuple[str, ...]
@@ -201,87 +203,60 @@ def parse_patterns(text: str, dialect: Dialect, n_columns: int, source: str) -> 
     return patterns
 
 
-@dataclass
-class _Line:
-    """A parser of one line. at: its position; see `parse_patterns`."""
+class _Line(NamedTuple):
+    """A line and its parser; see `parse_patterns`."""
 
     text: str
     number: int
     source: str
     dialect: Dialect
     n_columns: int
-    at: int = 0
 
     def parse(self) -> Pattern:
         """Parse the line."""
-        if half := HALF.search(self.text):
-            self._fail("a character, not half of one", half.start())
-        kind = self.dialect.kinds.get(self.text[0])
+        text = self.text
+        if half := HALF.search(text):
+            self._fail("a character, not half of one", half.start(), half.end())
+        kind = self.dialect.kinds.get(text[0])
         if kind is None:
-            self._fail("one of " + ", ".join(self.dialect.kinds))
+            self._fail("one of " + ", ".join(self.dialect.kinds), 0, 1)
+        literals: list[str] = []
+        macros: list[Macro] = []
+        start = 0
+        while (at := text.find("%", start)) >= 0:
+            match = _MACRO.match(text, at)
+            macro = match and self._macro(match)
+            if match is None or macro is None:
+                self._fail(self.dialect.macro, at, at + _SHOWN)
+            literals.append(text[start:at])
+            macros.append(macro)
+            start = match.end()
+        literals.append(text[start:])
         # The case of the kind is not part of a feature's text.
-        literals, macros = [kind + self._literal()[1:]], []
-        while self.at < len(self.text):
-            macros.append(self._macro())
-            literals.append(self._literal())
+        literals[0] = kind + literals[0][1:]
         return Pattern(kind, tuple(literals), tuple(macros), self.number)
 
-    def _literal(self) -> str:
-        start = self.at
-        end = self.text.find("%", start)
-        self.at = len(self.text) if end < 0 else end
-        return self.text[start : self.at]
-
-    def _macro(self) -> Macro:
-        """Parse `%c[off,col]` or `%c[off,col,"expression"]`."""
-        self.at += 1
-        command = self.text[self.at : self.at + 1]
-        if not command or command not in self.dialect.commands:
-            self._fail("a command behind %, one of " + ", ".join(self.dialect.commands))
-        self.at += 1
-        absolute = bool(self._take(_BRACKET, "'['"))
-        if absolute and not self.dialect.absolute:
-            self._fail("an offset", self.at - 1)
-        offset = self._number(_OFFSET, "an offset", -self.dialect.furthest, self.dialect.furthest)
-        column = self._number(_COLUMN, "',' and the number of a column", 0, 10**9)
-        if column >= self.n_columns:
-            values = {"column": column, "n": self.n_columns, "last": self.n_columns - 1}
+    def _macro(self, match: re.Match[str]) -> Macro | None:
+        """Return a macro, or None if the dialect does not have it."""
+        command, at, offset, column, expression = match.groups()
+        dialect, has_expression = self.dialect, expression is not None
+        if command not in dialect.commands or (command in "tTmM") != has_expression:
+            return None
+        if (at and not dialect.absolute) or abs(int(offset)) > dialect.furthest:
+            return None
+        if int(column) >= self.n_columns:
+            values = {"column": int(column), "n": self.n_columns, "last": self.n_columns - 1}
             raise SparseCRFError(Errors.SC152.format(**self._where, **values))
-        expression = self._expression() if command.lower() in "tm" else ""
-        self._take(_END, "']'")
-        return Macro(
-            offset, absolute, column, ColumnView(command.lower(), command.isupper(), expression)
-        )
-
-    def _number(self, pattern: re.Pattern[str], what: str, low: int, high: int) -> int:
-        start = self.at
-        number = int(self._take(pattern, f"{what}, a whole number"))
-        if not low <= number <= high:
-            self._fail(f"{what}, a whole number from {low} to {high}", start)
-        return number
-
-    def _expression(self) -> str:
-        start = self.at
-        expression = self._take(_EXPRESSION, "',' and a regular expression between quotation marks")
         try:
-            translate(expression)
+            translate(expression or "")
         except ValueError as error:
-            values = {"expression": expression, "position": start + 1, "reason": error}
-            raise SparseCRFError(Errors.SC154.format(**self._where, **values)) from None
-        return expression
+            where = {"expression": expression, "position": match.start(5) - 1, "reason": error}
+            raise SparseCRFError(Errors.SC154.format(**self._where, **where)) from None
+        view = ColumnView(command.lower(), command.isupper(), expression or "")
+        return Macro(int(offset), bool(at), int(column), view)
 
-    def _take(self, pattern: re.Pattern[str], expected: str) -> str:
-        match = pattern.match(self.text, self.at)
-        if match is None:
-            self._fail(expected)
-        self.at = match.end()
-        return match[1] if pattern.groups else match[0]
-
-    def _fail(self, expected: str, at: int | None = None) -> NoReturn:
-        at = self.at if at is None else at
-        match = _FOUND.match(self.text, at)
-        found = repr(match[0]) if match else "the end of the line"
-        values = {"position": at + 1, "expected": expected, "found": found}
+    def _fail(self, expected: str, start: int, end: int) -> NoReturn:
+        values = {"position": start + 1, "expected": expected, "found": repr(self.text[start:end])}
         raise SparseCRFError(Errors.SC151.format(**self._where, **values))
 
     @property

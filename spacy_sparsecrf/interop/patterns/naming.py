@@ -45,8 +45,6 @@ class PatternCellNames(CellNames):
         return value
 
     def _stored(self, readings: Readings, at: int, column: int) -> Value:
-        seen = column - len(self._annotations) - len(self._token_columns)
-        if seen < 0:
-            return super()._stored(readings, at, column)
-        column, see = self._seen[seen]
+        stored = len(self._annotations) + len(self._token_columns)
+        column, see = self._seen[column - stored]
         return see(text_of(super()._stored(readings, at, column)))

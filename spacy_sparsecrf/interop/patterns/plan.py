@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +14,6 @@ from ...features.attributes import (
     ANNOTATION,
     CLUSTER,
     NGRAMS,
-    NUMBERS,
     PHRASE,
     STACKED,
     TOKEN,
@@ -86,8 +86,8 @@ class PatternPlan:
     plan: its columns of values are L word attributes, then A annotations, then T attributes that
         are read in Python.
     words: [L] the view of each word attribute.
-    seen: further views of the A + T columns, by the position of the column among them; their values
-        are the last columns, in this order.
+    seen: the views of the A + T columns, by the position of the column among them; their values are
+        the last columns, in this order.
     patterns, dialect: the patterns of the plan, one conjunction each.
     """
 
@@ -114,10 +114,12 @@ def plan_patterns(
     annotations = annotations_of(read for read, _ in others)
     tokens = tuple(dict.fromkeys(read for read, _ in others if read.name in TOKEN))
     stored: list[object] = [*annotations, *tokens]
-    position = {key: stored.index(ANNOTATION.get(key[0].name, key[0])) for key in others}
-    seen = sorted((key for key in others if not _is_stored(key)), key=position.__getitem__)
+    by_position: dict[int, list[Column]] = {}
+    for key in others:
+        position = stored.index(ANNOTATION.get(key[0].name, key[0]))
+        by_position.setdefault(position, []).append(key)
+    seen = chain.from_iterable(by_position.values())
     columns = {key: i for i, key in enumerate(words)}
-    columns |= {key: len(words) + position[key] for key in others}
     columns |= {key: i for i, key in enumerate(seen, len(words) + len(stored))}
     conjunctions = conjoin(
         [seed_of(pattern.key) for pattern in patterns],
@@ -137,17 +139,9 @@ def plan_patterns(
         owners=np.arange(len(patterns), dtype=np.int32),
         templates=Templates(conjunctions, len(words), *by_kind(kinds), start_label),
     )
-    by_position: dict[int, tuple[See, ...]] = {}
-    for key in seen:
-        by_position[position[key]] = (*by_position.get(position[key], ()), see[key[1]])
     seen_words = tuple(see[view] for _, view in words)
-    return PatternPlan(tuple(patterns), dialect, plan, seen_words, by_position)
-
-
-def _is_stored(column: Column) -> bool:
-    """Return whether spaCy's number of an annotation is also the number of the viewed text."""
-    read, view = column
-    return view == ColumnView() and read.name in ANNOTATION and ANNOTATION[read.name] not in NUMBERS
+    views = {at: tuple(see[view] for _, view in own) for at, own in by_position.items()}
+    return PatternPlan(tuple(patterns), dialect, plan, seen_words, views)
 
 
 def _edges(
