@@ -1,7 +1,7 @@
 """Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES, and IO to spans only."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import TypeAlias
@@ -73,65 +73,47 @@ def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
     labels: of its tokens, see `standard_label`; tokens with a missing label are in no span.
     RAISES: BadLabelError.
     """
-    standard = labels if scheme is ColumnScheme.io else [*map(standard_label, labels)]
-    return [*_SpanReader(scheme).read(standard)]
+    found: Spans = []
+    first, kind = 0, ""  # of the open span; "" for none
+    for i, text in enumerate([*labels, OUTSIDE]):
+        role, label = _parse(i, text, scheme)
+        if role in "IL" and label != kind:
+            if scheme not in (ColumnScheme.iob1, ColumnScheme.io):
+                before = f"an open span of {kind}" if kind else "no open span"
+                raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
+            role = "B"
+        if role in "OBU":
+            if kind and scheme in _CLOSED:
+                reason = f"the span of {kind} lacks its last, {_LETTERS[scheme][2]}-{kind}"
+                raise BadLabelError(min(i, len(labels) - 1), reason)
+            if kind:
+                found.append((first, i, kind))
+            first, kind = i, label
+        if role in "LU":
+            found.append((first, i + 1, kind))
+            kind = ""
+    return found
 
 
-class _SpanReader:
-    def __init__(self, scheme: ColumnScheme) -> None:
-        self._scheme = scheme
-        self._letters = _LETTERS[scheme]
-        self._first, self._label = 0, ""  # of the open span; "" for none
-
-    def read(self, labels: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-        for i, text in enumerate(labels):
-            if text == OUTSIDE or text in MISSING:
-                yield from self._end(i, i)
-                continue
-            role, label = self._parse(i, text)
-            if role in "IL" and not self._continues(i, label):
-                role = "B"
-            if role in "BU":
-                yield from self._end(i, i)
-                self._first, self._label = i, label
-            if role in "LU":
-                yield self._first, i + 1, label
-                self._label = ""
-        yield from self._end(len(labels), len(labels) - 1)
-
-    def _parse(self, i: int, text: str) -> tuple[str, str]:
-        """Return the role of a token as a letter of BILU, and the label of its span."""
-        if not self._letters:
-            if _PREFIXED.fullmatch(text):
-                raise BadLabelError(i, "labels of io have no prefix")
-            return "I", text
-        letter, _, label = text.partition("-")
-        if _JOINT.search(text):
-            raise BadLabelError(i, "it is several labels, and spans of a column cannot overlap")
-        if letter == "M" and self._scheme is ColumnScheme.bioes:
-            letter = "I"
-        if len(letter) != 1 or letter not in self._letters or not label:
-            known = ", ".join(f"{known}-LABEL" for known in self._letters)
-            raise BadLabelError(i, f"O or one of {known} is expected")
-        return "BILU"[self._letters.index(letter)], label
-
-    def _continues(self, i: int, label: str) -> bool:
-        """Return whether the open span continues. RAISES: BadLabelError if it must, but cannot."""
-        if self._label == label:
-            return True
-        if self._scheme in (ColumnScheme.iob1, ColumnScheme.io):
-            return False
-        before = f"an open span of {self._label}" if self._label else "no open span"
-        raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
-
-    def _end(self, i: int, index: int) -> Iterator[tuple[int, int, str]]:
-        """End the open span before token i. index: of the token to name in messages."""
-        if self._label:
-            if self._scheme in _CLOSED:
-                last = f"{self._letters[2]}-{self._label}"
-                raise BadLabelError(index, f"the span of {self._label} lacks its last, {last}")
-            yield self._first, i, self._label
-        self._label = ""
+def _parse(i: int, text: str, scheme: ColumnScheme) -> tuple[str, str]:
+    """Return the role of a token, O or a letter of BILU, and the label of its span."""
+    if text == OUTSIDE or text in MISSING:
+        return "O", ""
+    letters = _LETTERS[scheme]
+    if not letters:
+        if _PREFIXED.fullmatch(text):
+            raise BadLabelError(i, "labels of io have no prefix")
+        return "I", text
+    text = standard_label(text)
+    letter, _, label = text.partition("-")
+    if _JOINT.search(text):
+        raise BadLabelError(i, "it is several labels, and spans of a column cannot overlap")
+    if letter == "M" and scheme is ColumnScheme.bioes:
+        letter = "I"
+    if len(letter) != 1 or letter not in letters or not label:
+        known = ", ".join(f"{known}-LABEL" for known in letters)
+        raise BadLabelError(i, f"O or one of {known} is expected")
+    return "BILU"[letters.index(letter)], label
 
 
 def write_spans(spans: Spans, n_tokens: int, scheme: ColumnScheme) -> list[str]:
