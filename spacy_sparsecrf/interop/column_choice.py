@@ -45,6 +45,7 @@ def choose_columns(path: Path, separator: str = "") -> Source:
     layout.columns = [names.get(i, IGNORED) for i in range(layout.width)]
     layout.labels = [label]
     source = source_of(layout, lines)
+    source.notes.append(f"Columns are read as {','.join(source.columns)} (see --columns)")
     if other := next((x for x in table.counts[label] if x != standard_label(x)), None):
         source.notes.append(f"Labels such as {other} are read as {standard_label(other)}")
     return source
@@ -105,7 +106,11 @@ class _Table:
         """
         found = [self._labels_of(i) for i in range(word + 1, self._layout.width)]
         most = [each for each in found if each.n > self.n / 2]
-        most = [each for each in most if each.types] or most
+        # A column of O is no rival beside one with entities; behind other words, it is.
+        runs = [each.column - i for i, each in enumerate(most)]  # equal for neighbours
+        typed = {run for each, run in zip(most, runs, strict=True) if each.types}
+        both = zip(most, runs, strict=True)
+        most = [each for each, run in both if each.types or run not in typed]
         if not most:
             self._refuse("no column has labels such as B-PER and O in all lines")
         if len(most) > 1:

@@ -63,14 +63,14 @@ class Source:
 
     path: for messages; columns: attributes of the columns, see `attributes`; sentences: rows with a
     value for each column, except for rows whose first value is -DOCSTART-, which begin documents;
-    n_multiword: number of CoNLL-U's multiword tokens in the sentences read so far; notes: on how
-    the file was read so far, for the user.
+    left_out: numbers of items that are skipped or changed, by description; notes: on how the file
+    was read so far, for the user.
     """
 
     path: Path
     columns: tuple[str, ...]
     sentences: Iterator[Sentence]
-    n_multiword: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
 

@@ -11,6 +11,11 @@ from .columns import Line, Row, Sentence, Source, grouped, lines_of, wrong_width
 CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
 _WIDTH = 10
 _MAX_DIGITS = 9  # of the ID of a word
+_DONE = (
+    "multiword tokens are split into their words, which no tokenizer finds in new texts (see "
+    "--merge-subtokens)",
+    "multiword tokens are kept as one token each",
+)
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 
 
@@ -45,7 +50,8 @@ def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
         nonlocal begins
         for rows in grouped(lines(), split):
             tokens = _tokens(path, rows)
-            source.n_multiword += sum(written is not None for written, _ in tokens)
+            n_multiword = sum(written is not None for written, _ in tokens)
+            source.left_out[_DONE[merge_subtokens]] += n_multiword
             made = [row for token in tokens for row in _rows(*token, merge_subtokens)]
             if made:
                 # A word -DOCSTART- would be taken for a mark, unless a mark is before it.

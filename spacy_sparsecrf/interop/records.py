@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from spacy.util import filter_spans
+from spacy.util import filter_spans, get_words_and_spaces
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
@@ -55,12 +55,13 @@ class RecordSource:
     """The contents of a file of records.
 
     path: for messages; entries: Records, or Docs if the file has tokens with annotation;
-    left_out: numbers of skipped items, by description.
+    left_out: numbers of items that are skipped or changed, by description; notes: for the user.
     """
 
     path: Path
     entries: Iterator[Record | Doc] = field(default_factory=lambda: iter(()))
     left_out: Counter[str] = field(default_factory=Counter)
+    notes: Sequence[str] = ()
 
 
 def record_docs(
@@ -114,28 +115,12 @@ class _RecordDoc:
     def _tokenized(self, record: Record) -> Doc:
         if record.tokens is None:
             return self.nlp.make_doc(record.text)
-        words: list[str] = []
-        spaces: list[bool] = []
-        text, end = record.text, 0
-        for first, last in record.tokens:
-            gap = text[end:first]
-            if not 0 <= end <= first < last <= len(text) or gap.strip():
-                raise self._error(record, f"token {first}:{last}", "is not behind the last one")
-            if words and gap.startswith(" "):
-                spaces[-1], gap = True, gap[1:]
-            # White space other than one blank after a token becomes a token.
-            for word in (gap, text[first:last]) if gap else (text[first:last],):
-                words.append(word)
-                spaces.append(False)
-            end = last
-        if rest := text[end:]:
-            if rest.strip():
-                raise self._error(record, f"text behind {end}", "has no tokens")
-            if words and rest.startswith(" "):
-                spaces[-1], rest = True, rest[1:]
-            if rest:
-                words.append(rest)
-                spaces.append(False)
+        words = [record.text[first:last] for first, last in record.tokens]
+        try:
+            words, spaces = get_words_and_spaces(words, record.text)
+        except ValueError:
+            reason = "are not all of the text, in its order"
+            raise self._error(record, "the tokens", reason) from None
         return Doc(self.nlp.vocab, words=words, spaces=spaces)
 
     def _span(self, doc: Doc, record: Record, mark: Mark) -> Span | None:

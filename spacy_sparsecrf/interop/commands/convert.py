@@ -2,9 +2,8 @@
 
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import Annotated, Any
 
 import spacy
 import typer
@@ -19,10 +18,10 @@ from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
 from ...progress import track
 from ..attributes import DOCUMENTS, SENTENCES, parse_columns
-from ..columns import TAB
+from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
-from ..records import Alignment, record_docs, split
+from ..records import Alignment, RecordSource, record_docs, split
 from ..schemes import ColumnScheme
 
 DEV = "dev.spacy"
@@ -83,7 +82,6 @@ def convert(
     with reported():
         is_written = target.suffix != SPACY
         kind = _format_of(source, target, kind)
-        are_records = kind in RECORDS
         _check_options(ctx, kind, is_written)
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
@@ -91,21 +89,20 @@ def convert(
             _to_columns(source, target, kind, names, scheme, nlp, skip_space)
             return
         cuts = TokenCuts(nlp.tokenizer)
-        if are_records:
-            records = open_records(source, kind, lang)
-            found = record_docs(records, nlp, alignment, spans)
-            n = _save(_counted(found, cuts), target, dev, seed)
-            for what, count in sorted((+records.left_out).items()):
-                msg.warn(f"{count} {what}")
+        read: Source | RecordSource
+        if kind in RECORDS:
+            read = open_records(source, kind, lang)
+            found = record_docs(read, nlp, alignment, spans)
         else:
-            opened = open_source(source, kind, names, attribute, merge_subtokens, scheme)
-            if opened.columns and kind in SEPARATORS and not names:
-                msg.info(f"Columns are read as {','.join(opened.columns)} (see --columns)")
-            found = read_docs(opened, nlp.vocab, n_sentences=docs, scheme=scheme)
+            read = open_source(source, kind, names, attribute, merge_subtokens, scheme)
+            found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
+        try:
             n = _save(_counted(found, cuts), target, dev, seed)
-            for note in opened.notes:
+        finally:
+            for note in read.notes:
                 msg.info(note)
-            _say_multiword(opened.n_multiword, merge_subtokens)
+        for what, count in sorted((+read.left_out).items()):
+            msg.warn(f"{count} {what}")
         _say_cuts(cuts, lang)
         for path, n_docs in n.items():
             msg.good(f"{n_docs} docs are in {path}")
@@ -131,17 +128,6 @@ def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
         if source.name == "COMMANDLINE" and not has_effect:
             option = name.replace("_", "-")
             raise typer.BadParameter(f"--{option} has no effect for {kind.value}: remove it")
-
-
-def _say_multiword(n: int, are_merged: bool) -> None:
-    """Print how n multiword tokens were converted."""
-    if n and are_merged:
-        msg.info(f"{n} multiword tokens are kept as one token each")
-    elif n:
-        msg.warn(
-            f"{n} multiword tokens are split into their words, which no tokenizer finds in new "
-            "texts (see --merge-subtokens)"
-        )
 
 
 def _to_columns(
@@ -225,27 +211,11 @@ def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
 
     source: for messages. RAISES: SparseCRFError if there are none.
     """
-    n = 0
-
-    def write(path: Path) -> None:
-        nonlocal n
-        with _opened(path, target.suffix == ".gz") as file:
-            for text in track(sentences, "Converting", "sentences"):
-                file.write(text.encode("utf8"))
-                n += 1
-        if not n:
-            raise SparseCRFError(Errors.SC612.format(path=source))
-
-    write_files(target.parent, {target.name: write}, "the output")
-    return n
-
-
-@contextmanager
-def _opened(path: Path, compressed: bool) -> Iterator[IO[bytes]]:
-    """Open a file for writing. Compressed files are reproducible: they have no time stamp."""
-    with path.open("wb") as file:
-        if not compressed:
-            yield file
-            return
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
-            yield cast(IO[bytes], stream)
+    texts = [*track(sentences, "Converting", "sentences")]
+    if not texts:
+        raise SparseCRFError(Errors.SC612.format(path=source))
+    data = "".join(texts).encode("utf8")
+    # Compressed files are reproducible: they have no time stamp.
+    packed = gzip.compress(data, mtime=0) if target.suffix == ".gz" else data
+    write_files(target.parent, {target.name: packed}, "the output")
+    return len(texts)
