@@ -18,8 +18,8 @@ from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from ..schema import reported_as
-from .columns import lines_of
-from .records import Mark, Record, RecordSource
+from .columns import Source, lines_of
+from .records import Entry, Mark, Record
 
 _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
@@ -36,13 +36,13 @@ _KNOWN = "text with spans of Prodigy, Doccano or Label Studio, or a Doc as JSON"
 _reported = partial(reported_as, Errors.SC624, (ValueError, RecursionError))
 
 
-def read_json(path: Path, in_lines: bool, lang: str) -> RecordSource:
+def read_json(path: Path, in_lines: bool, lang: str) -> Source[Entry]:
     """Read a JSON file. in_lines: whether each line is a record.
 
     lang: language of Docs that `doc.to_json()` wrote.
     RAISES: SparseCRFError, when read, with the line or number of an invalid record.
     """
-    source = RecordSource(path)
+    source: Source[Entry] = Source(path)
     source.entries = _JsonReader(source, lang).entries(in_lines)
     return source
 
@@ -85,7 +85,7 @@ def _list_in(path: Path, lines: Sequence[tuple[int, str]]) -> list[Any] | None:
 
 
 class _JsonReader:
-    def __init__(self, source: RecordSource, lang: str) -> None:
+    def __init__(self, source: Source[Entry], lang: str) -> None:
         self._source, self._lang, self._vocab = source, lang, Vocab()
         self._has_spans = False
 
@@ -163,18 +163,13 @@ class _JsonReader:
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
         """Return the marks of a record: under a known key, else a list of objects with labels."""
         # An empty list does not hide another one.
-        key = next((key for key in _SPANS if value.get(key)), None)
-        key = key or next((key for key in _SPANS if key in value), None)
-        if key is None:
-            key = next((k for k, own in value.items() if _has_labels(own)), None)
-        if key is None:
+        keys = [key for key in _SPANS if value.get(key)]
+        keys += [key for key in _SPANS if key in value]
+        keys += [key for key, own in value.items() if _has_labels(own)]
+        if not keys:
             return []
         self._has_spans = True
-        found = value[key]
-        if found is None:
-            return []
-        if not isinstance(found, list):
-            raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not a list of spans")
+        found = _list_of(value, keys[0], "a list of spans")
         return [mark for each in found for mark in _marks(each)]
 
     def _skip(self, what: str) -> None:
@@ -202,10 +197,8 @@ def _has_labels(found: Any) -> bool:
     """Return whether a value is a list of spans as in Label Studio's short export."""
     return (
         isinstance(found, list)
-        and bool(found)
-        and all(
-            isinstance(each, Mapping) and "start" in each and "labels" in each for each in found
-        )
+        and len(found) > 0
+        and all(isinstance(each, Mapping) and {"start", "labels"} <= each.keys() for each in found)
     )
 
 
@@ -232,11 +225,11 @@ def check_unicode(text: str, what: str) -> None:
         raise ValueError(f"a {what} is not Unicode ({error.reason})") from error
 
 
-def _list_of(value: Mapping[str, Any], key: str) -> list[Any]:
-    """Return the list under a key; empty if there is none."""
+def _list_of(value: Mapping[str, Any], key: str, what: str = "a list") -> list[Any]:
+    """Return the list under a key; empty if there is none. what: for messages."""
     found = value.get(key)
     if found is not None and not isinstance(found, list):
-        raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not a list")
+        raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not {what}")
     return found or []
 
 
@@ -251,24 +244,27 @@ def _first_of(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
     return next((value[key] for key in keys if key in value), None)
 
 
+def _fields_of(value: Any) -> Mapping[str, Any]:
+    """Return the fields of a span or token: an object, or a list [start, end, label]."""
+    if isinstance(value, (list, tuple)):
+        return dict(zip(("start", "end", "label"), value, strict=False))
+    return value if isinstance(value, Mapping) else {}
+
+
 def _ends_of(value: Any) -> tuple[int, int]:
     """Return the character offsets of a span or a token."""
-    ends: Sequence[Any] = ()
-    if isinstance(value, Mapping):
-        ends = [_first_of(value, _STARTS), _first_of(value, _ENDS)]
-    elif isinstance(value, (list, tuple)) and len(value) >= 2:
-        ends = value[:2]
-    if len(ends) != 2 or not all(type(end) is int for end in ends):
+    fields = _fields_of(value)
+    start, end = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
+    if type(start) is not int or type(end) is not int:
         raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and a last character")
-    return ends[0], ends[1]
+    return start, end
 
 
 def _marks(value: Any) -> list[Mark]:
-    """Return the marks of a span: [start, end, label], or an object with these under known keys."""
+    """Return the marks of a span, one for each label."""
     start, end = _ends_of(value)
-    text, found = None, value[2] if isinstance(value, (list, tuple)) and len(value) > 2 else None
-    if isinstance(value, Mapping):
-        text, found = value.get("text"), _first_of(value, _LABELS)
+    fields = _fields_of(value)
+    text, found = fields.get("text"), _first_of(fields, _LABELS)
     labels: list[Any] = found if isinstance(found, list) and found else [found]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
@@ -278,13 +274,13 @@ def _marks(value: Any) -> list[Mark]:
     return [Mark(start, end, label.strip(), covered) for label in labels]
 
 
-def read_brat(path: Path) -> RecordSource:
+def read_brat(path: Path) -> Source[Entry]:
     """Read text-bound annotation of brat: an .ann file with its .txt file, or a directory of them.
 
     Each text is a document. `left_out` counts annotation other than continuous spans.
     RAISES: SparseCRFError, when read, for an invalid annotation, or a missing or empty .txt file.
     """
-    source = RecordSource(path)
+    source: Source[Entry] = Source(path)
     files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
     texts = path.rglob("*.txt") if path.is_dir() else ()
     source.left_out["texts without .ann"] += len({*texts} - {f.with_suffix(".txt") for f in files})
@@ -292,7 +288,7 @@ def read_brat(path: Path) -> RecordSource:
     return source
 
 
-def _brat_record(source: RecordSource, path: Path) -> Record:
+def _brat_record(source: Source[Entry], path: Path) -> Record:
     written = path.with_suffix(".txt")
     if not written.is_file():
         raise SparseCRFError(Errors.SC626.format(path=path, text=written))

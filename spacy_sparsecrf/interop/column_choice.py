@@ -28,7 +28,7 @@ from .schemes import MISSING, OUTSIDE, is_label, label_type, standard_label
 _SHOWN = 3  # values of a column in messages
 
 
-def choose_columns(path: Path, separator: str = "") -> Source:
+def choose_columns(path: Path, separator: str = "") -> Source[Sentence]:
     """Read a file of columns, and find those of words and entities.
 
     separator: see `read_columns`.
@@ -38,7 +38,7 @@ def choose_columns(path: Path, separator: str = "") -> Source:
     layout = layout_of(path, separator, lines)
     table = _Table(layout, lines)
     if not table.n:
-        return Source(path, (), iter(()))
+        return Source(path)
     word = table.word()
     label = table.label(word)
     names = {word: WORDS, label: ENTITIES}

@@ -19,8 +19,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
@@ -55,21 +56,22 @@ class Row(NamedTuple):
 
 Line: TypeAlias = tuple[int, str]  # its number, from 1, and its text
 Sentence: TypeAlias = list[Row]
+T = TypeVar("T")
 
 
 @dataclass
-class Source:
-    """The contents of a file of sentences.
+class Source(Generic[T]):
+    """The contents of a file of sentences, or of texts with spans.
 
-    path: for messages; columns: attributes of the columns, see `attributes`; sentences: rows with a
-    value for each column, except for rows whose first value is -DOCSTART-, which begin documents;
-    left_out: numbers of items that are skipped or changed, by description; notes: on how the file
-    was read so far, for the user.
+    path: for messages; entries: what was read; of columns, the rows of a sentence, with a value for
+    each column, except for rows whose first value is -DOCSTART-, which begin documents; columns:
+    their attributes, see `attributes`; left_out: numbers of items that are skipped or changed, by
+    description; notes: on how the file was read so far, for the user.
     """
 
     path: Path
-    columns: tuple[str, ...]
-    sentences: Iterator[Sentence]
+    entries: Iterator[T] = field(default_factory=lambda: iter(()))
+    columns: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
@@ -174,7 +176,7 @@ def read_columns(
     columns: Sequence[str],
     separator: str = "",
     scheme: ColumnScheme = ColumnScheme.iob2,
-) -> Source:
+) -> Source[Sentence]:
     """Read a file of columns whose attributes are given; see `column_choice` for other files.
 
     columns: attributes of its columns; separator: see `ColumnLayout`; scheme: of labels of spans;
@@ -209,13 +211,13 @@ def layout_of(path: Path, given: str, lines: Sequence[Line]) -> ColumnLayout:
     return layout
 
 
-def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source:
+def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source[Sentence]:
     """Return a source of the sentences of lines."""
     columns = tuple(layout.columns)
-    source = Source(layout.path, columns, iter(()))
-    source.sentences = sentences_of(layout, lines, source.notes)
+    source: Source[Sentence] = Source(layout.path, columns=columns)
+    source.entries = sentences_of(layout, lines, source.notes)
     if SENTENCES in columns or DOCUMENTS in columns:
-        source.sentences = _by_numbers(source.sentences, columns)
+        source.entries = _by_numbers(source.entries, columns)
         source.columns = tuple(IGNORED if c in (SENTENCES, DOCUMENTS) else c for c in columns)
     return source
 
@@ -273,15 +275,9 @@ def _by_numbers(sentences: Iterator[Sentence], columns: Sequence[str]) -> Iterat
 
 def grouped(lines: Iterable[Line], split: Callable[[int, str], Row]) -> Iterator[Sentence]:
     """Split lines into sentences at empty lines. split: converts other lines to rows."""
-    rows: Sentence = []
-    for number, line in lines:
-        if line:
-            rows.append(split(number, line))
-        elif rows:
-            yield rows
-            rows = []
-    if rows:
-        yield rows
+    for has_text, own in groupby(lines, key=lambda entry: entry[1] != ""):
+        if has_text:
+            yield [split(*entry) for entry in own]
 
 
 def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -> SparseCRFError:

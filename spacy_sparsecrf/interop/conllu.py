@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from ..errors import Errors, SparseCRFError
 from .attributes import DOCSTART, UNSET
-from .columns import Line, Row, Sentence, Source, grouped, lines_of, wrong_width
+from .columns import Row, Sentence, Source, lines_of, wrong_width
 
 CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
 _WIDTH = 10
@@ -19,7 +20,7 @@ _DONE = (
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 
 
-def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
+def read_conllu(path: Path, merge_subtokens: bool = False) -> Source[Sentence]:
     """Read the words of a CoNLL-U file: form, lemma, UPOS, XPOS, FEATS and whether space follows.
 
     Empty nodes are skipped. A multiword token is replaced by its words, of which only the last may
@@ -29,38 +30,31 @@ def read_conllu(path: Path, merge_subtokens: bool = False) -> Source:
     its own form, the lemmas, XPOS and FEATS of all of its words, and the UPOS of their head.
     RAISES: SparseCRFError, when read, for a line that is not a valid word.
     """
-
-    def split(number: int, line: str) -> Row:
-        row = Row(number, line.split("\t"))
-        if len(row.values) != _WIDTH:
-            raise wrong_width(path, row, _WIDTH, "as in all CoNLL-U", "one tab each")
-        return row
-
-    begins = False
-
-    def lines() -> Iterator[Line]:
-        nonlocal begins
-        for number, line in lines_of(path):
-            if not line.startswith("#"):
-                yield number, line
-            elif _NEW_DOCUMENT.match(line):
-                begins = True
-
-    def found() -> Iterator[Sentence]:
-        nonlocal begins
-        for rows in grouped(lines(), split):
-            tokens = _tokens(path, rows)
-            n_multiword = sum(written is not None for written, _ in tokens)
-            source.left_out[_DONE[merge_subtokens]] += n_multiword
-            made = [row for token in tokens for row in _rows(*token, merge_subtokens)]
-            if made:
-                # A word -DOCSTART- would be taken for a mark, unless a mark is before it.
-                mark = Row(made[0].line, [DOCSTART] * len(CONLLU_COLUMNS))
-                yield [mark, *made] if begins or made[0].values[0] == DOCSTART else made
-                begins = False
-
-    source = Source(path, CONLLU_COLUMNS, found())
+    source: Source[Sentence] = Source(path, columns=CONLLU_COLUMNS)
+    source.entries = _sentences(source, merge_subtokens)
     return source
+
+
+def _sentences(source: Source[Sentence], merge: bool) -> Iterator[Sentence]:
+    begins = False
+    for has_text, lines in groupby(lines_of(source.path), key=lambda entry: entry[1] != ""):
+        rows: Sentence = []
+        for number, line in lines if has_text else ():
+            if line.startswith("#"):
+                begins |= _NEW_DOCUMENT.match(line) is not None
+                continue
+            rows.append(Row(number, line.split("\t")))
+            if len(rows[-1].values) != _WIDTH:
+                why = "as in all CoNLL-U", "one tab each"
+                raise wrong_width(source.path, rows[-1], _WIDTH, *why)
+        tokens = _tokens(source.path, rows)
+        source.left_out[_DONE[merge]] += sum(written is not None for written, _ in tokens)
+        made = [row for token in tokens for row in _rows(*token, merge)]
+        if made:
+            # A word -DOCSTART- would be taken for a mark, unless a mark is before it.
+            mark = Row(made[0].line, [DOCSTART] * len(CONLLU_COLUMNS))
+            yield [mark, *made] if begins or made[0].values[0] == DOCSTART else made
+            begins = False
 
 
 def _tokens(path: Path, rows: Sentence) -> list[tuple[Row | None, Sentence]]:

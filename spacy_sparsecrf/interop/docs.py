@@ -51,7 +51,11 @@ _READ: dict[str, Callable[[Token], str]] = {
 
 
 def read_docs(
-    source: Source, vocab: Vocab, *, n_sentences: int = 1, scheme: ColumnScheme = ColumnScheme.iob2
+    source: Source[Sentence],
+    vocab: Vocab,
+    *,
+    n_sentences: int = 1,
+    scheme: ColumnScheme = ColumnScheme.iob2,
 ) -> Iterator[Doc]:
     """Create Docs from a file of sentences.
 
@@ -72,7 +76,7 @@ def read_docs(
         raise SparseCRFError(Errors.SC612.format(path=source.path))
 
 
-def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
+def _of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
     """Group up to n_sentences sentences of a document. YIELDS: its number, and the sentences.
 
     Documents are numbered from 1; the number is 0 before the first mark of a document.
@@ -80,7 +84,7 @@ def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sente
     word = source.columns.index(WORDS) if source.columns else 0
     found: list[Sentence] = []
     document = 0
-    for sentence in source.sentences:
+    for sentence in source.entries:
         first = sentence[0].values
         begins = DOCSTART in (first[0], *first[word : word + 1])
         if found and (begins or len(found) == n_sentences):
@@ -98,7 +102,7 @@ def _of_docs(source: Source, n_sentences: int) -> Iterator[tuple[int, list[Sente
 class _DocMaker:
     """Creates a Doc from sentences; see `read_docs`."""
 
-    source: Source
+    source: Source[Sentence]
     vocab: Vocab
     scheme: ColumnScheme
     sentences: list[Sentence]

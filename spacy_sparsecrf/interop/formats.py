@@ -11,9 +11,9 @@ from ..errors import Errors, SparseCRFError
 from .annotation_tools import read_brat, read_json
 from .attributes import DOCUMENTS, IGNORED, SENTENCES, WORDS
 from .column_choice import choose_columns
-from .columns import BLANKS, COMMAS, TAB, Row, Source, grouped, lines_of, read_columns
+from .columns import BLANKS, COMMAS, TAB, Row, Sentence, Source, grouped, lines_of, read_columns
 from .conllu import read_conllu
-from .records import RecordSource
+from .records import Entry
 from .schemes import ColumnScheme
 
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
@@ -85,7 +85,7 @@ def open_source(
     attribute: str = "",
     merge_subtokens: bool = False,
     scheme: ColumnScheme = ColumnScheme.iob2,
-) -> Source:
+) -> Source[Sentence]:
     """Open a file of sentences.
 
     columns: attributes of its columns, for CRFsuite "orth" and the label's; by default see
@@ -104,12 +104,12 @@ def open_source(
     return choose_columns(path, SEPARATORS[kind])
 
 
-def open_records(path: Path, kind: Format, lang: str) -> RecordSource:
+def open_records(path: Path, kind: Format, lang: str) -> Source[Entry]:
     """Open a file of texts with character spans. lang: see `read_json`."""
     return read_brat(path) if kind is Format.brat else read_json(path, kind is Format.jsonl, lang)
 
 
-def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source:
+def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source[Sentence]:
     """Read the labels of a CRFsuite file, and its attributes with the words.
 
     attribute: name of the attribute with the word, such as "w[0]" for w[0]=the; label: column of
@@ -127,7 +127,7 @@ def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source
         values = {"path": path, "line": number, "wanted": attribute or "NAME"}
         raise SparseCRFError(Errors.SC617.format(**values, known=known))
 
-    return Source(path, ("orth", label), grouped(lines_of(path), split))
+    return Source(path, grouped(lines_of(path), split), ("orth", label))
 
 
 def _unescape(field: str) -> str:

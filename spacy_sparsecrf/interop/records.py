@@ -1,12 +1,10 @@
 """Texts with character spans -> Docs, common to all files of annotation tools."""
 
 import random
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -14,6 +12,7 @@ from spacy.util import filter_spans, get_words_and_spaces
 
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
+from .columns import Source
 
 DOCUMENT = "document"
 """The key in `doc.user_data` of the document that a Doc is part of."""
@@ -50,22 +49,11 @@ class Record(NamedTuple):
     document: str = ""
 
 
-@dataclass
-class RecordSource:
-    """The contents of a file of records.
-
-    path: for messages; entries: Records, or Docs if the file has tokens with annotation;
-    left_out: numbers of items that are skipped or changed, by description; notes: for the user.
-    """
-
-    path: Path
-    entries: Iterator[Record | Doc] = field(default_factory=lambda: iter(()))
-    left_out: Counter[str] = field(default_factory=Counter)
-    notes: Sequence[str] = ()
+Entry: TypeAlias = Record | Doc  # a Doc if the file has tokens with annotation
 
 
 def record_docs(
-    source: RecordSource, nlp: Language, alignment: Alignment, key: str = ""
+    source: Source[Entry], nlp: Language, alignment: Alignment, key: str = ""
 ) -> Iterator[Doc]:
     """Create a Doc for each record of a file.
 
@@ -90,7 +78,7 @@ def record_docs(
 class _RecordDoc:
     """Creates the Doc of a record; see `record_docs`."""
 
-    source: RecordSource
+    source: Source[Entry]
     nlp: Language
     alignment: Alignment
     key: str

@@ -21,7 +21,7 @@ from ..attributes import DOCUMENTS, SENTENCES, parse_columns
 from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
-from ..records import Alignment, RecordSource, record_docs, split
+from ..records import Alignment, record_docs, split
 from ..schemes import ColumnScheme
 
 DEV = "dev.spacy"
@@ -89,7 +89,7 @@ def convert(
             _to_columns(source, target, kind, names, scheme, nlp, skip_space)
             return
         cuts = TokenCuts(nlp.tokenizer)
-        read: Source | RecordSource
+        read: Source[Any]
         if kind in RECORDS:
             read = open_records(source, kind, lang)
             found = record_docs(read, nlp, alignment, spans)

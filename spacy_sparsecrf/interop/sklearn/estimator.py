@@ -259,7 +259,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Iterable[Any]) -> NDArray[np.object_]:
         """Predict the most probable labels of each sequence. RETURNS: [S] object array of lists."""
-        return _of_objects(self._fitted.predict(X))
+        return np.fromiter(self._fitted.predict(X), np.object_)
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """Predict the most probable labels of one sequence."""
@@ -267,7 +267,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     def predict_marginals(self, X: Iterable[Any]) -> NDArray[np.object_]:
         """Compute p(y_t = y | x). RETURNS: [S] of lists with one dict by label for each token."""
-        return _of_objects(self._fitted.predict_marginals(X))
+        return np.fromiter(self._fitted.predict_marginals(X), np.object_)
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
         """Compute p(y_t = y | x) for one sequence. RETURNS: for each token, a dict by label."""
@@ -448,10 +448,3 @@ def _write(iteration: Iteration) -> None:
     number, loss, n_active, seconds, share = iteration
     line = f"Iter {number:<4} time={seconds:<7.2f} loss={loss:<10.2f} active={n_active:<7}"
     tqdm.tqdm.write(line if share is None else f"{line} Acc={share:.3f}")
-
-
-def _of_objects(sequences: list[Any]) -> NDArray[np.object_]:
-    """Return an array [S] of lists, even if all have the same length."""
-    found = np.empty(len(sequences), np.object_)
-    found[:] = sequences
-    return found
