@@ -76,9 +76,7 @@ def _list_in(path: Path, lines: Sequence[tuple[int, str]]) -> list[Any] | None:
                 return None
             raise
         if isinstance(found, Mapping):
-            lists = (found[k] for k in ("annotations", "examples") if _is_list(found, k))
-            inner = next(lists, None)
-            found = [found] if inner is None or "text" in found or "data" in found else inner
+            found = [found]
         if not isinstance(found, list):
             raise ValueError("it is not a list of records")
         return found
@@ -118,9 +116,6 @@ class _JsonReader:
     def _record(self, place: str, value: Any) -> Record | None:
         if isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[1], Mapping):
             value = {"text": value[0], **value[1]}
-        if value is None:  # The annotator skipped this record of spaCy's format.
-            self._skip("records without annotation")
-            return None
         if not isinstance(value, Mapping):
             raise ValueError(f"it is {str(value)[:60]!r}, and not {_KNOWN}")
         if value.get("answer") in _REJECTED:

@@ -1,7 +1,7 @@
 """Sentences in columns -> Docs, and back."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from .attributes import (
     ARGUMENTS,
     DOCSTART,
     ENTITIES,
+    IGNORED,
     SPACE,
     UNSET,
     WORDS,
@@ -39,15 +40,8 @@ from .schemes import (
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
 """Token attributes that `read_docs` may set."""
 
-_READ: dict[str, Callable[[Token], str]] = {
-    WORDS: lambda token: token.text,
-    "tag": lambda token: token.tag_,
-    "pos": lambda token: token.pos_,
-    "morph": lambda token: str(token.morph),
-    "lemma": lambda token: token.lemma_,
-    SPACE: lambda token: "1" if token.whitespace_ else "0",
-    "_": lambda token: UNSET,
-}
+_READ = {WORDS: "text", "tag": "tag_", "pos": "pos_", "morph": "morph", "lemma": "lemma_"}
+_ANNOTATED = {"lemma": "LEMMA", "pos": "POS", "morph": "MORPH", "tag": "TAG", ENTITIES: "ENT_IOB"}
 
 
 def read_docs(
@@ -176,11 +170,9 @@ class _DocMaker:
 
 def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:
     """Return the columns of all annotation in the Docs; words and tags if there is none."""
-    attributes = {"lemma": "LEMMA", "pos": "POS", "morph": "MORPH", "tag": "TAG"}
-    attributes[ENTITIES] = "ENT_IOB"
     found = [
         name
-        for name, attribute in attributes.items()
+        for name, attribute in _ANNOTATED.items()
         if any(doc.has_annotation(attribute) for doc in docs)
     ]
     keys = sorted({key for doc in docs for key, spans in doc.spans.items() if len(spans)})
@@ -275,7 +267,11 @@ class _DocWriter:
         if name := custom_name(column):
             values = [token._.get(name) for token in tokens]
             return [UNSET if value is None else str(value) for value in values]
-        return [_READ[column](token) or UNSET for token in tokens]
+        if column == SPACE:
+            return ["1" if token.whitespace_ else "0" for token in tokens]
+        if column == IGNORED:
+            return [UNSET] * len(tokens)
+        return [str(getattr(token, _READ[column])) or UNSET for token in tokens]
 
     def _labels(self, tokens: Sequence[Token], column: str, spans: Iterable[Span]) -> list[str]:
         """Return the labels of a sentence's tokens; a span that crosses its boundary is cut."""

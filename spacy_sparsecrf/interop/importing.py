@@ -19,10 +19,10 @@ from ..model.names import ALWAYS, write_pattern_name
 from ..pipeline.component import SparseCRFPipe
 from . import external_models as models
 from .external_features import names_of, templates_of
-from .patterns.featurizer import CRFPP, WAPITI
+from .patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from .patterns.macros import Pattern, parse_patterns
 
-_FEATURES = {models.WAPITI: "WapitiPatterns", models.CRFPP: "CRFPPTemplates"}
+_FEATURES = {models.WAPITI: WapitiPatterns, models.CRFPP: CRFPPTemplates}
 _TRUTHS = ("true", "false")
 _EXPECTED = 0.5  # share of tokens that probably had annotation when the model was trained
 
@@ -59,10 +59,10 @@ def import_model(
     features: dict[str, Any] = {"start_label": False}
     model = trained.with_numbers(dtype)
     if trained.patterns:
-        dialect = {models.WAPITI: WAPITI, models.CRFPP: CRFPP}[trained.program]
-        patterns = parse_patterns(trained.patterns, dialect, len(columns), str(path))
+        made = _FEATURES[trained.program]
+        patterns = parse_patterns(trained.patterns, made.dialect, len(columns), str(path))
         names = {i: names_by_patterns(trained.features[i], patterns) for i in active}
-        features["@crf_features"] = f"spacy_sparsecrf.{_FEATURES[trained.program]}.v1"
+        features["@crf_features"] = f"spacy_sparsecrf.{made.__name__}.v1"
         features |= {"text": trained.patterns, "columns": list(columns)}
     else:
         last = len(trained.features) - 1  # of transitions alone

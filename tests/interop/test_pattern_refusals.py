@@ -29,7 +29,7 @@ def test_malformed(line: str, position: int, expected: str, found: str) -> None:
     shown = line.partition("#")[0]
     assert str(caught.value) == (
         f"[SC151] [components.NAME.features] text, line 3: {shown!r} is malformed at character "
-        f"{position}: expected {expected}; found {found}. Correct it."
+        f"{position}: expected {expected}; found {found}. Correct the line."
     )
 
 

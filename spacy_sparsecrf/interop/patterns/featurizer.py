@@ -85,7 +85,9 @@ class PatternFeaturizer(PlanFeaturizer):
         if self.path is None:
             self._parse(self.text, "[components.NAME.features] text")
         else:
-            self._parse(read_patterns(self.path), str(self.path))
+            with reported_as(Errors.SC159, (OSError,), path=self.path):
+                lines = [line for _, line in read_lines(Path(self.path))]
+            self._parse("\n".join(lines), str(self.path))
 
     def restore(self, learnt: dict[str, Any]) -> None:
         """Restore a saved `learnt`; the file at the path is not read.
@@ -163,15 +165,6 @@ class PatternFeaturizer(PlanFeaturizer):
         if at >= len(annotations):
             return texts_of(self.plan.tokens[at - len(annotations)], docs)
         return _NUMBER_TEXTS.get(annotations[at], docs[0].vocab.strings)
-
-
-def read_patterns(path: str | Path) -> str:
-    """Read a pattern file, without a byte-order mark.
-
-    RAISES: SparseCRFError if it cannot be read or is not UTF-8.
-    """
-    with reported_as(Errors.SC159, (OSError,), path=path):
-        return "\n".join(line for _, line in read_lines(Path(path)))
 
 
 def _before_comment(line: str) -> str:
