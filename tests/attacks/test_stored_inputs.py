@@ -30,8 +30,7 @@ from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.interop.attributes import parse_columns
 from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
 from spacy_sparsecrf.interop.formats import Format, open_records, open_source
-from spacy_sparsecrf.interop.from_weights import set_weights
-from spacy_sparsecrf.interop.importing import import_model
+from spacy_sparsecrf.interop.importing import import_model, set_weights
 from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
 from spacy_sparsecrf.interop.records import Alignment, record_docs
 from spacy_sparsecrf.model.names import Names
