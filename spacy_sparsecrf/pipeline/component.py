@@ -174,6 +174,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             model = with_labels(model, cfg["labels"])
             names.add(more.by_hash())
         # Nothing below raises, so that a component keeps its state if anything above does.
+        if self._state is not None and self._state.trainer is not None:
+            self._state.trainer.close()
         is_empty = checks.made_up and state.trainer is None
         self._state = None if is_empty else state
         self._continued = Continued(model, model) if is_empty else None

@@ -9,6 +9,11 @@ After example i, for its weights only,
 with u the sum of eta l1 / N so far, and q the part of it that w has received (Tsuruoka et al. 2009,
 section 3.2). Equation 7 is printed with the sign of an ascent, and 8 with a wrong sign. Stops as
 all solvers do (see `base`); it approaches the minimiser fast, but does not reach it.
+
+A weight is stepped and clipped once for each token of the example with its feature (a pair weight
+for each run of tokens with the same potentials), with the residual of that token (that run). The
+paper clips once, after the step along the whole g_i: for weights that occur at several tokens of an
+example, results differ by more than rounding, and depend on how the potentials are laid out.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """The warm start: initial weights by a few passes of SGD-L1.
 
 It finds most weights that are not zero at the minimum, and labels well after few passes. The step
-size is calibrated on a sample, and decays as in Wapiti.
+size is calibrated on a sample, and decays as in Wapiti. Weights are clipped once a token, not once
+an example (see `sgd_l1`).
 """
 
 from dataclasses import dataclass

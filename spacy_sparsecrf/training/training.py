@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import compatible
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold
-from ..corpus.transform import weighted, without_tokens
+from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
 from ..loss import subproblems
 from ..loss.chain import ChainLoss
@@ -310,13 +310,6 @@ class Training:
     @cached_property
     def _corpus_digest(self) -> str:
         return checkpoint.digest(*self._corpus.arrays.values())
-
-    def free_corpus(self) -> None:
-        """Free the features of tokens, which losses have copied; then no restart is possible."""
-        if type(self) is Training:
-            _ = self._corpus_digest  # for checkpoints
-            self._corpus = without_tokens(self._corpus)
-            vars(self).pop("restart", None)
 
     def rest(self) -> None:
         """Free the vectors and residuals of tokens; the next step recomputes them."""

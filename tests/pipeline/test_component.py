@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -336,3 +337,15 @@ def test_updates_after_convergence_take_no_step(nlp: Language, corpus: Corpus):
         nlp.update(examples)
     model, loss = pipe.model, nlp.update(examples)
     assert nlp.update(examples) == loss and pipe.model is model
+
+
+def test_initialize_ends_the_threads_of_the_run_that_it_replaces(corpus: Corpus):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sparse_crf", config={"n_threads": 2})
+    examples, before = examples_of(nlp, corpus.train), threading.enumerate()
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    begun = [thread for thread in threading.enumerate() if thread not in before]
+    assert begun
+    nlp.initialize(lambda: examples)
+    assert not any(thread.is_alive() for thread in begun)
