@@ -341,10 +341,10 @@ def _predicting(pipe: SparseCRFPipe, **changes: Any) -> Iterator[None]:
     before = pipe.settings
     own = before.decoding.model_copy(update={"scores": True, "thresholds": {}, **changes})
     try:
-        pipe.predict_by(before.model_copy(update={"threshold": 0.0, "decoding": own}))
+        pipe.settings = before.model_copy(update={"threshold": 0.0, "decoding": own})
         yield
     finally:
-        pipe.predict_by(before)
+        pipe.settings = before
 
 
 def _judgements(

@@ -87,7 +87,7 @@ class EncodedPipeline:
         self._pipe = cast(SparseCRFPipe, self._nlp.get_pipe(name))
         self._restart: Callable[..., Training] = self._pipe.training_run().restart
         # Releases this run's arrays; each trial allocates its own.
-        self._pipe.end_training(self._pipe.model, self._pipe.settings.l1)
+        self._pipe.end_training()
         resolved = self._nlp.config.interpolate()
         training = registry.resolve(resolved["training"], schema=ConfigSchemaTraining)
         self._max_steps: int = training["max_steps"]

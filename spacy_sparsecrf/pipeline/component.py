@@ -53,7 +53,7 @@ from .reader import (
     with_template_tree,
 )
 from .scorers import check_scores
-from .settings import ComponentSettings, Setup
+from .settings import Setup
 from .stacking import read_first
 from .training_state import (
     InitialModels,
@@ -282,12 +282,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC202.format(name=self.name))
         return self._state.training_run(self.name)
 
-    def end_training(self, model: CRFModel, l1: float) -> None:
-        """End the training run with one of its models, trained with the penalty l1."""
+    def end_training(self) -> None:
+        """End the training run with its model so far, and free its arrays."""
         if self._state is not None:
             self._state = replace(self._state, trainer=None)
-        self.model = model
-        self.settings = self.settings.model_copy(update={"l1": l1})
 
     # Prediction
 
@@ -304,10 +302,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if not any(len(doc) for doc in docs):
             return Predictions.none(len(docs), self.settings.decoding.scores)
         decoder, reader = self._decoder(), self._reader()
-        reader = reader._replace(overwrite=reader.overwrite or not forced)
         if self.settings.sequences != "docs" and reader.expected.cut is not None:
             reader.expected.check_cut(docs)
-        return predict(decoder, reader, docs)
+        return predict(decoder, reader, docs, forced)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; report progress if this is an evaluation during a training run."""
@@ -335,11 +332,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
 
-    def predict_by(self, settings: ComponentSettings) -> None:
-        """Replace the settings of prediction; all other settings must be unchanged."""
-        self.settings = settings
-        self._cache.model = None
-
     def _reader(self) -> Reader:
         cache, setup, labels, read = self._cache, self.setup, self.label_data, None
         if cache.expected is None:
@@ -347,7 +339,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if self.model.first is not None:
             first = cache.decoders(setup, self.model)[1]
             read = partial(read_first, setup, labels, cast("Decoder", first))
-        return Reader(setup, labels, self.settings.overwrite, cache.expected, read)
+        return Reader(setup, labels, cache.expected, read)
 
     def _decoder(self) -> "Decoder":
         if not self.label_data:

@@ -20,7 +20,7 @@ from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .annotating import Expected
 from .reader import check_rows
-from .settings import Setup
+from .settings import ComponentSettings, Setup
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder, Source
@@ -73,14 +73,12 @@ class Predictions(list[NDArray[np.int32]]):
 class Reader(NamedTuple):
     """Reads Docs for a component.
 
-    overwrite: whether existing annotation is replaced; expected: the attributes that Docs should
-    have; first: a function of readings and Docs that adds the predictions of a first-stage model,
-    or None.
+    expected: the attributes that Docs should have; first: a function of readings and Docs that adds
+    the predictions of a first-stage model, or None.
     """
 
     setup: Setup
     labels: tuple[str, ...]
-    overwrite: bool
     expected: Expected
     first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
 
@@ -105,7 +103,8 @@ class Reader(NamedTuple):
         """
         permitted: Permitted = None
         if forced:
-            permitted = self.setup.target.permitted(docs, self.labels, overwrite=self.overwrite)
+            target, overwrite = self.setup.target, self.setup.settings.overwrite
+            permitted = target.permitted(docs, self.labels, overwrite=overwrite)
         first = 0
         for part in self._parts(docs):
             last = first + part.n_tokens
@@ -117,11 +116,13 @@ class Reader(NamedTuple):
 class PredictionCache:
     """Objects that a component makes once for predictions; a copy or a pickle of it is empty.
 
-    model: the model of the decoders; decoder, first: of the model, and of its first-stage model.
+    model, settings: those of the decoders; decoder, first: of the model, and of its first-stage
+        model.
     expected: what Docs should have; None before the first prediction.
     """
 
     model: "CRFModel | None" = None
+    settings: ComponentSettings | None = None
     decoder: "Decoder | None" = None
     first: "Decoder | None" = None
     expected: Expected | None = None
@@ -132,12 +133,13 @@ class PredictionCache:
 
     def decoders(self, setup: Setup, model: "CRFModel") -> "tuple[Decoder, Decoder | None]":
         """Return the decoders of a model and of its first-stage model, made once."""
-        if self.decoder is None or self.model is not model:
+        is_known = self.model is model and self.settings is setup.settings
+        if self.decoder is None or not is_known:
             labels, own = model.labels, setup.settings.decoding
             valid = setup.valid_transitions(labels)
             self.decoder = make_decoder(model, valid, own.temperature, own.preference(labels))
             self.first = None if model.first is None else make_decoder(model.first, valid)
-            self.model = model
+            self.model, self.settings = model, setup.settings
         return self.decoder, self.first
 
 
@@ -154,11 +156,11 @@ def make_decoder(
     return Decoder(model, valid, temperature, preference)
 
 
-def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc]) -> Predictions:
-    """Predict the labels of Docs with at least one token."""
+def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
+    """Predict the labels of Docs with at least one token. forced: see `Reader.sources`."""
     settings = reader.setup.settings
     method, with_scores = settings.decoding.method, settings.decoding.scores
-    sources = list(reader.sources(docs, True))
+    sources = list(reader.sources(docs, forced))
     if method == "viterbi" and not with_scores:
         found = [decoder.viterbi(source, permitted) for source, permitted in sources]
         predictions = Predictions(by_doc(docs, found))
