@@ -27,7 +27,8 @@ from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.reader import EncodedExamples, Job, reads_word_labels
 from ..pipeline.settings import Setup
 from ..progress import progress
-from .training import BEGINNING, TrainingPartition
+from .loss import Partition
+from .training import BEGINNING
 from .worker import Brief, EncodingPlan, Survey, Worker
 
 # Features that are merged at a time, on average at most.
@@ -45,7 +46,7 @@ class Gathered(EncodedExamples):
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """Return the names of features, by hash; see `NameRecord`."""
-        assert isinstance(self.partition, TrainingPartition)
+        assert self.partition is not None
         found = self.partition.ask("names", keys)
         return {key: name for each in found for key, name in each.items()}
 
@@ -117,7 +118,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     found.n_missing = sum(n_missing for _, n_missing in loaded)
     if found.n_missing < found.n_tokens:
         found.corpus = without_sequences(index, surveys[0].start_label)
-        found.partition = TrainingPartition(pool, shard_ptr, bounds)
+        found.partition = Partition(pool, shard_ptr, bounds)
     return found
 
 

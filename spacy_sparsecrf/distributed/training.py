@@ -1,8 +1,7 @@
 """Training on a corpus that is partitioned among workers of a pool; see `distributed.loss`."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -155,11 +154,3 @@ class PartitionedTraining(Training):
         of_shards = [each for of_worker in self.partition.ask("digests") for each in of_worker]
         shards = np.frombuffer("".join(of_shards).encode(), np.uint8)
         return digest(shards, *self._corpus.arrays.values())
-
-
-class TrainingPartition(Partition):
-    """A partition on which a component trains."""
-
-    def training(self) -> Callable[..., PartitionedTraining]:
-        """Return a function that creates a training run on the corpus."""
-        return partial(PartitionedTraining, partition=self)

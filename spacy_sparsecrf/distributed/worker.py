@@ -92,19 +92,6 @@ class EncodingPlan(NamedTuple):
     shard_ptr: Longs
 
 
-class _File(NamedTuple):
-    part: index.CorpusPart | None
-    record: NameRecord | None
-
-
-class _Reading(NamedTuple):
-    """A file whose tokens may be waiting for the labels of words."""
-
-    reader: ExampleReader
-    record: NameRecord | None
-    coverage: Coverage
-
-
 class Worker(WorkerShard):
     """Reads files of a corpus, and computes on some of its sequences. brief: see `Brief`."""
 
@@ -114,8 +101,10 @@ class Worker(WorkerShard):
         self._nlp = brief.language(brief.vocab)
         self._nlp.tokenizer = brief.tokenizer
         self._label_ids = LabelIds(brief.setup.name, brief.labels, fixed=brief.fixed)
-        self._files: dict[int, _File] = {}
-        self._readings: dict[int, _Reading] = {}
+        # By number of file. Tokens may wait for the labels of words.
+        self._read: dict[int, tuple[ExampleReader, Coverage]] = {}
+        self._parts: dict[int, index.CorpusPart | None] = {}
+        self._records: dict[int, NameRecord] = {}
         self._word_labels: tuple[WordLabelTable, Longs] | None = None
         self.workers = Workers(brief.setup.settings.n_threads)
 
@@ -138,10 +127,10 @@ class Worker(WorkerShard):
         """Read the files first:last."""
         survey = Survey()
         for number in range(first, last):
-            found, coverage = self._read(number)
+            found, coverage = self._encode(number)
             survey.compiled.join(found)
             survey.coverage.join(coverage)
-            part = self._files[number].part
+            part = self._parts[number]
             lengths = np.zeros(0, np.int64) if part is None else part.lengths
             survey.lengths.append(lengths)
             survey.rows.append(None if part is None else part.rows)
@@ -151,36 +140,38 @@ class Worker(WorkerShard):
         survey.labels = self._label_ids.names
         return survey
 
-    def _begin(self, number: int) -> _Reading:
+    def _reader(self, number: int) -> ExampleReader:
         """Read a file, unless its tokens are waiting."""
-        if number in self._readings:
-            return self._readings.pop(number)
+        if number in self._read:
+            return self._read[number][0]
         brief, setup = self._brief, self._brief.setup
         recorded = brief.named or reads_word_labels(setup)
         record = NameRecord.of(setup.features) if recorded else None
+        if record is not None and brief.named:
+            self._records[number] = record
         reader = ExampleReader(record or setup.features, setup, self._label_ids)
         examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
         with counted(setup.features) as coverage:
             examples = track(examples, "Reading corpus", "docs")
             reader.read_all(annotated_by(brief.upstream, examples))
-        return _Reading(reader, record if brief.named else None, coverage)
+        self._read[number] = reader, coverage
+        return reader
 
     def _waiting(self, number: int) -> WaitingTokens:
         """Return the waiting tokens of a file."""
-        self._readings[number] = self._begin(number)
-        waiting = self._readings[number].reader.waiting
+        waiting = self._reader(number).waiting
         assert waiting is not None
         return waiting
 
-    def _read(self, number: int) -> tuple[EncodedExamples, Coverage]:
+    def _encode(self, number: int) -> tuple[EncodedExamples, Coverage]:
         """Encode a file. RETURNS: counts of its examples, and of attributes."""
-        reader, record, coverage = self._begin(number)
+        reader = self._reader(number)
         if reader.waiting is not None:
             assert self._word_labels is not None
             table, starts = self._word_labels
             reader.waiting.encode(reader.builder, table, starts[number], starts[-1])
-        self._files[number] = _File(index.part_of(reader.builder), record)
-        return reader.found, coverage
+        self._parts[number] = index.part_of(reader.builder)
+        return reader.found, self._read.pop(number)[1]
 
     def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
         """Return the features of the files first:last with hashes from low to high, inclusive.
@@ -188,9 +179,9 @@ class Worker(WorkerShard):
         Files that are missing, because a worker was replaced after its survey, are read here.
         """
         for number in range(first, last):
-            if number not in self._files:
-                self._read(number)
-        parts = [(number, self._files[number].part) for number in range(first, last)]
+            if number not in self._parts:
+                self._encode(number)
+        parts = [(number, self._parts[number]) for number in range(first, last)]
         features = [part.features.of_part(number) for number, part in parts if part is not None]
         return index.merged_features([own.between(low, high) for own in features])
 
@@ -202,9 +193,9 @@ class Worker(WorkerShard):
             low, high = max(first, begin), min(last, end)
             if low >= high:
                 continue
-            if number not in self._files or self._files[number].part is None:
-                self._read(number)
-            part = self._files[number].part
+            if number not in self._parts:
+                self._encode(number)
+            part = self._parts[number]
             assert part is not None
             whole = part.encoded(plan.whole, plan.contexts[number])
             found.append(sliced(whole, low - begin, high - begin))
@@ -225,15 +216,13 @@ class Worker(WorkerShard):
         self.corpus = self.encode(plan, *self.shard_ptr[[0, -1]].tolist())
         self.shard_ptr = self.shard_ptr - self.shard_ptr[0]
         self.beginning = self.encode(plan, 0, n) if n else None
-        for number, file in self._files.items():
-            self._files[number] = file._replace(part=None)
+        self._parts.clear()
         return self._labels, int((self.corpus.labels == MISSING).sum())
 
     def names(self, keys: Hashes) -> dict[int, str]:
         """Return the names, by hash, of the features that occur in the files of this worker."""
         found: dict[int, str] = {}
-        for file in self._files.values():
-            if file.record is not None:
-                wanted = [key for key in keys.tolist() if key not in found]
-                found |= file.record.names(np.array(wanted, np.uint64))
+        for record in self._records.values():
+            wanted = [key for key in keys.tolist() if key not in found]
+            found |= record.names(np.array(wanted, np.uint64))
         return found

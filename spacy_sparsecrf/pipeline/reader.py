@@ -33,7 +33,7 @@ from .data_checks import Gold, GoldCounts
 from .settings import Features, Setup
 
 if TYPE_CHECKING:
-    from ..distributed.training import TrainingPartition
+    from ..distributed.loss import Partition
     from ..features.featurizer import Featurizer
     from ..features.naming import NameRecord
 
@@ -54,7 +54,7 @@ class EncodedExamples(GoldCounts):
     labels: tuple[str, ...] = ()
     corpus: EncodedCorpus | None = None
     docs: list[tuple[int, str]] = field(default_factory=list)
-    partition: "TrainingPartition | None" = None
+    partition: "Partition | None" = None
 
     def join(self, other: GoldCounts) -> None:
         """Add the counts of further examples, and the ends of their Docs."""

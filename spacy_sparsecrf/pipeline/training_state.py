@@ -134,7 +134,9 @@ def _kind_of_training(
         stages = setup.settings.learning.stages
         return partial(StagedTraining, tree=read.tree(corpus), stages=stages, report=report)
     if compiled.partition is not None:
-        return compiled.partition.training()
+        from ..distributed.training import PartitionedTraining
+
+        return partial(PartitionedTraining, partition=compiled.partition)
     return Training
 
 
