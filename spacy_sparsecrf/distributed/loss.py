@@ -126,11 +126,11 @@ class _ShardLoss:
         self.part = ReducedPart(own, problem.n_labels, whole, features)
         self.loss = problem.loss(own, workers, _OF_SHARD)
 
-    def restrict(self, coordinates: Longs, stochastic: bool = False) -> _Weights:
+    def restrict(self, coordinates: Longs) -> _Weights:
         """Return the loss on those of the weights [K] that occur in the shard."""
         inner = self.part.to_local(coordinates)
         places = np.flatnonzero(inner >= 0)
-        return _Weights(self.loss.restrict(inner[places], stochastic), places, [], [])
+        return _Weights(self.loss.restrict(inner[places]), places, [], [])
 
 
 class ShardLosses:
@@ -183,8 +183,7 @@ class ShardLosses:
         if number not in self._kept:
             while len(self._kept) >= _KEPT:
                 self._kept.popitem(last=False)
-            restrict = [shard.restrict for shard in self._shards]
-            self._kept[number] = self._of_each(lambda i: restrict[i](coordinates))
+            self._kept[number] = self._of_each(lambda i: self._shards[i].restrict(coordinates))
         self._kept.move_to_end(number)
         return self._kept[number]
 
