@@ -87,10 +87,6 @@ class Errors(metaclass=_Coded):
         "[components.NAME.features] templates read token.vector, which is not finite at the token "
         "{text!r} of the Doc that begins {doc!r}. Repair or replace [initialize] vectors."
     )
-    SC130 = (
-        "Template {number} of [components.NAME.features] templates, {template!r}, generates {n} "
-        "features at each token, above {most}. Combine fewer attributes with several values."
-    )
     SC131 = (
         "Template {number} of [components.NAME.features] templates, {template!r}, reads the "
         "phrases {name!r}. Add them to `phrases` there, or use one of: {known}."
@@ -115,7 +111,8 @@ class Errors(metaclass=_Coded):
     )
     SC139 = (
         "[components.NAME.features] templates read {n} attributes at each token up to template "
-        "{number}, {template!r}. The limit is {most}. Choose shorter families, or fewer templates."
+        "{number}, {template!r}. The limit is {most}. Choose shorter families, fewer templates, or "
+        "attributes with fewer values."
     )
     SC140 = (
         '[components.NAME.features] clusters: {value!r} is not valid. Write {{"path": FILE, '

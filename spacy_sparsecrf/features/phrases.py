@@ -1,6 +1,7 @@
 """Lists of phrases (gazetteers), and their matches in Docs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,8 +19,6 @@ PhraseList: TypeAlias = dict[str, list[Tokens]]
 
 ATTRS: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "ORTH": str, "FOLD": fold}
 """Attributes by which tokens can be compared, as functions of the text."""
-
-_MOST_FOLDED = 1 << 18  # words whose folded form is cached
 
 
 class _Match(NamedTuple):
@@ -41,7 +40,6 @@ class Phrases:
 
     def __init__(self, phrases: PhraseList, attr: str) -> None:
         self._attr = attr
-        self._folded: dict[int, int] = {}
         self._types: dict[tuple[int, ...], str] = {}
         self._lengths: dict[int, set[int]] = {}
         for type_, listed in phrases.items():
@@ -81,15 +79,15 @@ class Phrases:
 
     def _compared(self, doc: Doc) -> list[int]:
         """Return the ids of the compared attribute of each token."""
-        ids: list[int] = doc.to_array("LOWER" if self._attr == "LOWER" else "ORTH").tolist()
-        if self._attr != "FOLD":
-            return ids
-        known = self._folded
-        if len(known) > _MOST_FOLDED:
-            known = self._folded = {}
-        for orth in {*ids}.difference(known):
-            known[orth] = get_string_id(fold(doc.vocab.strings[orth]))
-        return [known[orth] for orth in ids]
+        if self._attr == "FOLD":
+            return [_folded_id(token.text) for token in doc]
+        ids: list[int] = doc.to_array(self._attr).tolist()
+        return ids
+
+
+@lru_cache(maxsize=1 << 18)
+def _folded_id(word: str) -> int:
+    return get_string_id(fold(word))
 
 
 def marks_of(type_: str) -> list[str]:

@@ -23,7 +23,6 @@ from .templates import PlacedAttribute, Template
 # Origins of offsets, see `HashPlan`.
 FROM_TOKEN, FROM_FIRST, FROM_END = range(3)
 _EVERYWHERE = ("norm", "glued")  # annotations that every Doc has
-MOST_FEATURES = 2048  # of a template at one token
 MOST_READ = 1 << 14  # total number of attributes in the features of all templates at one token
 
 
@@ -185,11 +184,6 @@ def width_of(read: Read, vector_width: int = 0) -> int:
     return vector_width if read.name == attributes.VECTOR else 1
 
 
-def _too_many(error: str, template: Template, n: int, most: int) -> SparseCRFError:
-    values = {"number": template.number, "template": str(template), "n": n, "most": most}
-    return SparseCRFError(error.format(**values))
-
-
 def _conjoin_templates(
     templates: Sequence[Template], columns: dict[Read, list[int]], boundaries: int | None
 ) -> tuple[Conjunctions, list[int]]:
@@ -201,10 +195,9 @@ def _conjoin_templates(
         of_parts = [columns[each.read] for each in template.attributes]
         n = prod(map(len, of_parts))
         n_read += n * len(of_parts)
-        if n > MOST_FEATURES:
-            raise _too_many(Errors.SC130, template, n, MOST_FEATURES)
         if n_read > MOST_READ:
-            raise _too_many(Errors.SC139, template, n_read, MOST_READ)
+            values = {"number": template.number, "template": str(template), "n": n_read}
+            raise SparseCRFError(Errors.SC139.format(**values, most=MOST_READ))
         chosen += product(*of_parts)
         owners += [i] * n
     placed = [templates[i].attributes for i in owners]

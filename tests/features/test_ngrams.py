@@ -45,8 +45,9 @@ def test_too_many_combinations() -> None:
     text = "u:ngrams(1,9)[0] | ngrams(1,9)[1]"
     with pytest.raises(SparseCRFError) as caught:
         Featurizer(["b:", text])
-    assert str(caught.value).startswith("[SC130] Template 2 of [components.NAME.features]")
-    assert f"generates {Ngrams(1, 9).width ** 2} features at each token" in str(caught.value)
+    assert str(caught.value).startswith("[SC139] [components.NAME.features] templates read ")
+    assert f"read {2 * Ngrams(1, 9).width ** 2} attributes at each token" in str(caught.value)
+    assert f"up to template 2, {text.replace(' ', '')!r}" in str(caught.value)
 
 
 def test_words_kept_are_bounded_by_memory(monkeypatch: pytest.MonkeyPatch, vocab: Vocab) -> None:

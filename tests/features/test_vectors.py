@@ -93,5 +93,5 @@ def test_vectors_that_are_not_finite(template: str, value: float) -> None:
 
 
 def test_too_many_dimensions() -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC130\].*generates 2049 features"):
-        Featurizer(["u:vector(2)[0]"])([with_tensor([[1.0] * 2049])])
+    with pytest.raises(SparseCRFError, match=r"\[SC139\].* read 16385 attributes"):
+        Featurizer(["u:vector(2)[0]"])([with_tensor([[1.0] * 16385])])
