@@ -37,19 +37,14 @@ def dump(model: CRFModel, names: Names | Mapping[int, str]) -> Iterator[str]:
         before = [*labels, _STAR]
         for (key, previous, label), weight in table.entries():
             previous_text = _NO_LABEL if previous < 0 else before[previous]
-            fields = kind, names[key], previous_text, here[label], _write_weight(weight)
+            # numpy writes the shortest text that is parsed as the same weight.
+            fields = kind, names[key], previous_text, here[label], str(weight)
             yield "\t".join(fields)
 
 
 def _write_label(label: str) -> str:
     text = escape(label)
     return f"\\{text}" if text.startswith(_STAR) else text
-
-
-def _write_weight(weight: np.floating) -> str:
-    """Return the shortest text that is parsed as the same weight."""
-    text = str(weight)
-    return text if weight.dtype.type(text) == weight else repr(float(weight))
 
 
 class Change(NamedTuple):

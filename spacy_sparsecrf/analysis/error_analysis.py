@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
@@ -192,7 +191,9 @@ class _Comparison:
         for (number, ids, pairs), p in zip(wrong, marginals, strict=True):
             sure = p[np.arange(len(ids)), ids]
             number += self._n_docs - len(batch)
-            self.mistakes += [_Found(number, pair, _lowest(sure, pair)) for pair in pairs]
+            for pair in pairs:
+                lowest = float(sure[slice(*pair.extent)].min())
+                self.mistakes.append(_Found(number, pair, lowest))
 
     def confusions(self) -> tuple[Confusion, ...]:
         """Return all confusions, most frequent first."""
@@ -261,9 +262,3 @@ def _is_requested(pair: Pair, doc: Doc, label: str, word: str) -> bool:
     start, end = pair.extent
     has_word = not word or word in (token.lower_ for token in doc[start:end])
     return has_word and (not label or label in pair.labels)
-
-
-def _lowest(sure: NDArray[np.float64], pair: Pair) -> float:
-    """Return the lowest probability of the labels of a mistake's tokens."""
-    start, end = pair.extent
-    return float(sure[start:end].min())

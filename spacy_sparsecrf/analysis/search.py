@@ -270,7 +270,8 @@ def search(
             is_same = setting.encoding == kept[0].encoding
             pipelines = kept[1] if is_same else encode(setting)
             for trial in _follow(setting, l1s, pipelines, on_step):
-                if best < (rank := rank_of(trial)):
+                # Of equal scores, the smallest model is best.
+                if best < (rank := (trial.score, -trial.size)):
                     best, kept = rank, (setting, pipelines)
                 yield trial
         except SparseCRFError as error:
@@ -293,11 +294,6 @@ def _follow(
         seconds += time.perf_counter() - start
         size, n_active, score = np.mean(found, axis=0).tolist()
         yield Trial(setting, l1, score, round(size), round(n_active), seconds)
-
-
-def rank_of(trial: Trial) -> tuple[float, int]:
-    """Return a sort key, largest for the best score, and of equal scores for the smallest model."""
-    return trial.score, -trial.size
 
 
 def choose(trials: Sequence[Trial], within: float = 0.0) -> Trial:

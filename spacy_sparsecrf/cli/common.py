@@ -7,14 +7,13 @@ from typing import Annotated, TypeAlias
 
 import spacy
 import typer
-from confection import Config
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import load_config
 from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
+from ..pages.rendering import N_SHOWN, Page, render
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.corpus_files import block_of, read_files
 
@@ -58,24 +57,6 @@ def overrides_of(ctx: typer.Context) -> dict[str, object]:
         return dict(parse_config_overrides(ctx.args))
     except ClickException as error:
         raise typer.BadParameter(f"{error.message} Settings are as --training.seed 1.") from error
-
-
-@contextmanager
-def overridden(ctx: typer.Context, config: Path, code: Path | None) -> Iterator[Config]:
-    """Load a config with the overrides of the command line, as `spacy train` does.
-
-    Errors of the config, also in the body, are reported without a traceback. code: Python file with
-    registered functions, or None.
-    """
-    # Imported here because spaCy's command line takes a second to import.
-    from spacy.cli._util import import_code, show_validation_error
-
-    overrides = overrides_of(ctx)
-    import_code(code)
-    with show_validation_error(config):
-        loaded = load_config(config, overrides=overrides, interpolate=False)
-    with show_validation_error(config, hint_fill=False):
-        yield loaded
 
 
 def with_folder(path: Path) -> Path:
@@ -128,6 +109,18 @@ def read(nlp: Language, data: Path, corpus: str) -> list[Example]:
     if not found:
         raise SparseCRFError(Errors.SC654.format(data=data))
     return found
+
+
+def annotated_gold(nlp: Language, name: str, data: Path) -> Iterator[Example]:
+    """Read development Examples, and annotate predicted Docs with the pipes before a component."""
+    examples = read(nlp, data, "dev_corpus")
+    docs = up_to(nlp, name, (example.predicted for example in examples))
+    return (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
+
+
+def write_page(path: Path, shown: Page, title: str, n: int = N_SHOWN) -> None:
+    """Write an explanation or a report as a page of HTML; see `render`."""
+    with_folder(path).write_text(render(shown, title, n), encoding="utf8")
 
 
 def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:

@@ -24,18 +24,14 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     RAISES: SparseCRFError if the file is not UTF-8 or cannot be decompressed.
     """
     with path.open("rb") as file:
-        lines = gzip.GzipFile(fileobj=file) if is_packed(path, file.peek(2)) else file
+        is_packed = path.suffix == ".gz" or file.peek(2).startswith(_GZIP)
+        lines = gzip.GzipFile(fileobj=file) if is_packed else file
         try:
             for number, line in enumerate(lines, start=1):
                 text = _decode(path, number, line).removesuffix("\n").removesuffix("\r")
                 yield number, text.removeprefix(BOM) if number == 1 else text
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
-
-
-def is_packed(path: Path, start: bytes) -> bool:
-    """Return whether a file is compressed by gzip. start: its first bytes."""
-    return path.suffix == ".gz" or start.startswith(_GZIP)
 
 
 def _decode(path: Path, number: int, line: bytes) -> str:

@@ -8,13 +8,12 @@ from typing import Any
 from spacy.util import load_language_data, registry
 
 from ..errors import Errors, SparseCRFError
+from ..schema import reported_as
 from .attributes import OF_WORDS
 from .classes import WordClasses
+from .phrase_sources import lines_of
 
-_KEYS = {
-    "path": {"path", "format", "prune"},
-    "lookups": {"lookups", "lang", "prune"},
-}
+_KEYS = {"path": {"path", "format", "prune"}, "lookups": {"lookups", "lang", "prune"}}
 _FORMATS = ("brown", "word2vec")
 _PATH = re.compile("[01]+")
 _NUMBER = re.compile("[0-9]{1,18}")
@@ -59,22 +58,11 @@ def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses
 
 def _of_file(name: str, path: Path, are_paths: bool) -> Iterator[tuple[str, str]]:
     """Yield the words of a file, and their classes."""
-    number = 0
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                text = line.decode("utf-8-sig" if number == 1 else "utf8").rstrip("\r\n")
-                if text:
-                    yield _entry(text, are_paths)
-    except UnicodeDecodeError as error:
-        where = {"path": path, "line": number, "name": name}
-        raise SparseCRFError(Errors.SC143.format(**where, reason="it is not UTF-8")) from error
-    except OSError as error:
-        message = Errors.SC142.format(path=path, name=name, reason=error.strerror or error)
-        raise SparseCRFError(message) from error
-    except ValueError as error:
-        where = {"path": path, "line": number, "name": name}
-        raise SparseCRFError(Errors.SC143.format(**where, reason=error)) from error
+    for number, line in lines_of(path, name, Errors.SC142, Errors.SC143):
+        if line:
+            with reported_as(Errors.SC143, path=path, line=number, name=name):
+                entry = _entry(line, are_paths)
+            yield entry
 
 
 def _entry(line: str, are_paths: bool) -> tuple[str, str]:

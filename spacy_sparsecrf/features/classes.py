@@ -5,7 +5,7 @@ hash, and 1, 2 or 4 bytes for its class.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,12 +49,17 @@ class WordClasses:
         n_lower: int,
         are_paths: bool,
     ) -> None:
-        _check(hashes, codes, classes, n_lower, are_paths)
+        parts = {"lower": hashes[:n_lower], "others": hashes[n_lower:], "codes": codes}
+        sizes = {"L": n_lower, "M": len(hashes) - n_lower, "W": len(hashes), "C": len(classes)}
+        check(parts, _WORDS, sizes)
+        check_distinct(classes, "classes")
+        if not classes or classes[0] != "" or len(classes) > _MOST_CLASSES:
+            raise ValueError(f"the first class is not empty, or there are over {_MOST_CLASSES}")
+        if are_paths and not all(_BITS.issuperset(name) for name in classes):
+            raise ValueError("a path is not of bits")
         self.hashes, self.codes, self.n_lower = hashes, codes, n_lower
         self.classes = tuple(classes)
         self.are_paths = are_paths
-        # Several features read the class of a word one after the other.
-        self._last = ("", 0)
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -87,13 +92,6 @@ class WordClasses:
 
     def find(self, word: str) -> int:
         """Return the code of a word's class, 0 if it has no class."""
-        last, code = self._last
-        if last != word:
-            code = self._find(word)
-            self._last = word, code
-        return code
-
-    def _find(self, word: str) -> int:
         lower = word.lower()
         if word != lower:
             i = self._position(word, self.n_lower, len(self.hashes))
@@ -158,24 +156,6 @@ class ClassReader:
         return self._values[self._classes.find(word)]
 
 
-def _check(
-    hashes: NDArray[np.uint64],
-    codes: NDArray[Any],
-    classes: Sequence[str],
-    n_lower: int,
-    are_paths: bool,
-) -> None:
-    """Check the assumptions of lookups. RAISES: ValueError."""
-    parts = {"lower": hashes[:n_lower], "others": hashes[n_lower:], "codes": codes}
-    sizes = {"L": n_lower, "M": len(hashes) - n_lower, "W": len(hashes), "C": len(classes)}
-    check(parts, _WORDS, sizes)
-    check_distinct(classes, "classes")
-    if not classes or classes[0] != "" or len(classes) > _MOST_CLASSES:
-        raise ValueError(f"the first class is not empty, or there are more than {_MOST_CLASSES}")
-    if are_paths and not all(_BITS.issuperset(name) for name in classes):
-        raise ValueError("a path is not of bits")
-
-
 # Storage
 
 
@@ -225,19 +205,3 @@ def _unpack(head: Any, data: bytes, at: int) -> tuple[WordClasses, int]:
     hashes = np.frombuffer(data, "<u8", n, at).astype(np.uint64)
     codes = np.frombuffer(data, f"<u{size}", n, at + 8 * n).astype(f"u{size}")
     return WordClasses(hashes, codes, head["classes"], head["n_lower"], head["are_paths"]), end
-
-
-def values_by_list(
-    parts: Iterable[tuple[str, Any]], reads: Mapping[str, tuple[str, int]]
-) -> dict[str, dict[int, set[str]]]:
-    """Return the values of word classes that features read, by list and by number of bits.
-
-    parts: attributes as written in feature names, and their values; reads: list and number of bits
-    of each attribute that reads word classes.
-    """
-    found: dict[str, dict[int, set[str]]] = {name: {} for name, _ in reads.values()}
-    for attribute, value in parts:
-        if attribute in reads and isinstance(value, str):
-            name, bits = reads[attribute]
-            found[name].setdefault(bits, set()).add(value)
-    return found

@@ -20,9 +20,9 @@ from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
-from .attributes import CLUSTER, OF_WORDS, PHRASE, WORD, WORD_LABELS
+from .attributes import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS
 from .class_sources import check_sources, read_classes
-from .classes import ClassReader, WordClasses, values_by_list
+from .classes import ClassReader, WordClasses
 from .defaults import DEFAULT_TEMPLATES
 from .parsing import Read
 from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
@@ -297,8 +297,7 @@ class Featurizer(PlanFeaturizer):
         unread += sorted({*self.clusters} - {*self._class_names})
         if unread:
             warn(Warnings.SCW226.format(names=", ".join(map(repr, unread))))
-        cut = str.split if nlp is None else _tokenize(nlp)
-        lists = self._read_lists(cut)
+        lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
         # Lookup tables need the language, which without a pipeline is known only from Docs.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
         self._word_labels = None
@@ -330,9 +329,8 @@ class Featurizer(PlanFeaturizer):
         lists = restored(learnt, self._phrase_names)
         classes = learnt.get("clusters")
         if classes is not None:
-            classes = dict(classes)
-            self._word_labels = classes.pop(OF_WORDS, None)
-            classes = classes or None
+            self._word_labels = classes.get(OF_WORDS)
+            classes = {name: own for name, own in classes.items() if name != OF_WORDS} or None
         if classes is not None:
             for name in self._class_names:
                 if name not in classes:
@@ -346,6 +344,7 @@ class Featurizer(PlanFeaturizer):
     ) -> None:
         """Set data and lay out templates. lists, classes: None if unread; width: 0 if unknown."""
         self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
+        self._reads_vectors = any(read.name == VECTOR for read in self._plan.first)
         self._lists, self._vector_width, self._token_readers = lists, width, None
         self._classes, self._table = classes, None
 
@@ -386,13 +385,14 @@ class Featurizer(PlanFeaturizer):
 
         parts: attributes of active weights, as in feature names, and the values that they read.
         """
-        attributes = {attribute for template in self.parsed for attribute in template.attributes}
-        reads = {
-            str(attribute): (attribute.read.argument, attribute.read.length)
-            for attribute in attributes
-            if attribute.read.name == CLUSTER
-        }
-        kept = values_by_list(parts, reads)
+        placed = {each for template in self.parsed for each in template.attributes}
+        found = {str(each): each.read for each in placed if each.read.name == CLUSTER}
+        reads = {name: (read.argument, read.length) for name, read in found.items()}
+        kept: dict[str, dict[int, set[str]]] = {name: {} for name, _ in reads.values()}
+        for attribute, value in parts:
+            if attribute in reads and isinstance(value, str):
+                name, bits = reads[attribute]
+                kept[name].setdefault(bits, set()).add(value)
         pruned = {
             name: own.pruned(kept[name]) if self.clusters[name].get("prune") else own
             for name, own in (self._classes or {}).items()
@@ -408,7 +408,7 @@ class Featurizer(PlanFeaturizer):
         The first Docs with tokens determine the width of vectors, hence the number of features.
         """
         check_mode(sequences)
-        if self.plan.reads_vectors and not self._vector_width and any(map(len, docs)):
+        if self._reads_vectors and not self._vector_width and any(map(len, docs)):
             self._learn(self._lists, vector_width(docs), self._classes)
         return super().readings(docs, sequences)
 

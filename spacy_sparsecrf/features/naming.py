@@ -17,24 +17,9 @@ from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Hashes, Longs, Readings, hash_values
-from ..model.names import (
-    ALWAYS,
-    Outside,
-    read_feature,
-    write_name,
-    write_value,
-)
+from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
-from .attributes import (
-    EXTENSION,
-    NUMBERS,
-    PHRASE,
-    STACKED,
-    VECTOR,
-    WORD_LABELS,
-    Ngrams,
-    Value,
-)
+from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, WORD_LABELS, Ngrams, Value
 from .classes import ClassReader
 from .featurizer import Featurizer, PlanFeaturizer, by_vocab
 from .parsing import Read

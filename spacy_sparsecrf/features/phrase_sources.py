@@ -9,7 +9,7 @@ from ..errors import Errors, SparseCRFError
 from .phrases import ATTRS, PhraseList
 
 Tokenize: TypeAlias = Callable[[str], Iterable[str]]
-Entries: TypeAlias = Iterable[tuple[str, str]]  # phrases and their types
+Entries: TypeAlias = Iterator[tuple[str, str]]  # phrases and their types
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -67,27 +67,37 @@ def read_phrases(name: str, source: Any, tokenize: Tokenize) -> PhraseList:
 
 
 def _entries(name: str, source: Any) -> Entries:
-    """Return the phrases of a source, and their types."""
+    """Yield the phrases of a source, and their types; in a file, a type follows a tab."""
     if isinstance(source, list | tuple):
-        return ((text, "") for text in source)
-    return _of_file(name, source)
+        yield from ((text, "") for text in source)
+        return
+    for number, line in lines_of(source, name, Errors.SC134, Errors.SC135):
+        text, _, type_ = line.strip(" ").partition("\t")
+        if "\t" in type_.rstrip() or (type_.strip() and not text.strip()):
+            reason = "it has more than one tab, or no phrase before its type"
+            where = {"line": number, "path": source, "name": name}
+            raise SparseCRFError(Errors.SC135.format(**where, reason=reason))
+        yield text, type_.strip()
 
 
-def _of_file(name: str, path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yield the phrases of a file, and their types, which follow a tab."""
+def lines_of(
+    path: str | Path, name: str, unreadable: str, malformed: str
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a UTF-8 file that a setting names, with their numbers from 1.
+
+    Lines end with LF, CR and LF, or CR; a byte-order mark is skipped. name: in the setting;
+    unreadable, malformed: the errors to raise.
+    """
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SparseCRFError(Errors.SC134.format(path=path, name=name, reason=reason)) from error
+        raise SparseCRFError(unreadable.format(path=path, name=name, reason=reason)) from error
     end = b"\n" if b"\n" in data else b"\r"
     for number, line in enumerate(data.removeprefix(_BOM).split(end), start=1):
-        where = {"line": number, "path": path, "name": name}
         try:
-            text, _, type_ = line.decode("utf8").strip(" \r").partition("\t")
+            text = line.decode("utf8").rstrip("\r")
         except UnicodeDecodeError as error:
-            raise SparseCRFError(Errors.SC135.format(**where, reason="it is not UTF-8")) from error
-        if "\t" in type_.rstrip() or (type_.strip() and not text.strip()):
-            reason = "it has more than one tab, or no phrase before its type"
-            raise SparseCRFError(Errors.SC135.format(**where, reason=reason))
-        yield text, type_.strip()
+            where = {"line": number, "path": path, "name": name}
+            raise SparseCRFError(malformed.format(**where, reason="it is not UTF-8")) from error
+        yield number, text

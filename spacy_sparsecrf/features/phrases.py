@@ -117,24 +117,15 @@ def restored(learnt: object, names: Sequence[str]) -> dict[str, PhraseList] | No
         raise SparseCRFError(Errors.SC137.format(reason=f"vectors cannot be {width!r} wide"))
     if "phrases" not in learnt:
         return None
-    lists = learnt["phrases"] if isinstance(learnt["phrases"], dict) else {}
-    found = {name: _read_saved(lists.get(name)) for name in names}
-    for name, own in found.items():
-        if not own or not all(map(_are_phrases, own.values())):
+    found: dict[str, PhraseList] = {}
+    for name in names:
+        try:
+            texts = learnt["phrases"][name].items()
+            own = {type_: [x.split("\t") for x in text.split("\n")] for type_, text in texts}
+        except (KeyError, TypeError, AttributeError):
+            own = {}
+        if not own or not all(all(tokens) for phrases in own.values() for tokens in phrases):
             reason = f"the list of phrases {name!r} is missing or damaged"
             raise SparseCRFError(Errors.SC137.format(reason=reason))
+        found[name] = own
     return found
-
-
-def _read_saved(own: Any) -> PhraseList:
-    if not isinstance(own, dict) or not all(isinstance(text, str) for text in own.values()):
-        return {}
-    return {type_: [line.split("\t") for line in text.split("\n")] for type_, text in own.items()}
-
-
-def _are_phrases(phrases: object) -> bool:
-    """Return whether an object is a list of non-empty lists of words."""
-    return isinstance(phrases, list) and all(
-        isinstance(tokens, list) and tokens and all(isinstance(t, str) and t for t in tokens)
-        for tokens in phrases
-    )

@@ -53,11 +53,6 @@ class TemplatePlan:
     value_names: tuple[str, ...] = ()
 
     @cached_property
-    def reads_vectors(self) -> bool:
-        """Return whether templates read vectors, so that the plan depends on their width."""
-        return any(read.name == attributes.VECTOR for read in self.first)
-
-    @cached_property
     def watched(self) -> dict[str, int]:
         """Attributes that are set outside the component, see `coverage`, and annotation columns."""
         found = {

@@ -82,43 +82,41 @@ class InferenceSpace(NamedTuple):
     residual: NDArray[Any]
 
 
-class Network:
-    """Graphs laid out for inference, and workspaces for their potentials and beliefs.
+class GraphInference:
+    """Encoded graphs laid out for inference, and workspaces for their potentials and beliefs.
 
-    offsets, edge_offsets, ends, row: see `EncodedGraph`; n_rows: R, rows of edges; n_labels: Y;
-    gold: [N] int32, labels that count as observed, -1 for none; weights: [S] float64, of graphs;
-    inference: settings.
-    chunks: runs of graphs.
+    Potentials are sums of weights. graphs: encoded graphs; n_labels: Y; gold: [N] int32, labels
+    that count as observed, -1 for none; allowed: [n, Y] bool, labels that the last n nodes may
+    have; inference: settings.
+    n_weights: K: weights of node features, then of edge features (see `EncodedGraph`); by_row: [E]
+    int64, edges sorted by row; chunks, row_chunks: chunks of graphs, and of `by_row`; n_rows: R,
+    rows of edges.
     """
 
     def __init__(
-        self,
-        offsets: Longs,
-        edge_offsets: Longs,
-        ends: Ints,
-        row: Ints,
-        n_rows: int,
-        n_labels: int,
-        gold: Ints,
-        weights: Floats,
-        inference: Inference,
+        self, graphs: EncodedGraph, n_labels: int, gold: Ints, allowed: Mask, inference: Inference
     ) -> None:
-        self.n_rows, self.n_labels, self.inference = n_rows, n_labels, inference
+        n, n_rows = n_labels, len(graphs.pairs.indptr) - 1
+        self.n_rows, self.n_labels, self.inference = n_rows, n, inference
         self._has_warned = False
-        n = int(offsets[-1])
-        n_edges = np.diff(edge_offsets)
-        self.chunks: Chunks = cut(np.diff(offsets) + n_edges, _N_CHUNKS)
-        # Message h leaves node ends.ravel()[h].
-        halves = np.argsort(ends.ravel(), kind="stable").astype(np.int32)
-        degrees = np.bincount(ends.ravel(), minlength=n)
-        half_ptr = np.append(0, np.cumsum(degrees)).astype(np.int64)
-        order, rank = np.empty(n, np.int32), np.empty(n, np.int32)
-        links = offsets, edge_offsets, ends, half_ptr, halves, order, rank, row
-        self.arrays = Graphs(*links, gold, np.repeat(weights, n_edges))
-        parent, queue = np.full(n, -1, np.int32), np.empty(n, np.int32)
-        is_tree = np.zeros(n, np.bool_)
-        beliefs.order_trees(0, len(weights), self.arrays, parent, is_tree, queue)
-        rank[order] = np.arange(n, dtype=np.int32)
+        self.arrays = _laid_out(graphs, gold)
+        sizes = np.diff(graphs.offsets) + np.diff(graphs.edge_offsets)
+        self.chunks: Chunks = cut(sizes, _N_CHUNKS)
+        self.graphs, self._allowed = graphs, allowed
+        self.ties = graphs.node_ties, graphs.pair_ties
+        widths = [None if tie is None else tie.shape[1] for tie in self.ties]
+        self._shapes = (
+            (len(graphs.node_keys), n if widths[0] is None else widths[0]),
+            (len(graphs.edge_keys), n * n if widths[1] is None else widths[1]),
+        )
+        self.split, n_pairs = (int(np.prod(shape)) for shape in self._shapes)
+        self.n_weights = self.split + n_pairs
+        self._node_weights = np.repeat(graphs.weights, np.diff(graphs.offsets))
+        self.by_row = np.argsort(graphs.row, kind="stable")
+        per_row = np.bincount(graphs.row, minlength=n_rows)
+        ends = np.append(0, np.cumsum(per_row)).tolist()
+        self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
+        self._score_chunks = cut(np.zeros(n_rows, np.int64), _N_CHUNKS)
 
     @cached_property
     def real(self) -> InferenceSpace:
@@ -141,32 +139,6 @@ class Network:
         found = Beliefs(nodes[2], messages, *of_graphs)
         return InferenceSpace(potentials, found, nodes[3], pairs[2])
 
-    def exponentiate_pairs(self, rows: Longs, space: InferenceSpace) -> None:
-        """Exponentiate the log potentials of rows [n] of edges."""
-        psi = space.potentials.log_psi[rows]
-        shift = psi.real.max(axis=(1, 2), initial=-np.inf)
-        flat = psi.reshape(len(psi), self.n_labels**2)
-        beliefs.exponentiate(flat, shift, flat)
-        space.potentials.edge_shift[rows] = shift
-        space.potentials.psi[rows] = psi
-
-    def propagate(self, first: int, last: int, space: InferenceSpace, best: bool) -> None:
-        """Infer beliefs of graphs first:last, whose log potentials are in the workspace.
-
-        best: whether beliefs are max-marginals (max-product) instead of marginals.
-        """
-        begin, end = (int(self.arrays.offsets[s]) for s in (first, last))
-        potentials = space.potentials
-        log_phi = potentials.log_phi[begin:end]
-        shift = log_phi.real.max(axis=1, initial=-np.inf)
-        potentials.node_shift[begin:end] = shift
-        beliefs.exponentiate(log_phi, shift, potentials.phi[begin:end])
-        scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
-        own, parallel = self.inference, self.inference.schedule == "parallel"
-        schedule = Schedule(parallel, best, own.damping, own.tolerance, own.limit, 1.0 / STEP)
-        args = self.arrays, potentials, space.beliefs, schedule, scratch
-        _INFER[own.method](first, last, *args)
-
     def warn(self, space: InferenceSpace, graphs: slice = slice(None)) -> None:
         """Warn, once, if beliefs of some graphs have not converged."""
         changes, n = space.beliefs.changes[graphs], self.inference.limit
@@ -175,38 +147,6 @@ class Network:
             self._has_warned = True
             counts = {"n": int(open_.sum()), "of": len(changes), "limit": n}
             warn(Warnings.SCW370.format(**counts, change=float(changes[open_].max())))
-
-
-class GraphInference(Network):
-    """Inference in encoded graphs, whose potentials are sums of weights.
-
-    graphs: encoded graphs; n_labels, gold, inference: see `Network`; allowed: [n, Y] bool, labels
-    that the last n nodes may have.
-    n_weights: K: weights of node features, then of edge features (see `EncodedGraph`); by_row: [E]
-    int64, edges sorted by row; row_chunks: chunks of `by_row`.
-    """
-
-    def __init__(
-        self, graphs: EncodedGraph, n_labels: int, gold: Ints, allowed: Mask, inference: Inference
-    ) -> None:
-        n, n_rows = n_labels, len(graphs.pairs.indptr) - 1
-        links = graphs.offsets, graphs.edge_offsets, graphs.ends, graphs.row
-        super().__init__(*links, n_rows, n, gold, graphs.weights, inference)
-        self.graphs, self._allowed = graphs, allowed
-        self.ties = graphs.node_ties, graphs.pair_ties
-        widths = [None if tie is None else tie.shape[1] for tie in self.ties]
-        self._shapes = (
-            (len(graphs.node_keys), n if widths[0] is None else widths[0]),
-            (len(graphs.edge_keys), n * n if widths[1] is None else widths[1]),
-        )
-        self.split, n_pairs = (int(np.prod(shape)) for shape in self._shapes)
-        self.n_weights = self.split + n_pairs
-        self._node_weights = np.repeat(graphs.weights, np.diff(graphs.offsets))
-        self.by_row = np.argsort(graphs.row, kind="stable")
-        per_row = np.bincount(graphs.row, minlength=n_rows)
-        ends = np.append(0, np.cumsum(per_row)).tolist()
-        self.row_chunks = [(ends[a], ends[b]) for a, b in cut(per_row, _N_CHUNKS)]
-        self._score_chunks = cut(np.zeros(n_rows, np.int64), _N_CHUNKS)
 
     def tables(self, theta: NDArray[Any]) -> WeightTables:
         """Return the weights theta [K] by label and by label pair."""
@@ -223,20 +163,37 @@ class GraphInference(Network):
         """Compute the potentials of rows [n] of edges."""
         flat = space.potentials.log_psi.reshape(self.n_rows, self.n_labels**2)
         beliefs.score_rows(rows, *self.graphs.pairs, tables.pairs, flat)
-        self.exponentiate_pairs(rows, space)
+        psi = space.potentials.log_psi[rows]
+        shift = psi.real.max(axis=(1, 2), initial=-np.inf)
+        chosen = psi.reshape(len(psi), self.n_labels**2)
+        beliefs.exponentiate(chosen, shift, chosen)
+        space.potentials.edge_shift[rows] = shift
+        space.potentials.psi[rows] = psi
 
     def infer(
         self, first: int, last: int, tables: WeightTables, space: InferenceSpace, best: bool = False
     ) -> None:
-        """Score the nodes of graphs first:last, and infer; rows of edges must be scored before."""
+        """Score the nodes of graphs first:last, and infer; rows of edges must be scored before.
+
+        best: whether beliefs are max-marginals (max-product) instead of marginals.
+        """
         begin, end = (int(self.graphs.offsets[s]) for s in (first, last))
-        log_phi, nodes = space.potentials.log_phi, np.arange(begin, end)
-        beliefs.score_rows(nodes, *self.graphs.nodes, tables.nodes, log_phi)
+        potentials, nodes = space.potentials, np.arange(begin, end)
+        beliefs.score_rows(nodes, *self.graphs.nodes, tables.nodes, potentials.log_phi)
+        log_phi = potentials.log_phi[begin:end]
         restricted = self.graphs.n_nodes - len(self._allowed)
         if end > restricted:
             own = self._allowed[max(begin - restricted, 0) : end - restricted]
-            log_phi[end - len(own) : end][~own] = NEVER
-        self.propagate(first, last, space, best)
+            log_phi[len(log_phi) - len(own) :][~own] = NEVER
+        shift = log_phi.real.max(axis=1, initial=-np.inf)
+        potentials.node_shift[begin:end] = shift
+        beliefs.exponentiate(log_phi, shift, potentials.phi[begin:end])
+        scratch = np.zeros((3 + self.n_labels, self.n_labels), log_phi.dtype)
+        chosen = self.inference
+        timing = chosen.damping, chosen.tolerance, chosen.limit, 1.0 / STEP
+        schedule = Schedule(chosen.schedule == "parallel", best, *timing)
+        args = self.arrays, potentials, space.beliefs, schedule, scratch
+        _INFER[chosen.method](first, last, *args)
 
     def infer_all(
         self, theta: NDArray[Any], workers: Workers, best: bool = False
@@ -313,6 +270,22 @@ class GraphInference(Network):
         everything, total = (np.arange(len(p)), np.arange(self.n_rows)), np.zeros(self.n_weights)
         self.scatter(*everything, (nodes, pairs), total, power=2)
         return total
+
+
+def _laid_out(graphs: EncodedGraph, gold: Ints) -> Graphs:
+    """Return the arrays of graphs for kernels. gold: see `GraphInference`."""
+    ends, n = graphs.ends, graphs.n_nodes
+    # Message h leaves node ends.ravel()[h].
+    halves = np.argsort(ends.ravel(), kind="stable").astype(np.int32)
+    degrees = np.bincount(ends.ravel(), minlength=n)
+    half_ptr = np.append(0, np.cumsum(degrees)).astype(np.int64)
+    order, rank = np.empty(n, np.int32), np.empty(n, np.int32)
+    links = graphs.offsets, graphs.edge_offsets, ends, half_ptr, halves, order, rank, graphs.row
+    arrays = Graphs(*links, gold, np.repeat(graphs.weights, np.diff(graphs.edge_offsets)))
+    parent, queue = np.full(n, -1, np.int32), np.empty(n, np.int32)
+    beliefs.order_trees(0, graphs.n_graphs, arrays, parent, np.zeros(n, np.bool_), queue)
+    rank[order] = np.arange(n, dtype=np.int32)
+    return arrays
 
 
 def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:

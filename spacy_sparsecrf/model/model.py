@@ -104,12 +104,6 @@ def n_clusters(bounds: Sequence[int]) -> int:
     return max(0, len(bounds) - 1)
 
 
-def check_clusters(kind: str, number: int) -> None:
-    """Check that only models of kind "maxent" have clusters. RAISES: SparseCRFError."""
-    if number and kind != "maxent":
-        raise SparseCRFError(Errors.SC343.format(name="NAME", second=f'model = "{kind}"'))
-
-
 class CRFModel:
     """Labels and active weights of a linear-chain CRF, or of a per-position model.
 
@@ -136,7 +130,8 @@ class CRFModel:
         self.first = first
         self.dtype = _check_dtype(dtype)
         self.kind = check_kind(kind)
-        check_clusters(kind, len(bounds))
+        if bounds and kind != "maxent":
+            raise SparseCRFError(Errors.SC343.format(name="NAME", second=f'model = "{kind}"'))
         if len(set(labels)) < len(labels) or len(labels) + n_clusters(bounds) > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
         self.labels: tuple[str, ...] = tuple(labels)

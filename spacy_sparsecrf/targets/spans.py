@@ -11,17 +11,7 @@ from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import (
-    Docs,
-    Ids,
-    Labels,
-    Mask,
-    Scores,
-    Target,
-    add_extension,
-    ends_of,
-    have_same_tokens,
-)
+from .base import Docs, Ids, Labels, Mask, Scores, Target, add_extension, ends_of, have_same_tokens
 from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"

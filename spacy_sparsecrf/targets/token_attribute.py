@@ -14,17 +14,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import (
-    Docs,
-    Ids,
-    Labels,
-    Mask,
-    Scores,
-    Target,
-    add_strings,
-    have_same_tokens,
-    string_ids,
-)
+from .base import Docs, Ids, Labels, Mask, Scores, Target, add_strings, have_same_tokens, string_ids
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")

@@ -379,7 +379,7 @@ def test_bad_graphs_are_refused():
         GraphBuilder().build()
     with pytest.raises(SparseCRFError, match="SC305"):
         GraphLoss(build([[0, 1]], edge), 2, Workers(1))
-    with pytest.raises(SparseCRFError, match="SC374.*label 5"):
+    with pytest.raises(SparseCRFError, match="SC374.*Label 5"):
         GraphLoss(build([[0, 1]], edge, [0, 5]), 2, Workers(1))
     some = build([[0, 1]], edge, [0, -1])
     with pytest.raises(SparseCRFError, match="SC375.* 1 graphs"):

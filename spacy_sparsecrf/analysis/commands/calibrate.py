@@ -5,23 +5,21 @@ from typing import Annotated
 
 import typer
 from spacy.language import Language
-from spacy.training import Example
 from wasabi import msg
 
 from ...cli.common import (
     Component,
     Data,
     Model,
+    annotated_gold,
     load,
     print_table,
-    read,
     reported,
-    up_to,
     with_folder,
+    write_page,
 )
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.names import escape
-from ...pages.rendering import render
 from ...pipeline.corpus_files import block_of
 from ...pipeline.settings import DecodingSettings, as_section
 from .. import calibration
@@ -65,27 +63,19 @@ def calibrate(
         if in_place and not Path(model).is_dir():
             raise SparseCRFError(Errors.SC643.format(model=model))
         nlp, pipe = load(model, component)
-        if _is_training_data(nlp, data):
+        training = block_of(nlp, "train_corpus").get("path")
+        if training is not None and Path(training).resolve() == data.resolve():
             warn(Warnings.SCW640.format(data=data, model=model))
-        examples = read(nlp, data, "dev_corpus")
-        docs = up_to(nlp, pipe.name, (example.predicted for example in examples))
-        given = (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
+        given = annotated_gold(nlp, pipe.name, data)
         found = calibration.calibrate(pipe, given, precision, best_f, outside)
         if html is not None:
-            with_folder(html).write_text(
-                render(found, f"{pipe.name} on {data.name}"), encoding="utf8"
-            )
+            write_page(html, found, f"{pipe.name} on {data.name}")
         _print(found)
         directory = Path(model) if in_place else output
         if directory is None:
             msg.info("Nothing was saved. --output DIR or --in-place saves the calibrated pipeline.")
         else:
             _save(nlp, pipe.name, found.decoding(pipe.settings.decoding), directory)
-
-
-def _is_training_data(nlp: Language, data: Path) -> bool:
-    path = block_of(nlp, "train_corpus").get("path")
-    return path is not None and Path(path).resolve() == data.resolve()
 
 
 def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path) -> None:

@@ -5,22 +5,19 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.training import Example
 from wasabi import msg
 
 from ...cli.common import (
     Component,
     Data,
     Model,
+    annotated_gold,
     load,
     print_table,
-    read,
     reported,
-    up_to,
-    with_folder,
+    write_page,
 )
 from ...model.names import escape
-from ...pages.rendering import render
 from ...targets.matching import Rates, Score
 from ..error_analysis import Confusion, Mistake, Report, find_mistakes
 from .tables import contribution_row
@@ -53,15 +50,11 @@ def errors(
     """
     with reported():
         nlp, pipe = load(model, component)
-        examples = read(nlp, data, "dev_corpus")
-        docs = up_to(nlp, pipe.name, (example.predicted for example in examples))
-        given = (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
+        given = annotated_gold(nlp, pipe.name, data)
         most = limit if limit is not None else N_PRINTED if html is None else N_ON_PAGE
         found = find_mistakes(pipe, given, label=label, word=word, most=most)
         if html is not None:
-            with_folder(html).write_text(
-                render(found, f"{pipe.name} on {data.name}", n), encoding="utf8"
-            )
+            write_page(html, found, f"{pipe.name} on {data.name}", n)
             msg.good(f"Page is in {html}")
             return
         msg.divider(f"{pipe.name} on {data}")

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ...cli.common import Component, Model, load, print_table, reported, up_to, with_folder
+from ...cli.common import Component, Model, load, print_table, reported, up_to, write_page
 from ...errors import Errors, SparseCRFError
 from ...model.names import escape
-from ...pages.rendering import N_SHOWN, render
+from ...pages.rendering import N_SHOWN
 from ..explanation import DocExplanation, ModelExplanation
 from .tables import before, contribution_row, signed, strongest_pairs
 
@@ -43,11 +43,11 @@ def explain(
         shown: DocExplanation | ModelExplanation
         if text is not None:
             [doc] = up_to(nlp, pipe.name, [nlp.make_doc(text)])
-            shown, title = pipe.explain_doc(doc, forced=True), pipe.name
+            shown = pipe.explain_doc(doc, forced=True)
         else:
-            shown, title = pipe.explain(n), pipe.name
+            shown = pipe.explain(n)
         if html is not None:
-            with_folder(html).write_text(render(shown, title, n), encoding="utf8")
+            write_page(html, shown, pipe.name, n)
             msg.good(f"Page is in {html}")
         elif isinstance(shown, DocExplanation):
             _print_tokens(shown, n)

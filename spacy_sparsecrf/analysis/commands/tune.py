@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tqdm
 import typer
-from spacy.util import load_model_from_config
+from spacy.util import load_config, load_model_from_config
 from wasabi import msg
 
-from ...cli.common import overridden
+from ...cli.common import overrides_of, reported, with_folder
 from ...errors import Errors, SparseCRFError
 from ...progress import progress, report
 
@@ -65,7 +65,10 @@ def tune(
     """
     given = {"--l1": l1, "--l2": l2, "--scheme": scheme}
     given |= {"--templates": templates, "--min-freq": min_freq}
-    try:
+    # Imported here because spaCy's command line takes a second to import.
+    from spacy.cli._util import import_code, show_validation_error
+
+    with reported():
         seconds = _seconds(budget)
         if folds is not None and folds < 2:
             raise SparseCRFError(Errors.SC716.format(folds=folds))
@@ -73,17 +76,17 @@ def tune(
             raise SparseCRFError(Errors.SC710.format(within=within))
         if output.exists() and not force:
             raise SparseCRFError(Errors.SC608.format(path=output))
-        with overridden(ctx, config, code) as loaded:
+        overrides = overrides_of(ctx)
+        import_code(code)
+        with show_validation_error(config, hint_fill=False):
             from ..search import TunableConfig, choose
 
+            loaded = load_config(config, overrides=overrides, interpolate=False)
             tunable = TunableConfig(loaded, folds or 0, seed)
             best = choose(_search(tunable, given, seconds), within / 100)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        tunable.with_values(best.setting, best.l1).to_disk(output)
+        tunable.with_values(best.setting, best.l1).to_disk(with_folder(output))
         rule = f" within {within:g} points" if within else ""
         msg.good(f"Saved the config of the best score{rule}: {100 * best.score:.2f}", output)
-    except (OSError, ValueError) as error:
-        msg.fail(str(error), exits=1)
 
 
 def _search(
