@@ -56,7 +56,6 @@ from .scorers import check_scores
 from .settings import Setup
 from .stacking import read_first
 from .training_state import (
-    InitialModels,
     TrainingState,
     begin,
     with_labels,
@@ -164,7 +163,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             checks.check_labels(self.name, self.target, compiled.labels, compiled.n_tokens)
             if compiled.corpus is not None:
                 warn_of_missing(self.name, read.coverage, nlp, self)
-            state = begin(setup, read, checks, InitialModels(start, prior), checkpoint, nlp)
+            state = begin(setup, read, checks, {"init": start, "prior": prior}, checkpoint, nlp)
             own = compiled.labels, compiled.cut, read.coverage.shares
             cfg, model = storage.learnt_cfg(setup, *own), start or prior or self._no_model()
             if state.trainer is not None:
@@ -242,7 +241,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         training = state.training_run(self.name)
         state.checks.warn_of_unseen(self.name, examples)
         if not (state.stepped or training.converged):
-            self.model = with_labels(state.step(self.name), self.label_data)
+            self.model = with_labels(state.step(self.setup), self.label_data)
         return training.objective
 
     def _continue(self, examples: Sequence[Example]) -> float:
@@ -344,9 +343,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _decoder(self) -> "Decoder":
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
-        is_new = self._cache.model is not self.model
-        if is_new and self._state is not None and self._state.has_stepped:
-            self._state.checks.warn_of_empty(self.name, self.model, self.settings.l1)
         return self._cache.decoders(self.setup, self.model)[0]
 
     # Labels

@@ -9,7 +9,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Warnings, warn
-from ..model.model import CRFModel
 from ..targets.base import Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
 from ..targets.scheme import OUTSIDE
@@ -178,7 +177,7 @@ class DataChecks:
         self._n = 0
         self.n_tokens = 0
         self._augmented = False
-        self._is_warned = self._is_evaluated = self._is_empty = False
+        self._is_warned = self._is_evaluated = False
 
     def watch(
         self, examples: Iterable[Example], name: str, nlp: Language | None
@@ -240,12 +239,6 @@ class DataChecks:
             self._is_warned = True
             values = {"n": self._n, "text": examples[0].reference.text[:60]}
             warn(Warnings.SCW207.format(name=name, **values))
-
-    def warn_of_empty(self, name: str, model: CRFModel, l1: float) -> None:
-        """Warn about a model of component `name` whose weights are all zero; l1: the penalty."""
-        if not (self._is_empty or model.n_active or len(model.labels) < 2):
-            self._is_empty = True
-            warn(Warnings.SCW218.format(name=name, l1=l1))
 
     def warn_of_evaluated(self, name: str, target: Target, examples: Sequence[Example]) -> None:
         """Warn if component `name` is evaluated in training on Docs without gold annotation."""

@@ -83,7 +83,7 @@ class Reader(NamedTuple):
     first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
 
     def _parts(self, docs: Sequence[Doc]) -> "list[Source]":
-        """Read Docs with at least one token, in parts by vocab: observations or readings."""
+        """Read Docs with at least one token; see `sources`."""
         features, cut = self.setup.features, self.setup.settings.sequences
         read = getattr(features, "readings", None)
         parts = [features(docs, cut)] if read is None else read(docs, cut)
@@ -96,11 +96,13 @@ class Reader(NamedTuple):
         return parts
 
     def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
-        """Read Docs with at least one token, in parts by vocab.
+        """Read Docs in parts by vocab, of which there are none without tokens.
 
         forced: whether to condition on existing annotation that is not overwritten.
         YIELDS: observations or readings, and a mask of their permitted labels, or None.
         """
+        if not any(map(len, docs)):
+            return
         permitted: Permitted = None
         if forced:
             target, overwrite = self.setup.target, self.setup.settings.overwrite

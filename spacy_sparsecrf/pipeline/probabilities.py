@@ -81,10 +81,8 @@ class Probabilities:
         self._check_doc(doc)
         check_n(n)
         decoder, reader = self._decoder(), self._reader()
-        if not len(doc):
-            return [([], 1.0)]
-        [(source, permitted)] = reader.sources([doc], forced)
-        found = decoder.nbest(source, n, permitted)
+        sources = reader.sources([doc], forced)
+        found = [each for source, mask in sources for each in decoder.nbest(source, n, mask)]
         chosen, totals = combine([log_p for _, log_p in found], n)
         paths = [
             [reader.labels[y] for (ids, _), k in zip(found, ranks, strict=True) for y in ids[k]]
@@ -103,10 +101,8 @@ class Probabilities:
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
         decoder, reader = self._decoder(), self._reader()
         ids = np.array(self._ids(labels, reader.labels), dtype=np.int32)
-        if not len(doc):
-            return 0.0
-        [(source, permitted)] = reader.sources([doc], forced)
-        return float(decoder.log_probability(source, ids, permitted).sum())
+        sources = reader.sources([doc], forced)
+        return float(sum(decoder.log_probability(x, ids, mask).sum() for x, mask in sources))
 
     def span_probabilities(
         self, doc: Doc, spans: Iterable[Span], *, forced: bool = False
@@ -180,8 +176,7 @@ class Probabilities:
         for doc in docs:
             self._check_doc(doc)
         decoder, reader = self._decoder(), self._reader()
-        read = [*reader.sources(docs, forced)] if any(map(len, docs)) else []
-        return measure(decoder, reader, docs, read)
+        return measure(decoder, reader, docs, [*reader.sources(docs, forced)])
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
         """Explain the label of each token of a Doc, compared with the second most probable label.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from spacy.language import Language
 from spacy.util import logger
@@ -33,25 +33,19 @@ if TYPE_CHECKING:
     from ..training.training import Training
 
 
-class InitialModels(NamedTuple):
-    """Models of earlier runs. start: initial weights; prior: centre of the penalty; or None."""
-
-    start: CRFModel | None
-    prior: CRFModel | None
-
-
 def begin(
     setup: Setup,
     read: ReadCorpus,
     checks: DataChecks,
-    earlier: InitialModels,
+    earlier: Mapping[str, CRFModel | None],
     checkpoint: str | Path | None,
     nlp: Language | None,
 ) -> TrainingState:
     """Begin a training run, or resume an interrupted one. Imports numba.
 
-    setup: of the component; read: the corpus; checkpoint: the file of the run, which may not exist
-    yet, or None; nlp: the pipeline, or None.
+    setup: of the component; read: the corpus; earlier: models of earlier runs, `init` (initial
+    weights) and `prior` (centre of the penalty); checkpoint: the file of the run, which may not
+    exist yet, or None; nlp: the pipeline, or None.
     RAISES: SparseCRFError for a corpus or settings that cannot be used for training, and if the
         file belongs to a different run.
     """
@@ -78,7 +72,7 @@ def _start_training(
     record: NameRecord | None,
     corpus: EncodedCorpus,
     compiled: EncodedExamples,
-    earlier: InitialModels,
+    earlier: Mapping[str, CRFModel | None],
 ) -> Training:
     """Begin a batch run, in stages if there is a schedule, after any first-stage model."""
     from ..training.training import Problem, Training
@@ -112,7 +106,7 @@ def _start_training(
             )
             corpus, first = learn_first(setup, record, corpus, labels, make)
             given["problem"] = replace(given["problem"], first=first)
-        given |= {"init": earlier.start, "prior": earlier.prior}
+        given |= earlier
         begin = partial(make_training, corpus=corpus, labels=labels, solver=setup.solver, **given)
         training = begin()
     training.restart = begin
@@ -181,11 +175,6 @@ class TrainingState:
         """Pickle and copy as None."""
         return type(None), ()
 
-    @property
-    def has_stepped(self) -> bool:
-        """Whether the run has made a step."""
-        return self.trainer is not None and math.isfinite(self.trainer.objective)
-
     def training_run(self, name: str) -> Training:
         """Return the run of component `name`. RAISES: SparseCRFError without gold labels."""
         if self.trainer is None:
@@ -193,13 +182,13 @@ class TrainingState:
             raise SparseCRFError(Errors.SC203.format(name=name, **values))
         return self.trainer
 
-    def step(self, name: str) -> CRFModel:
-        """Do one iteration of component `name`. RETURNS: the model.
+    def step(self, setup: Setup) -> CRFModel:
+        """Do one iteration of a component. RETURNS: the model.
 
         RAISES: SparseCRFError if the objective is not finite, which would only fail later, when
             spaCy writes meta.json.
         """
-        training = self.training_run(name)
+        name, training = setup.name, self.training_run(setup.name)
         with progress("Training"):
             report = training.step()
             training.rest()
@@ -212,13 +201,16 @@ class TrainingState:
         values = name, report.objective, report.gap, report.optimality, report.n_active
         form = "%s: objective %.6g, gap at most %.3g, optimality %.3g, %d active weights"
         logger.debug(form, *values)
+        model = training.model()
         if report.converged:
+            if not model.n_active and len(model.labels) > 1:
+                warn(Warnings.SCW218.format(name=name, l1=setup.settings.l1))
             line = f"{name}: converged"
             if math.isfinite(report.gap):
                 above = 100.0 * report.gap / max(abs(report.objective), 1e-300)
                 line += f", at most {above:.2g} % above the minimum"
             report_line(line)
-        return training.model()
+        return model
 
 
 def with_labels(model: CRFModel, labels: Sequence[str]) -> CRFModel:
