@@ -1,8 +1,8 @@
 """Combinations that are refused, in one table.
 
 A fact is the name of a setting, of a property of a corpus, or of a requirement of a solver. Each
-part lists its facts: `Setup`, `Problem`, `Training` for its corpus, and solvers as
-`requires`. Two facts are incompatible if and only if a row of the table says so.
+part lists its facts: `Setup`, `Training` for its problem and corpus, and solvers as `requires`. Two
+facts are incompatible if and only if a row of the table says so.
 """
 
 from collections.abc import Iterator, Mapping

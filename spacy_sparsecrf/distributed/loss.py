@@ -16,7 +16,7 @@ from ..corpus.csr import Csr
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import find_ascending
 from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
-from ..loss.chain import ChainLoss, Violators, distinct, largest
+from ..loss.chain import ChainLoss, FullLoss, Violators, distinct, largest
 from ..loss.lattice import Floats, Longs, Mask
 from ..loss.subproblems import Part, ReducedPart
 from ..loss.tree import maximal_subtrees, sum_over_tree
@@ -330,7 +330,7 @@ class PartitionedWorkingLoss(OffsetLoss):
         return np.maximum(self._loss.partition.summed("curvature", *args), 0.0)
 
 
-class PartitionedLoss:
+class PartitionedLoss(FullLoss):
     """The full problem: restricts the loss to working sets, and screens; see `ChainLoss`.
 
     partition: the workers with the sequences; present: for each worker, the numbers of shards and
@@ -347,10 +347,9 @@ class PartitionedLoss:
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
         self.partition, self.n_potential, self.prior = partition, n_potential, prior
-        self._candidates: Longs | None = None
         if observed_only:
-            self._candidates = self._coordinates("observed_coordinates")
-            self.n_potential = len(self._candidates)
+            self.candidates = self._coordinates("observed_coordinates")
+            self.n_potential = len(self.candidates)
         _, n_examples, are_convex = zip(*present, strict=True)
         self.n_examples = int(sum(n_examples))
         self.is_convex = all(are_convex)
@@ -358,26 +357,14 @@ class PartitionedLoss:
         # Of the last gradient: its loss, the loss that was evaluated there, and the weights.
         self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None
 
-    def with_prior(self, coordinates: Longs) -> Longs:
-        """Return the union of coordinates [n] int64 and those of the prior, ascending."""
-        if self.prior is None:
-            return coordinates
-        return distinct(np.concatenate((coordinates, self.prior[0])))
-
-    def all_coordinates(self) -> Longs:
-        """Return all potential coordinates, for problems without l1, whose solution is dense."""
-        if self._candidates is not None:
-            return self._candidates
-        return np.arange(self.n_potential, dtype=np.int64)
-
     def _coordinates(self, which: str) -> Longs:
         of_workers = self.partition.ask("coordinates", which)
         return self.with_prior(distinct(np.concatenate(of_workers)))
 
     def descent_coordinates(self) -> Longs:
         """Return the coordinates of all shards; see `ChainLoss.descent_coordinates`."""
-        if self._candidates is not None:
-            return self._candidates
+        if self.candidates is not None:
+            return self.candidates
         return self._coordinates("descent_coordinates")
 
     def forget(self) -> None:
@@ -385,11 +372,7 @@ class PartitionedLoss:
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
         """Return the loss as a function of some weights; all others are zero."""
-        origin = np.empty(0)
-        if self.prior is not None:
-            origin = np.zeros(len(coordinates))
-            origin[np.searchsorted(coordinates, self.prior[0])] = self.prior[1]
-        return PartitionedWorkingLoss(self, coordinates, origin)
+        return PartitionedWorkingLoss(self, coordinates, self.origin_at(coordinates))
 
     def screen(
         self, working: PartitionedWorkingLoss, theta: Floats, threshold: float, limit: int
@@ -403,8 +386,8 @@ class PartitionedLoss:
         weights = working.model_weights(theta)
         found = self.partition.ask("candidates", *working.args(weights), share)
         allowed = np.concatenate(found)
-        if self._candidates is not None:
-            allowed = allowed[find_ascending(self._candidates, allowed) >= 0]
+        if self.candidates is not None:
+            allowed = allowed[find_ascending(self.candidates, allowed) >= 0]
         wanted = distinct(np.concatenate([working.coordinates, allowed]))
         gradient = self.restrict(wanted).gradient_at(working, weights)
         beyond = np.abs(gradient) > threshold

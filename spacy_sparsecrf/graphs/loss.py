@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..corpus.encoded import MISSING
 from ..errors import Errors, SparseCRFError
-from ..loss.chain import Violators, largest
+from ..loss.chain import FullLoss, Violators, largest
 from ..loss.examples import ExampleLoss
 from ..loss.lattice import Floats, Longs, Mask, set_numbers, set_table
 from ..loss.working import OffsetLoss
@@ -26,7 +26,7 @@ from .graph_inference import STEP, GraphInference, Inference, InferenceSpace, se
 LBP = Inference()
 
 
-class GraphLoss(OffsetLoss, ExampleLoss):
+class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
     """Value and gradient of the loss of graphs, as a function of all weights or of a working set.
 
     graphs: training graphs; n_labels: Y; workers: threads; inference: settings for log Z and
@@ -56,6 +56,7 @@ class GraphLoss(OffsetLoss, ExampleLoss):
         self._clamped = np.full(len(chosen), -1)
         self._clamped[incomplete] = len(chosen) + np.arange(len(incomplete))
         self.field = self._with_clamped(graphs, incomplete, n_labels, inference)
+        self.n_potential = self.field.n_weights
         # Distinct rows of the edges of each visited graph.
         self._rows: dict[int, Longs] = {}
         self.work_on(self.all_coordinates())
@@ -93,15 +94,6 @@ class GraphLoss(OffsetLoss, ExampleLoss):
     # The approximations for graphs with cycles are not convex.
     is_convex = False
 
-    @property
-    def n_potential(self) -> int:
-        """Number of all weights."""
-        return self.field.n_weights
-
-    def all_coordinates(self) -> Longs:
-        """Return all weights, [n_potential] int64."""
-        return np.arange(self.n_potential)
-
     def descent_coordinates(self) -> Longs:
         """Return the weights of observed features, ascending."""
         return self.field.observed()
@@ -133,10 +125,6 @@ class GraphLoss(OffsetLoss, ExampleLoss):
     def n_examples(self) -> int:
         """Number of graphs with gold labels."""
         return len(self.sequences)
-
-    def with_prior(self, coordinates: Longs) -> Longs:
-        """Return coordinates [n] unchanged: graphs do not support a prior model."""
-        return coordinates
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient [K] at theta [K]; infinite if no labels are possible."""

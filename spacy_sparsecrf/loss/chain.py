@@ -45,7 +45,41 @@ class Violators(NamedTuple):
     squared_excess: float
 
 
-class ChainLoss:
+class FullLoss:
+    """Base class of full problems: the weights that may be non-zero, and a prior.
+
+    n_potential: number of potential weights; candidates: [n] int64, ascending, the only coordinates
+    that may have weights, None = all; prior: coordinates [n], ascending, and non-zero weights [n],
+    which are added to the weights of solvers, or None; every working set must then contain these
+    coordinates.
+    """
+
+    n_potential: int
+    candidates: Longs | None = None
+    prior: tuple[Longs, Floats] | None = None
+
+    def with_prior(self, coordinates: Longs) -> Longs:
+        """Return the union of coordinates [n] int64 and the coordinates of the prior, ascending."""
+        if self.prior is None:
+            return coordinates
+        return distinct(np.concatenate((coordinates, self.prior[0])))
+
+    def all_coordinates(self) -> Longs:
+        """Return all potential coordinates, for problems without l1, whose solution is dense."""
+        if self.candidates is not None:
+            return self.candidates
+        return np.arange(self.n_potential, dtype=np.int64)
+
+    def origin_at(self, coordinates: Longs) -> Floats:
+        """Return the weights of the prior at a working set, [K], or [0] without a prior."""
+        if self.prior is None:
+            return np.empty(0)
+        origin = np.zeros(len(coordinates))
+        origin[np.searchsorted(coordinates, self.prior[0])] = self.prior[1]
+        return origin
+
+
+class ChainLoss(FullLoss):
     """The full problem: restricts the loss to working sets, and screens all potential weights.
 
     corpus: encoded sequences; n_labels: Y; workers: threads; precision: "float64", or "float32",
@@ -55,10 +89,8 @@ class ChainLoss:
     `observed_coordinates`); valid: valid transitions (see `build_lattice`): log Z is over valid
     sequences only, and gold labels must be valid; permits: function that returns which of the
     coordinates [n] screening may find, [n] bool, None = all; also: coordinates [n] that count as
-    observed for `observed_only`; limits: change results by rounding only; prior: coordinates [n],
-    ascending, and non-zero weights [n], which are added to the weights of solvers, or None; every
-    working set must then contain these coordinates. RAISES: SparseCRFError if no token has a gold
-    label.
+    observed for `observed_only`; limits: change results by rounding only; prior: see `FullLoss`.
+    RAISES: SparseCRFError if no token has a gold label.
     """
 
     def __init__(
@@ -74,7 +106,7 @@ class ChainLoss:
         limits: Limits = LIMITS,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
-        self._permits, self._prior = permits, prior
+        self._permits, self.prior = permits, prior
         self.n_labels = n_labels
         self.n_unigram = len(corpus.unigram_keys) * n_labels
         self._lattice = build_lattice(corpus, n_labels, valid)
@@ -83,14 +115,13 @@ class ChainLoss:
         # The arrays of the workspace take no memory before they are written.
         self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
         self._pairs = PairScreening(self.space, self.n_unigram)
-        self._candidates = self.observed_coordinates() if observed_only else None
-        if self._candidates is not None and also is not None:
-            self._candidates = distinct(np.concatenate((self._candidates, also)))
-        if self._candidates is not None:
-            self._candidates = self.with_prior(self._candidates)
-        self.n_potential = (
-            corpus.n_potential(n_labels) if self._candidates is None else len(self._candidates)
-        )
+        self.n_potential = corpus.n_potential(n_labels)
+        if observed_only:
+            observed = self.observed_coordinates()
+            if also is not None:
+                observed = distinct(np.concatenate((observed, also)))
+            self.candidates = self.with_prior(observed)
+            self.n_potential = len(self.candidates)
 
     @property
     def n_examples(self) -> int:
@@ -103,28 +134,13 @@ class ChainLoss:
         coordinates: [K] int64, ascending and distinct; stochastic: whether the solver
         processes one sequence at a time.
         """
-        origin = None
-        if self._prior is not None:
-            origin = np.zeros(len(coordinates))
-            origin[np.searchsorted(coordinates, self._prior[0])] = self._prior[1]
+        origin = self.origin_at(coordinates)
         return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic, origin)
 
     def forget(self) -> None:
         """Free the observed coordinates of the warm start, and the vectors of the last point."""
         vars(self).pop("_observed", None)
         self.space.free("alpha", "backward")
-
-    def with_prior(self, coordinates: Longs) -> Longs:
-        """Return the union of coordinates [n] int64 and the coordinates of the prior, ascending."""
-        if self._prior is None:
-            return coordinates
-        return distinct(np.concatenate((coordinates, self._prior[0])))
-
-    def all_coordinates(self) -> Longs:
-        """Return all potential coordinates, for problems without l1, whose solution is dense."""
-        if self._candidates is not None:
-            return self._candidates
-        return np.arange(self.n_potential, dtype=np.int64)
 
     def observed_coordinates(self) -> Longs:
         """Return the observed coordinates: features with gold labels (or pairs) of their tokens.
@@ -150,8 +166,8 @@ class ChainLoss:
         A feature observed with many labels gets weights for all labels, as adding a full block is
         faster. known: [n] int64, coordinates that also count as observed; default: none.
         """
-        if self._candidates is not None:
-            return self._candidates
+        if self.candidates is not None:
+            return self.candidates
         observed = self.observed_coordinates()
         if known is not None:
             observed = distinct(np.concatenate((observed, known)))
@@ -184,8 +200,8 @@ class ChainLoss:
 
     def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
         """Keep the coordinates that may have weights, and their gradients."""
-        if self._candidates is not None:
-            kept = find_ascending(self._candidates, coordinates) >= 0
+        if self.candidates is not None:
+            kept = find_ascending(self.candidates, coordinates) >= 0
             coordinates, gradients = coordinates[kept], gradients[kept]
         if self._permits is not None:
             kept = self._permits(coordinates)

@@ -50,7 +50,7 @@ class WorkingLoss(OffsetLoss):
     """Value and gradient of the loss on a working set.
 
     coordinates: [K] int64, ascending (see `chain`); n_unigram: number of potential unigram weights;
-    stochastic: whether for a stochastic solver; origin: [K] float64 w0, None for zeros: solvers
+    stochastic: whether for a stochastic solver; origin: [K] float64 w0, [0] for zeros: solvers
     optimise v, and the weights of the model are w0 + v.
     """
 
@@ -60,12 +60,11 @@ class WorkingLoss(OffsetLoss):
         coordinates: Longs,
         n_unigram: int,
         stochastic: bool,
-        origin: Floats | None = None,
+        origin: Floats,
     ) -> None:
         lattice = workspace.lattice
         n_labels, padded = workspace.n_labels, workspace.padded
-        self.coordinates, self._stochastic = coordinates, stochastic
-        self.origin = np.empty(0) if origin is None else origin
+        self.coordinates, self._stochastic, self.origin = coordinates, stochastic, origin
         self._derived: dict[Any, Any] = {}
         self.space = workspace
         self.split = int(np.searchsorted(coordinates, n_unigram))

@@ -71,12 +71,6 @@ class AveragedPerceptron(StochasticSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: PerceptronState) -> StepReport:
         """Pass over all complete sequences once, in a random order, and evaluate."""
-        self.visit(loss, state)
-        state.value, state.gradient = evaluate(loss, penalty, state.theta)
-        return replace(self.report(penalty, state), converged=state.n_wrong == 0)
-
-    def visit(self, loss: WorkingLoss, state: PerceptronState) -> None:
-        """Pass over all complete sequences once, without an evaluation."""
         order = self.shuffled(_complete(loss), state.epoch)
         # States share arrays, so the pass writes to copies.
         state.iterate, state.moves = state.iterate.copy(), state.moves.copy()
@@ -84,6 +78,8 @@ class AveragedPerceptron(StochasticSolver):
         state.count += len(order)
         state.epoch += 1
         state.theta = state.iterate - state.moves / state.count
+        state.value, state.gradient = evaluate(loss, penalty, state.theta)
+        return replace(self.report(penalty, state), converged=state.n_wrong == 0)
 
 
 def _complete(loss: WorkingLoss) -> Longs:

@@ -155,7 +155,8 @@ class Run:
             passes = float(self._warm_up())
             if passes and self._first.evaluated:
                 return self.reached(passes)
-        state, n_iterations = self._begun, self._solver.inner_iterations
+        state, n_iterations = self.state, self._solver.inner_iterations
+        assert state is not None
         with progress("Minimising", "iterations", n_iterations) as shown:
             for _ in shown.over(range(n_iterations)):
                 report = self._solver.step(self._working, self._penalty, state.solver)
@@ -166,12 +167,6 @@ class Run:
         self._regrow(state)
         self._judge(state, report)
         return replace(self.reached(passes), objective=report.objective)
-
-    @property
-    def _begun(self) -> RunState:
-        """The state of a run that has begun."""
-        assert self.state is not None
-        return self.state
 
     def _judge(self, state: RunState, report: StepReport) -> None:
         """Decide whether the run ends after an outer iteration; report: of its last step.

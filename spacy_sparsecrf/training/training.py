@@ -58,26 +58,12 @@ class Problem:
     def __post_init__(self) -> None:
         check_kind(self.kind)
 
-    @property
-    def facts(self) -> dict[str, str]:
-        """The facts for `compatible.check`."""
-        given = {
-            "clusters": (self.clusters, f"clusters = {self.clusters}"),
-            "constrained": (self.valid is not None, "constrained = true"),
-        }
-        return {fact: text for fact, (is_set, text) in given.items() if is_set}
-
     def identity(self) -> dict[str, Any]:
-        """Return the values that identify the problem, as JSON."""
-        label_weights, valid, also = self.label_weights, self.valid, self.also
+        """Return the values that identify the problem, as JSON; limits change only rounding."""
         return {
-            "precision": self.precision,
-            "observed_only": self.observed_only,
-            "also": "" if also is None else checkpoint.digest(also),
-            "kind": self.kind,
-            "clusters": self.clusters,
-            "label_weights": "" if label_weights is None else checkpoint.digest(label_weights),
-            "legal": "" if valid is None else checkpoint.digest(valid),
+            name: checkpoint.digest(value) if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+            if name not in ("limits", "first")
         }
 
 
@@ -132,7 +118,7 @@ class Training:
         self._penalty = ElasticNet(l1, l2)
         self._solver, self._polish = solver, polish
         self._warm_start = warm_start or solver.warm_start
-        self._check_compatible(len(corpus.value_features) > 0, prior is not None)
+        self._check_compatible()
         self._origin = None if prior is None else origin_of(prior, self._names)
         if problem.valid is not None:
             check_gold(corpus, self._labels, problem.valid)
@@ -166,16 +152,19 @@ class Training:
         for run in self._runs:
             run.begin(coordinates, theta, self._penalty)
 
-    def _check_compatible(self, values: bool, prior: bool) -> None:
+    def _check_compatible(self) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
+        problem, n = self._problem, self._polish.iterations
         own = {
-            "real values": (values, "real-valued features"),
-            "prior": (prior, "prior"),
-            "polish": (self._polish.iterations, f"polish iterations = {self._polish.iterations}"),
+            "real values": (len(self._corpus.value_features), "real-valued features"),
+            "prior": (self._prior is not None, "prior"),
+            "polish": (n, f"polish iterations = {n}"),
+            "clusters": (problem.clusters, f"clusters = {problem.clusters}"),
+            "constrained": (problem.valid is not None, "constrained = true"),
         }
         facts = {fact: text for fact, (is_set, text) in own.items() if is_set}
-        facts |= compatible.of_problem(self._problem.kind, self._penalty.l1, self._penalty.l2)
-        facts |= dict.fromkeys(self._solver.requires, "the solver") | self._problem.facts
+        facts |= compatible.of_problem(problem.kind, self._penalty.l1, self._penalty.l2)
+        facts |= dict.fromkeys(self._solver.requires, "the solver")
         compatible.check(facts, solver=self._solver)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:

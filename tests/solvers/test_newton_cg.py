@@ -9,12 +9,11 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import StepReport
+from spacy_sparsecrf.solvers.base import StepReport, evaluate
 from spacy_sparsecrf.solvers.newton.newton_cg import (
     NewtonCG,
     NewtonCGState,
     adapted_radius,
-    point_at,
     truncated_newton_step,
 )
 
@@ -198,7 +197,7 @@ class Damaged:
 def test_points_without_a_finite_gradient_are_not_visited():
     problem, _ = random_problem(90, 3, [4, 3, 5, 5])
     loss, penalty = (working_loss(problem, stochastic=False), ElasticNet(0.0, 0.1))
-    assert not np.isfinite(point_at(Damaged(loss, 0.0), penalty, problem.theta).value)
+    assert not np.isfinite(evaluate(Damaged(loss, 0.0), penalty, problem.theta)[0])
     with pytest.raises(SparseCRFError, match="SC307"):
         NewtonCG().start(Damaged(loss, 0.0), penalty, problem.theta)
     point = NewtonCG().start(Damaged(loss, ALL), penalty, problem.theta)

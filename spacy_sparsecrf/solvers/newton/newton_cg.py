@@ -117,11 +117,12 @@ class NewtonCG(BatchSolver):
         step, residual = truncated_newton_step(product, state.gradient, *limits)
         slope = dot(state.gradient, step)
         predicted = 0.5 * (dot(step, residual) - slope)
-        point = point_at(loss, penalty, state.theta + step)
-        actual = state.value - point.value
+        theta = state.theta + step
+        value, gradient = base.evaluate(loss, penalty, theta)
+        actual = state.value - value
         if predicted <= noise(state.value):
             # Rounding hides the decrease of the objective: compare gradients.
-            shorter = length(point.gradient) < length(state.gradient)
+            shorter = length(gradient) < length(state.gradient)
             accepted = shorter and -actual <= noise(state.value)
             state.stalled = not accepted
         else:
@@ -129,16 +130,8 @@ class NewtonCG(BatchSolver):
             state.radius = adapted_radius(state.radius, reach, actual, predicted, slope)
             accepted = actual > ACCEPTED * predicted
         if accepted:
-            state.theta, state.gradient, state.value = point.theta, point.gradient, point.value
+            state.theta, state.gradient, state.value = theta, gradient, value
         return accepted
-
-
-def point_at(loss: base.Function, penalty: ElasticNet, theta: Floats) -> base.EvaluatedPoint:
-    """Evaluate a point, theta [K]; the objective is infinite if the gradient is not finite."""
-    value, gradient = base.evaluate(loss, penalty, theta)
-    if not np.isfinite(gradient).all():
-        value, gradient = np.inf, np.zeros_like(theta)
-    return base.EvaluatedPoint(theta, value, gradient)
 
 
 def noise(value: float) -> float:
