@@ -1,24 +1,21 @@
-"""Checks that the annotations read by features are set, in training and in prediction.
+"""Counts of the training tokens that have the annotations read by features.
 
-The checks cover annotations of earlier pipes, span groups and extension attributes, but not
+The counts cover annotations of earlier pipes, span groups and extension attributes, but not
 attributes of the word, phrases and vectors.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.readings import Readings
 from .featurizer import PlanFeaturizer
 from .plan import TemplatePlan
 
 _RARE = 0.5  # share of tokens with a value, below which an attribute is rare
-_CHANCE = 1e-6
-"""Probability of no value at any token, taken as independent, below which values are missing."""
 
 
 class Coverage:
@@ -88,33 +85,3 @@ def counted(features: Any) -> Iterator[Coverage]:
         yield coverage
     finally:
         features.watch = None
-
-
-def find_missing(
-    features: Any, parts: Sequence[Any], shares: Mapping[str, float]
-) -> tuple[list[str], int]:
-    """Find attributes without any value in a batch, although training tokens had values.
-
-    An attribute that is rare in training is reported only if the batch has many tokens.
-
-    parts: readings of the batch; shares: of training tokens, see `Coverage`.
-    RETURNS: the attributes, and the number of tokens of the batch, 0 if all attributes have values.
-    """
-    ours = isinstance(features, PlanFeaturizer)
-    if not ours or not all(isinstance(part, Readings) for part in parts):
-        return [], 0
-    columns = features.plan.watched
-    absent = [
-        name
-        for name in shares
-        if name in columns and not any(_has(part.annotations, columns[name]) for part in parts)
-    ]
-    if not absent:
-        return [], 0
-    n_tokens = sum(part.n_tokens for part in parts)
-    return [name for name in absent if (1.0 - shares[name]) ** n_tokens < _CHANCE], n_tokens
-
-
-def _has(annotations: NDArray[np.uint64], column: int) -> bool:
-    """Return whether any token has a value; checks the first token first, as it usually has one."""
-    return bool(annotations[0, column] or annotations[:, column].any())

@@ -7,18 +7,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..corpus.readings import Readings
 from ..errors import Warnings, warn
-from ..features.coverage import Coverage, find_missing
+from ..features.coverage import Coverage
 
 BATCH_SIZE = 128  # Docs that an upstream pipe annotates at once
 SENTENCES = "sents"
 WHOLE = "docs"
+# Probability of no value at any token, taken as independent, below which values are missing.
+_CHANCE = 1e-6
 
 
 def annotated(examples: Iterable[Example], nlp: Language | None, pipe: object) -> Iterator[Example]:
@@ -153,10 +158,24 @@ class Expected:
         self.cut = None
         warn(Warnings.SCW202.format(name=self._name, trained=skew[0], given=skew[1]))
 
-    def check(self, features: Any, parts: Sequence[Any]) -> None:
-        """Warn about attributes that no token of a batch has. parts: readings of the batch."""
-        missing, n_tokens = find_missing(features, parts, self.shares)
-        for attribute in missing:
-            share = self.shares.pop(attribute)
-            values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
-            warn(Warnings.SCW206.format(name=self._name, **values))
+    def check(self, columns: Mapping[str, int], parts: Sequence[Readings]) -> None:
+        """Warn about attributes that no token of a batch has, although training tokens had them.
+
+        An attribute that is rare in training is reported only if the batch has many tokens.
+
+        columns: of annotations, by attribute; parts: readings of the batch.
+        """
+        n_tokens = sum(part.n_tokens for part in parts)
+        for attribute, share in list(self.shares.items()):
+            column = columns.get(attribute)
+            if column is None or any(_has(part.annotations, column) for part in parts):
+                continue
+            if (1.0 - share) ** n_tokens < _CHANCE:
+                del self.shares[attribute]
+                values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
+                warn(Warnings.SCW206.format(name=self._name, **values))
+
+
+def _has(annotations: NDArray[np.uint64], column: int) -> bool:
+    """Return whether any token has a value; checks the first token first, as it usually has one."""
+    return bool(annotations[0, column] or annotations[:, column].any())

@@ -84,13 +84,16 @@ class Reader(NamedTuple):
 
     def _parts(self, docs: Sequence[Doc]) -> "list[Source]":
         """Read Docs with at least one token; see `sources`."""
-        features, cut = self.setup.features, self.setup.settings.sequences
+        features: Any = self.setup.features
+        cut = self.setup.settings.sequences
         read = getattr(features, "readings", None)
-        parts = [features(docs, cut)] if read is None else read(docs, cut)
         if read is None:
+            parts = [features(docs, cut)]
             check_rows(self.setup.name, parts[0], sum(map(len, docs)))
-        if self.expected.shares:
-            self.expected.check(features, parts)
+        else:
+            parts = read(docs, cut)
+            if self.expected.shares:
+                self.expected.check(features.plan.watched, parts)
         if self.first is not None:
             parts = [*self.first(parts, docs)]
         return parts
