@@ -90,6 +90,16 @@ class Schedule(NamedTuple):
     magnified: float
 
 
+class Network(NamedTuple):
+    """Graphs with their potentials, results and schedule; scratch: [3 + Y, Y], a workspace."""
+
+    graphs: Graphs
+    potentials: GraphPotentials
+    beliefs: Beliefs
+    schedule: Schedule
+    scratch: Floats
+
+
 @kernel
 def score_rows(
     rows: Ints, indptr: Ints, features: Ints, values: Floats, table: Floats, scores: Floats
@@ -158,18 +168,13 @@ def order_trees(
 
 @inlined(forceinline=True)
 def _believe(
-    i: int,
-    n_labels: int,
-    graphs: Graphs,
-    phi: Floats,
-    messages: Floats,
-    belief: Floats,
-    measured: bool = False,
+    i: int, n_labels: int, network: Network, belief: Floats, measured: bool = False
 ) -> Any:
     """Multiply a node's potential [Y] by all incoming messages, and normalise.
 
     RETURNS: the log of the normaliser if `measured`, else 0.
     """
+    graphs, phi = network.graphs, network.potentials.phi
     for y in range(n_labels):
         belief[y] = phi[i, y]
     scale = 0.0 * phi[0, 0]
@@ -180,7 +185,7 @@ def _believe(
             if measured:
                 scale += log_of(total)
         if k < end:
-            back = messages[graphs.halves[k] ^ 1]
+            back = network.beliefs.messages[graphs.halves[k] ^ 1]
             for y in range(n_labels):
                 belief[y] *= back[y]
     return scale
@@ -188,16 +193,10 @@ def _believe(
 
 @inlined(forceinline=True)
 def _send(
-    h: int,
-    n_labels: int,
-    belief: Floats,
-    psi: Floats,
-    old: Floats,
-    schedule: Schedule,
-    cavity: Floats,
-    new: Floats,
+    h: int, n_labels: int, belief: Floats, psi: Floats, network: Network, new: Floats
 ) -> None:
-    """Compute message h from its node's belief; psi: [Y, Y]; old: all messages [2 E, Y]."""
+    """Compute message h from its node's belief; psi: [Y, Y]; new: [Y], out."""
+    old, cavity, schedule = network.beliefs.messages, network.scratch[0], network.schedule
     back = old[h ^ 1]
     if n_labels == 2:
         # Multiply instead of dividing, which is slow: the common factor is normalised away.
@@ -243,77 +242,55 @@ def _replace(n: int, old: Floats, new: Floats, magnified: float) -> float:
 
 
 @inlined(forceinline=True)
-def _pass_on(
-    i: int,
-    is_forward: bool,
-    n_labels: int,
-    graphs: Graphs,
-    potentials: GraphPotentials,
-    beliefs: Beliefs,
-    schedule: Schedule,
-    scratch: Floats,
-) -> float:
+def _pass_on(i: int, is_forward: bool, n_labels: int, network: Network) -> float:
     """Send messages from node i to all its neighbours later in the order, or to all earlier ones.
 
-    scratch: [3, Y]. RETURNS: the largest change.
+    RETURNS: the largest change.
     """
-    messages, belief, largest = beliefs.messages, beliefs.nodes[i], 0.0
-    _believe(i, n_labels, graphs, potentials.phi, messages, belief)
+    graphs, beliefs, new = network.graphs, network.beliefs, network.scratch[1]
+    belief, largest = beliefs.nodes[i], 0.0
+    _believe(i, n_labels, network, belief)
     for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
         h = graphs.halves[k]
         e = h >> 1
         if (graphs.rank[graphs.ends[e, 1 - (h & 1)]] > graphs.rank[i]) == is_forward:
-            psi = potentials.psi[graphs.row[e]]
-            _send(h, n_labels, belief, psi, messages, schedule, scratch[0], scratch[1])
-            change = _replace(n_labels, messages[h], scratch[1], schedule.magnified)
+            psi = network.potentials.psi[graphs.row[e]]
+            _send(h, n_labels, belief, psi, network, new)
+            change = _replace(n_labels, beliefs.messages[h], new, network.schedule.magnified)
             largest = _larger(largest, change)
     return largest
 
 
 @inlined(forceinline=True)
-def _pass_all(
-    s: int,
-    n_labels: int,
-    graphs: Graphs,
-    potentials: GraphPotentials,
-    beliefs: Beliefs,
-    schedule: Schedule,
-    scratch: Floats,
-) -> float:
+def _pass_all(s: int, n_labels: int, network: Network) -> float:
     """Update all messages of graph s at once, from the beliefs before the update."""
-    messages, nodes, largest = beliefs.messages, beliefs.nodes, 0.0
+    graphs, nodes, largest = network.graphs, network.beliefs.nodes, 0.0
     for i in range(graphs.offsets[s], graphs.offsets[s + 1]):
-        _believe(i, n_labels, graphs, potentials.phi, messages, nodes[i])
+        _believe(i, n_labels, network, nodes[i])
     for e in range(graphs.edge_offsets[s], graphs.edge_offsets[s + 1]):
-        psi = potentials.psi[graphs.row[e]]
+        psi = network.potentials.psi[graphs.row[e]]
         for side in range(2):
-            h, belief = 2 * e + side, nodes[graphs.ends[e, side]]
-            _send(h, n_labels, belief, psi, messages, schedule, scratch[0], scratch[1 + side])
+            belief, new = nodes[graphs.ends[e, side]], network.scratch[1 + side]
+            _send(2 * e + side, n_labels, belief, psi, network, new)
         for side in range(2):
-            message, new = messages[2 * e + side], scratch[1 + side]
-            largest = _larger(largest, _replace(n_labels, message, new, schedule.magnified))
+            message, new = network.beliefs.messages[2 * e + side], network.scratch[1 + side]
+            change = _replace(n_labels, message, new, network.schedule.magnified)
+            largest = _larger(largest, change)
     return largest
 
 
 @inlined(forceinline=True)
-def _iterate(
-    s: int,
-    n_labels: int,
-    graphs: Graphs,
-    potentials: GraphPotentials,
-    beliefs: Beliefs,
-    schedule: Schedule,
-    scratch: Floats,
-) -> float:
+def _iterate(s: int, n_labels: int, network: Network) -> float:
     """Run one iteration: all messages at once, or a backward sweep and then a forward sweep."""
-    args = n_labels, graphs, potentials, beliefs, schedule, scratch
-    if schedule.parallel:
-        return _pass_all(s, *args)
-    begin, end, largest = graphs.offsets[s], graphs.offsets[s + 1], 0.0
+    if network.schedule.parallel:
+        return _pass_all(s, n_labels, network)
+    graphs, largest = network.graphs, 0.0
+    begin, end = graphs.offsets[s], graphs.offsets[s + 1]
     for k in range(end - begin):
-        largest = _larger(largest, _pass_on(graphs.order[end - 1 - k], False, *args))
+        change = _pass_on(graphs.order[end - 1 - k], False, n_labels, network)
+        largest = _larger(largest, change)
     for k in range(begin, end):
-        largest = _larger(largest, _pass_on(graphs.order[k], True, *args))
+        largest = _larger(largest, _pass_on(graphs.order[k], True, n_labels, network))
     return largest
 
 
@@ -331,24 +308,17 @@ def pair_belief(e: int, psi: Floats, ends: Ints, beliefs: Beliefs, pair: Floats)
 
 
 @kernel
-def propagate(
-    first: int,
-    last: int,
-    graphs: Graphs,
-    potentials: GraphPotentials,
-    beliefs: Beliefs,
-    schedule: Schedule,
-    scratch: Floats,
-) -> None:
+def propagate(first: int, last: int, network: Network) -> None:
     """Run belief propagation on graphs first:last until convergence (Yedidia et al. 2003).
 
         m_ij(y') ~ sum_y psi_ij(y, y') b_i(y) / m_ji(y),  b_i ~ phi_i prod_j m_ji
         log Z = sum_i log Z_i + sum_ij log (Z_ij / (Z_i Z_j))
 
     log Z is the Bethe approximation. It is stationary in the messages at a fixed point, and exact
-    in forests. scratch: [3 + Y, Y].
+    in forests.
     """
-    n_labels, phi = scratch.shape[1], potentials.phi
+    graphs, potentials, beliefs, schedule, scratch = network
+    n_labels = scratch.shape[1]
     for s in range(first, last):
         begin, end = graphs.edge_offsets[s], graphs.edge_offsets[s + 1]
         for h in range(2 * begin, 2 * end):
@@ -356,16 +326,13 @@ def propagate(
                 beliefs.messages[h, y] = 1.0 / n_labels
         change, n = np.inf, 0
         while n < schedule.limit and not change <= schedule.tolerance:
-            if n_labels == 2:
-                # The constant unrolls the loops over labels in all inlined functions.
-                change = _iterate(s, 2, graphs, potentials, beliefs, schedule, scratch)
-            else:
-                change = _iterate(s, n_labels, graphs, potentials, beliefs, schedule, scratch)
+            # The constant unrolls the loops over labels in all inlined functions.
+            change = _iterate(s, 2, network) if n_labels == 2 else _iterate(s, n_labels, network)
             n += 1
         log_z = 0.0 * potentials.log_phi[0, 0]
         for i in range(graphs.offsets[s], graphs.offsets[s + 1]):
             log_z += potentials.node_shift[i]
-            log_z += _believe(i, n_labels, graphs, phi, beliefs.messages, beliefs.nodes[i], True)
+            log_z += _believe(i, n_labels, network, beliefs.nodes[i], True)
         for e in range(begin, end):
             psi = potentials.psi[graphs.row[e]]
             total = pair_belief(e, psi, graphs.ends, beliefs, scratch[3:])
@@ -396,35 +363,27 @@ def _exponentiate(scores: Floats, belief: Floats) -> Any:
 
 
 @inlined
-def _add_neighbours(
-    i: int, graphs: Graphs, potentials: GraphPotentials, beliefs: Beliefs, scores: Floats
-) -> None:
+def _add_neighbours(i: int, network: Network, scores: Floats) -> None:
     """Add to scores [Y] of node i its edges' log potentials, expected over neighbours' beliefs."""
+    graphs = network.graphs
     for k in range(graphs.half_ptr[i], graphs.half_ptr[i + 1]):
         h = graphs.halves[k]
-        psi, back = potentials.log_psi[graphs.row[h >> 1]], h & 1
-        other = beliefs.nodes[graphs.ends[h >> 1, 1 - back]]
+        psi, back = network.potentials.log_psi[graphs.row[h >> 1]], h & 1
+        other = network.beliefs.nodes[graphs.ends[h >> 1, 1 - back]]
         for a in range(len(scores)):
             for b in range(len(scores)):
                 scores[a] += (psi[b, a] if back else psi[a, b]) * other[b]
 
 
 @kernel
-def fit_mean_field(
-    first: int,
-    last: int,
-    graphs: Graphs,
-    potentials: GraphPotentials,
-    beliefs: Beliefs,
-    schedule: Schedule,
-    scratch: Floats,
-) -> None:
+def fit_mean_field(first: int, last: int, network: Network) -> None:
     """Run the naive mean field on graphs first:last, updating one node after the other.
 
         b_i ~ phi_i exp(sum_j E_{b_j} log psi_ij),  log Z >= E_b log(phi psi) + sum_i H(b_i)
 
-    Initial beliefs ignore edges. scratch: [2, Y].
+    Initial beliefs ignore edges.
     """
+    graphs, potentials, beliefs, schedule, scratch = network
     nodes, log_phi = beliefs.nodes, potentials.log_phi
     for s in range(first, last):
         begin, end = graphs.offsets[s], graphs.offsets[s + 1]
@@ -437,7 +396,7 @@ def fit_mean_field(
                 i = graphs.order[k]
                 for y in range(len(log_phi[i])):
                     scratch[0, y] = log_phi[i, y]
-                _add_neighbours(i, graphs, potentials, beliefs, scratch[0])
+                _add_neighbours(i, network, scratch[0])
                 _exponentiate(scratch[0], scratch[1])
                 own = _replace(len(scratch[0]), nodes[i], scratch[1], schedule.magnified)
                 change = _larger(change, own)
@@ -445,7 +404,7 @@ def fit_mean_field(
         for i in range(begin, end):
             for y in range(len(log_phi[i])):
                 scratch[0, y] = 0.0
-            _add_neighbours(i, graphs, potentials, beliefs, scratch[0])
+            _add_neighbours(i, network, scratch[0])
             for y in range(len(log_phi[i])):
                 if nodes[i, y].real > _LEAST:
                     # Each edge is counted at both of its nodes.
@@ -455,20 +414,13 @@ def fit_mean_field(
 
 
 @kernel
-def condition_nodes(
-    first: int,
-    last: int,
-    graphs: Graphs,
-    potentials: GraphPotentials,
-    beliefs: Beliefs,
-    schedule: Schedule,
-    scratch: Floats,
-) -> None:
+def condition_nodes(first: int, last: int, network: Network) -> None:
     """Find each node's distribution given gold labels of its neighbours, in graphs first:last.
 
     log_z is sum_i log z_i - sum_ij log psi_ij(gold) (Vishwanathan 2006, equations 13 to 15): minus
-    the score of gold labels, it is the negative log pseudo-likelihood. scratch: [1, Y].
+    the score of gold labels, it is the negative log pseudo-likelihood.
     """
+    graphs, potentials, beliefs, _, scratch = network
     gold, log_psi, scores = graphs.gold, potentials.log_psi, scratch[0]
     for s in range(first, last):
         log_z = 0.0 * potentials.log_phi[0, 0]

@@ -12,7 +12,7 @@ from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..loss.lattice import Floats, Ints, Longs, Mask
 from ..parallel import Chunks, Workers, cut, dot
 from . import belief_propagation as beliefs
-from .belief_propagation import Beliefs, GraphPotentials, Graphs, Schedule
+from .belief_propagation import Beliefs, GraphPotentials, Graphs, Network, Schedule
 from .encoded import EncodedGraph, FeatureRows
 
 METHODS = ("lbp", "mean_field", "pseudo_likelihood")
@@ -192,8 +192,8 @@ class GraphInference:
         chosen = self.inference
         timing = chosen.damping, chosen.tolerance, chosen.limit, 1.0 / STEP
         schedule = Schedule(chosen.schedule == "parallel", best, *timing)
-        args = self.arrays, potentials, space.beliefs, schedule, scratch
-        _INFER[chosen.method](first, last, *args)
+        network = Network(self.arrays, potentials, space.beliefs, schedule, scratch)
+        _INFER[chosen.method](first, last, network)
 
     def infer_all(
         self, theta: NDArray[Any], workers: Workers, best: bool = False
