@@ -185,7 +185,10 @@ def calibrate(
         raise SparseCRFError(Errors.SC644.format(value=beta, precision=precision))
     examples = list(examples)
     with progress("Comparing", "docs", (len(_TRIED) + 2) * len(examples)) as shown:
-        judge = partial(_judge, pipe, examples, shown)
+
+        def judge(temperature: float) -> _Judged:
+            return _judge(pipe, examples, shown, temperature=temperature)
+
         plain = judge(1.0)
         if not plain.labels:
             raise SparseCRFError(Errors.SC640.format(name=pipe.name))
@@ -236,15 +239,9 @@ def _f_beta(
     pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, beta: float, weight: float
 ) -> float:
     """Return F_beta of the spans predicted with a given weight of the outside label."""
-    n_gold = n_found = n_right = 0
-    with _predicting(pipe, outside_weight=weight, scores=False):
-        for batch in minibatch(shown.over(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
-            predictions = pipe.predict([example.predicted for example in batch])
-            for example, ids in zip(batch, predictions, strict=True):
-                golden, counted = _spans_of(pipe, example, ids)
-                n_gold, n_found = n_gold + len(golden), n_found + len(counted)
-                n_right += len(golden & counted)
-    return (1.0 + beta**2) * n_right / max(1.0, n_found + beta**2 * n_gold)
+    judged = _judge(pipe, examples, shown, outside_weight=weight)
+    counted = len(judged.labels) + beta**2 * judged.gold.total()
+    return (1.0 + beta**2) * int(judged.right.sum()) / max(1.0, counted)
 
 
 def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:
@@ -316,14 +313,14 @@ def _lowest(x: Floats, values: Floats) -> float:
 
 
 def _judge(
-    pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, temperature: float
+    pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, **changes: float
 ) -> _Judged:
-    """Predict with a temperature and without thresholds, and compare with gold annotation."""
+    """Predict with changed decoding settings, and compare with gold annotation."""
     labels: list[str] = []
     found: list[tuple[float, bool, bool]] = []
     counts: Counter[str] = Counter()
     is_even = False
-    with _predicting(pipe, temperature=temperature):
+    with _predicting(pipe, **changes):
         for batch in minibatch(shown.over(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
             predictions = pipe.predict([example.predicted for example in batch])
             for golden, judgements in _judgements(pipe, batch, predictions):
@@ -357,22 +354,14 @@ def _judgements(
     assert predictions.scores is not None
     of_spans = iter(() if predictions.span_scores is None else predictions.span_scores.tolist())
     for example, ids, scores in zip(batch, predictions, predictions.scores, strict=True):
-        golden, counted = _spans_of(pipe, example, ids)
+        predicted = [pipe.label_data[i] for i in ids.tolist()]
+        gold = list(map(one_of, pipe.target.gold(example), predicted))
+        golden, counted = map(set, spans_of(pipe, gold, predicted))
         if isinstance(pipe.target, SpanTarget):
             spans = pipe.target.spans([ids], pipe.label_data).named()
             probabilities = list(islice(of_spans, len(spans)))
         else:
-            spans = [(t, t + 1, pipe.label_data[i]) for t, i in enumerate(ids.tolist())]
+            spans = [(t, t + 1, label) for t, label in enumerate(predicted)]
             probabilities = scores.tolist()
         both = zip(spans, probabilities, strict=True)
         yield golden, [(span[2], p, span in golden) for span, p in both if span in counted]
-
-
-def _spans_of(
-    pipe: SparseCRFPipe, example: Example, ids: NDArray[np.int32]
-) -> tuple[set[Span], set[Span]]:
-    """Return the gold spans of a Doc, and the predicted spans on tokens with gold labels."""
-    predicted = [pipe.label_data[i] for i in ids.tolist()]
-    gold = list(map(one_of, pipe.target.gold(example), predicted))
-    golden, counted = spans_of(pipe, gold, predicted)
-    return set(golden), set(counted)
