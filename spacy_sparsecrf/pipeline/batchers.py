@@ -8,7 +8,6 @@ from spacy.training import Example
 from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from .corpus_files import block_of
 
 Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
@@ -65,6 +64,17 @@ def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
     fixed = {*sourced, *_training_block(nlp)["frozen_components"]}
     pipes = {name: pipe for name, pipe in nlp.pipeline if name not in fixed}
     return {name: pipe for name, pipe in pipes.items() if getattr(pipe, "is_trainable", False)}
+
+
+def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
+    """Return the block of the config that a setting of [training] names.
+
+    corpus: "train_corpus" or "dev_corpus". RETURNS: the block; empty if there is none.
+    """
+    block: Any = nlp.config.interpolate()
+    for key in str(block["training"][corpus]).split("."):
+        block = block.get(key, {})
+    return dict(block or {})
 
 
 def names_corpus(nlp: Language, key: str = "train_corpus") -> bool:

@@ -11,20 +11,10 @@ from spacy.training.corpus import FILE_TYPE, walk_corpus
 from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError
+from .batchers import block_of
 
 # Reader settings that apply to all files together, with the values that disable them.
 _OF_ALL_FILES = {"limit": 0, "augmenter": None, "shuffle": False}
-
-
-def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
-    """Return the block of the config that a setting of [training] names.
-
-    corpus: "train_corpus" or "dev_corpus". RETURNS: the block; empty if there is none.
-    """
-    block: Any = nlp.config.interpolate()
-    for key in str(block["training"][corpus]).split("."):
-        block = block.get(key, {})
-    return dict(block or {})
 
 
 def reader_block(name: str, nlp: Language | None) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from ..targets.base import Target
 from ..targets.entities import Entities
 from ..targets.token_attribute import PREFIX, TOKEN_ATTR
 from .annotations import Annotations
-from .batchers import names_corpus
-from .corpus_files import block_of
+from .batchers import block_of, names_corpus
 from .settings import Setup
 
 DEFAULT_ATTR = "tag"

@@ -20,7 +20,7 @@ from ...cli.common import (
 )
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.names import escape
-from ...pipeline.corpus_files import block_of
+from ...pipeline.batchers import block_of
 from ...pipeline.settings import DecodingSettings, as_section
 from .. import calibration
 from ..calibration import Calibration, Reliability
