@@ -4,7 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.solvers.base import StepReport
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training

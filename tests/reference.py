@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.testing.numerics import random_observations
 
 

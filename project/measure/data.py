@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer

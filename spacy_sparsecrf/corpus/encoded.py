@@ -7,20 +7,16 @@ in memory. It numbers distinct sets of bigram features as contexts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Errors, SparseCRFError
-from . import numbering
-from .numbering import Array, Hashes, Ints, Longs
+from .numbering import Hashes, Ints, Longs
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Relabel = Callable[[Ints], Ints]
 
 MISSING = -1  # gold label of a token without one
 # Labels and the start label are stored in 16 bits.
@@ -140,123 +136,3 @@ class EncodedCorpus:
         """
         pairs = n_labels * (n_labels + int(self.start_label))
         return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
-
-
-# Arrays that arrive in batches, with provisional numbers, and their dtypes.
-_ARRIVING: dict[str, type[np.generic]] = {
-    "offsets": np.int64,
-    "n_features": np.int32,
-    "features": np.int32,
-    "context": np.int32,
-    "labels": np.int32,
-    "weights": np.float64,
-    "values": np.float32,
-}
-
-
-class CorpusBuilder:
-    """Collects batches of observations with their gold labels into one `EncodedCorpus`.
-
-    Features and sets of bigram features get provisional numbers as they arrive; `build` assigns the
-    final ones.
-
-    features, rows: distinct features conjoined with the label, and distinct sets of bigram
-    features, None before the first batch; start_label: see `EncodedCorpus`.
-    """
-
-    def __init__(self) -> None:
-        self._pieces: dict[str, list[Array]] = {name: [] for name in _ARRIVING}
-        self._n_tokens = self._n_sequences = 0
-        self._value_keys: Hashes = np.empty(0, np.uint64)
-        self.features = numbering.RowIndex(1)
-        self.rows: numbering.RowIndex | None = None
-        self.start_label = True
-
-    def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
-        """Append a batch.
-
-        observations: the features of N tokens in S sequences.
-        labels: [N] int32, gold label ids, below 0 as in `EncodedCorpus`.
-        weights: [S] float64, weight of each sequence's log-likelihood; default 1.
-        """
-        if observations.n_tokens and len(observations.value_keys):
-            self._append(values=observations.values)
-            self._value_keys = observations.value_keys
-        hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
-        present, n_sequences = hashes != 0, len(observations.offsets) - 1
-        if self.rows is None:
-            self.rows = numbering.RowIndex(bigrams.shape[1])
-            self._append(offsets=np.zeros(1))
-        self.start_label = observations.start_label
-        self._append(
-            offsets=self._n_tokens + observations.offsets[1:],
-            n_features=present.sum(axis=1),
-            features=self.features.add(hashes[present][:, None]),
-            context=self.rows.add(bigrams),
-            labels=np.asarray(labels),
-            weights=np.ones(n_sequences) if weights is None else weights,
-        )
-        self._n_tokens += observations.n_tokens
-        self._n_sequences += n_sequences
-
-    def _append(self, **arrays: Array) -> None:
-        """Append a piece to each array."""
-        for name, array in arrays.items():
-            self._pieces[name].append(np.asarray(array, _ARRIVING[name]))
-
-    def arrived(self, name: str) -> Array:
-        """Return an array named in _ARRIVING, with provisional numbers."""
-        return np.concatenate(self._pieces[name])
-
-    @property
-    def has_values(self) -> bool:
-        """Return whether real-valued features have arrived."""
-        return len(self._value_keys) > 0
-
-    def relabel(self, final: Relabel) -> int:
-        """Replace labels by final ids, batch by batch. RETURNS: the number of missing labels."""
-        pieces = self._pieces["labels"] = [final(piece) for piece in self._pieces["labels"]]
-        return sum(int((labels == MISSING).sum()) for labels in pieces)
-
-    def build(self, min_freq: int = 1) -> EncodedCorpus:
-        """Number the features and contexts of all batches.
-
-        min_freq: features at fewer tokens are removed, see `without_rare`; real values are not.
-        RETURNS: the corpus, without sets; it does not depend on the division into batches.
-        RAISES: SparseCRFError if no feature is left.
-        """
-        if self.rows is None:
-            raise SparseCRFError(Errors.SC302)
-        rows = numbering.without_rare(self.rows.rows, min_freq, self.rows.counts)
-        representatives, context = numbering.distinct_rows(rows)
-        bigram_keys, ctx_indptr, ctx_indices = numbering.number_features(rows[representatives])
-        order, number = numbering.by_frequency(self.features, min_freq)
-        if min_freq > 1 and not (len(order) or len(bigram_keys) or self.has_values):
-            raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=self._n_tokens))
-        # Real values come after the features of tokens.
-        value_features = np.arange(len(order), len(order) + len(self._value_keys))
-        # Pieces, as the numbers of all occurrences take the most memory.
-        numbered = [np.take(number, features) for features in self._pieces["features"]]
-        return EncodedCorpus(
-            offsets=self.arrived("offsets"),
-            labels=self.arrived("labels"),
-            weights=self.arrived("weights"),
-            uni_indptr=self._ends_of_features(numbered),
-            uni_indices=np.concatenate([found[found >= 0] for found in numbered]),
-            context=context[self.arrived("context")],
-            ctx_indptr=ctx_indptr,
-            ctx_indices=ctx_indices,
-            unigram_keys=np.concatenate((self.features.rows[order, 0], self._value_keys)),
-            bigram_keys=bigram_keys,
-            start_label=self.start_label,
-            values=self.arrived("values") if self._pieces["values"] else NO_VALUES,
-            value_features=value_features,
-        )
-
-    def _ends_of_features(self, numbered: list[Ints]) -> Longs:
-        """Return the first feature of each token, and the end; numbered: -1 if removed."""
-        counts = [np.zeros(1, np.int64)]
-        for sizes, found in zip(self._pieces["n_features"], numbered, strict=True):
-            kept = np.append(0, np.cumsum(found >= 0))
-            counts.append(np.diff(kept[np.append(0, np.cumsum(sizes))]))
-        return np.cumsum(np.concatenate(counts))

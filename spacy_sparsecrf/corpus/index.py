@@ -13,10 +13,8 @@ import numpy as np
 
 from ..errors import Errors, SparseCRFError
 from . import numbering
-from .encoded import CorpusBuilder, EncodedCorpus, Floats
+from .encoded import EncodedCorpus, Floats
 from .numbering import Hashes, Ints, Longs
-
-_REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
 
 
 class FeatureCounts(NamedTuple):
@@ -128,13 +126,14 @@ def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Int
 
 
 def build_index(
-    features: FeatureCounts, rows: ConjoinedRows, min_freq: int = 1
+    features: FeatureCounts, rows: ConjoinedRows, min_freq: int = 1, n_values: int = 0
 ) -> tuple[Index, Ints]:
     """Number features, the most frequent first, and contexts.
 
-    features: only features that occur at min_freq tokens or more; rows: of all tokens.
+    features: only features that occur at min_freq tokens or more; rows: of all tokens; n_values:
+    number of real-valued features, which are numbered elsewhere.
     RETURNS: the index, and the context [C] of each row.
-    RAISES: SparseCRFError for too many features to number.
+    RAISES: SparseCRFError for too many features to number, or none.
     """
     if len(features.keys) > np.iinfo(np.int32).max:
         raise SparseCRFError(Errors.SC301.format(n=len(features.keys)))
@@ -142,6 +141,9 @@ def build_index(
     hashes = numbering.without_rare(rows.hashes, min_freq, rows.counts)
     representatives, context = numbering.distinct_rows(hashes)
     bigram_keys, ctx_indptr, ctx_indices = numbering.number_features(hashes[representatives])
+    if min_freq > 1 and not (len(order) or len(bigram_keys) or n_values):
+        n_tokens = int(rows.counts.sum())
+        raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
     return Index(features.keys[order], bigram_keys, ctx_indptr, ctx_indices), context
 
 
@@ -174,30 +176,4 @@ def joined(corpora: Sequence[EncodedCorpus]) -> EncodedCorpus:
         offsets=ends([corpus.offsets for corpus in corpora]),
         uni_indptr=ends([corpus.uni_indptr for corpus in corpora]),
         **{name: whole(name) for name in ("labels", "weights", "uni_indices", "context")},
-    )
-
-
-def part_of(builder: CorpusBuilder) -> CorpusPart | None:
-    """Return the part of a corpus that a builder has collected; None if empty.
-
-    RAISES: SparseCRFError for real values.
-    """
-    if builder.rows is None:
-        return None
-    if builder.has_values:
-        raise SparseCRFError(Errors.SC903.format(setting=_REAL_VALUES))
-    keys, arrived = builder.features.rows[:, 0], builder.arrived
-    order = np.argsort(keys)
-    representatives, number = numbering.distinct_rows(builder.rows.rows)
-    hashes, n_tokens = builder.rows.rows[representatives], builder.rows.counts[representatives]
-    return CorpusPart(
-        offsets=arrived("offsets"),
-        labels=arrived("labels"),
-        weights=arrived("weights"),
-        uni_indptr=np.append(0, np.cumsum(arrived("n_features"), dtype=np.int64)),
-        uni_indices=numbering.positions(order, len(order))[arrived("features")],
-        context=number[arrived("context")],
-        features=FeatureCounts(keys[order], builder.features.counts[order], order),
-        rows=ConjoinedRows(hashes, n_tokens),
-        start_label=builder.start_label,
     )

@@ -124,16 +124,6 @@ def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     return keys[order], indptr, positions(order, len(order))[ids]
 
 
-def by_frequency(features: RowIndex, min_freq: int) -> tuple[Longs, Ints]:
-    """Return the frequent features in final order, and the final number of every feature, or -1.
-
-    Order and ties are the same as in `number_features`.
-    """
-    order = np.argsort(-features.counts, kind="stable")
-    order = order[: int((features.counts >= min_freq).sum())]
-    return order, positions(order, len(features.counts))
-
-
 def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs | None = None) -> Hashes:
     """Remove the features that occur at fewer than min_freq tokens.
 

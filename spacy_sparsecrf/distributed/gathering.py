@@ -17,7 +17,6 @@ from ..corpus.index import (
     without_sequences,
 )
 from ..corpus.numbering import Hashes, Ints, Longs
-from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
 from ..features.featurizer import Featurizer
 from ..features.word_labels import learn_word_labels
@@ -154,9 +153,6 @@ def _index(
     rows = [of_file for survey in surveys for of_file in survey.rows]
     whole, numbers = merged_rows([of_file for of_file in rows if of_file is not None])
     index, context = build_index(features, whole, min_freq)
-    if min_freq > 1 and not (len(index.unigram_keys) or len(index.bigram_keys)):
-        n_tokens = int(whole.counts.sum())
-        raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
     known = iter(numbers)
     nothing = np.zeros(0, np.int32)
     return index, [nothing if each is None else context[next(known)] for each in rows]

@@ -18,6 +18,7 @@ from ..corpus import index
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import Hashes, Ints, Longs
 from ..corpus.transform import sliced
+from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..features.word_labels import WordCounts, WordLabelTable, merged_counts
@@ -34,6 +35,8 @@ from ..pipeline.reader import (
 from ..pipeline.settings import Setup
 from ..progress import track
 from .training import WorkerShard
+
+_REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
 
 
 class Brief(NamedTuple):
@@ -170,7 +173,9 @@ class Worker(WorkerShard):
             assert self._word_labels is not None
             table, starts = self._word_labels
             reader.waiting.encode(reader.builder, table, starts[number], starts[-1])
-        self._parts[number] = index.part_of(reader.builder)
+        if reader.builder.has_values:
+            raise SparseCRFError(Errors.SC903.format(setting=_REAL_VALUES))
+        self._parts[number] = reader.builder.part()
         return reader.found, self._read.pop(number)[1]
 
     def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:

@@ -13,7 +13,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.encoded import MISSING, CorpusBuilder, EncodedCorpus, Observations
+from ..corpus.builder import CorpusBuilder
+from ..corpus.encoded import MISSING, EncodedCorpus, Observations
 from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage
 from ..features.word_labels import (

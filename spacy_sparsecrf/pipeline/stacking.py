@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..corpus.encoded import CorpusBuilder, EncodedCorpus
+from ..corpus.builder import CorpusBuilder
+from ..corpus.encoded import EncodedCorpus
 from ..corpus.readings import Readings
 from ..errors import Errors, SparseCRFError
 from ..features.featurizer import Featurizer

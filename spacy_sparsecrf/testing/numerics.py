@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import compatible
-from ..corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from ..corpus.builder import CorpusBuilder
+from ..corpus.encoded import EncodedCorpus, Observations
 from ..decoding.decoder import Decoder
 from ..errors import SparseCRFError
 from ..loss.chain import ChainLoss

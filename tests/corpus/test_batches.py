@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.corpus.numbering import runs_of_tokens
 
 

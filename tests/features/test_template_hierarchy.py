@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.schedule import REQUIRE, Stage
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.interop.patterns.featurizer import (
     PatternFeaturizer,
     WapitiPatterns,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, Observations
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.loss.workspace import LIMITS

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.screening import _runs

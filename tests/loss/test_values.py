@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct

@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.minibatch import ADAGRAD, Moving, StepRule, shrink_adagrad
 from spacy_sparsecrf.loss.chain import ChainLoss

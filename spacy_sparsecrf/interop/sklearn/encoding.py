@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...corpus.encoded import CorpusBuilder, EncodedCorpus, Observations
+from ...corpus.builder import CorpusBuilder
+from ...corpus.encoded import EncodedCorpus, Observations
 from ...corpus.numbering import find_keys
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.model import CRFModel

@@ -1,0 +1,133 @@
+"""Collection of a corpus from batches of observations."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from ..errors import Errors, SparseCRFError
+from .encoded import MISSING, EncodedCorpus, Floats, Observations
+from .index import ConjoinedRows, CorpusPart, FeatureCounts, build_index, merged_features
+from .numbering import Array, Hashes, Ints, RowIndex, positions
+
+Relabel: TypeAlias = Callable[[Ints], Ints]
+
+# Arrays that arrive in batches, with provisional numbers, and their dtypes.
+_ARRIVING: dict[str, type[np.generic]] = {
+    "offsets": np.int64,
+    "n_features": np.int32,
+    "features": np.int32,
+    "context": np.int32,
+    "labels": np.int32,
+    "weights": np.float64,
+    "values": np.float32,
+}
+
+
+class CorpusBuilder:
+    """Collects batches of observations with their gold labels into one `EncodedCorpus`.
+
+    Features and sets of bigram features get provisional numbers as they arrive; `part` numbers the
+    features by hash, `build` assigns the final numbers.
+
+    features, rows: distinct features conjoined with the label, and distinct sets of bigram
+    features, None before the first batch; start_label: see `EncodedCorpus`.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: dict[str, list[Array]] = {name: [] for name in _ARRIVING}
+        self._n_tokens = self._n_sequences = 0
+        self._value_keys: Hashes = np.empty(0, np.uint64)
+        self.features = RowIndex(1)
+        self.rows: RowIndex | None = None
+        self.start_label = True
+
+    def add(self, observations: Observations, labels: Ints, weights: Floats | None = None) -> None:
+        """Append a batch.
+
+        observations: the features of N tokens in S sequences.
+        labels: [N] int32, gold label ids, below 0 as in `EncodedCorpus`.
+        weights: [S] float64, weight of each sequence's log-likelihood; default 1.
+        """
+        if observations.n_tokens and len(observations.value_keys):
+            self._append(values=observations.values)
+            self._value_keys = observations.value_keys
+        hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
+        present, n_sequences = hashes != 0, len(observations.offsets) - 1
+        if self.rows is None:
+            self.rows = RowIndex(bigrams.shape[1])
+            self._append(offsets=np.zeros(1))
+        self.start_label = observations.start_label
+        self._append(
+            offsets=self._n_tokens + observations.offsets[1:],
+            n_features=present.sum(axis=1),
+            features=self.features.add(hashes[present][:, None]),
+            context=self.rows.add(bigrams),
+            labels=np.asarray(labels),
+            weights=np.ones(n_sequences) if weights is None else weights,
+        )
+        self._n_tokens += observations.n_tokens
+        self._n_sequences += n_sequences
+
+    def _append(self, **arrays: Array) -> None:
+        """Append a piece to each array."""
+        for name, array in arrays.items():
+            self._pieces[name].append(np.asarray(array, _ARRIVING[name]))
+
+    def arrived(self, name: str) -> Array:
+        """Return an array named in _ARRIVING, with provisional numbers."""
+        return np.concatenate(self._pieces[name])
+
+    @property
+    def has_values(self) -> bool:
+        """Return whether real-valued features have arrived."""
+        return len(self._value_keys) > 0
+
+    def relabel(self, final: Relabel) -> int:
+        """Replace labels by final ids, batch by batch. RETURNS: the number of missing labels."""
+        pieces = self._pieces["labels"] = [final(piece) for piece in self._pieces["labels"]]
+        return sum(int((labels == MISSING).sum()) for labels in pieces)
+
+    def part(self) -> CorpusPart | None:
+        """Return what has arrived as a part of a corpus, without real values; None if empty."""
+        if self.rows is None:
+            return None
+        keys, arrived = self.features.rows[:, 0], self.arrived
+        order = np.argsort(keys)
+        rank = positions(order, len(order))
+        return CorpusPart(
+            offsets=arrived("offsets"),
+            labels=arrived("labels"),
+            weights=arrived("weights"),
+            uni_indptr=np.append(0, np.cumsum(arrived("n_features"), dtype=np.int64)),
+            # By pieces, as the numbers of all occurrences take the most memory.
+            uni_indices=np.concatenate([rank[piece] for piece in self._pieces["features"]]),
+            context=arrived("context"),
+            features=FeatureCounts(keys[order], self.features.counts[order], order),
+            rows=ConjoinedRows(self.rows.rows, self.rows.counts),
+            start_label=self.start_label,
+        )
+
+    def build(self, min_freq: int = 1) -> EncodedCorpus:
+        """Number the features and contexts of all batches.
+
+        min_freq: features at fewer tokens are removed, see `without_rare`; real values are not.
+        RETURNS: the corpus, without sets; it does not depend on the division into batches.
+        RAISES: SparseCRFError if no feature is left.
+        """
+        part, value_keys = self.part(), self._value_keys
+        if part is None:
+            raise SparseCRFError(Errors.SC302)
+        features = merged_features([part.features], min_freq)
+        index, contexts = build_index(features, part.rows, min_freq, len(value_keys))
+        corpus, n = part.encoded(index, contexts), len(index.unigram_keys)
+        if not self.has_values:
+            return corpus
+        # Real values come after the features of tokens.
+        return replace(
+            corpus,
+            unigram_keys=np.concatenate((index.unigram_keys, value_keys)),
+            values=self.arrived("values"),
+            value_features=np.arange(n, n + len(value_keys)),
+        )
