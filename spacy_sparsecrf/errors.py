@@ -440,8 +440,8 @@ class Errors(metaclass=_Coded):
     )
     SC393 = (
         "Solver {solver} cannot learn from real-valued features. Choose another "
-        "[components.{name}.solver], such as OWLQN.v1 or RPROP.v1, or read vectors in bins, as in "
-        "vector(2)."
+        "[components.{name}.solver]: OWLQN.v1, RPROP.v1, NewtonCG.v1 or Perceptron.v1; or read "
+        "vectors in bins, as in vector(2)."
     )
     SC394 = (
         "A model with clusters of labels, [components.{name}.learning] {first}, does not support "

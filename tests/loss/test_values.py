@@ -174,7 +174,7 @@ def test_the_refusal_names_the_solvers_that_take_values():
         if solver.__module__.startswith("spacy_sparsecrf.")
     }
     assert {solver for solver in ours.values() if "indicators" in solver.requires} == set(REFUSING)
-    named = set(re.findall(r"spacy_sparsecrf\.\w+\.v1", str(refused.value)))
+    named = {f"spacy_sparsecrf.{name}" for name in re.findall(r"\w+\.v1", str(refused.value))}
     assert named == {name for name, solver in ours.items() if "indicators" not in solver.requires}
 
 
