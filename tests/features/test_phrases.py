@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.featurizer import Featurizer
 
+from ..golden import read_golden
 from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
 from .reference_features import hash_values
 
@@ -155,19 +156,7 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
         assert (again / "sparse_crf" / file).read_bytes() == first
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        [],
-        {"phrases": {}},
-        {"phrases": []},
-        {"phrases": {"places": "a"}},
-        {"phrases": {"places": [[]]}},
-        {"phrases": {"places": [[1]]}},
-        {"phrases": {"places": [["a"]]}, "vector_width": -1},
-        {"phrases": {"places": [["a"]]}, "vector_width": "3"},
-    ],
-)
+@pytest.mark.parametrize("damaged", read_golden(__file__, "damaged_phrases.jsonl"))
 def test_damaged_phrases(damaged: Any) -> None:
     features = places(["a"])
     with pytest.raises(SparseCRFError, match=r"\[SC137\] The saved feature data"):

@@ -119,32 +119,14 @@ def test_boundaries_are_checked(value: object) -> None:
         Featurizer(boundaries=value)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("u:lower[0]", r"\[SC102\].*is not a list of strings"),
-        (["u:", 3], r"\[SC102\].*is not a list of strings"),
-        ([None], r"\[SC102\].*is not a list of strings"),
-        ([], r"\[SC103\].*templates is empty"),
-        (["b:", "u:tag[0]", "*:ngrm(3, lower)"], r"\[SC104\] Template 3 .* template 1, 'b:'"),
-    ],
-)
+@pytest.mark.parametrize(("value", "message"), read_golden(__file__, "refused_lists.jsonl"))
 def test_lists_that_are_refused(value: Any, message: str) -> None:
     with pytest.raises(SparseCRFError, match=message):
         parse_templates(value)
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "conjoined"),
-    [
-        ("u:lower[0]", "u: lower[+0]", "the label"),
-        ("b:", "b:", "the label pair"),
-        ("*:orth[0]", "u:orth[0]", "the label"),
-        ("b:orth[0]", "*:orth[0]", "the label pair"),
-        ("u:pos[0]|tag[1]", "u:tag[1]|pos[0]", "the label"),
-        ("u:span(sc)[0]", "u:span('sc')[0]", "the label"),
-        ('u:regex("a\\"")[0]', "u:regex('a\"')[0]", "the label"),
-    ],
+    ("first", "second", "conjoined"), read_golden(__file__, "repeated_templates.jsonl")
 )
 def test_repeated(first: str, second: str, conjoined: str) -> None:
     with pytest.raises(SparseCRFError) as caught:
@@ -211,16 +193,7 @@ def test_a_set_leaves_out_what_the_list_has(texts: list[str]) -> None:
     assert set(DEFAULT_TEMPLATES) - {"u:lower[0]"} < set(templates)
 
 
-@pytest.mark.parametrize(
-    ("text", "close"),
-    [
-        ("@entites", "@entities"),
-        ("@cluster", "@clusters(NAME)"),
-        ("@clusters", "@clusters(NAME)"),
-        ("@tags(brown)", "@tags"),
-        ("@chunks(", "@chunks"),
-    ],
-)
+@pytest.mark.parametrize(("text", "close"), read_golden(__file__, "unknown_sets.jsonl"))
 def test_an_unknown_set_is_refused_with_the_closest(text: str, close: str) -> None:
     with pytest.raises(SparseCRFError) as caught:
         parse_templates(["b:", text])

@@ -159,18 +159,7 @@ def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path):
     assert [(t.text, t.tag_) for doc in docs for t in doc] == [("a", "X"), ("b\u2028c", "Y\x85")]
 
 
-@pytest.mark.parametrize(
-    ("columns", "code"),
-    [
-        ("orth,nope", "SC614.*'nope'"),
-        ("orth,spans:", "SC614"),
-        ("orth,_.a-b", "SC614"),
-        ("orth,,tag", "SC614"),
-        ("tag,ner", "SC622"),
-        ("orth,tag,tag", "SC622"),
-        ("orth,chunk,spans:sc", "SC622"),
-    ],
-)
+@pytest.mark.parametrize(("columns", "code"), read_golden(__file__, "bad_lists_of_columns.jsonl"))
 def test_bad_lists_of_columns(columns: str, code: str):
     with pytest.raises(SparseCRFError, match=code):
         parse_columns(columns)

@@ -20,6 +20,7 @@ from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
 from spacy_sparsecrf.interop.patterns.macros import parse_patterns
 
 from ..cli.commands import run
+from ..golden import read_golden
 from .sklearn.cases import make_xy
 
 PEERS = Path(__file__).parent / "peers"
@@ -104,17 +105,7 @@ def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("feature", "names"),
-    [
-        ("u1:a/b/c", ["u1:{a}/{b/c}", "u1:{a/b}/{c}"]),
-        ("u1:a/b", ["u1:{a}/{b}"]),
-        ("u2:true", ["u2:{true}{}"]),
-        ("u2:falseno", ["u2:{false}{no}"]),
-        ("U3:ab", ["u3:{a}{b}"]),
-        ("u3:abc", ["u3:{a}{bc}", "u3:{ab}{c}"]),
-        ("b", ["b"]),
-        ("u1:a", []),
-        ("u4", []),
-    ],
+    read_golden(__file__, "features_of_patterns.jsonl"),
 )
 def test_a_feature_is_each_test_that_becomes_its_text(feature: str, names: list[str]):
     text = 'u1:%x[0,0]/%x[0,1]\nu2:%t[0,0,"a"]%m[0,0,"b*"]\nu3:%x[0,0]%x[0,1]\nb\n'

@@ -1,8 +1,8 @@
-"""Compile, or train and predict, with a private name of numba hidden from the package.
+"""Compile with a private name of numba hidden from the package.
 
-Run as a module, with the arguments "compile" or "train" and names, "" for none. numba and spaCy are
-imported once; for each name, a forked process hides it from the package, and writes a line of
-JSON: the name, whether the standard pipeline was used, and numbers or labels.
+Run as a module, with names as arguments, "" for none. numba is imported once; for each name, a
+forked process hides it from the package, and writes a line of JSON: the name, whether the standard
+pipeline was used, and the results.
 """
 
 import builtins
@@ -14,11 +14,6 @@ from typing import Any
 
 import numba  # noqa: F401
 import numpy as np
-import spacy
-from spacy.training import Example
-
-TRAINING = [("the cat sat", "D N V"), ("a dog ran", "D N V"), ("cats sat", "N V")]
-TEXTS = ["the dog sat", "a cat ran", "dogs sat here"]
 
 
 class Lacking:
@@ -67,23 +62,11 @@ def compile() -> list[float]:
     return found
 
 
-def train() -> list[list[str]]:
-    """Return the labels of `TEXTS` predicted by a pipeline trained with the default solver."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"l1": 0.01})
-    docs = [(nlp.make_doc(text), tags) for text, tags in TRAINING]
-    examples = [Example.from_dict(doc, {"tags": tags.split()}) for doc, tags in docs]
-    nlp.initialize(lambda: examples)
-    for _ in range(3):
-        nlp.update(examples)
-    return [[token.tag_ for token in nlp(text)] for text in TEXTS]
-
-
-def run(name: str, task: str) -> None:
-    """Hide a name, run the task, and write the result."""
+def run(name: str) -> None:
+    """Hide a name, compile, and write the result."""
     if name:
         hide(name)
-    found = {"compile": compile, "train": train}[task]()
+    found = compile()
 
     from spacy_sparsecrf.kernels.numba_support import IS_STANDARD
 
@@ -93,12 +76,12 @@ def run(name: str, task: str) -> None:
 
 if __name__ == "__main__":
     assert "spacy_sparsecrf.kernels.numba_support" not in sys.modules
-    for name in sys.argv[2:]:
+    for name in sys.argv[1:]:
         if os.fork():
             os.wait()
             continue
         try:
-            run(name, sys.argv[1])
+            run(name)
         except BaseException:
             traceback.print_exc()
         os._exit(0)

@@ -79,14 +79,10 @@ def recording(check: Check) -> Iterator[None]:
 
 
 class Copies:
-    """Copies arguments; arrays that share memory still do in the copies.
+    """Copies arguments; arrays that share memory still do in the copies."""
 
-    jitter: relative change of numbers that are not whole; rng: draws the changes.
-    """
-
-    def __init__(self, jitter: float = 0.0, rng: np.random.Generator | None = None) -> None:
+    def __init__(self) -> None:
         self.roots: dict[int, np.ndarray] = {}
-        self.jitter, self.rng = jitter, rng
 
     def of(self, value: Any) -> Any:
         """Return a copy of arguments."""
@@ -97,8 +93,6 @@ class Copies:
             buffer = self.roots.get(id(root))
             if buffer is None:
                 self.roots[id(root)] = buffer = root.copy(order="K")
-                if self.rng is not None and root.dtype.kind in "fc":
-                    buffer *= 1.0 + self.jitter * self.rng.normal(size=root.shape)
             begin = value.__array_interface__["data"][0] - root.__array_interface__["data"][0]
             return np.ndarray(value.shape, value.dtype, buffer, begin, value.strides)
         if isinstance(value, tuple):

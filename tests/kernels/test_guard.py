@@ -41,9 +41,9 @@ def imported() -> set[str]:
     return found
 
 
-def run(task: str, *names: str, cache: Path) -> list[list[Any]]:
+def run(*names: str, cache: Path) -> list[list[Any]]:
     """Return the output of `missing_names` for each name."""
-    command = [sys.executable, "-m", "tests.kernels.missing_names", task, *names]
+    command = [sys.executable, "-m", "tests.kernels.missing_names", *names]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
@@ -56,11 +56,10 @@ def test_every_private_name_that_is_imported_is_made_missing_below():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
-@pytest.mark.parametrize("task", ["compile", pytest.param("train", marks=pytest.mark.slow)])
-def test_without_a_private_name_the_standard_pipeline_gives_the_same_results(task, tmp_path):
+def test_without_a_private_name_the_standard_pipeline_gives_the_same_results(tmp_path):
     # The standard pipeline's code is compiled once; other processes load it from the cache.
-    found = {name: result for name, *result in run(task, *NAMES, cache=tmp_path / "standard")}
-    [(_, is_standard, expected)] = run(task, "", cache=tmp_path / "linked")
+    found = {name: result for name, *result in run(*NAMES, cache=tmp_path / "standard")}
+    [(_, is_standard, expected)] = run("", cache=tmp_path / "linked")
     assert not is_standard
     # Without the options of these names, code counts references but is still linked.
     links = {name for name in NAMES if name.endswith(("_nrt", "no_cfunc_wrapper"))}

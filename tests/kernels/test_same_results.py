@@ -6,8 +6,6 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +18,6 @@ from .processors import NATIVE, imitating
 from .recorded import Copies, arrays_of, recording, run_all
 
 ROOT = Path(__file__).parents[2]
-# Number of repeated calls of each kernel with random numbers, in slow tests.
-N_DRAWS = int(os.environ.get("SPARSECRF_DRAWS", "20"))
-
-
-@dataclass
-class Kept:
-    """A recorded kernel call, and its seconds in Python."""
-
-    kernel: Any
-    arguments: tuple[Any, ...]
-    seconds: float = 0.0
 
 
 class InPython:
@@ -41,7 +28,7 @@ class InPython:
 
     def __init__(self, n_kept: int) -> None:
         self.n_kept = n_kept
-        self.kept: dict[str, list[Kept]] = defaultdict(list)
+        self.kept: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
         self.calls: Counter[str] = Counter()
         self.different: Counter[str] = Counter()
         self._repeats = False
@@ -49,33 +36,24 @@ class InPython:
     def __call__(self, name: str, kernel: Any, arguments: tuple[Any, ...]) -> Any:
         """Run a kernel, and record its arguments first."""
         if len(self.kept[name]) < self.n_kept:
-            self.kept[name].append(Kept(kernel, Copies().of(arguments)))
+            self.kept[name].append((kernel, Copies().of(arguments)))
         # While repeating in Python, inner kernels run in Python too.
         return (kernel.py_func if self._repeats else kernel)(*arguments)
 
-    def repeat(self, n_draws: int) -> None:
-        """Repeat the calls unchanged, and n_draws calls of each kernel with random changes."""
-        self._repeats, rng, done = True, np.random.default_rng(0), -1
-        while done < self.calls.total():  # repeats may have called a kernel for the first time
+    def repeat(self) -> None:
+        """Repeat the calls, and those of inner kernels that repeats record."""
+        self._repeats, done = True, -1
+        while done < self.calls.total():
             done = self.calls.total()
             for name in list(self.kept):
-                for call in self.kept[name][self.calls[name] :]:
-                    self._repeat(name, call, Copies())
-        self.n_kept = 0
-        for name, kept in self.kept.items():
-            # Only the fastest calls: slow calls take seconds in Python.
-            limit = 2.0 * min(call.seconds for call in kept)
-            for call in islice(cycle([c for c in kept if c.seconds <= limit]), n_draws):
-                self._repeat(name, call, Copies(0.1, rng))
+                for kernel, arguments in self.kept[name][self.calls[name] :]:
+                    self._repeat(name, kernel, arguments)
 
-    def _repeat(self, name: str, call: Kept, copies: Copies) -> None:
-        arguments = copies.of(call.arguments)
-        again = Copies().of(arguments)
-        compiled, begin = call.kernel(*arguments), time.process_time()
-        plain = call.kernel.py_func(*again)
-        call.seconds = time.process_time() - begin
+    def _repeat(self, name: str, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        given, again = (Copies().of(arguments) for _ in range(2))
+        both = (kernel(*given), given), (kernel.py_func(*again), again)
         self.calls[name] += 1
-        pairs = zip(arrays_of((compiled, arguments)), arrays_of((plain, again)), strict=True)
+        pairs = zip(*map(arrays_of, both), strict=True)
         self.different[name] += not all(map(has_same_bits, *zip(*pairs, strict=True)))
 
 
@@ -85,31 +63,28 @@ def has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return np.array_equal(a, b, equal_nan=True) and np.array_equal(first, second)
 
 
-def check(precision: str, n_kept: int, n_draws: int) -> None:
+def check(precision: str, n_kept: int) -> None:
     in_python = InPython(n_kept)
     with recording(in_python):
         run_all(precision)
-        in_python.repeat(n_draws)
+        in_python.repeat()
     calls, seconds = in_python.calls, time.process_time()
     sys.stdout.write(f"{precision}: {len(calls)} kernels, {calls.total()} calls, {seconds:.0f} s\n")
-    assert [name for name, _ in all_kernels() if calls[name] < n_draws] == []
+    assert [name for name, _ in all_kernels() if not calls[name]] == []
     assert +in_python.different == Counter()
 
 
 @pytest.mark.usefixtures("everything_compiled")
 @pytest.mark.parametrize(
-    ("precision", "n_kept", "n_draws"),
+    ("precision", "n_kept"),
     [
-        ("float64", 2, 2),
-        pytest.param("float64", 16, N_DRAWS, marks=pytest.mark.slow),
-        pytest.param("float32", 16, N_DRAWS, marks=pytest.mark.slow),
+        ("float64", 2),
+        *(pytest.param(p, 16, marks=pytest.mark.slow) for p in ("float64", "float32")),
     ],
 )
-def test_kernels_leave_the_same_numbers_compiled_and_in_python(
-    precision: str, n_kept: int, n_draws: int
-) -> None:
+def test_kernels_leave_the_same_numbers_compiled_and_in_python(precision: str, n_kept: int) -> None:
     # In a new process, because code that is bound to a kernel is kept until the process ends.
-    call = f"check({precision!r}, {n_kept}, {n_draws})"
+    call = f"check({precision!r}, {n_kept})"
     code = f"from tests.kernels.test_same_results import check; {call}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

@@ -46,15 +46,6 @@ def prepared(problem: Problem, stored: int = -1, **options: Any) -> HessianProdu
     return hessian
 
 
-def test_vectors_of_the_first_sequences_are_stored():
-    problem, _ = random_problem(3, 3, [4, 3, 2], weighted=True)
-    working = working_loss(problem)
-    offsets = working.space.lattice.offsets
-    for stored, n in ((-1, 3), (0, 0), (2, 2), (9, 3)):
-        kept = HessianProduct(working, stored)._kept
-        assert [len(array) for array in kept] == [offsets[n]] * 3
-
-
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
 def test_products_with_extreme_weights_are_those_of_matrices(scale):
     problem, _ = random_problem(63, 3, [3, 2, 1, 2], n_bigram=3)

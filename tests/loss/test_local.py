@@ -1,27 +1,23 @@
 """Per-position models: losses and decoding equal enumeration; pipelines."""
 
 import contextlib
-import itertools
 
 import numpy as np
 import pytest
 import spacy
 
-from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.kernels.layout import Scored
 from spacy_sparsecrf.kernels.log_space import normalise_steps
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
-from spacy_sparsecrf.model import file as model_file
-from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
-from ..reference import Problem, local_log_probabilities, local_loss, random_problem
+from ..reference import Problem, local_loss, random_problem
 from ..runs import training_of
 from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
 
@@ -95,53 +91,6 @@ def make_training(problem: Problem, kind: str, **options) -> Training:
     return training_of(problem.corpus, names, solver, kind=kind, **options)
 
 
-def trained(seed: int, kind: str, **options):
-    """Return a problem with the weights of a briefly trained model, and the model."""
-    problem, observations = random_problem(seed, 3, [4, 1, 0, 5], **options)
-    with warnings_of(kind if options.get("n_bigram", 2) else "chain"):
-        training = make_training(problem, kind)
-    training.step()
-    problem.theta[:] = 0.0
-    coordinates, theta = training.weights
-    problem.theta[coordinates] = theta
-    return problem, observations, training.model()
-
-
-def path_probabilities(problem: Problem, tokens: range, pairs: bool) -> dict[tuple, float]:
-    """Return p(y | x) of every label sequence, as a product over tokens."""
-    return {
-        path: np.exp(
-            sum(
-                local_log_probabilities(problem, t, previous, pairs)[y]
-                for t, previous, y in zip(tokens, (problem.n_labels, *path), path, strict=False)
-            )
-        )
-        for path in itertools.product(range(problem.n_labels), repeat=len(tokens))
-    }
-
-
-@pytest.mark.parametrize("kind", ["maxent", "memm"])
-@pytest.mark.parametrize(
-    "options", [{}, {"start_label": False, "n_bigram": 3, "n_values": 4}, {"n_bigram": 0}]
-)
-def test_decoding_equals_enumeration(kind, options):
-    problem, observations, model = trained(66, kind, **options)
-    assert model.kind == kind
-    assert (model.bigram.n_active > 0) == (kind == "memm" and options.get("n_bigram") != 0)
-    decoder = Decoder(CRFModel().from_bytes(model.to_bytes()))
-    labels = decoder.viterbi(observations)
-    marginals = decoder.marginals(observations)
-    for tokens in problem.sequences():
-        probabilities = path_probabilities(problem, tokens, kind == "memm")
-        assert sum(probabilities.values()) == pytest.approx(1.0, abs=1e-12)
-        found = tuple(labels[tokens.start : tokens.stop].tolist())
-        assert probabilities[found] == pytest.approx(max(probabilities.values()), rel=1e-10)
-        expected = np.zeros((len(tokens), 3))
-        for path, probability in probabilities.items():
-            expected[np.arange(len(tokens)), list(path)] += probability
-        np.testing.assert_allclose(marginals[tokens.start : tokens.stop], expected, atol=1e-10)
-
-
 def test_scores_far_apart_are_normalised():
     scores = np.array([[0.0] * 8, [900.0, -900.0, 3.0, *[0.0] * 5]])
     pairs = np.zeros((1, 4, 8))
@@ -149,18 +98,6 @@ def test_scores_far_apart_are_normalised():
     pairs[0, 1, :3] = -1000.0
     normalise_steps(Scored(3, np.array([0, 2]), scores, np.zeros(2, np.int32), pairs))
     np.testing.assert_allclose(scores[0, :3], [-np.log(3.0), 100.0, -900.0], rtol=1e-12)
-
-
-def test_files_without_a_kind_are_of_chains():
-    model = CRFModel(["a", "b"])
-    meta, arrays = model_file.read(model.to_bytes())
-    assert meta.pop("kind") == "chain"
-    assert CRFModel(kind="memm").from_bytes(model_file.write(meta, arrays)).kind == "chain"
-    with pytest.raises(SparseCRFError, match=r"SC342.*'semi'.*chain, maxent, memm"):
-        CRFModel().from_bytes(model_file.write({**meta, "kind": "semi"}, arrays))
-    model = CRFModel(["a"], kind="memm")
-    model.add_label("b")
-    assert model.kind == "memm"
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.weights import FeatureBlocks
-from spacy_sparsecrf.loss.workspace import Limits, _cut_spans
+from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.testing import check_loss
 
@@ -61,28 +60,6 @@ def test_complete_gold_labels_make_the_loss_convex():
     for missing in (0.0, 0.5):
         problem, _ = random_problem(20, 3, [3, 2], missing=missing)
         assert chain_loss(problem.corpus, 3).is_convex == (missing == 0.0)
-
-
-def test_real_values_of_a_few_tokens():
-    problem, _ = random_value_problem(22, 2, [2, 1], n_values=2)
-    loss = chain_loss(problem.corpus, 2)
-    value, gradient = loss.restrict(loss.all_coordinates()).value_and_grad(problem.theta)
-    expected, slope = problem.loss()
-    assert value == pytest.approx(expected, rel=1e-10)
-    np.testing.assert_allclose(gradient, slope, atol=1e-10)
-
-
-def test_tokens_of_matrices_are_cut_into_spans():
-    mat_spans, spans = _cut_spans(np.array([0, 5, 6, 10]), 2)
-    assert mat_spans.tolist() == [0, 3, 3, 5]
-    assert spans.tolist() == [[0, 2], [2, 4], [4, 5], [6, 8], [8, 10]]
-
-
-def test_blocks_are_cut_from_a_first_one_on():
-    blocks = FeatureBlocks(np.arange(24), 3, 1, 8, 8)
-    for first in (0, 2, 5):
-        chunks = blocks.chunks(np.ones(8, np.int64), 3, first)
-        assert [b for chunk in chunks for b in range(*chunk)] == [*range(first, 8)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import spacy
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.screening import _runs
 from spacy_sparsecrf.loss.size import Size, as_text, available_memory, measure
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -88,19 +87,6 @@ def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
         "1000 MB",
         "1.0 GB",
     ]
-
-
-def test_chunks_of_features_are_summed_at_once_while_their_sums_fit():
-    chunks = [(0, 3), (3, 7), (7, 8), (8, 20), (20, 21), (21, 22)]
-    found = _runs(chunks, 5 * np.arange(23), held=40)
-    assert found == [chunks[:3], chunks[3:4], chunks[4:]]
-
-
-def test_buffers_have_documented_sizes():
-    megabytes = {"shard_bytes": 16, "sums_bytes": 128, "matrix_bytes": 1024}
-    megabytes |= {"correction_bytes": 3072, "held_pairs": 64, "merged": 1}
-    limits = ChainLoss(random_problem(0, 3, [5, 3, 8])[0].corpus, 3, Workers(1)).space.limits
-    assert {name: getattr(limits, name) / 2**20 for name in megabytes} == megabytes
 
 
 @pytest.mark.parametrize(("l1", "code"), [(0.0, "SC320"), (0.5, "SC321")])

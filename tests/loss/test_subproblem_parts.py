@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.transform import weights_of_features
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
 from spacy_sparsecrf.loss.subproblems import (
@@ -39,19 +38,6 @@ def test_weights_of_clusters_are_found_in_the_whole():
     assert len(np.unique(np.concatenate(found))) == sum(map(len, found))
     outcomes = [np.unique(each % 7).tolist() for each in found]
     assert outcomes == [[5, 6], [0, 1], [2, 3, 4]]
-
-
-@pytest.mark.parametrize("lengths", [[3, 2], [3, 3]])
-def test_weights_of_features_are_those_of_labelled_tokens(lengths):
-    problem, _ = random_problem(4, 3, lengths, missing=0.3, weighted=True)
-    corpus, unigram, bigram = problem.corpus, np.zeros(99), np.zeros(99)
-    for tokens, weight in zip(problem.sequences(), corpus.weights, strict=True):
-        if (corpus.labels[tokens] >= 0).any():
-            for t in tokens:
-                np.add.at(unigram, problem.unigram_tests(t), weight)
-                np.add.at(bigram, problem.bigram_tests(t), weight)
-    for found, expected in zip(weights_of_features(corpus), (unigram, bigram), strict=True):
-        np.testing.assert_allclose(found, expected[: len(found)])
 
 
 def test_a_warning_of_pairs_shows_who_made_the_problem():

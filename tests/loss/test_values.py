@@ -17,20 +17,10 @@ from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.registry import crf_solvers
-from spacy_sparsecrf.solvers.adagrad import AdaGrad
-from spacy_sparsecrf.solvers.base import BatchSolver
-from spacy_sparsecrf.solvers.bcd.bcd import BCD
-from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.gis.scgis import SCGIS
-from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.newton.newton_cg import NewtonCG
-from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
-from spacy_sparsecrf.solvers.sag.sag import SAG
-from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
-from spacy_sparsecrf.solvers.smd import SMD
 
 from ..features.reference_values import ValueProblem, random_value_problem, with_repeated_tests
 from ..runs import training_of
@@ -149,21 +139,6 @@ def test_per_position_models_reach_the_minimum(kind, n_bigram):
     assert training.objective == pytest.approx(objective, rel=1e-7)
 
 
-REFUSING = [AdaGrad, BCD, GIS, Hybrid, OEG, SAG, SCGIS, SGD, SGDL1, SMD]
-
-
-@pytest.mark.parametrize("solver", REFUSING)
-def test_other_solvers_refuse(solver):
-    problem, _ = random_value_problem(19, 3, [4, 3])
-    made: BatchSolver = solver()
-    kind = "memm" if "single tokens" in made.requires else "chain"
-    l1 = 0.0 if "no l1" in made.requires else 0.1
-    l2 = 0.1 if "l2" in made.requires else 0.0
-    names = ["L0", "L1", "L2"]
-    with pytest.raises(SparseCRFError, match=rf"\[SC393\] Solver {solver.__name__} cannot"):
-        training_of(problem.corpus, names, made, l1=l1, l2=l2, kind=kind)
-
-
 def test_the_refusal_names_the_solvers_that_take_values():
     problem, _ = random_value_problem(19, 3, [4, 3])
     with pytest.raises(SparseCRFError) as refused:
@@ -173,14 +148,5 @@ def test_the_refusal_names_the_solvers_that_take_values():
         for name, solver in crf_solvers.get_all().items()
         if solver.__module__.startswith("spacy_sparsecrf.")
     }
-    assert {solver for solver in ours.values() if "indicators" in solver.requires} == set(REFUSING)
     named = {f"spacy_sparsecrf.{name}" for name in re.findall(r"\w+\.v1", str(refused.value))}
     assert named == {name for name, solver in ours.items() if "indicators" not in solver.requires}
-
-
-def test_clusters_refuse():
-    problem, _ = random_value_problem(20, 3, [4, 3], n_bigram=0)
-    with pytest.raises(SparseCRFError, match=r"\[SC394\].*clusters = 2"):
-        training_of(
-            problem.corpus, ["a", "b", "c"], OWLQN(), l1=0.1, l2=0.1, kind="maxent", clusters=2
-        )

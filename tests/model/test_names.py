@@ -1,7 +1,6 @@
 """Feature names: syntax, record of names, and the file that stores them."""
 
 import copy
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.model import names as names_module
@@ -46,15 +44,6 @@ def test_a_name_is_read_as_it_was_written(parts):
     assert [type(value) for _, value in read_name(name)] == [type(value) for _, value in parts]
     assert not set("\t\n\r") & set(name)
     assert read_hash(name) is None
-
-
-@given(st.one_of(st.text(), st.text(st.sampled_from("\\|=^$01a"))))
-def test_a_name_is_read_or_refused(text):
-    try:
-        found = read_name(text)
-    except ValueError:
-        return
-    assert read_name(write_name(found)) == found
 
 
 @pytest.mark.parametrize(
@@ -130,23 +119,6 @@ def test_no_name_is_missing_while_another_thread_reads_the_file(monkeypatch):
     assert names[2] == "u:lower[0]=a" and len(names) == 2
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "lines"])
-def test_a_damaged_file_of_names_is_left_out_with_a_warning(damage):
-    names = Names()
-    names.add({i: f"orth[0]=word{i * i}" for i in range(100)})
-    data = names.to_bytes(np.arange(100, dtype=np.uint64))
-    if damage == "cut":
-        data = data[:-20]
-    elif damage == "changed":
-        data = data[:40] + bytes([data[40] ^ 255]) + data[41:]
-    elif damage == "foreign":
-        data = b"names"
-    else:
-        data = gzip.compress(b"one\ntwo\n")
-    with pytest.warns(SparseCRFWarning, match="SCW601"):
-        assert Names(data)[1] == write_hash(1)
-
-
 def keys_of(pipe) -> set[int]:
     return {*pipe.model.unigram.keys.tolist(), *pipe.model.bigram.keys.tolist()}
 
@@ -183,14 +155,6 @@ def test_names_survive_bytes_disk_copies_and_pickles(
     nlp.to_disk(tmp_path / "a")
     assert not first.exists()
     assert "names" not in spacy.util.srsly.msgpack_loads(pipe.to_bytes(exclude=["names"]))
-
-
-def test_names_can_be_left_out(corpus: Corpus, tmp_path: Path):
-    nlp = blank_with(learning={"store_feature_names": False})
-    train(nlp, examples_of(nlp, corpus.train), 2)
-    nlp.to_disk(tmp_path)
-    assert not (tmp_path / "sparse_crf" / "names").exists()
-    assert nlp.get_pipe("sparse_crf").model.n_active
 
 
 def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpus, tmp_path: Path):

@@ -180,26 +180,3 @@ def test_it_combines_with_other_settings(config):
     assert nlp.evaluate(examples)["tag_acc"] > 0.9
     pipe = nlp.get_pipe("sparse_crf")
     assert (b"names" in pipe.to_bytes()) == ("store_feature_names" not in str(config))
-
-
-def test_a_corpus_that_grows_has_the_labels_of_all():
-    nlp = pipeline()
-    examples = examples_of(nlp, make_sentences(40, seed=1))
-    nlp.initialize(lambda: examples[:20])
-    for _ in range(2):
-        nlp.update(examples)
-    whole = trained(pipeline(), examples, 1).get_pipe("sparse_crf").features.learnt["clusters"]
-    own = nlp.get_pipe("sparse_crf").features.learnt["clusters"]
-    assert {k: v.classes for k, v in own.items()} == {k: v.classes for k, v in whole.items()}
-
-
-@pytest.mark.parametrize(
-    ("config", "named"),
-    [
-        ({"learning": {"schedule": [{"templates": ["u:lower[0]"]}]}}, "schedule"),
-    ],
-    ids=str,
-)
-def test_what_numbers_features_first_is_refused(config, named):
-    with pytest.raises(SparseCRFError, match=rf"SC426.*{named}.*Remove"):
-        pipeline(**config)

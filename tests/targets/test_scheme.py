@@ -115,19 +115,7 @@ def test_legality_of_labels_that_lack_some_of_a_type():
     assert valid.tolist() == [[False] * 4, *[[True] * 4] * 3]
 
 
-@pytest.mark.parametrize(
-    ("label", "biluo", "iob2"),
-    [
-        ("O", True, True),
-        ("B-X", True, True),
-        ("U-Y-Z", True, False),
-        ("BI-X", False, False),
-        ("-X", False, False),
-        ("B-", False, False),
-        ("X", False, False),
-        ("", False, False),
-    ],
-)
+@pytest.mark.parametrize(("label", "biluo", "iob2"), read_golden(__file__, "labels.jsonl"))
 def test_what_is_a_label(label: str, biluo: bool, iob2: bool):
     assert Scheme("BILUO").is_label(label) == biluo
     assert Scheme("IOB2").is_label(label) == iob2
