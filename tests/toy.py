@@ -71,14 +71,17 @@ def accuracy(nlp: Language, sentences: Sequence[Sentence]) -> float:
 
 
 def blank_with(
-    templates: Sequence[str] | None = None, factory: str = "sparse_crf", **config: Any
+    templates: Sequence[str] | None = None,
+    factory: str = "sparse_crf",
+    lang: str = "xx",
+    **config: Any,
 ) -> Language:
     """Create a pipeline of one component; config: its settings, and those of its templates."""
     if templates is not None:
         own = {key: config.pop(key) for key in OF_TEMPLATES & config.keys()}
         kind = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": [*templates]}
         config["features"] = kind | own
-    nlp = spacy.blank("xx")
+    nlp = spacy.blank(lang)
     nlp.add_pipe(factory, config={"n_threads": 1, **config})
     return nlp
 

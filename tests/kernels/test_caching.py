@@ -229,15 +229,6 @@ def test_code_of_lower_versions_and_excess_code_are_removed(tmp_path, monkeypatc
     assert cache_dir.clear() == {} and left(str(current)) == {"notes/a"}
 
 
-def test_code_of_another_source_is_not_taken_for_compiled(package, home):
-    run(package, home, TRANSPOSE + "run()")
-    assert files(home)
-    run(package, home, TRANSPOSE + "assert is_compiled(transpose)")
-    source = package / "spacy_sparsecrf" / "kernels" / "indexing.py"
-    source.write_text(source.read_text(encoding="utf8") + "\n# changed\n", encoding="utf8")
-    run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
-
-
 SOURCES = ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]
 
 

@@ -7,10 +7,8 @@ from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import Observations
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import LIMITS
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import evaluate
 from spacy_sparsecrf.solvers.bcd.block_loss import BlockDescent, BlockLayout
 
 from ..reference import Problem, random_problem
@@ -192,17 +190,6 @@ def test_the_first_step_that_is_enough_makes_the_next_one_longer():
         assert set(steps[own]) <= after and np.abs(start - theta)[own].min() > 0.0
 
 
-def test_no_length_of_the_first_trial_ascends():
-    problem, _ = random_problem(63, 3, [2, 3], scale=0.1)
-    working, penalty = everything(problem), ElasticNet(0.0, 0.1)
-    theta, value = problem.theta.copy(), np.inf
-    for kappa in np.geomspace(1e-3, 1.0, 12):
-        steps = np.full(len(problem.theta), kappa)
-        BlockDescent(working, penalty, 1e-9, False, theta, steps).descend(np.arange(1))
-        before, (value, _) = value, evaluate(working, penalty, theta)
-        assert value <= before + 1e-12
-
-
 def test_weights_are_restored_where_no_step_is_short_enough():
     problem, _ = random_problem(63, 3, [5, 4, 6], scale=0.1)
     working, theta = everything(problem), problem.theta.copy()
@@ -211,18 +198,3 @@ def test_weights_are_restored_where_no_step_is_short_enough():
     descent.descend(np.arange(1))
     np.testing.assert_array_equal(theta, problem.theta)
     assert np.isinf(kappa[weights_of(working, 0)]).all()
-
-
-def test_chunks_of_a_level_are_its_blocks_in_order():
-    problem, _ = random_problem(68, 3, [2, 3, 1, 2] * 5, n_bigram=3, n_values=40)
-    working = everything(problem, limits=LIMITS._replace(least_tokens=1))
-    layout = working.derived(BlockLayout)
-    chunks = [layout.chunks(level) for level in layout.levels]
-    assert max(map(len, chunks)) > 1 and len(chunks) > 2
-    for level, own in zip(layout.levels, chunks, strict=True):
-        assert [i for chunk in own for i in range(*chunk)] == [*range(*level)]
-    assert sorted(layout.by_level) == [*range(len(layout))]
-    assert [b for level in layout.levels for b in range(*level)] == [*range(len(layout))]
-    assert all(first < last for first, last in layout.levels)
-    assert single_test([0], 2).derived(BlockLayout).levels == [(0, 1)]
-    assert BlockLayout(everything(problem)).chunks(layout.levels[0]) == [layout.levels[0]]

@@ -22,7 +22,7 @@ from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.annotations import Annotations
 from spacy_sparsecrf.pipeline.corpora import make_annotated_corpus
 
-from ..toy import docs_of, examples_of, make_sentences, run_steps, train
+from ..toy import blank_with, docs_of, examples_of, make_sentences, run_steps, train
 
 TEMPLATES = ["b:", "u:tag[0]", "u:tag[0]|lower[0]"]
 EXTENSION = "corpus_test"
@@ -313,10 +313,7 @@ def test_extensions_have_to_be_registered(path: Path, blank: Language):
 
 
 def pipeline(templates: list[str] = TEMPLATES, **config: Any) -> Language:
-    nlp = spacy.blank("en")
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "features": features, **config})
-    return nlp
+    return blank_with(templates, lang="en", **config)
 
 
 def tagged(examples: list[Example]) -> list[Example]:

@@ -15,6 +15,7 @@ from spacy_sparsecrf.corpus.transform import weighted
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.factories import DEFAULT_LEARNING, FACTORIES
 
+from ..toy import blank_with
 from ..training.learning_cases import loss_of, partial_problem
 
 WEIGHT = "spacy_sparsecrf_test_weight"
@@ -29,12 +30,10 @@ def weight():
 
 
 def pipeline(target: dict[str, object] | None = None, model="chain", **learning) -> Language:
-    config = {"n_threads": 1, "l1": 0.1, "model": model, "learning": learning}
+    config = {"l1": 0.1, "model": model, "learning": learning}
     if target is not None:
         config["target"] = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", **target}
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config=config)
-    return nlp
+    return blank_with(lang="en", **config)
 
 
 def examples_of(nlp: Language, sentences=SENTENCES, weights=None) -> list[Example]:

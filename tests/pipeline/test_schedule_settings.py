@@ -2,12 +2,11 @@
 
 import logging
 
-import spacy
 from confection import Config
 from spacy.language import Language
 from spacy.util import load_model_from_config
 
-from ..toy import accuracy, examples_of, make_sentences, run_steps
+from ..toy import accuracy, blank_with, examples_of, make_sentences, run_steps
 
 TEMPLATES = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:suffix(3)[-1]|suffix(3)[0]", "b:suffix(3)[0]"]
 SCHEDULE = [
@@ -17,17 +16,8 @@ SCHEDULE = [
 
 
 def pipeline(schedule: object = SCHEDULE, **config: object) -> Language:
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
-    config = {
-        "n_threads": 1,
-        "l1": 0.2,
-        "features": features,
-        "learning": {"schedule": schedule},
-        **config,
-    }
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config=config)
-    return nlp
+    learning = {"schedule": schedule}
+    return blank_with(TEMPLATES, lang="en", l1=0.2, learning=learning, **config)
 
 
 def test_a_pipeline_learns_in_stages_and_tells_of_them(caplog):

@@ -16,11 +16,6 @@ from ..toy import blank_with, examples_of, make_sentences, write_corpus
 SENTENCES = make_sentences(60, seed=3)
 
 
-def pipeline() -> Language:
-    nlp = blank_with()
-    return nlp
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("shards")
@@ -40,9 +35,9 @@ def trained(nlp: Language, examples: list[Example], **settings: object) -> float
 
 
 def test_shards_stand_for_the_examples(folder: Path) -> None:
-    nlp = pipeline()
+    nlp = blank_with()
     whole = trained(nlp, examples_of(nlp, SENTENCES))
-    nlp = pipeline()
+    nlp = blank_with()
     block = reader_block("sparse_crf", nlp)
     examples = list(read_files(nlp, block, sorted(folder.glob("*.spacy"))))
     assert trained(nlp, examples[:5], shards=[str(folder / "part-*.spacy")]) == pytest.approx(whole)
@@ -56,7 +51,7 @@ def test_files_come_in_the_order_of_patterns_and_once(folder: Path) -> None:
 
 
 def test_what_is_no_corpus_is_refused(folder: Path) -> None:
-    nlp = pipeline()
+    nlp = blank_with()
     with pytest.raises(SparseCRFError, match="SC900"):
         shard_files("x", [str(folder / "none-*.spacy")], {})
     assert block_of(nlp, "dev_corpus")["path"] is None

@@ -4,13 +4,14 @@ import random
 
 import numpy as np
 import pytest
-import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline import stacking
+
+from ..toy import blank_with
 
 NAME = "sparse_crf_ner"
 BASE = ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
@@ -21,12 +22,9 @@ PLACES = {"PER": "Mr. {} spoke .", "LOC": "in {} today ."}
 
 
 def pipeline(templates: list[str], stack: object, **config: object) -> Language:
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
     learning = {"stack": stack, "warm_start": {"epochs": 0}, "dtype": "float64"}
-    settings = {"features": features, "learning": learning, "solver": SOLVER, "l1": 0.05}
-    nlp = spacy.blank("en")
-    nlp.add_pipe(NAME, config={**settings, "n_threads": 1, **config})
-    return nlp
+    own = {"learning": learning, "solver": SOLVER, "l1": 0.05, **config}
+    return blank_with(templates, NAME, "en", **own)
 
 
 def make_doc(nlp: Language, rng: random.Random) -> Doc:

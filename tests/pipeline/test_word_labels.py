@@ -27,7 +27,7 @@ from spacy_sparsecrf.features.word_labels import (
     sizes_of,
 )
 
-from ..toy import examples_of, make_sentences
+from ..toy import blank_with, examples_of, make_sentences
 
 NAMES = ["VB", "NN", "JJ"]
 SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"}
@@ -39,12 +39,9 @@ words_and_labels = st.lists(
 
 
 def pipeline(templates: list[str] = TEMPLATES, solver: object = None, **config: Any) -> Language:
-    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates}
-    settings = {"features": features, "solver": solver or SOLVER, "l1": 0.05}
     learning = {"warm_start": {"epochs": 0}, "dtype": "float64", **config.pop("learning", {})}
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={**settings, "learning": learning, "n_threads": 1, **config})
-    return nlp
+    own = {"solver": solver or SOLVER, "l1": 0.05, "learning": learning, **config}
+    return blank_with(templates, lang="en", **own)
 
 
 def trained(nlp: Language, examples: list[Example], n: int = 3) -> Language:

@@ -15,6 +15,7 @@ from sklearn.model_selection import RandomizedSearchCV, cross_val_predict
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.sklearn import CRF, metrics, scorers, utils
 
+from ..test_import import crfsuite
 from .cases import make_xy
 
 X, Y = make_xy()
@@ -193,14 +194,8 @@ def test_weights_are_kept_in_a_file(tmp_path: Path):
 
 
 def test_a_model_of_crfsuite_is_read(tmp_path: Path):
-    pycrfsuite = pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
-    trainer = pycrfsuite.Trainer(verbose=False, params={"c1": 0.1, "max_iterations": 50})
-    for tokens, labels in zip(X, Y, strict=True):
-        trainer.append(tokens, labels)
     path = str(tmp_path / "model.crfsuite")
-    trainer.train(path)
-    tagger = pycrfsuite.Tagger()
-    tagger.open(path)
+    tagger = crfsuite(X, Y, Path(path), c1=0.1, max_iterations=50)
     assert [*CRF(model_filename=path).predict(X)] == [tagger.tag(tokens) for tokens in X]
 
 

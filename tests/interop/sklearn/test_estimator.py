@@ -16,6 +16,7 @@ from spacy_sparsecrf.sklearn import CRF
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from ...toy import blank_with, examples_of, make_sentences, train
+from ..test_import import crfsuite
 from .cases import make_xy
 
 X, Y = make_xy()
@@ -92,20 +93,11 @@ def test_the_minimiser_is_that_of_crfsuite(
 
     (CRFsuite drops features whose numbers sum to less than 0.)
     """
-    reason = "python-crfsuite (extra `bench`) is not installed"
-    pycrfsuite = pytest.importorskip("pycrfsuite", reason=reason)
-    rng = np.random.default_rng(0)
+    rng, c2 = np.random.default_rng(0), 0.05
     numbered = [[{**token, "n": abs(rng.normal())} for token in tokens] for tokens in X]
-    c2 = 0.05
     stop = {"epsilon": 1e-9, "delta": 0.0, "max_iterations": 2000}
-    trainer = pycrfsuite.Trainer(verbose=False, params={"c1": l1, "c2": c2, **stop})
     possible = {"feature.possible_states": states, "feature.possible_transitions": transitions}
-    trainer.set_params(possible)
-    for tokens, labels in zip(numbered, Y, strict=True):
-        trainer.append(tokens, labels)
-    trainer.train(str(tmp_path / "model"))
-    tagger = pycrfsuite.Tagger()
-    tagger.open(str(tmp_path / "model"))
+    tagger = crfsuite(numbered, Y, tmp_path / "model", c1=l1, c2=c2, **stop, **possible)
     both = {"all_possible_states": bool(states), "all_possible_transitions": bool(transitions)}
     crf = exact(l1, c2, **both).fit(numbered, Y)
     theirs = tagger.info()

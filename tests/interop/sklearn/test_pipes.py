@@ -100,10 +100,7 @@ def test_the_scheme_of_entities_comes_along():
     pipe = nlp.get_pipe("sparse_crf_ner")
     words = [["Ann", "Lee", "met", "Bob"], ["Bob", "met", "Ann"]] * 5
     ents = [["B-PER", "I-PER", "O", "B-PER"], ["B-PER", "O", "B-PER"]] * 5
-    examples = []
-    for own, labels in zip(words, ents, strict=True):
-        gold = Doc(nlp.vocab, words=own, ents=labels)
-        examples.append(spacy.training.Example(Doc(nlp.vocab, words=own), gold))
+    examples = examples_of(nlp, list(zip(words, ents, strict=True)), "ents")
     nlp.initialize(lambda: examples)
     nlp.update(examples)
     crf = CRF.from_pipe(pipe)
