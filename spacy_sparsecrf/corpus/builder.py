@@ -37,7 +37,7 @@ class CorpusBuilder:
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[Array]] = {name: [] for name in _ARRIVING}
-        self._n_tokens = self._n_sequences = 0
+        self._n_tokens = 0
         self._value_keys: Hashes = np.empty(0, np.uint64)
         self.features = RowIndex(1)
         self.rows: RowIndex | None = None
@@ -54,7 +54,7 @@ class CorpusBuilder:
             self._append(values=observations.values)
             self._value_keys = observations.value_keys
         hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
-        present, n_sequences = hashes != 0, len(observations.offsets) - 1
+        present = hashes != 0
         if self.rows is None:
             self.rows = RowIndex(bigrams.shape[1])
             self._append(offsets=np.zeros(1))
@@ -65,10 +65,9 @@ class CorpusBuilder:
             features=self.features.add(hashes[present][:, None]),
             context=self.rows.add(bigrams),
             labels=np.asarray(labels),
-            weights=np.ones(n_sequences) if weights is None else weights,
+            weights=np.ones(len(observations.offsets) - 1) if weights is None else weights,
         )
         self._n_tokens += observations.n_tokens
-        self._n_sequences += n_sequences
 
     def _append(self, **arrays: Array) -> None:
         """Append a piece to each array."""
