@@ -117,7 +117,7 @@ class BatchSolver:
         (unit: expected counts; compare l1).
     tolerance_gap: stop when the objective is at most this fraction above its minimum, by the
         duality bound (see `StepReport`); 0 for never.
-    window: stop when an outer iteration lowers the objective by less than this fraction.
+    window: stop when outer iterations lower the best objective by less than this fraction.
     inner_iterations: iterations of the solver in one outer iteration (one `update`).
     seed: of the order in which stochastic solvers visit sequences, >= 0.
     RAISES: SparseCRFError if a setting is out of range.

@@ -32,8 +32,9 @@ _GROWTH = 0.5
 _SHRINK = 0.9
 # Without violators, the working set shrinks only if less than this share of it would stay.
 _WORTH_SHRINKING = 0.7
-# Outer iterations in a row within `window` that end a run: new weights need one to act.
-_MAX_IDLE = 2
+# Outer iterations in a row that end a run if none lowers the best objective by `window`: new
+# weights need one to act; the objectives of stochastic solvers rise and fall.
+_MAX_IDLE, _MAX_IDLE_STOCHASTIC = 2, 5
 
 
 @dataclass
@@ -182,7 +183,7 @@ class Run:
         state.best = min(state.best, report.objective)
         state.converged = (
             state.optimality <= solver.tolerance
-            or state.n_idle == _MAX_IDLE
+            or state.n_idle == (_MAX_IDLE if solver.exact else _MAX_IDLE_STOCHASTIC)
             or state.gap < solver.tolerance_gap * size
             or (report.converged and state.violation <= solver.tolerance)
         )
