@@ -108,7 +108,7 @@ class GoldCounts:
     n_examples, n_used: number of Docs, and of Docs with a positive weight.
     n_tokens, n_missing: number of tokens of the used Docs, and of tokens without a gold label.
     aligned: counts of gold labels, and of gold labels lost by alignment.
-    lacks_weights: whether [learning] doc_weight is set, but no Doc has its own weight.
+    n_weighted: number of Docs with their own weight, or of all Docs if there is no `doc_weight`.
     n_unset, key: number of used Docs that lack the span group of the target, and its key.
     cuts: how the Docs were divided into sequences, see `observed_cut`.
     """
@@ -118,7 +118,7 @@ class GoldCounts:
     n_tokens: int = 0
     n_missing: int = 0
     aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    lacks_weights: bool = False
+    n_weighted: int = 0
     n_unset: int = 0
     key: str = ""
     cuts: set[str] = field(default_factory=set)
@@ -130,9 +130,7 @@ class GoldCounts:
 
     def join(self, other: "GoldCounts") -> None:
         """Add the counts of further examples."""
-        if other.n_examples:
-            lacked = self.lacks_weights or not self.n_examples
-            self.lacks_weights = lacked and other.lacks_weights
+        self.n_weighted += other.n_weighted
         self.n_examples += other.n_examples
         self.n_used += other.n_used
         self.n_tokens += other.n_tokens
@@ -150,7 +148,7 @@ class GoldCounts:
         if self.n_unset:
             counts = {"n": self.n_unset, "of": self.n_used, "key": self.key}
             warn(Warnings.SCW227.format(name=name, **counts))
-        if self.lacks_weights:
+        if not self.n_weighted:
             warn(Warnings.SCW224.format(name=name, n=self.n_examples))
         if 2 * self.n_missing > self.n_tokens:
             counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}

@@ -323,8 +323,7 @@ class ExampleReader:
         """Add a batch; Docs of weight 0 are left out."""
         name, settings = self._setup.name, self._setup.settings
         weights = [settings.learning.weight_of(name, example.reference) for example in batch]
-        lack = not any(settings.learning.has_weight(example.reference) for example in batch)
-        self.found.lacks_weights = lack and (self.found.lacks_weights or not self.found.n_examples)
+        self.found.n_weighted += sum(settings.learning.has_weight(own.reference) for own in batch)
         used = list(compress(batch, weights))
         gold = [self._read_gold(example) for example in used]
         self.found.n_examples += len(batch)
