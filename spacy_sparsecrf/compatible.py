@@ -31,6 +31,7 @@ ROWS = tuple(
         ("per token", "shards", Errors.SC906),
         ("schedule", "shards", Errors.SC906),
         ("stack", "shards", Errors.SC906),
+        ("real values", "shards", Errors.SC906),
         # Requirements of solvers.
         ("no l1", "l1 > 0", Errors.SC308),
         ("l2", "l2 = 0", Errors.SC309),

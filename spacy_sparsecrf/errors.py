@@ -734,11 +734,6 @@ class Errors(metaclass=_Coded):
         "[corpora] {key} applies to all files together, but component '{name}' reads its training "
         "files one by one. Remove it from the block of the training corpus."
     )
-    SC903 = (
-        "A partitioned corpus cannot be combined with {setting}. Remove them, or do not partition "
-        "the corpus: remove [initialize.components.NAME] shards, and set [components.NAME.engine] "
-        '@crf_engines = "spacy_sparsecrf.Threads.v1".'
-    )
     SC904 = "[components.NAME.engine] {key} = {value} is not valid. Set it to an integer >= {low}."
     SC905 = (
         "The engine Ray.v1 needs Ray. Run `pip install 'spacy-sparsecrf[ray]'` here and on each "

@@ -14,11 +14,11 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 
+from .. import compatible
 from ..corpus import index
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import Hashes, Ints, Longs
 from ..corpus.transform import sliced
-from ..errors import Errors, SparseCRFError
 from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..features.word_labels import WordCounts, WordLabelTable, merged_counts
@@ -174,7 +174,8 @@ class Worker(WorkerShard):
             table, starts = self._word_labels
             reader.waiting.encode(reader.builder, table, starts[number], starts[-1])
         if reader.builder.has_values:
-            raise SparseCRFError(Errors.SC903.format(setting=_REAL_VALUES))
+            facts = {"real values": _REAL_VALUES, "shards": "shards"}
+            compatible.check(facts, self._brief.setup.name)
         self._parts[number] = reader.builder.part()
         return reader.found, self._read.pop(number)[1]
 
