@@ -26,8 +26,7 @@ ROWS = tuple(
     IncompatibleFacts(*row)
     for row in (
         # A corpus in shards.
-        ("examples", "shards", Errors.SC906),
-        ("products", "shards", Errors.SC906),
+        ("whole corpus", "shards", Errors.SC906),
         ("per token", "shards", Errors.SC906),
         ("schedule", "shards", Errors.SC906),
         ("stack", "shards", Errors.SC906),

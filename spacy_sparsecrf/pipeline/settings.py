@@ -483,8 +483,7 @@ class Setup(NamedTuple):
     def check_training(self, **more: str) -> None:
         """Check the settings for training; more: further facts. RAISES: SparseCRFError."""
         own = f"solver {type(self.solver).__name__}"
-        needs = self.solver.requires - ({"examples"} if self.solver.divisible else set())
-        facts: dict[str, str] = dict.fromkeys(needs, own)
+        facts: dict[str, str] = dict.fromkeys(self.solver.requires, own)
         compatible.check({**facts, **self.facts, **more}, self.name, self.solver)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:

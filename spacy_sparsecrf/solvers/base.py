@@ -44,8 +44,8 @@ class Loss(Function, Protocol):
 
 # Requirements of a solver on a problem: no l1 penalty; an l2 penalty; sequences of one token, as in
 # per-position models; log Z over all sequences, valid or not (see `ChainLoss`); features that are 0
-# or 1; a loss laid out to visit examples one by one; Hessian-vector products; a penalty centred on
-# zero, not on a prior.
+# or 1; a loss laid out to visit examples one by one; a corpus that is not partitioned; a penalty
+# centred on zero, not on a prior.
 Need = Literal[
     "no l1",
     "l2",
@@ -54,7 +54,7 @@ Need = Literal[
     "all sequences",
     "indicators",
     "examples",
-    "products",
+    "whole corpus",
     "no prior",
 ]
 
@@ -123,9 +123,8 @@ class BatchSolver:
     RAISES: SparseCRFError if a setting is out of range.
 
     Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
-    converges to the minimiser; `divisible`: whether it supports a partitioned corpus although it
-    requires examples; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the
-    state.
+    converges to the minimiser; `warm_start`: the default warm start, if l1 > 0; `state_type`: class
+    of the state.
     """
 
     tolerance: float = 1e-3
@@ -137,7 +136,6 @@ class BatchSolver:
     state_type: ClassVar[type[Any]] = SolverState
     requires = requirements("indicators")
     exact = True
-    divisible = False
     warm_start: ClassVar[WarmStart] = WarmStart(epochs=0, averaged=False)
 
     def __post_init__(self) -> None:

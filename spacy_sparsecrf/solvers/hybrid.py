@@ -52,7 +52,6 @@ class Hybrid(OWLQN):
 
     state_type = HybridState
     requires = requirements("indicators", "examples")
-    divisible = True
 
     growth: float = 1.5
     first_share: float = 0.01

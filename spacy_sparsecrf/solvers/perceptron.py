@@ -50,7 +50,9 @@ class AveragedPerceptron(StochasticSolver):
 
     state_type = PerceptronState
     # Decoding considers all label sequences.
-    requires = requirements("examples", "no l1", "no l2", "all sequences", "no prior")
+    requires = requirements(
+        "examples", "whole corpus", "no l1", "no l2", "all sequences", "no prior"
+    )
 
     window: float = 0.0
 

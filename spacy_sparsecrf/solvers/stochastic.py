@@ -27,7 +27,7 @@ class StochasticSolver(BatchSolver):
     window: float = 1e-4
     inner_iterations: int = 1
 
-    requires = requirements("indicators", "examples")
+    requires = requirements("indicators", "examples", "whole corpus")
     exact = False
 
     @property

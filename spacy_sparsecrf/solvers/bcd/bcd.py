@@ -47,7 +47,7 @@ class BCD(BatchSolver):
     """
 
     state_type = BcdState
-    requires = requirements("indicators", "examples")
+    requires = requirements("indicators", "examples", "whole corpus")
     warm_start = WarmStart(epochs=6, averaged=False)
 
     kappa: float = 1.0

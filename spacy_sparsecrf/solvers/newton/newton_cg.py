@@ -63,7 +63,7 @@ class NewtonCG(BatchSolver):
     """
 
     state_type = NewtonCGState
-    requires = base.requirements("no l1", "products")
+    requires = base.requirements("no l1", "whole corpus")
 
     stored: int = -1
     xi: float = 0.1

@@ -59,7 +59,9 @@ class OEG(BatchSolver):
     """
 
     state_type = OegState
-    requires = base.requirements("no l1", "l2", "indicators", "examples", "no prior")
+    requires = base.requirements(
+        "no l1", "l2", "indicators", "examples", "whole corpus", "no prior"
+    )
 
     first_step: float = 0.5
     grow: float = 1.05

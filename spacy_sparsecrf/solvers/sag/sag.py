@@ -92,7 +92,7 @@ class SAG(BatchSolver):
     """
 
     state_type = SagState
-    requires = base.requirements("indicators", "examples")
+    requires = base.requirements("indicators", "examples", "whole corpus")
 
     sampling: str = "nus*"
     method: str = "sag"
