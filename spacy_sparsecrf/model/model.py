@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from .. import compatible
 from ..atomic_write import write_files
 from ..corpus.encoded import MAX_LABELS
 from ..errors import Errors, SparseCRFError
@@ -131,7 +132,9 @@ class CRFModel:
         self.dtype = _check_dtype(dtype)
         self.kind = check_kind(kind)
         if bounds and kind != "maxent":
-            raise SparseCRFError(Errors.SC343.format(name="NAME", second=f'model = "{kind}"'))
+            compatible.check(
+                {"clusters": str(n_clusters(bounds)), "not maxent": f'model = "{kind}"'}
+            )
         if len(set(labels)) < len(labels) or len(labels) + n_clusters(bounds) > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
         self.labels: tuple[str, ...] = tuple(labels)
