@@ -19,16 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (
-    calibrate,
-    config,
-    convert,
-    explain,
-    errors,
-    dump,
-    patch,
-    warmup,
-):
+for command in (calibrate, config, convert, explain, errors, dump, patch, warmup):
     app.command()(command)
 app.command("import")(import_model)
 # Other options are settings of the config.

@@ -63,9 +63,7 @@ def reported_as(
 
 
 def check(
-    arrays: Mapping[str, NDArray[Any]],
-    fields: Mapping[str, SchemaField],
-    sizes: Mapping[str, int],
+    arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, SchemaField], sizes: Mapping[str, int]
 ) -> dict[str, int]:
     """Check that arrays match a table of fields, in its order.
 

@@ -115,8 +115,5 @@ def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
     representatives, context = distinct_rows(contexts.padded())
     kept = contexts.take(representatives)
     return replace(
-        corpus,
-        context=context[corpus.context],
-        ctx_indptr=kept.indptr,
-        ctx_indices=kept.indices,
+        corpus, context=context[corpus.context], ctx_indptr=kept.indptr, ctx_indices=kept.indices
     )

@@ -51,11 +51,7 @@ class ShardProblem(NamedTuple):
         return corpus if self.label_weights is None else weighted(corpus, self.label_weights)
 
     def loss(
-        self,
-        corpus: EncodedCorpus,
-        workers: Workers,
-        limits: Limits = LIMITS,
-        **options: Any,
+        self, corpus: EncodedCorpus, workers: Workers, limits: Limits = LIMITS, **options: Any
     ) -> ChainLoss:
         """Return the loss of sequences. options: further arguments of `ChainLoss`."""
         given = self.n_labels, workers, self.precision

@@ -28,14 +28,7 @@ from .attributes import (
 )
 from .columns import TAB, Row, Sentence, Source, write_sentence
 from .records import DOCUMENT
-from .schemes import (
-    MISSING,
-    BadLabelError,
-    ColumnScheme,
-    Spans,
-    read_spans,
-    write_spans,
-)
+from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 
 STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
 """Token attributes that `read_docs` may set."""

@@ -190,8 +190,7 @@ class HessianProduct:
         working, vectors = self._working, self._working.vectors(i)
         args = working.shard(i).sequences, working.pairs.arrays
         working.space.workers.map(
-            lambda first, last: recover_chunk(first, last, *args, _own(vectors), self._beta),
-            chunks,
+            lambda first, last: recover_chunk(first, last, *args, _own(vectors), self._beta), chunks
         )
 
     def _differentiate(

@@ -33,14 +33,7 @@ from .annotating import Expected, annotated, annotating, warn_of_missing
 from .batchers import check_whole, is_quiet
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
-from .prediction import (
-    PredictionCache,
-    Predictions,
-    Reader,
-    predict,
-    score_extension,
-    store_scores,
-)
+from .prediction import PredictionCache, Predictions, Reader, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .reader import (
     Job,
@@ -55,11 +48,7 @@ from .reader import (
 from .scorers import check_scores
 from .settings import Setup
 from .stacking import read_first
-from .training_state import (
-    TrainingState,
-    begin,
-    with_labels,
-)
+from .training_state import TrainingState, begin, with_labels
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder

@@ -252,10 +252,7 @@ def with_template_tree(setup: Setup, read: Features) -> Features:
 
 
 def encode_corpus(
-    examples: Iterable[Example],
-    read: Features,
-    setup: Setup,
-    label_ids: LabelIds,
+    examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
 ) -> EncodedExamples:
     """Encode examples as arrays, in a single pass.
 

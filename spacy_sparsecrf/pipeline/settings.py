@@ -122,9 +122,7 @@ _OR_DEFAULTS = BeforeValidator(lambda given: given or {})
 _Number = Annotated[float, Field(strict=True, ge=0.0, allow_inf_nan=False)]
 _Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
 _Penalty = Annotated[
-    _Number,
-    BeforeValidator(_from_text),
-    Field(description="a finite number that is not negative"),
+    _Number, BeforeValidator(_from_text), Field(description="a finite number that is not negative")
 ]
 _Natural = Annotated[int, Field(strict=True, ge=0)]
 _Positive = Annotated[

@@ -79,9 +79,7 @@ def measure(
 
 
 def _two_best(
-    decoder: "Decoder",
-    sources: Sequence[tuple["Source", Permitted]],
-    ends: NDArray[np.int64],
+    decoder: "Decoder", sources: Sequence[tuple["Source", Permitted]], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
     """Find the best and second best labels of Docs. ends: [D], end (exclusive) of each Doc.
 

@@ -247,8 +247,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             l1=l1,
             l2=l2,
             problem=Problem(
-                observed_only=not (states and transitions),
-                also=encoded.also(states, transitions),
+                observed_only=not (states and transitions), also=encoded.also(states, transitions)
             ),
             warm_start=start,
             n_threads=self.n_threads,

@@ -11,13 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...kernels.chain import (
-    backward_product,
-    forward_product,
-    log_partition,
-    settle,
-    start_vector,
-)
+from ...kernels.chain import backward_product, forward_product, log_partition, settle, start_vector
 from ...kernels.exp import log
 from ...kernels.layout import Floats, Ints, Pairs, Tables, Vectors
 from ...kernels.numba_support import inlined, kernel
