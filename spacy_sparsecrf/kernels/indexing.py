@@ -220,27 +220,3 @@ def list_places(
             for k in range(weight_ptr[rows[j]], weight_ptr[rows[j] + 1]):
                 correction_weights[correction_of[places[k]]] = k
                 correction_of[places[k]] += 1
-
-
-@kernel
-def link(rows: Ints, first: int, heads: Ints, following: Ints) -> None:
-    """Prepend the numbers first, first + 1, ... to the lists of rows [n], in order.
-
-    heads: [R] int64, in and out, first number of a row's list, -1 = none; following: int64, in
-    and out, the number after each in its list, -1 = none.
-    """
-    for i in range(len(rows)):
-        following[first + i] = heads[rows[i]]
-        heads[rows[i]] = first + i
-
-
-@kernel
-def follow(rows: Ints, heads: Ints, following: Ints, found: Ints) -> None:
-    """Write the numbers in the lists of rows [n], one list after another, to found."""
-    n = 0
-    for row in rows:
-        number = heads[row]
-        while number >= 0:
-            found[n] = number
-            n += 1
-            number = following[number]

@@ -16,17 +16,17 @@ from numba.extending import typeof_impl
 from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.graphs.graph_inference import METHODS, Inference
-from spacy_sparsecrf.graphs.loss import GraphLoss
 from spacy_sparsecrf.kernels import viterbi
+from spacy_sparsecrf.kernels.minibatch import SGD
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.examples import MinibatchDescent
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.parallel import Workers
+from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
 from ..features.reference_values import random_value_problem
 from ..loss.layouts import LAYOUTS
-from ..loss.test_graph import encoded
 from ..reference import lattice_edges, random_graph, random_problem
 from ..runs import training_of
 from .compiled_cases import all_kernels
@@ -129,6 +129,12 @@ def _chains(corpus: EncodedCorpus, n_labels: int, theta: np.ndarray, precision: 
 
 def _graphs() -> None:
     """Evaluate the loss of lattices, of all graphs and of one, by each method of inference."""
+    # Imported while kernels are recorded, since a table of methods holds kernels.
+    from spacy_sparsecrf.graphs.graph_inference import METHODS, Inference
+    from spacy_sparsecrf.graphs.loss import GraphLoss
+
+    from ..loss.test_graph import encoded
+
     graphs = encoded([random_graph(np.random.default_rng(0), 9, lattice_edges(3, 3), 2)])
     for method in METHODS:
         loss = GraphLoss(graphs, 2, Workers(1), Inference(method=method))
@@ -137,6 +143,8 @@ def _graphs() -> None:
         loss.curvature(gradient)
         loss.add(loss.sequences, theta, gradient)
         loss.add_product(loss.sequences, theta, theta, gradient, np.zeros_like(theta))
+        descent = MinibatchDescent(loss, ElasticNet(0.0, 0.1), 1, SGD, theta, np.zeros_like(theta))
+        descent.run(loss.sequences, np.full(len(loss.sequences), 0.1))
     loss.field.infer_all(theta, Workers(1), best=True)
 
 

@@ -170,7 +170,7 @@ def test_weights_of_another_scheme_are_refused(tmp_path: Path):
     nlp = pipeline("IOB2")
     initialize(nlp)
     nlp.to_disk(tmp_path)
-    refused = r"SC418.*trained with scheme = 'IOB2'.*is 'BILUO'"
+    refused = r"SC418.*trained with scheme = 'IOB2', not .* scheme = 'BILUO'"
     with pytest.raises(SparseCRFError, match=refused):
         pipeline("BILUO").from_disk(tmp_path)
     with pytest.raises(SparseCRFError, match=refused):

@@ -292,14 +292,6 @@ def test_classic_directions_leave_weights_without_gradient():
     assert (direction * pseudo <= 0.0).all() and np.count_nonzero(direction) == 3
 
 
-def test_pairs_of_earlier_checkpoints_are_gone_on_with():
-    empty = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.ones((2, 3, 2)))
-    assert empty.n_pairs == 3
-    solver = OWLQN(history=4)
-    solver._accept(empty, EvaluatedPoint(np.full(2, 2.0), -1.0, np.full(2, 3.0)))
-    assert empty.n_pairs == 4 and empty.steps.tolist() == [[1, 1], [1, 1], [1, 1], [2, 2]]
-
-
 def test_pairs_without_curvature_are_not_kept():
     state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 0, 2)))
     for gradient, n_pairs in (([0.0, 1.0], 0), ([0.0, 1.0], 1)):
