@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
@@ -149,7 +150,7 @@ def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]
     """Yield the Docs of .spacy files as spacy.Corpus.v1 does.
 
     srsly searches its registry and all entry points of the environment for each message, which
-    takes milliseconds. So the span groups of a file are read as one message.
+    takes milliseconds. So the span groups and the user data of a file are read as one message.
     limit: number of Docs, 0 for all.
     """
     n = 0
@@ -159,9 +160,12 @@ def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]
         packed = DocBin().from_disk(path)
         groups = _group_contents(packed.span_groups)
         packed.span_groups = [b""] * len(groups)
-        for doc, own in zip(packed.get_docs(vocab), groups, strict=True):
+        data = _unpacked([message or _NIL for message in packed.user_data], use_list=False)
+        packed.user_data = [None] * len(data)
+        for doc, own, more in zip_longest(packed.get_docs(vocab), groups, data):
             for content, keys in own:
                 _set_group(doc, content, keys)
+            doc.user_data.update(more or {})
             if len(doc):
                 yield doc
                 n += 1
@@ -180,10 +184,10 @@ def _group_contents(messages: Sequence[bytes]) -> list[list[tuple[Any, list[str]
     ]
 
 
-def _unpacked(messages: Sequence[bytes]) -> list[Any]:
-    """Unpack several messages as one array."""
+def _unpacked(messages: Sequence[bytes], use_list: bool = True) -> Sequence[Any]:
+    """Unpack several messages as one array; use_list: whether arrays are lists, or tuples."""
     head = b"\xdd" + len(messages).to_bytes(4, "big")
-    found: list[Any] = srsly.msgpack_loads(head + b"".join(messages))
+    found: Sequence[Any] = srsly.msgpack_loads(head + b"".join(messages), use_list=use_list)
     return found
 
 
