@@ -1,12 +1,14 @@
-"""Continued training around the weights of a saved pipeline, in spaCy's loop and others."""
+"""Continued training around saved weights, and updates by examples unlike the initial ones."""
 
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config, minibatch
@@ -14,24 +16,17 @@ from spacy.util import load_config, minibatch
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..conftest import SHIPPED_CONFIG, Corpus
-from ..toy import accuracy, blank_with, examples_of
+from ..toy import accuracy, blank_with, examples_of, train
 
 NEW = [(["the", "plan", "gadgetoid"], ["DT", "NN", "XX"]), (["a", "quuxoid"], ["DT", "XX"])]
-
-
-def initialized(prior: Path | str, examples: list[Example], **settings) -> Language:
-    nlp = spacy.blank("en")
-    config = {"n_threads": 1, "learning": {"prior": str(prior)}, **settings}
-    nlp.add_pipe("sparse_crf", config=config)
-    nlp.initialize(lambda: examples)
-    return nlp
 
 
 def test_a_new_label_is_learnt_around_a_saved_pipeline(
     corpus: Corpus, trained_dir: Path, tmp_path: Path
 ):
-    examples = examples_of(spacy.blank("en"), NEW * 3)
-    nlp = initialized(trained_dir, examples, l2=1.0)
+    nlp = blank_with(lang="en", learning={"prior": str(trained_dir)}, l2=1.0)
+    examples = examples_of(nlp, NEW * 3)
+    nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe("sparse_crf")
     assert pipe.labels == ("DT", "IN", "JJ", "NN", "VB", "XX")
     before = accuracy(nlp, corpus.dev)
@@ -40,11 +35,9 @@ def test_a_new_label_is_learnt_around_a_saved_pipeline(
     assert accuracy(nlp, NEW) == 1.0
     assert accuracy(nlp, corpus.dev) > before - 0.05
     nlp.to_disk(tmp_path / "adapted")
-    again = spacy.load(tmp_path / "adapted")
-    assert accuracy(again, NEW) == 1.0
+    assert accuracy(spacy.load(tmp_path / "adapted"), NEW) == 1.0
     # Names of features that only the saved pipeline had are kept.
-    names = {line.split("\t")[0] for line in pipe.dump()}
-    assert not any("0x" in name for name in names)
+    assert not any("0x" in line.split("\t")[0] for line in pipe.dump())
 
 
 def test_weights_of_other_templates_are_warned_of(corpus: Corpus, trained_dir: Path):
@@ -56,20 +49,13 @@ def test_weights_of_other_templates_are_warned_of(corpus: Corpus, trained_dir: P
 
 @pytest.mark.parametrize("solver", ["OWLQN", "AdaGrad"])
 def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_path: Path):
-    nlp = spacy.blank("en")
-    own = {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"}
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "solver": own})
-    old = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: old)
-    for _ in range(6):
-        nlp.update(old)
+    nlp = blank_with(lang="en", solver={"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"})
+    train(nlp, examples_of(nlp, corpus.train), 6)
     nlp.to_disk(tmp_path / "first")
     nlp = spacy.load(tmp_path / "first")
     before = accuracy(nlp, corpus.dev)
-    pipe = nlp.get_pipe("sparse_crf")
-    assert pipe.add_label("XX") == 1
-    sgd = nlp.resume_training()
-    examples = examples_of(nlp, NEW)
+    assert nlp.get_pipe("sparse_crf").add_label("XX") == 1
+    sgd, examples = nlp.resume_training(), examples_of(nlp, NEW)
     losses = [nlp.update(examples, sgd=sgd)["sparse_crf"] for _ in range(20)]
     assert losses[-1] < 0.5 * losses[0]
     assert accuracy(nlp, NEW) == 1.0
@@ -78,12 +64,9 @@ def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_p
     assert accuracy(spacy.load(tmp_path / "second"), NEW) == 1.0
 
 
-def test_an_unknown_label_in_a_loaded_pipeline_is_refused(trained: Language):
+def test_an_unknown_label_is_refused_and_changes_no_weight(trained: Language, corpus: Corpus):
     with pytest.raises(SparseCRFError, match="SC385.*'XX'.*add_label"):
         trained.update(examples_of(trained, NEW))
-
-
-def test_a_refused_batch_changes_no_weight(trained: Language, corpus: Corpus):
     trained.update(examples_of(trained, corpus.train[:5]))
     pipe = trained.get_pipe("sparse_crf")
     assert pipe.patch(["u\tlower[0]=gadgetoid\t#\tNN\t7.5"]) == 1
@@ -151,15 +134,46 @@ def test_weights_of_docs_and_labels_count(corpus: Corpus):
     assert found[1] > found[0]
 
 
-def test_settings_that_need_a_corpus_are_refused(corpus: Corpus):
+def test_settings_that_need_a_corpus_and_a_streamed_corpus_are_refused(corpus: Corpus):
     nlp = blank_with(model="maxent", learning={"clusters": 2})
     nlp.initialize()
     with pytest.raises(SparseCRFError, match=r"SC384.*sparse_crf.* clusters = 2\. Set it"):
         nlp.update(examples_of(nlp, corpus.train[:8]))
-
-
-def test_a_streamed_corpus_is_refused(corpus: Corpus):
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
     config["training"]["max_epochs"] = -1
     with pytest.raises(SparseCRFError, match=r"SC204.*'sparse_crf'.* Set .*max_epochs = 0"):
         init_nlp(config)
+
+
+KNOWN = [(["a", "b"], ["A", "B"]), (["b", "a"], ["B", "A"])]
+OTHERS = [(["c", "c"], ["A", "A"]), (["d"], ["B"])]
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_update_of_other_examples_is_warned_of_once(nlp: Language, corpus: Corpus):
+    nlp.initialize(lambda: examples_of(nlp, KNOWN))
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    run = pipe.training_run()
+    # A known example among others is enough.
+    nlp.update(examples_of(nlp, [*OTHERS, KNOWN[1]]))
+    with pytest.warns(SparseCRFWarning, match=r"SCW207.* 2 examples.*begins 'c c '"):
+        nlp.update(examples_of(nlp, OTHERS))
+    nlp.update(examples_of(nlp, OTHERS))
+    assert pipe.training_run() is run and pipe.labels == ("A", "B")
+    # An augmenter may make other examples.
+    nlp.config["corpora"] = {"train": {"path": "train.spacy", "augmenter": {"level": 0.1}}}
+    nlp.config["training"].update(train_corpus="corpora.train", eval_frequency=1)
+    pipe.initialize(lambda: examples_of(nlp, KNOWN), nlp=nlp)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*SCW207")
+        pipe.update(examples_of(nlp, OTHERS))
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_same_examples_read_again_or_in_another_vocab_are_known(nlp: Language, corpus: Corpus):
+    examples = examples_of(nlp, corpus.train[:20])
+    nlp.initialize(lambda: examples)
+    stored = DocBin(docs=[example.reference for example in examples])
+    vocab = spacy.blank("de").vocab
+    nlp.update(examples_of(nlp, corpus.train[:20]))
+    nlp.update([Example(Doc(vocab, words=["a"]), doc) for doc in stored.get_docs(vocab)])

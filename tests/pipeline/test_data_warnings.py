@@ -1,6 +1,8 @@
 """Warnings of data from which training learns nothing, or that differs from prediction."""
 
+import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,22 @@ from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline.data_checks import AlignmentCount
+from spacy_sparsecrf.pipeline.reader import with_negatives
+from spacy_sparsecrf.targets.base import Target
+from spacy_sparsecrf.targets.entities import Entities
+from spacy_sparsecrf.targets.spans import SpanGroups
+from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..cli.commands import run
 from ..conftest import CONFIGS
+from ..toy import examples_of, make_sentences
 
 WORDS = ["Ana", "vive", "en", "Soria"]
-COLUMNS = ("--columns", "orth,tag")
 ENTS = {"entities": ["U-PER", "O", "O", "U-LOC"]}
 TAGS = {"tags": ["N", "V", "P", "N"]}
+STARTS = [True, False, True, False]
+Given = Callable[[Language, Path], list[Example]]
 
 
 @Language.component("set_tags", assigns=["token.tag"])
@@ -30,14 +40,141 @@ def set_tags(doc: Doc) -> Doc:
     return doc
 
 
-def pipeline(factory: str = "sparse_crf", lang: str = "en", **config: Any) -> Language:
+def pipeline(factory: str = "sparse_crf", lang: str = "en", annotates: Any = None, **config: Any):
+    """Return a pipeline; annotates: whether an earlier pipe that sets tags does so in training."""
     nlp = spacy.blank(lang)
+    if annotates is not None:
+        nlp.add_pipe("set_tags")
+        nlp.config["training"]["annotating_components"] = ["set_tags"] * annotates
+    if "templates" in config:
+        block = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
+        config["features"] = block | {"templates": config.pop("templates")}
     nlp.add_pipe(factory, name="crf", config={"n_threads": 1, **config})
     return nlp
 
 
 def examples(nlp: Language, gold: dict[str, Any], n: int = 5) -> list[Example]:
     return [Example.from_dict(Doc(nlp.vocab, words=WORDS), gold) for _ in range(n)]
+
+
+def stored(nlp: Language, path: Path, rows: list[str], lang: str = "en") -> list[Example]:
+    """Convert rows of words and tags, and read the file with the pipeline's vocab."""
+    (path / "a.tsv").write_text("\n".join(rows) + "\n", "utf8")
+    columns = ("--columns", "orth,tag", "--lang", lang)
+    run("convert", path / "a.tsv", path / "a.spacy", *columns)
+    return list(Corpus(path / "a.spacy")(nlp))
+
+
+def given(**gold: Any) -> Given:
+    return lambda nlp, path: examples(nlp, gold)
+
+
+def across(nlp: Language, path: Path) -> list[Example]:
+    """Return an entity that crosses the start of a sentence."""
+    doc = Doc(nlp.vocab, words=WORDS, sent_starts=STARTS)
+    gold = Doc(nlp.vocab, words=WORDS, ents=["O", "B-X", "I-X", "B-Y"], sent_starts=STARTS)
+    return [Example(doc, gold)]
+
+
+def one_group(nlp: Language, path: Path) -> list[Example]:
+    found = examples(nlp, {}, 3)
+    found[0].reference.spans["sc"] = [Span(found[0].reference, 0, 1, "X")]
+    return found
+
+
+def weights(n: int) -> Given:
+    def make(nlp: Language, path: Path) -> list[Example]:
+        Doc.set_extension("importance", default=1.0, force=True)
+        found = examples(nlp, TAGS)
+        for example in found[:n]:
+            example.reference._.importance = 1.0
+        return found
+
+    return make
+
+
+def of_language(lang: str, in_file: bool) -> Given:
+    def make(nlp: Language, path: Path) -> list[Example]:
+        rows = [*map("\t".join, zip(WORDS, TAGS["tags"], strict=True))]
+        return stored(nlp, path, rows, lang) if in_file else examples(spacy.blank(lang), TAGS)
+
+    return make
+
+
+def with_nouns(n: int) -> Given:
+    def make(nlp: Language, path: Path) -> list[Example]:
+        found = examples(nlp, TAGS)
+        for example in found:
+            for token in list(example.predicted)[:n]:
+                token.pos_ = "NOUN"
+        return found
+
+    return make
+
+
+def words(*words: str, n: int = 5) -> Given:
+    rows = [f"{word}\tX" for word in words]
+    return lambda nlp, path: stored(nlp, path, rows, nlp.lang) * n
+
+
+CUT = {"words": ["a", "bc", "d"], "spaces": [False, True, True]}
+GOLD = {"words": ["ab", "c", "d"], "spaces": [False, True, True]}
+
+
+def misaligned(n: int, size: int) -> Given:
+    """Return sentences, and n Docs of three gold labels of which one is lost."""
+
+    def make(nlp: Language, path: Path) -> list[Example]:
+        lost = [Doc(nlp.vocab, **GOLD, tags=["NN", "VB", "NN"]) for _ in range(n)]
+        found = examples_of(nlp, make_sentences(size, seed=1))
+        return [*found, *(Example(Doc(nlp.vocab, **CUT), gold) for gold in lost)]
+
+    return make
+
+
+N_LABELS = sum(len(words) for words, _ in make_sentences(120, seed=1)) + 180
+LOST = rf"SCW208.*'crf': 60 of {N_LABELS} gold labels \(.*%\).*'c'.*begins 'abc d|SCW220"
+NER, SPANS, SPANISH = {"factory": "sparse_crf_ner"}, {"factory": "sparse_crf_spans"}, {"lang": "es"}
+WEIGHTED = {"learning": {"doc_weight": "importance"}}
+POS, READING = ({"templates": ["b:", f"u:{name}[0]"]} for name in ("pos", "tag"))
+WORDS_ALONE = {"templates": ["b:", "u:lower[0]"]}
+READING |= {"target": {"@crf_targets": "spacy_sparsecrf.Entities.v1"}}
+CHINESE = r"SCW220.*40 of 40, most often '我' \(5\), '叫' \(5\), '李' \(5\)"
+DOSES = r"SCW220.*10 of 15, most often '10mg' \(5\), 'b\.i\.d\.' \(5\)"
+
+
+@pytest.mark.parametrize(
+    ("config", "make", "warned"),
+    [
+        (NER, given(**TAGS, entities=["O"] * 4), r"SCW216.*5 training Docs.*config tagger"),
+        (NER, across, r"SCW223.* 1 gold entities.*begins 'Ana vive"),
+        (NER | {"sequences": "docs"}, across, ""),
+        (SPANS | WORDS_ALONE, one_group, r"SCW227\] 2 of 3 training Docs|SCW201"),
+        (WEIGHTED, weights(0), r"SCW224.*None of the 5 training Docs"),
+        (WEIGHTED, weights(1), ""),
+        *(({}, of_language("es", i), r"SCW214.*config NAME --lang es") for i in (False, True)),
+        *(({}, of_language("xx", i), "") for i in (False, True)),
+        *((SPANISH, of_language("es", i), "") for i in (False, True)),
+        (POS, with_nouns(1), r"SCW215.* read pos, which only 25\.0%"),
+        (POS, with_nouns(2), ""),
+        (READING | {"annotates": False}, given(**ENTS), r"SCW219.* read tag, .*pipe 'set_tags'"),
+        (READING | {"annotates": True}, given(**ENTS), ""),
+        ({}, words(*"我叫李华住在北京"), CHINESE),
+        ({}, words("Take", "10mg", "b.i.d."), DOSES),
+        ({}, words("Dr.", "Ana", "lives", "in", "Soria", ".", n=1), ""),
+        ({}, misaligned(1, 120), ""),
+        ({}, misaligned(60, 120), LOST),
+    ],
+)
+def test_training_warns_of_data(config: Any, make: Given, warned: str, tmp_path: Path):
+    """Once each of what is told, and of nothing else."""
+    nlp = pipeline(**config)
+    found = make(nlp, tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        nlp.initialize(lambda: found)
+    told = [str(each.message) for each in caught]
+    assert len(told) == (warned.count("SCW")) and all(re.search(warned, each) for each in told)
 
 
 @pytest.mark.parametrize(
@@ -67,47 +204,8 @@ def test_entities_that_do_not_fit_the_tokens_need_no_other_config():
         nlp.get_pipe("crf").training_run()
 
 
-def test_a_corpus_without_entities_is_warned_of():
-    nlp = pipeline("sparse_crf_ner")
-    given = examples(nlp, {**TAGS, "entities": ["O"] * 4})
-    with pytest.warns(SparseCRFWarning, match=r"SCW216.*5 training Docs.*config tagger"):
-        nlp.initialize(lambda: given)
-
-
-def test_entities_that_cross_the_start_of_a_sentence_are_warned_of():
-    nlp, starts = pipeline("sparse_crf_ner"), [True, False, True, False]
-    doc = Doc(nlp.vocab, words=WORDS, sent_starts=starts)
-    gold = Doc(nlp.vocab, words=WORDS, ents=["O", "B-X", "I-X", "B-Y"], sent_starts=starts)
-    with pytest.warns(SparseCRFWarning, match="SCW223.* 1 gold entities.*begins 'Ana vive"):
-        nlp.initialize(lambda: [Example(doc, gold)])
-    other = pipeline("sparse_crf_ner", sequences="docs")
-    other.initialize(lambda: [Example(doc, gold)])
-
-
-def test_docs_without_a_group_of_spans_are_warned_of():
-    nlp = pipeline("sparse_crf_spans")
-    given = examples(nlp, {}, 3)
-    gold = given[0].reference
-    gold.spans["sc"] = [Span(gold, 0, 1, "X")]
-    with pytest.warns(SparseCRFWarning) as caught:
-        nlp.initialize(lambda: given)
-    assert any("SCW227] 2 of 3 training Docs" in str(each.message) for each in caught)
-
-
-def test_docs_without_the_weights_that_are_set_are_warned_of():
-    Doc.set_extension("importance", default=1.0, force=True)
-    nlp = pipeline(learning={"doc_weight": "importance"})
-    given = examples(nlp, TAGS)
-    with pytest.warns(SparseCRFWarning, match="SCW224.*None of the 5 training Docs"):
-        nlp.initialize(lambda: given)
-    given[0].reference._.importance = 1.0
-    nlp.initialize(lambda: given)
-
-
 def test_gold_annotation_of_development_docs_is_warned_of(tmp_path: Path):
-    text = "".join(f"{word}\t{tag}\n" for word, tag in zip(WORDS, TAGS["tags"], strict=True))
-    (tmp_path / "a.tsv").write_text(text)
-    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", "en")
+    stored(spacy.blank("en"), tmp_path, [*map("\t".join, zip(WORDS, TAGS["tags"], strict=True))])
     paths = {f"paths.{name}": str(tmp_path / "a.spacy") for name in ("train", "dev")}
     for block, names, known in (("dev", ["tag"], 1), ("dev", ["ents"], 0), ("train", ["tag"], 0)):
         own = {**paths, f"corpora.{block}.annotations": names}
@@ -141,83 +239,93 @@ def test_a_model_without_weights_is_warned_of_once():
     nlp("Ana")
 
 
-@pytest.mark.parametrize(("lang", "own"), [("en", "es"), ("en", "xx"), ("es", "es")])
-@pytest.mark.parametrize("stored", [True, False])
-def test_docs_of_another_language_are_warned_of(lang: str, own: str, stored: bool, tmp_path: Path):
-    nlp = pipeline(lang=lang)
-    given = examples(spacy.blank(own), TAGS)
-    if stored:  # a .spacy file is read with the pipeline's vocab
-        text = "\n".join(map("\t".join, zip(WORDS, TAGS["tags"], strict=True)))
-        (tmp_path / "a.tsv").write_text(text, encoding="utf8")
-        run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", own)
-        given = list(Corpus(tmp_path / "a.spacy")(nlp))
-    if (lang, own) != ("en", "es"):
-        nlp.initialize(lambda: given)
-        return
-    with pytest.warns(SparseCRFWarning, match=r"SCW214.*config NAME --lang es") as caught:
-        nlp.initialize(lambda: given)
-    assert len(caught) == 1
+def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path: Path):
+    stored(spacy.blank("en"), tmp_path, [*["a\tX"] * 99, "10mg\tX"])
+    shown = run("debug", CONFIGS / "tagger.cfg", tmp_path / "a.spacy", "--steps", 0).output
+    assert "splits differently: 1 of 100 (1.00%), such as '10mg' (1)" in " ".join(shown.split())
 
 
-@pytest.mark.parametrize("share", [0.25, 0.5])
-def test_a_column_that_most_tokens_lack_is_warned_of(share: float):
-    nlp = pipeline(features={
-        "@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:pos[0]"],
-    })  # fmt: skip
-    given = examples(nlp, TAGS)
-    for example in given:
-        for token in list(example.predicted)[: int(4 * share)]:
-            token.pos_ = "NOUN"
-    if share >= 0.5:
-        nlp.initialize(lambda: given)
-        return
-    with pytest.warns(SparseCRFWarning, match=r"SCW215.* read pos, which only 25\.0%"):
-        nlp.initialize(lambda: given)
-
-
-@pytest.mark.parametrize("annotating", [True, False])
-def test_a_pipe_that_sets_a_column_only_in_prediction_is_warned_of(annotating: bool):
-    nlp = pipeline(features={
-        "@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:tag[0]"],
-    }, target={"@crf_targets": "spacy_sparsecrf.Entities.v1"})  # fmt: skip
-    nlp.add_pipe("set_tags", before="crf")
-    nlp.config["training"]["annotating_components"] = ["set_tags"] if annotating else []
-    given = examples(nlp, ENTS)
-    if annotating:
-        nlp.initialize(lambda: given)
-        return
-    with pytest.warns(SparseCRFWarning, match=r"SCW219.* read tag, which the pipe 'set_tags'"):
-        nlp.initialize(lambda: given)
+def counted(example: Example, target: Target) -> AlignmentCount:
+    count = AlignmentCount()
+    count.add(example, target.gold(example), target)
+    return count
 
 
 @pytest.mark.parametrize(
-    ("lang", "words", "found"),
+    ("target", "annotation", "n_gold", "n_lost", "word"),
     [
-        (
-            "en",
-            list("我叫李华住在北京"),
-            r"40 of 40, most often '我' \(5\), '叫' \(5\), '李' \(5\)",
-        ),
-        ("en", ["Take", "10mg", "b.i.d."], r"10 of 15, most often '10mg' \(5\), 'b\.i\.d\.' \(5\)"),
-        ("en", ["Dr.", "Ana", "lives", "in", "Soria", "."], ""),
+        (TokenAttribute("tag"), {"tags": ["X", "Y", "Z"]}, 3, 1, "c"),
+        (TokenAttribute("tag"), {"tags": ["X", "", "Z"]}, 2, 0, ""),
+        (TokenAttribute("tag"), {}, 0, 0, ""),
+        (TokenAttribute("tag", "|"), {"tags": ["X", "Y|X", ""]}, 2, 1, "c"),
+        (Entities(), {"ents": ["O", "B-X", "O"]}, 3, 1, "c"),
+        (SpanGroups(), {}, 3, 0, ""),
     ],
 )
-def test_gold_tokens_that_the_tokenizer_cuts_otherwise_are_warned_of(
-    lang: str, words: list[str], found: str, tmp_path: Path
+def test_labels_that_no_predicted_token_has(
+    nlp: Language, target: Target, annotation: Any, n_gold: int, n_lost: int, word: str
 ):
-    (tmp_path / "a.tsv").write_text("".join(f"{word}\tX\n" for word in words) + "\n", "utf8")
-    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", lang)
-    nlp = pipeline(lang=lang)
-    (example,) = Corpus(tmp_path / "a.spacy")(nlp)
-    if not found:
-        nlp.initialize(lambda: [example])
-        return
-    with pytest.warns(SparseCRFWarning, match=f"SCW220.*{found}"):
-        nlp.initialize(lambda: [example] * 5)
+    gold = Doc(nlp.vocab, **GOLD, **annotation)
+    gold.spans["sc"] = [Span(gold, 0, 2, label="X")]
+    count = counted(Example(Doc(nlp.vocab, **CUT), gold), target)
+    assert (count.n_gold, count.n_lost, count.word) == (n_gold, n_lost, word)
+    assert count.share == (n_lost / n_gold if n_gold else 0)
+    assert counted(Example(Doc(nlp.vocab, **GOLD), gold), target).n_lost == 0
 
 
-def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path: Path):
-    (tmp_path / "a.tsv").write_text(99 * "a\tX\n" + "10mg\tX\n", "utf8")
-    run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", *COLUMNS, "--lang", "en")
-    shown = run("debug", CONFIGS / "tagger.cfg", tmp_path / "a.spacy", "--steps", 0).output
-    assert "splits differently: 1 of 100 (1.00%), such as '10mg' (1)" in " ".join(shown.split())
+# Partly annotated entities: sampled negatives
+
+
+def partly_annotated(nlp: Language, starts: tuple[int, ...] = (3, 50)) -> Example:
+    """Return an Example with entities of two words at `starts`; other tokens are unannotated."""
+    reference = Doc(nlp.vocab, words=[f"w{i}" for i in range(200)])
+    entities = [Span(reference, i, i + 2, label="X") for i in starts]
+    reference.set_ents(entities, default="missing")
+    return Example(Doc(nlp.vocab, words=[token.text for token in reference]), reference)
+
+
+def sampled(example: Example, rate: float, seed: int = 0) -> list[str | None]:
+    target = Entities()
+    return list(with_negatives(target.gold(example), example, target, rate, seed))
+
+
+def test_a_share_of_what_is_open_is_outside():
+    example = partly_annotated(spacy.blank("en"))
+    gold = Entities().gold(example)
+    found = {rate: sampled(example, rate) for rate in (0.0, 0.1, 0.5, 1.0)}
+    assert found[0.0] == gold
+    for labels in found.values():
+        assert [a for a, b in zip(labels, gold, strict=True) if b] == [x for x in gold if x]
+    counts = {rate: labels.count("O") for rate, labels in found.items()}
+    assert counts[1.0] == 200 - 4
+    assert 8 <= counts[0.1] <= 32 and 70 <= counts[0.5] <= 126
+    # A higher rate includes the negatives of a lower rate.
+    assert all(b == "O" for a, b in zip(found[0.1], found[0.5], strict=True) if a == "O")
+    assert sampled(example, 0.5) == found[0.5] != sampled(example, 0.5, seed=1)
+
+
+@pytest.mark.filterwarnings("ignore:.*SCW201")
+def test_docs_that_are_annotated_throughout_or_not_at_all_are_left_alone():
+    nlp = pipeline("sparse_crf_ner", learning={"negative_rate": 1.0})
+    nothing, everything = partly_annotated(nlp, ()), partly_annotated(nlp)
+    everything.reference.set_ents(list(everything.reference.ents), default="outside")
+    for example in (nothing, everything):
+        assert Entities().unknown(example) is None
+        assert sampled(example, 1.0) == Entities().gold(example)
+    assert SpanGroups().unknown(nothing) is None
+    nlp.initialize(lambda: [nothing])
+    with pytest.raises(SparseCRFError, match="SC203"):
+        nlp.update([nothing])
+
+
+def test_labels_that_alignment_loses_are_no_negatives():
+    nlp = spacy.blank("en")
+    # Predicted tokens split the entity differently, so that no part has a label.
+    words, predicted = ["a", "bc", "de", "f", "g"], ["a", "b", "cd", "e", "f", "g"]
+    reference = Doc(nlp.vocab, words=words, spaces=[True, False, True, True, False])
+    reference.set_ents([Span(reference, 1, 2, label="X")], default="missing")
+    spaces = [True, False, False, True, True, False]
+    example = Example(Doc(nlp.vocab, words=predicted, spaces=spaces), reference)
+    unknown = Entities().unknown(example)
+    assert unknown is not None and unknown.tolist() == [True, False, False, True, True, True]
+    assert sampled(example, 1.0)[1:3] == [None, None]
