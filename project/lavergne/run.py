@@ -32,7 +32,7 @@ from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.staged import StagedTraining, StageReport
+from spacy_sparsecrf.training.stages import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Problem, Training
 
 from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment

@@ -120,7 +120,7 @@ def _kind_of_training(
 ) -> Callable[..., Training]:
     """Choose the type of a run: plain, in stages, or on a partitioned corpus."""
     from ..features.template_hierarchy import TemplateTreeRecord
-    from ..training.staged import StagedTraining
+    from ..training.stages import StagedTraining
     from ..training.training import Training
 
     if isinstance(read, TemplateTreeRecord):

@@ -19,7 +19,7 @@ from ..features.reference_values import random_value_problem
 from ..reference import random_problem
 from ..runs import training_of
 from ..solvers.test_solvers import ALL_SOLVERS
-from . import test_clusters, test_staged
+from . import test_clusters, test_stages
 from .learning_cases import partial_problem
 from .test_prior import labels_of, prior_of
 
@@ -41,8 +41,8 @@ def clusters(solver: str, l1: float, n_threads: int = 1, clusters: int = 3) -> A
 
 def stages(solver: Any, n_threads: int = 1, **options: Any) -> Any:
     options = {"steps": (2, 2, 3), "require": "any", "l1": 1.0} | options
-    made = test_staged.make_problem(), solver(inner_iterations=2)
-    return test_staged.make_run(problem=made[0], solver=made[1], n_threads=n_threads, **options)[0]
+    made = test_stages.make_problem(), solver(inner_iterations=2)
+    return test_stages.make_run(problem=made[0], solver=made[1], n_threads=n_threads, **options)[0]
 
 
 def around(with_prior: bool = True, n_threads: int = 1) -> Any:

@@ -14,7 +14,7 @@ from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import optimality
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.staged import StagedTraining, StageReport
+from spacy_sparsecrf.training.stages import StagedTraining, StageReport
 from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
