@@ -32,7 +32,7 @@ from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.stages import StagedTraining, StageReport
+from spacy_sparsecrf.training.stages import InTurn, StageReport, Trainer
 from spacy_sparsecrf.training.training import Problem, Training
 
 from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment
@@ -92,8 +92,8 @@ class Run:
         if isinstance(read, TemplateTreeRecord):
             tree = read.tree(self.corpus)
             options |= {"tree": tree, "stages": self._stages, "report": self._note}
-            make = StagedTraining
-        self.training: Training = make(self.corpus, self.labels, self.solver, **options)
+            make = InTurn
+        self.training: Trainer = make(self.corpus, self.labels, self.solver, **options)
 
     @property
     def _stages(self) -> Any:
@@ -144,7 +144,7 @@ class Run:
         if self.stages:
             return int(self.stages[-1][1].admitted[1])
         if self.experiment.observed_only:
-            return self.training.n_potential
+            return self.training.size.n_potential
         return self.corpus.n_potential(len(self.labels))
 
 
@@ -170,7 +170,7 @@ def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str,
     parts = {"dev": one.dev, "test": one.test}
     figures |= _scores(parts, one.training.model()) | _scores(parts, best, "best_")
     figures |= {
-        "active": len(one.training.weights[0]),
+        "active": one.training.report.n_active,
         "admitted": one.admitted(),
         "potential": one.corpus.n_potential(len(one.labels)),
         "labels": len(one.labels),

@@ -7,6 +7,7 @@ last one (Friedman, Hastie & Tibshirani 2010, section 2.5).
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import compress
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -35,7 +36,6 @@ from ..pipeline.component import SparseCRFPipe
 if TYPE_CHECKING:
     from ..model.model import CRFModel
     from ..solvers.base import StepReport
-    from ..training.training import Training
 
 OWN = "config"  # names the config's own templates
 # Trials end when outer iterations lower the objective by less than this fraction.
@@ -85,9 +85,8 @@ class EncodedPipeline:
     def __init__(self, config: Config, name: str) -> None:
         self._nlp = init_nlp(config)
         self._pipe = cast(SparseCRFPipe, self._nlp.get_pipe(name))
-        self._restart: Callable[..., Training] = self._pipe.training_run().restart
         # Releases this run's arrays; each trial allocates its own.
-        self._pipe.end_training()
+        self._restart = self._pipe.end_training()
         resolved = self._nlp.config.interpolate()
         training = registry.resolve(resolved["training"], schema=ConfigSchemaTraining)
         self._max_steps: int = training["max_steps"]
@@ -103,7 +102,7 @@ class EncodedPipeline:
         outer iteration. RAISES: SparseCRFError if the objective is not finite.
         """
         given, n_steps = {} if init is None else {"init": init}, 0
-        with self._restart(l1=l1, l2=l2, **given) as run:
+        with closing(self._restart(l1=l1, l2=l2, **given)) as run:
             while not run.converged and (n_steps < self._max_steps or not self._max_steps):
                 report = run.step()
                 n_steps += 1

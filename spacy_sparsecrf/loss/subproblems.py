@@ -14,8 +14,8 @@ A sub-problem can also drop features, for example features whose weights are zer
 (see `corpus.transform`).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,6 @@ class Part:
     def widths(self) -> tuple[int, int]:
         """Potential weights of a unigram feature, and of a bigram feature."""
         return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
-
-    @property
-    def permits(self) -> Callable[[Longs], Mask] | None:
-        """Function of coordinates [n]: which may have weights, [n] bool; None: all of them."""
-        return None
 
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
@@ -200,36 +195,17 @@ def _part(
 class ReducedPart(Part):
     """A problem with a subset of the features of a part.
 
-    whole: the part; features: [n] int64, the subset, ascending, bigram after unigram features;
-    with_labels: [n] int64, ascending, feature of the part * Y + y: features listed there have
-    weights for these labels y only, with any previous label.
+    whole: the part; features: [n] int64, the subset, ascending, bigram after unigram features.
     """
 
     whole: Part
     features: Longs
-    with_labels: Longs = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def _n_unigram(self) -> tuple[int, int]:
         """Number of unigram features of the whole part, and of this one."""
         n = len(self.whole.corpus.unigram_keys)
         return n, int(np.searchsorted(self.features, n))
-
-    @property
-    def permits(self) -> Callable[[Longs], Mask] | None:
-        """Function of coordinates [n]: which may have weights, [n] bool; None: all of them."""
-        return self._has if len(self.with_labels) else None
-
-    def _has(self, coordinates: Longs) -> Mask:
-        own, place = places_of(coordinates, self._n_unigram[1], self.whole.widths)
-        feature = self.features[own]
-        bounds = np.searchsorted(self.with_labels, feature * self.n_labels)
-        # A sentinel after the last one.
-        known = np.append(self.with_labels, -1)
-        whole: Mask = known[bounds] // self.n_labels != feature
-        pair = feature * self.n_labels + place % self.n_labels
-        whole |= find_ascending(self.with_labels, pair) >= 0
-        return whole
 
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
@@ -245,6 +221,20 @@ class ReducedPart(Part):
         own = find_ascending(self.features, feature)
         known = (found >= 0) & (own >= 0)
         return np.where(known, coordinates_of(own, place, n_own, widths), -1)
+
+
+def permits(whole: Part, part: Part, limited: Longs, coordinates: Longs) -> Mask:
+    """Return which coordinates [n] of a part may have weights: [n] bool.
+
+    whole: the whole problem; limited: [m] int64, ascending, feature of the whole problem * Y + y:
+    features listed there have weights for these labels y only, with any previous label.
+    """
+    n, n_unigram = whole.n_labels, len(whole.corpus.unigram_keys)
+    feature, place = places_of(part.to_global(coordinates), n_unigram, whole.widths)
+    bounds = np.searchsorted(limited, feature * n)
+    # A sentinel after the last one.
+    is_whole: Mask = np.append(limited, -1)[bounds] // n != feature
+    return is_whole | (find_ascending(limited, feature * n + place % n) >= 0)
 
 
 def without_idle_features(part: Part, l1: float, known: Longs | None = None) -> Part:

@@ -52,7 +52,7 @@ from .training_state import TrainingState, begin, with_labels
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder
-    from ..training.training import Training
+    from ..training.stages import Trainer
 
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
@@ -264,16 +264,22 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Do nothing: optimizers average weights of other pipes, never of this component."""
         yield
 
-    def training_run(self) -> "Training":
+    def training_run(self) -> "Trainer":
         """Return the training run. RAISES: SparseCRFError if there is none."""
         if self._state is None:
             raise SparseCRFError(Errors.SC202.format(name=self.name))
         return self._state.training_run(self.name)
 
-    def end_training(self) -> None:
-        """End the training run with its model so far, and free its arrays."""
-        if self._state is not None:
-            self._state = replace(self._state, trainer=None)
+    def end_training(self) -> "Callable[..., Trainer]":
+        """End the training run with its model so far, and free its arrays.
+
+        RETURNS: a function that begins another run; its arguments override those of this one.
+        RAISES: SparseCRFError if there is no run.
+        """
+        self.training_run()
+        state = cast("TrainingState", self._state)
+        self._state = replace(state, trainer=None)
+        return cast("Callable[..., Trainer]", state.restart)
 
     # Prediction
 

@@ -30,7 +30,7 @@ from .settings import Features, Setup
 from .stacking import learn_first
 
 if TYPE_CHECKING:
-    from ..training.training import Training
+    from ..training.stages import Trainer
 
 
 def begin(
@@ -55,15 +55,18 @@ def begin(
     compiled.warn_of_gold(setup.name)
     warn_of_rare_evaluations(setup.name, nlp)
     with progress("Preparing training"):
-        run = _start_training(setup, read.features, read.record, compiled.corpus, compiled, earlier)
+        run, restart = _start_training(
+            setup, read.features, read.record, compiled.corpus, compiled, earlier
+        )
     path = None if checkpoint is None else Path(checkpoint)
+    state = TrainingState(run, record, checks, restart, path)
     if path is None or not path.is_file():
-        return TrainingState(run, record, checks, path)
+        return state
     run.resume(path)
     logger.info("%s: resumes from %s, %s", setup.name, path, run.progress)
     warn(Warnings.SCW229.format(name=setup.name, path=path))
     # The first row of the log repeats the last one of the interrupted run.
-    return TrainingState(run, record, checks, path, stepped=True)
+    return replace(state, stepped=True)
 
 
 def _start_training(
@@ -73,8 +76,11 @@ def _start_training(
     corpus: EncodedCorpus,
     compiled: EncodedExamples,
     earlier: Mapping[str, CRFModel | None],
-) -> Training:
-    """Begin a batch run, in stages if there is a schedule, after any first-stage model."""
+) -> tuple[Trainer, Callable[..., Trainer]]:
+    """Begin a batch run, in stages if there is a schedule, after any first-stage model.
+
+    RETURNS: the run, and a function that begins another one; its arguments override this run's.
+    """
     from ..training.training import Problem, Training
 
     name, labels, settings = setup.name, compiled.labels, setup.settings
@@ -109,24 +115,23 @@ def _start_training(
         given |= earlier
         begin = partial(make_training, corpus=corpus, labels=labels, solver=setup.solver, **given)
         training = begin()
-    training.restart = begin
     counts = name, training.n_sequences, compiled.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
-    return training
+    return training, begin
 
 
 def _kind_of_training(
     setup: Setup, read: Features, corpus: EncodedCorpus, compiled: EncodedExamples
-) -> Callable[..., Training]:
+) -> Callable[..., Trainer]:
     """Choose the type of a run: plain, in stages, or on a partitioned corpus."""
     from ..features.template_hierarchy import TemplateTreeRecord
-    from ..training.stages import StagedTraining
+    from ..training.stages import InTurn
     from ..training.training import Training
 
     if isinstance(read, TemplateTreeRecord):
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.stages
-        return partial(StagedTraining, tree=read.tree(corpus), stages=stages, report=report)
+        return partial(InTurn, tree=read.tree(corpus), stages=stages, report=report)
     if compiled.partition is not None:
         from ..distributed.training import PartitionedTraining
 
@@ -161,13 +166,15 @@ class TrainingState:
     trainer: the run, or None if no token of the corpus has a gold label.
     record: record of the corpus's feature names, or None if features have no names.
     checks: of the examples that come later.
+    restart: begins another run; its arguments override those of this one.
     checkpoint: file to which the run is saved after each step, or None.
     stepped: whether the run made its step since the last `finish_update`.
     """
 
-    trainer: Training | None
+    trainer: Trainer | None
     record: NameRecord | None
     checks: DataChecks
+    restart: Callable[..., Trainer] | None = None
     checkpoint: Path | None = None
     stepped: bool = False
 
@@ -175,7 +182,7 @@ class TrainingState:
         """Pickle and copy as None."""
         return type(None), ()
 
-    def training_run(self, name: str) -> Training:
+    def training_run(self, name: str) -> Trainer:
         """Return the run of component `name`. RAISES: SparseCRFError without gold labels."""
         if self.trainer is None:
             values = {"n_tokens": self.checks.n_tokens, "remedy": self.checks.remedy}

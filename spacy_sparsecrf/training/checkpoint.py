@@ -56,26 +56,18 @@ def identity_of(solver: BatchSolver, values: Mapping[str, Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def save(
-    path: Path, identity: str, states: Sequence[Any], others: Mapping[str, NDArray[Any]]
-) -> None:
-    """Write the states of a run's parts to a file atomically.
+def save(path: Path, identity: str, values: Mapping[str, Any]) -> None:
+    """Write values by name to a file atomically.
 
-    identity: see `identity_of`; states: each with the solver's state as its field `solver`; others:
-    more arrays by name. RAISES: SparseCRFError if writing fails.
+    identity: see `identity_of`. RAISES: SparseCRFError if writing fails.
     """
-    values: dict[str, Any] = {_DIGEST: identity, **others}
-    for i, state in enumerate(states):
-        own = fields_of(state)
-        solver = {f"solver.{name}": value for name, value in fields_of(own.pop("solver")).items()}
-        values |= {f"{i}.{name}": value for name, value in (own | solver).items()}
     data = BytesIO()
-    np.savez(data, **values)
+    np.savez(data, **{**values, _DIGEST: identity})
     write_files(path.parent, {path.name: data.getvalue()}, _SETTING)
 
 
 def load(path: Path, identity: str) -> dict[str, Any]:
-    """Read the values of a checkpoint by name, for `states_of`.
+    """Read the values of a checkpoint by name.
 
     RAISES: SparseCRFError for a damaged file, or a file of another run.
     """
@@ -92,10 +84,20 @@ def _value(array: NDArray[Any]) -> Any:
     return array if array.ndim else array.item()
 
 
+def values_of(states: Sequence[Any]) -> dict[str, Any]:
+    """Return the values of the states of a run's parts, with a solver's state each, by name."""
+    values: dict[str, Any] = {}
+    for i, state in enumerate(states):
+        own = fields_of(state)
+        solver = {f"solver.{name}": value for name, value in fields_of(own.pop("solver")).items()}
+        values |= {f"{i}.{name}": value for name, value in (own | solver).items()}
+    return values
+
+
 def states_of(
     values: Mapping[str, Any], n: int, run_state: type[Any], solver_state: type[Any]
 ) -> list[Any]:
-    """Return the states of the n parts of a run, see `save`."""
+    """Return the states of the n parts of a run, see `values_of`."""
     found = []
     for i in range(n):
         solver = {each.name: values[f"{i}.solver.{each.name}"] for each in fields(solver_state)}

@@ -1,20 +1,23 @@
-"""A training run that admits features in stages, by a schedule."""
+"""Training in stages: runs in turn, each on the features that a schedule has admitted so far."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..corpus.encoded import EncodedCorpus, Mask
 from ..corpus.schedule import Stage, TemplateTree
 from ..corpus.transform import reduced, with_distinct_contexts
-from ..errors import SparseCRFError
-from ..loss.subproblems import Part, ReducedPart, places_of
+from ..loss.subproblems import Part, places_of
+from ..model.coordinates import WeightNames
 from ..model.model import CRFModel
-from ..solvers.base import BatchSolver, Floats, Longs, StepReport, fields_of
-from .checkpoint import digest
-from .training import Training
+from ..solvers.base import BatchSolver, Longs, StepReport, fields_of
+from . import checkpoint
+from .run import Polish
+from .training import CHAIN, Problem, Training
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,29 @@ class StageReport:
         )
 
 
-class StagedTraining(Training):
-    """Training run in stages, each on the features admitted so far (see `corpus.schedule`).
+class _Beginning(NamedTuple):
+    """The beginning of a stage, from which a resumed run repeats it.
 
-    corpus, labels, solver, options: as for `Training`, l1 > 0, and without clusters. Features with
-    weights in `init` or `prior` are admitted from the start. tree: of the corpus; stages: of the
-    schedule; report: called at the beginning and the end of each stage.
-
-    The problem of a stage contains only the admitted features. A stage begins with the step after
-    the last step of the previous stage, from its weights.
+    number: of the stage, from 0; admitted: [U + B] bool, features that may have weights; limited:
+    [n] int64, ascending, feature * Y + y: the labels of features that may have weights for these
+    labels only; model: initial weights, or None.
     """
 
-    # The problem contains only admitted features anyway.
-    _leaves_out = False
+    number: int
+    admitted: Mask
+    limited: Longs
+    model: CRFModel | None
+
+
+class InTurn:
+    """A `Training` for each stage of a schedule, in turn (see `corpus.schedule`).
+
+    corpus, labels, solver, problem, options: as for `Training`, l1 > 0, and without clusters.
+    Features with weights in `init` or `prior` are admitted from the start. tree: of the corpus;
+    stages: of the schedule; report: called at the beginning and the end of each stage.
+
+    A stage begins with the step after the last step of the previous stage, from its weights.
+    """
 
     def __init__(
         self,
@@ -68,45 +81,59 @@ class StagedTraining(Training):
         tree: TemplateTree,
         stages: Sequence[Stage],
         report: Callable[[StageReport], None] = lambda report: None,
+        problem: Problem = CHAIN,
         init: CRFModel | None = None,
-        prior: CRFModel | None = None,
         **options: Any,
     ) -> None:
-        self._tree, self._stages, self._notify = tree, tuple(stages), report
-        self._number = self._n_steps = 0
-        self._last = np.empty(0, np.int64), np.empty(0)
-        self._admitted: Mask = tree.stage == 0
-        # Features admitted with some labels only, see `TemplateTree.admitted_labels`.
-        self._with_labels = np.empty(0, np.int64)
-        for known in (each for each in (init, prior) if each is not None):
-            unigram = np.isin(corpus.unigram_keys, known.unigram.keys)
-            self._admitted |= np.append(unigram, np.isin(corpus.bigram_keys, known.bigram.keys))
-        self._whole = Part(corpus, len(labels))
-        super().__init__(corpus, labels, solver, init=init, prior=prior, **options)
-        everything = np.ones(len(tree.stage), np.bool_)
-        self.n_potential = self._count(everything)[1]
-
-    def _divide(self, corpus: EncodedCorpus) -> list[Part]:
-        """Return the problem restricted to the admitted features."""
-        features = np.flatnonzero(self._admitted)
-        (part,) = super()._divide(with_distinct_contexts(reduced(corpus, features)))
-        return [ReducedPart(part.corpus, part.n_labels, self._whole, features, self._with_labels)]
+        self._corpus, self._tree, self._stages = corpus, tree, tuple(stages)
+        self._problem, self._notify, self.n_sequences = problem, report, corpus.n_sequences
+        keys = corpus.unigram_keys, corpus.bigram_keys
+        self._names = WeightNames(*keys, tuple(labels), (), corpus.start_label, problem.kind)
+        self._widths, self._solver = Part(corpus, len(labels)).widths, solver
+        self._train: Callable[..., Training]
+        self._train = partial(Training, labels=labels, solver=solver, **options)
+        admitted = tree.stage == 0
+        for known in (init, options.get("prior")):
+            if known is not None:
+                admitted[self._active(known)[0]] = True
+        self._beginning = _Beginning(0, admitted, np.empty(0, np.int64), init)
+        self._training: Training | None = None
+        self._n_steps, self.size = 0, self._run.size
+        self.report: StepReport
 
     @property
-    def converged(self) -> bool:
-        """True if the last stage has converged or has no steps left."""
-        return self._number == len(self._stages) - 1 and self._is_over
+    def _run(self) -> Training:
+        """The run of the stage, on the admitted features; begun if it is not yet."""
+        if self._training is None:
+            _, admitted, limited, model = self._beginning
+            features, n_labels = np.flatnonzero(admitted), len(self._names.labels)
+            feature, label = np.divmod(limited, n_labels)
+            own = np.searchsorted(features, feature) * n_labels + label
+            corpus = with_distinct_contexts(reduced(self._corpus, features))
+            problem = replace(self._problem, limited=own)
+            self._training = self._train(corpus, problem=problem, init=model)
+        return self._training
 
     @property
     def _is_over(self) -> bool:
         """True if the stage has converged or has no steps left."""
-        steps = self._stages[self._number].steps
-        return super().converged or 0 < steps <= self._n_steps
+        steps = self._stages[self._beginning.number].steps
+        return self._run.converged or 0 < steps <= self._n_steps
+
+    @property
+    def converged(self) -> bool:
+        """True if the last stage has converged or has no steps left."""
+        return self._beginning.number == len(self._stages) - 1 and self._is_over
+
+    @property
+    def objective(self) -> float:
+        """See `Training`."""
+        return self._run.objective
 
     @property
     def progress(self) -> str:
         """Short description of the state of the run."""
-        return f"stage {self._number + 1} of {len(self._stages)}, {super().progress}"
+        return f"stage {self._beginning.number + 1} of {len(self._stages)}, {self._run.progress}"
 
     def step(self) -> StepReport:
         """Do one outer iteration; if the stage is over, begin the next stage first."""
@@ -115,97 +142,109 @@ class StagedTraining(Training):
         if not self._n_steps:
             self._notify(self._report(ended=False))
         self._n_steps += 1
-        report = super().step()
+        # A stage without new features has nothing to do if the last one has converged.
+        is_idle = self._run.converged and not self.converged
+        report = self.report if is_idle else self._run.step()
+        self.report = replace(report, converged=self.converged)
         if self._is_over:
             self._notify(self._report(ended=True))
-        return report
+        return self.report
 
     def _advance(self) -> None:
-        """Begin the next stage."""
-        weights = self.weights
-        self._number, self._n_steps = self._number + 1, 0
-        more = self._admit(weights[0]) & ~self._admitted
-        if not more.any():
-            return
-        before, self._admitted = self._admitted, self._admitted | more
-        # Free the arrays of the runs before creating the next runs.
-        self._last, self._runs = weights, []
-        try:
-            self._runs = self._make_runs()
-        except SparseCRFError:
-            # The next step tries again; until then the model has these weights.
-            self._number, self._admitted = self._number - 1, before
-            raise
-        self.begin(*weights)
+        """Begin the next stage; without new features, the run goes on."""
+        number, before, limited, _ = self._beginning
+        number, model, n_labels = number + 1, self._run.exact(), len(self._names.labels)
+        admitted, pairs = self._admit(number, model)
+        pairs = pairs[~before[pairs // n_labels]]
+        admitted[pairs // n_labels] = True
+        self._beginning = _Beginning(number, before | admitted, np.union1d(limited, pairs), model)
+        self._n_steps = 0
+        if (admitted & ~before).any():
+            self._identity  # noqa: B018  # of the first stage
+            self.close()
+            # Free its arrays before those of the next run are created.
+            self._training = None
 
-    def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
-        """Return the weights of the run, or the last ones if the next stage could not begin."""
-        return super()._joined(of_runs) if of_runs else self._last
+    def _admit(self, number: int, model: CRFModel) -> tuple[Mask, Longs]:
+        """Return the features [U + B] that a stage admits with all labels, and pairs with labels.
 
-    def _admit(self, coordinates: Longs) -> Mask:
-        """Return the features [U + B] that the stage admits; coordinates: of non-zero weights."""
-        stage, n_labels = self._stages[self._number], len(self._labels)
-        features = self._features_of(coordinates)
+        model: with the weights at the end of the last stage. See `TemplateTree.admitted_labels`.
+        """
+        stage, n_labels = self._stages[number], len(self._names.labels)
+        features, coordinates = self._active(model)
         if stage.admit == "features":
-            active = np.zeros(len(self._tree.stage), np.bool_)
-            active[features] = True
-            return self._tree.admitted(self._number, stage.require, active)
+            is_active = np.zeros(len(self._tree.stage), np.bool_)
+            is_active[features] = True
+            return self._tree.admitted(number, stage.require, is_active), np.empty(0, np.int64)
         # A coordinate modulo the number of labels is the label.
-        pairs = np.unique(features * n_labels + coordinates % n_labels)
-        found = self._tree.admitted_labels(self._number, stage.require, pairs, n_labels)
-        admitted, with_labels = found
-        with_labels = with_labels[~self._admitted[with_labels // n_labels]]
-        self._with_labels = np.union1d(self._with_labels, with_labels)
-        admitted[with_labels // n_labels] = True
-        return admitted
+        active = np.unique(features * n_labels + coordinates % n_labels)
+        return self._tree.admitted_labels(number, stage.require, active, n_labels)
 
-    def _features_of(self, coordinates: Longs) -> Longs:
-        """Return the features, from 0 to U + B, of weights [n]."""
+    def _active(self, model: CRFModel) -> tuple[Longs, Longs]:
+        """Return the feature, from 0 to U + B, and the coordinate of each weight of a model."""
+        coordinates, _ = self._names.coordinates_of(model)
         n_unigram = len(self._corpus.unigram_keys)
-        return places_of(coordinates, n_unigram, self._whole.widths)[0]
+        return places_of(coordinates, n_unigram, self._widths)[0], coordinates
 
-    def _count(self, features: Mask, with_labels: Longs | None = None) -> tuple[int, int]:
+    def _count(self, features: Mask, limited: Longs) -> tuple[int, int]:
         """Count the features in a mask [U + B] that may have weights, and these weights.
 
-        with_labels: as in `TemplateTree.admitted_labels`; default: none.
+        limited: see `_Beginning`.
         """
-        n_labels, n_unigram = len(self._labels), len(self._corpus.unigram_keys)
+        n_labels, n_unigram = len(self._names.labels), len(self._corpus.unigram_keys)
         n_weights = np.full(len(features), n_labels, np.int64)
-        n_weights[n_unigram:] = 0 if self._problem.kind == "maxent" else self._whole.widths[1]
-        counted = features & (n_weights > 0)
-        total = int(n_weights[counted].sum())
-        if with_labels is not None:
-            limited = with_labels // n_labels
-            total -= int(n_weights[np.unique(limited)].sum())
-            total += int((n_weights[limited] // n_labels).sum())
-        return int(np.count_nonzero(counted)), total
+        n_weights[n_unigram:] = 0 if self._problem.kind == "maxent" else self._widths[1]
+        counted, feature = features & (n_weights > 0), limited // n_labels
+        total = n_weights[counted].sum() - n_weights[np.unique(feature)].sum()
+        return int(np.count_nonzero(counted)), int(total + (n_weights[feature] // n_labels).sum())
 
     def _report(self, *, ended: bool) -> StageReport:
-        coordinates, _ = self.weights
+        number, admitted, limited, _ = self._beginning
+        features, coordinates = self._active(self._run.exact())
         return StageReport(
-            self._number + 1,
+            number + 1,
             len(self._stages),
             ended,
-            self._count((self._tree.stage <= self._number) | self._admitted),
-            self._count(self._admitted, self._with_labels),
-            (len(np.unique(self._features_of(coordinates))), len(coordinates)),
+            self._count((self._tree.stage <= number) | admitted, limited[:0]),
+            self._count(admitted, limited),
+            (len(np.unique(features)), len(coordinates)),
         )
 
-    def _others(self) -> dict[str, Any]:
-        own = {"stage": np.array(self._number), "n_steps": np.array(self._n_steps)}
-        return {**own, "with_labels": self._with_labels, "admitted": self._admitted}
-
-    def _restore(self, values: dict[str, Any]) -> None:
-        self._number, self._n_steps = values["stage"], values["n_steps"]
-        if (values["admitted"] != self._admitted).any():
-            self._admitted, self._with_labels = values["admitted"], values["with_labels"]
-            self._runs = []
-            self._runs = self._make_runs()
-        super()._restore(values)
-
-    def _identity(self) -> dict[str, Any]:
+    @cached_property
+    def _identity(self) -> str:
+        """The digest of the schedule and of the first stage's run."""
         stages = [f"{s.steps} {s.require} {s.admit}" for s in self._stages]
-        return {
-            **super()._identity(),
-            "schedule": [*stages, digest(*fields_of(self._tree).values())],
-        }
+        tree = checkpoint.digest(*fields_of(self._tree).values())
+        values = {"first": self._run.identity, "schedule": [*stages, tree]}
+        return checkpoint.identity_of(self._solver, values)
+
+    def save(self, path: Path) -> None:
+        """Write the beginning of the stage, unless it is the first; see `resume`."""
+        if (model := self._beginning.model) is not None and self._beginning.number:
+            stored = np.frombuffer(model.to_bytes(), np.uint8)
+            values = {**self._beginning._asdict(), "model": stored}
+            checkpoint.save(path, self._identity, values)
+
+    def resume(self, path: Path) -> None:
+        """Repeat a saved stage, with bit-identical results. Arguments: see `Training.resume`."""
+        values = checkpoint.load(path, self._identity)
+        values["model"] = CRFModel().from_bytes(values["model"].tobytes())
+        self._beginning = _Beginning(*(values[name] for name in _Beginning._fields))
+        self._training = None
+
+    def rest(self) -> None:
+        """See `Training`."""
+        self._run.rest()
+
+    def model(self, polish: Polish | None = None) -> CRFModel:
+        """Return the model with the current weights; see `Training`."""
+        return self._run.model(polish)
+
+    def close(self) -> None:
+        """End the threads of the run."""
+        if self._training is not None:
+            self._training.close()
+
+
+Trainer: TypeAlias = Training | InTurn
+"""What a component trains with."""

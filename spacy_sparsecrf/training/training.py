@@ -38,8 +38,9 @@ class Problem:
     """The loss of a training run and how it is computed; the penalty is separate.
 
     precision, observed_only, valid, also, limits: see `ChainLoss`; label_weights: [Y] float64,
-    weights of sequences by gold label (see `weighted`), None = 1; kind: "chain", or "maxent" or
-    "memm" for a per-position model (see `loss.per_token`); clusters: number of label clusters with
+    weights of sequences by gold label (see `weighted`), None = 1; limited: features that have
+    weights for some labels only, see `subproblems.permits`; kind: "chain", or "maxent" or "memm"
+    for a per-position model (see `loss.per_token`); clusters: number of label clusters with
     "maxent" (see `loss.subproblems`), 0 = none; first: first-stage model, see `CRFModel`.
     RAISES: SparseCRFError for an unknown kind; for clusters or valid transitions that the kind
         does not support.
@@ -49,6 +50,7 @@ class Problem:
     observed_only: bool = False
     also: Longs | None = None
     label_weights: Floats | None = None
+    limited: Longs | None = None
     valid: NDArray[np.bool_] | None = None
     kind: str = "chain"
     clusters: int = 0
@@ -85,11 +87,6 @@ class Training:
     kind of model, real-valued features or prior that the solver does not support; for invalid gold
     labels; for a corpus without gold labels or weight; for a prior without common features.
     """
-
-    # Starts a new run with the arguments of this one, unless overridden. Only components set it.
-    restart: "partial[Training]"
-    # Whether features whose weights must be zero are removed before training.
-    _leaves_out = True
 
     def __init__(
         self,
@@ -173,21 +170,25 @@ class Training:
         known: coordinates [n] int64 of initial weights, whose features are kept.
         RAISES: SparseCRFError if memory does not suffice.
         """
-        l1, problem, runs = self._penalty.l1, self._problem, []
+        l1, problem, runs = self._penalty.l1, self._problem, list[Run]()
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
         parts = self._divide(self._corpus)
         n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
-        if l1 > 0.0 and self._leaves_out:
+        if l1 > 0.0:
             parts = [subproblems.without_idle_features(part, l1, known) for part in parts]
         for part in parts:
             also = None if problem.also is None else part.to_local(problem.also)
             also = also if also is None else also[also >= 0]
             origin = None if self._origin is None else part.local_weights(*self._origin)
+            permits = None
+            if problem.limited is not None and len(problem.limited):
+                whole = subproblems.Part(self._corpus, len(self._labels))
+                permits = partial(subproblems.permits, whole, part, problem.limited)
             loss = ChainLoss(
                 part.corpus,
                 part.n_labels,
                 *settings,
-                part.permits,
+                permits,
                 also,
                 problem.limits,
                 prior=origin,
@@ -259,7 +260,7 @@ class Training:
         """Write a checkpoint, if the run has begun; see `resume`."""
         states = [run.state for run in self._runs]
         if None not in states:
-            checkpoint.save(path, self._digest, states, self._others())
+            checkpoint.save(path, self.identity, checkpoint.values_of(states))
 
     def resume(self, path: Path) -> None:
         """Resume a saved run, with bit-identical results.
@@ -268,26 +269,15 @@ class Training:
         that end a run may differ.
         RAISES: SparseCRFError for a damaged file, or a file of another type or another run.
         """
-        self._restore(checkpoint.load(path, self._digest))
-
-    def _others(self) -> dict[str, NDArray[Any]]:
-        """Return arrays for `_restore`, other than the states of runs."""
-        return {}
-
-    def _restore(self, values: dict[str, Any]) -> None:
-        """Resume from the values of a checkpoint."""
-        types = RunState, self._solver.state_type
+        values, types = checkpoint.load(path, self.identity), (RunState, self._solver.state_type)
         states = checkpoint.states_of(values, len(self._runs), *types)
         for run, state in zip(self._runs, states, strict=True):
             run.resume(state)
 
     @property
-    def _digest(self) -> str:
-        return checkpoint.identity_of(self._solver, self._identity())
-
-    def _identity(self) -> dict[str, Any]:
-        """Return the values that a resumed run must share."""
-        return {
+    def identity(self) -> str:
+        """The digest of what a resumed run must share."""
+        values = {
             "corpus": self._corpus_digest,
             "labels": list(self._labels),
             "penalty": [repr(self._penalty.l1), repr(self._penalty.l2)],
@@ -295,6 +285,7 @@ class Training:
             "prior": "" if self._origin is None else checkpoint.digest(*self._origin),
             "weights kept": self._n_kept,
         }
+        return checkpoint.identity_of(self._solver, values)
 
     @cached_property
     def _corpus_digest(self) -> str:
@@ -327,6 +318,10 @@ class Training:
         """
         weights = self._joined([run.polished(polish or self._polish) for run in self._runs])
         return self._names.model(*weights, self._dtype, self._problem.first, self._prior)
+
+    def exact(self) -> CRFModel:
+        """Return the model with the current weights in float64, not polished."""
+        return self._names.model(*self.weights, "float64", rest=self._prior)
 
 
 def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:

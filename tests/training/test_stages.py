@@ -1,28 +1,28 @@
 """Training in stages: problems of stages, certificates, and resumption."""
 
 import itertools
-from functools import partial
 
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.subproblems import Part, places_of
+from spacy_sparsecrf.model.coordinates import WeightNames
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import optimality
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.stages import StagedTraining, StageReport
-from spacy_sparsecrf.training.training import Training
+from spacy_sparsecrf.training.stages import InTurn, StageReport, Trainer
 
 from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
 from ..runs import training_of
 from .learning_cases import admitted_alone
 
-PENALTY = {"l1": 0.3, "l2": 0.1, "n_threads": 1}
+PENALTY = {"l1": 0.3, "l2": 0.1, "n_threads": 1, "dtype": "float64"}
 LABELS = list("abc")
 LENGTHS = [9, 8, 10, 3] * 5
 
@@ -57,7 +57,7 @@ def make_run(
         found.corpus,
         LABELS,
         solver,
-        make=StagedTraining,
+        make=InTurn,
         tree=kin,
         stages=stages,
         report=reports.append,
@@ -66,19 +66,28 @@ def make_run(
     return run, kin, reports
 
 
-def finish(run: Training, n: int = 300) -> Training:
+def finish(run: Trainer, n: int = 300) -> Trainer:
     for _ in range(n):
         if run.step().converged:
             return run
     raise AssertionError(f"not converged in {n} outer iterations")
 
 
-def with_weights(run: Training, corpus) -> np.ndarray:
+def weights_of(run: Trainer, corpus: EncodedCorpus) -> tuple[np.ndarray, np.ndarray]:
+    """Return coordinates in the whole corpus and values of a run's weights."""
+    keys, model = (corpus.unigram_keys, corpus.bigram_keys), run.model()
+    names = WeightNames(*keys, tuple(LABELS), (), corpus.start_label, model.kind)
+    coordinates, values = names.coordinates_of(model)
+    order = np.argsort(coordinates)
+    return coordinates[order], values[order]
+
+
+def with_weights(run: Trainer, corpus) -> np.ndarray:
     """Return a mask of features [U + B] that have weights, weight by weight."""
     n, n_unigram = len(LABELS), len(corpus.unigram_keys)
     n_pairs = n * (n + int(corpus.start_label))
     active = np.zeros(n_unigram + len(corpus.bigram_keys), np.bool_)
-    for c in run.weights[0].tolist():
+    for c in weights_of(run, corpus)[0].tolist():
         base = n_unigram * n
         active[c // n if c < base else n_unigram + (c - base) // n_pairs] = True
     return active
@@ -101,11 +110,12 @@ def test_with_everything_admitted_the_end_is_the_minimiser_of_the_full_problem(s
     # If rounding ends progress (SCW340), a solver stops just above its tolerance.
     assert report.converged and report.optimality <= 2e-7
     assert run.objective == pytest.approx(full.objective, rel=1e-10)
-    np.testing.assert_array_equal(run.weights[0], full.weights[0])
-    np.testing.assert_allclose(run.weights[1], full.weights[1], atol=1e-5)
+    own, others = (weights_of(each, problem.corpus) for each in (run, full))
+    np.testing.assert_array_equal(own[0], others[0])
+    np.testing.assert_allclose(own[1], others[1], atol=1e-5)
     assert [one.number for one in reports] == [1, 1, 2, 2, 3, 3]
     assert reports[-1].admitted == reports[-1].potential
-    assert run.n_potential == full.n_potential == reports[-1].potential[1]
+    assert full.n_potential == reports[-1].potential[1]
 
 
 @pytest.mark.parametrize("admit", ["features", "labels"])
@@ -122,9 +132,7 @@ def test_real_values_enter_in_stages(admit):
     kin = TemplateTree.of(corpus, descents)
     solver = OWLQN(inner_iterations=5, tolerance=1e-7, window=0.0)
     stages = [Stage(("*",), n, "all", admit) for n in (1, 0)]
-    run = partial(training_of, make=StagedTraining)(
-        corpus, LABELS, solver, tree=kin, stages=stages, **PENALTY
-    )
+    run = training_of(corpus, LABELS, solver, make=InTurn, tree=kin, stages=stages, **PENALTY)
     finish(run)
     admitted = np.ones(len(kin.stage), np.bool_)
     admitted[corpus.value_features[2]] = False
@@ -147,7 +155,7 @@ def test_a_stage_ends_at_the_minimiser_of_the_problem_of_its_tests(require):
             run.step()
         active = with_weights(run, corpus)
         assert not (active & ~admitted).any()
-        assert reports[-1].active == (active.sum(), len(run.weights[0]))
+        assert reports[-1].active == (active.sum(), len(weights_of(run, corpus)[0]))
         assert reports[-1].admitted[0] == admitted.sum()
         assert reports[-1].potential[0] == (kin.stage <= stage).sum()
         solver = OWLQN(tolerance=1e-7, window=0.0)
@@ -156,8 +164,7 @@ def test_a_stage_ends_at_the_minimiser_of_the_problem_of_its_tests(require):
         )
         assert run.objective == pytest.approx(finish(alone).objective, rel=1e-10)
         # The whole problem has the same loss at these weights, by the names of features.
-        model = run._names.model(*run.weights, "float64")
-        there = training_of(corpus, LABELS, OWLQN(), init=model, **(PENALTY | {"l1": 2.0}))
+        there = training_of(corpus, LABELS, OWLQN(), init=run.model(), **(PENALTY | {"l1": 2.0}))
         assert there.objective == pytest.approx(run.objective, rel=1e-12)
     assert run.converged
     # Otherwise the test would be trivial.
@@ -179,8 +186,7 @@ def test_steps_end_a_stage_and_the_last_stage_ends_the_run():
 def test_tests_of_initial_weights_are_admitted_from_the_start():
     problem, _ = made = make_problem()
     full = finish(training_of(problem.corpus, LABELS, OWLQN(), **PENALTY))
-    model = full._names.model(*full.weights, "float64")
-    run, kin, reports = make_run("all", problem=made, init=model)
+    run, kin, reports = make_run("all", problem=made, init=full.model())
     assert run.objective == pytest.approx(full.objective, rel=1e-9)
     run.step()
     known = with_weights(full, problem.corpus)
@@ -235,8 +241,9 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
     pairs = {(test, None) for test in np.flatnonzero(kin.stage == 0).tolist()}
     for stage in range(3):
         if stage:
-            tests = run._features_of(run.weights[0])
-            active = set(zip(tests.tolist(), (run.weights[0] % 3).tolist(), strict=True))
+            there = weights_of(run, corpus)[0]
+            tests = places_of(there, len(corpus.unigram_keys), Part(corpus, 3).widths)[0]
+            active = set(zip(tests.tolist(), (there % 3).tolist(), strict=True))
             pairs |= slow_labels(kin, stage, require, active)
         while sum(report.ended for report in reports) <= stage:
             run.step()
@@ -245,7 +252,7 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
             own = np.intersect1d(own, loss.observed_coordinates())
         else:
             assert reports[-1].admitted[1] == len(own)
-        assert np.isin(run.weights[0], own).all()
+        assert np.isin(weights_of(run, corpus)[0], own).all()
         # The same minimum, on only these weights and without screening.
         working, penalty = loss.restrict(own), ElasticNet(l1, 0.1)
         alone = OWLQN(tolerance=1e-6)
@@ -256,4 +263,4 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
         assert optimality(penalty, state.theta, state.gradient) <= 1e-5
         assert run.objective == pytest.approx(state.value, rel=1e-10)
     assert {y for _, y in pairs} == {None, 0, 1, 2}
-    assert len(own) < run.n_potential
+    assert len(own) < corpus.n_potential(3)
