@@ -170,17 +170,13 @@ class Readings(NamedTuple):
         """Number of tokens N."""
         return len(self.words)
 
-    @property
-    def tokens(self) -> Tokens:
-        """The values for kernels."""
-        return Tokens(self.offsets, self.words, self.lexical, self.annotations)
-
     def hash(self, conjunctions: Conjunctions) -> Hashes:
         """Hash features at every token: [N, P] uint64, 0 if a value is missing."""
         from ..kernels.hashing import hash_features
 
-        hashes = np.empty((self.n_tokens, len(conjunctions.seeds)), dtype=np.uint64)
-        hash_features(self.tokens, conjunctions.plan, hashes)
+        tokens = Tokens(self.offsets, self.words, self.lexical, self.annotations)
+        hashes = np.empty((len(self.words), len(conjunctions.seeds)), dtype=np.uint64)
+        hash_features(tokens, conjunctions.plan, hashes)
         return hashes
 
     def sequences(self, first: int, last: int) -> "Readings":

@@ -156,14 +156,14 @@ class WordScores:
 
     def score(self, readings: Readings) -> Floats:
         """Score the labels of N tokens: [N, Yp]."""
-        scores = np.empty((readings.n_tokens, self._shape[1]))
+        scores = np.empty((len(readings.words), self._shape[1]))
         space, _ = self._space(_longest(readings))
         self._run(readings, self._no_pairs, space, scores, np.empty(0, dtype=np.int32))
         return scores
 
     def label(self, readings: Readings, pairs: SharedPairs) -> Ints:
         """Find the best labels of N tokens: [N]."""
-        labels = np.empty(readings.n_tokens, dtype=np.int32)
+        labels = np.empty(len(readings.words), dtype=np.int32)
         self._run(readings, pairs, *self._space(_longest(readings)), labels)
         return labels
 
@@ -177,7 +177,8 @@ class WordScores:
     ) -> None:
         """Run the kernel; if the sums of some words are not cached, add them and run it again."""
         lexicon, known, _ = self._kept
-        tokens, rest = readings.tokens, (*self._model, pairs, space, scores, labels)
+        tokens = Tokens(readings.offsets, readings.words, readings.lexical, readings.annotations)
+        rest = *self._model, pairs, space, scores, labels
         if self._code is None:
             self._code = bind(score_words, tokens, known, *rest)
         same = lexicon is readings.lexicon and len(known.rows) >= len(readings.lexical)
@@ -243,7 +244,7 @@ class WordScores:
 
 def _longest(readings: Readings) -> int:
     """Return the number of tokens of the longest sequence, or of all sequences if it is small."""
-    n = readings.n_tokens
+    n = len(readings.words)
     return n if n <= KEPT_TOKENS else int(np.diff(readings.offsets).max())
 
 

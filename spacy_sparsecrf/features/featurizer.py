@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from .parsing import Read
 from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
 from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
-from .templates import Template, parse_templates
+from .templates import Template, parse_templates, without_sets
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
 from .word_labels import WordLabelReader
 
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from .lexemes import LexemeTable, Reader
 
 
-ClassesByName: TypeAlias = dict[str, WordClasses]
-
 _NO_LABELS = WordClasses.of({}, are_paths=False)
+_LEARNING = frozenset([PHRASE, CLUSTER, WORD_LABELS, VECTOR])  # attributes that need learnt data
 
 
 class Conjunction(Protocol):
@@ -66,15 +65,15 @@ class PlanFeaturizer(ABC):
         self.start_label = start_label
         # With `like_num`, the only word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
-        self._token_readers: list[TokenReader] | None = None
+        self._token_readers: list[TokenReader] = []
         self.watch: Callable[[TemplatePlan, NDArray[np.uint64]], None] | None = None
 
-    @property
+    @cached_property
     @abstractmethod
     def plan(self) -> TemplatePlan:
         """The current layout of attributes and hashed features."""
 
-    @property
+    @cached_property
     @abstractmethod
     def parsed(self) -> Sequence[Conjunction]:
         """The templates or patterns, in order."""
@@ -114,13 +113,15 @@ class PlanFeaturizer(ABC):
     def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
         """Read the attribute values of Docs, without hashing features.
 
+        The first Docs with tokens determine the width of vectors, hence the number of features.
+
         docs, sequences: as for `__call__`.
-        RETURNS: the readings of all tokens, in order, one for each run of Docs with the same vocab.
+        RETURNS: the readings of all tokens, in order, one for each run of `by_vocab`.
         RAISES: SparseCRFError for another value of `sequences`, and for words and annotations that
             cannot be read.
         """
         check_mode(sequences)
-        return [self._read(run, sequences) for run in by_vocab(docs) if any(map(len, run))]
+        return [self._read(run, sequences) for run in by_vocab(docs)]
 
     def observe(self, readings: Sequence[Readings]) -> Observations:
         """Hash the features of the output of `readings`."""
@@ -142,27 +143,47 @@ class PlanFeaturizer(ABC):
             value_keys=templates.value_keys,
         )
 
-    def readers(self, vocab: Vocab) -> "Sequence[Reader]":
-        """Return the functions of a word's string that fill the columns of `Readings.lexical`."""
-        return self._lexemes(vocab).readers
+    def words(self, vocab: Vocab, docs: Sequence[Doc] = ()) -> "LexemeTable":
+        """Return the table of words, which depends only on strings and language, not on a vocab.
+
+        Its `readers` are functions of a word's string that fill the columns of `Readings.lexical`.
+        docs: with at least one token, if none have been read before.
+        """
+        getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
+        like_num = getters.get(LIKE_NUM, WORD["like_num"])
+        table = self._table
+        if table is None or table[0] is not like_num:
+            from .lexemes import LexemeTable  # imports numba
+
+            self._prepare(vocab.lang, docs)
+            self._token_readers = [*map(self._token_reader, self.plan.tokens)]
+            table = self._table = like_num, LexemeTable(self._word_readers(like_num))
+        return table[1]
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
         """Read Docs of one vocab, with at least one token; see `readings`."""
-        plan, vocab = self.plan, docs[0].vocab
+        vocab = docs[0].vocab
+        table, plan = self.words(vocab, docs), self.plan
         offsets, values = read_tokens(docs, plan.annotations, sequences)
         words = np.ascontiguousarray(values[:, 0])
-        rows, lexical, lexicon = self._lexemes(vocab).find(words, vocab.strings)
+        rows, lexical, lexicon = table.find(words, vocab.strings)
         if plan.tokens:
-            if self._token_readers is None:
-                self._token_readers = [*map(self._token_reader, plan.tokens)]
             values = np.concatenate([values, *(read(docs) for read in self._token_readers)], axis=1)
         if self.watch is not None:
             self.watch(plan, values)
-        return Readings(plan.first_templates, offsets, rows, lexical, values, lexicon)
+        reals = NO_VALUES
+        if plan.values:
+            reals = read_values(plan.values, docs, offsets, plan.vector_width)
+        return Readings(plan.first_templates, offsets, rows, lexical, values, lexicon, reals)
 
-    def _token_reader(self, read: Read) -> TokenReader:
-        """Return the reader of an attribute that is read in Python."""
-        return token_reader(read)
+    def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
+        """Learn what readers need, if it is not known. docs: as for `words`."""
+        return None
+
+    def _word_readers(self, like_num: "Reader") -> list["Reader"]:
+        """Return the readers of the plan's word attributes. like_num: of the language."""
+        readers = [*map(self._word_reader, self.plan.words)]
+        return [like_num if reader is WORD["like_num"] else reader for reader in readers]
 
     def _word_reader(self, read: Read) -> "Reader":
         """Return the reader of a word attribute."""
@@ -171,20 +192,9 @@ class PlanFeaturizer(ABC):
         first = self.plan.first[read]
         return word_reader(read, first + 1, self.templates[first])
 
-    def _lexemes(self, vocab: Vocab) -> "LexemeTable":
-        """Return the table of words, which depends only on strings and language, not on a vocab."""
-        getters = vocab.lex_attr_getters  # type: ignore[attr-defined]
-        like_num = getters.get(LIKE_NUM, WORD["like_num"])
-        if self._table is None or self._table[0] is not like_num:
-            from .lexemes import LexemeTable  # imports numba
-
-            self._table = like_num, LexemeTable(self._make_readers(like_num))
-        return self._table[1]
-
-    def _make_readers(self, like_num: "Reader") -> list["Reader"]:
-        """Return the readers of the plan's word attributes."""
-        readers = [*map(self._word_reader, self.plan.words)]
-        return [like_num if reader is WORD["like_num"] else reader for reader in readers]
+    def _token_reader(self, read: Read) -> TokenReader:
+        """Return the reader of an attribute that is read in Python."""
+        return token_reader(read)
 
 
 @crf_features("spacy_sparsecrf.Templates.v1")
@@ -196,6 +206,7 @@ class Featurizer(PlanFeaturizer):
     values, only `norm`, `like_num` and annotations depend on the language and on earlier pipes.
 
     templates: see `features.templates` for the syntax, `features.attributes` for the attributes.
+        The attribute `written_out` has the templates of their sets instead of the sets.
     start_label: whether the first token of a sequence has the pair (start, y), too.
     phrases: lists for `phrase(name)` by name: the path of a file with one phrase per line, or a
         list of phrases, see `phrase_sources`. `initialize` reads them; otherwise they are read at
@@ -228,31 +239,42 @@ class Featurizer(PlanFeaturizer):
         check_sources(clusters)
         self.clusters = undoubled(clusters)
         self.boundaries = boundaries
-        self._parsed = parse_templates(templates)
+        self.parsed = parse_templates(templates)
+        self.written_out = without_sets(self.templates, self.parsed)
+        self._named = self._check_names()
+        self.reads_word_labels = Read(WORD_LABELS) in self.plan.first
+        self._lists: dict[str, PhraseList] | None = None if self._named[PHRASE] else {}
+        self._classes: dict[str, WordClasses] | None = None if self._named[CLUSTER] else {}
         self._word_labels: WordClasses | None = None
         self.earlier: list[WordClasses] = []
-        self._learn(None, 0, None)
-        self._check_names()
 
-    def _check_names(self) -> None:
-        """Check that there is a list for each name that templates read."""
+    def _check_names(self) -> dict[str, list[str]]:
+        """Check that there is a list for each name that templates read.
+
+        RETURNS: the names of the lists of phrases and of the word classes that templates read.
+        """
         lists = {PHRASE: (self.phrases, Errors.SC131), CLUSTER: (self.clusters, Errors.SC141)}
+        found: dict[str, set[str]] = {PHRASE: set(), CLUSTER: set()}
         for read, first in self.plan.first.items():
-            named, message = lists.get(read.name, ({read.argument: ()}, ""))
+            if read.name not in lists:
+                continue
+            named, message = lists[read.name]
             if read.argument not in named:
                 where = {"number": first + 1, "template": self.templates[first]}
                 known = ", ".join(map(repr, named)) or "none"
                 raise SparseCRFError(message.format(**where, name=read.argument, known=known))
+            found[read.name].add(read.argument)
+        return {kind: sorted(names) for kind, names in found.items()}
 
-    @property
+    @cached_property
     def parsed(self) -> Sequence[Template]:
         """The templates, in order."""
-        return self._parsed
+        return parse_templates(self.templates)
 
-    @property
+    @cached_property
     def plan(self) -> TemplatePlan:
         """The current layout of the templates."""
-        return self._plan
+        return make_plan(self.parsed, self.start_label, boundaries=self.boundaries)
 
     @property
     def stacked(self) -> Collection[Read]:
@@ -270,16 +292,6 @@ class Featurizer(PlanFeaturizer):
             if read.name == PHRASE
         }
 
-    @property
-    def _phrase_names(self) -> list[str]:
-        """The names of the lists of phrases that templates read."""
-        return sorted({read.argument for read in self.plan.tokens if read.name == PHRASE})
-
-    @property
-    def _class_names(self) -> list[str]:
-        """The names of the word classes that templates read."""
-        return sorted({read.argument for read in self.plan.words if read.name == CLUSTER})
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for copies and pickles, which start with an empty table of words."""
         settings = self.templates, self.start_label, self.phrases, self.phrase_attr
@@ -293,15 +305,22 @@ class Featurizer(PlanFeaturizer):
         nlp: pipeline whose tokenizer splits phrases into tokens; None splits at white space.
         RAISES: SparseCRFError for files that cannot be read; the state then stays unchanged.
         """
-        unread = sorted({*self.phrases} - {*self._phrase_names})
-        unread += sorted({*self.clusters} - {*self._class_names})
+        if self.phrases or self.clusters:
+            self._read_again(nlp)
+        if any(read.name in _LEARNING for read in self.plan.first):
+            self._word_labels = None
+            self._lay_out(0)
+
+    def _read_again(self, nlp: Language | None) -> None:
+        """Read phrases and word classes again; warn about those that no template reads."""
+        unread = sorted({*self.phrases} - {*self._named[PHRASE]})
+        unread += sorted({*self.clusters} - {*self._named[CLUSTER]})
         if unread:
             warn(Warnings.SCW226.format(names=", ".join(map(repr, unread))))
         lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
         # Lookup tables need the language, which without a pipeline is known only from Docs.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
-        self._word_labels = None
-        self._learn(lists, 0, classes)
+        self._lists, self._classes = lists, classes
 
     @property
     def learnt(self) -> dict[str, Any]:
@@ -311,11 +330,11 @@ class Featurizer(PlanFeaturizer):
         are for JSON.
         """
         learnt: dict[str, Any] = {}
-        if self._phrase_names and self._lists is not None:
+        if self._lists:
             learnt["phrases"] = saved(self._lists)
-        if self._vector_width:
-            learnt["vector_width"] = self._vector_width
-        if self._class_names and self._classes is not None:
+        if self.plan.vector_width:
+            learnt["vector_width"] = self.plan.vector_width
+        if self._classes:
             learnt["clusters"] = self._classes
         if self._word_labels is not None:
             learnt["clusters"] = {**learnt.get("clusters", {}), OF_WORDS: self._word_labels}
@@ -326,34 +345,30 @@ class Featurizer(PlanFeaturizer):
 
         RAISES: SparseCRFError if it does not fit the templates.
         """
-        lists = restored(learnt, self._phrase_names)
-        classes = learnt.get("clusters")
-        if classes is not None:
-            self._word_labels = classes.get(OF_WORDS)
-            classes = {name: own for name, own in classes.items() if name != OF_WORDS} or None
-        if classes is not None:
-            for name in self._class_names:
+        lists = restored(learnt, self._named[PHRASE])
+        classes = dict(learnt.get("clusters", {}))
+        labels = classes.pop(OF_WORDS, None)
+        if classes:
+            for name in self._named[CLUSTER]:
                 if name not in classes:
                     reason = f"the word classes {name!r} are missing"
                     raise SparseCRFError(Errors.SC137.format(reason=reason))
             self._check_bits(classes)
-        self._learn(lists, learnt.get("vector_width", 0), classes)
+        self._lists, self._classes, self._word_labels = lists, classes or None, labels
+        self._lay_out(learnt.get("vector_width", 0))
 
-    def _learn(
-        self, lists: dict[str, PhraseList] | None, width: int, classes: ClassesByName | None
-    ) -> None:
-        """Set data and lay out templates. lists, classes: None if unread; width: 0 if unknown."""
-        self._plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
-        self._reads_vectors = any(read.name == VECTOR for read in self._plan.first)
-        self._lists, self._vector_width, self._token_readers = lists, width, None
-        self._classes, self._table = classes, None
+    def _lay_out(self, width: int) -> None:
+        """Lay out templates for vectors of another width, 0 if unknown; make readers again."""
+        if width != self.plan.vector_width:
+            self.plan = make_plan(self.parsed, self.start_label, width, self.boundaries)
+        self._table = None
 
     def _read_lists(self, tokenize: Tokenize) -> dict[str, PhraseList]:
-        names = self._phrase_names
+        names = self._named[PHRASE]
         return {name: read_phrases(name, self.phrases[name], tokenize) for name in names}
 
     def _read_classes(self, lang: str) -> dict[str, WordClasses]:
-        names = self._class_names
+        names = self._named[CLUSTER]
         classes = {name: read_classes(name, self.clusters[name], lang) for name in names}
         self._check_bits(classes)
         return classes
@@ -365,11 +380,6 @@ class Featurizer(PlanFeaturizer):
                 where = {"number": first + 1, "template": self.templates[first]}
                 raise SparseCRFError(Errors.SC147.format(**where, name=read.argument))
 
-    @property
-    def reads_word_labels(self) -> bool:
-        """Return whether templates read the labels of words, which are learnt from a corpus."""
-        return Read(WORD_LABELS) in self.plan.first
-
     def take_word_labels(self, labels: WordClasses) -> None:
         """Set the labels of words that templates read; other words have those of `earlier`."""
         self._word_labels = reduce(WordClasses.joined, self.earlier, labels)
@@ -378,7 +388,7 @@ class Featurizer(PlanFeaturizer):
     @property
     def prunes(self) -> bool:
         """Return whether to prune the saved word classes that templates read."""
-        return any(self.clusters[name].get("prune", False) for name in self._class_names)
+        return any(self.clusters[name].get("prune", False) for name in self._named[CLUSTER])
 
     def pruned_classes(self, parts: Iterable[tuple[str, Any]]) -> dict[str, WordClasses]:
         """Return the word classes to save, pruned if their setting `prune` is true.
@@ -402,27 +412,13 @@ class Featurizer(PlanFeaturizer):
 
     # Reading
 
-    def readings(self, docs: Sequence[Doc], sequences: str = "sents") -> list[Readings]:
-        """Read the attribute values of Docs, see `PlanFeaturizer.readings`.
-
-        The first Docs with tokens determine the width of vectors, hence the number of features.
-        """
-        check_mode(sequences)
-        if self._reads_vectors and not self._vector_width and any(map(len, docs)):
-            self._learn(self._lists, vector_width(docs), self._classes)
-        return super().readings(docs, sequences)
-
-    def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
-        readings, attributes = super()._read(docs, sequences), self.plan.values
-        if not attributes:
-            return readings
-        reals = read_values(attributes, docs, readings.offsets, self._vector_width)
-        return readings._replace(values=reals)
-
-    def _lexemes(self, vocab: Vocab) -> "LexemeTable":
+    def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
+        if any(read.name == VECTOR for read in self.plan.first) and not self.plan.vector_width:
+            self._lay_out(vector_width(docs))
         if self._classes is None:
-            self._classes = self._read_classes(vocab.lang)
-        return super()._lexemes(vocab)
+            self._classes = self._read_classes(lang)
+        if self._lists is None:
+            self._lists = self._read_lists(str.split)
 
     def _word_reader(self, read: Read) -> "Reader":
         if read.name == WORD_LABELS:
@@ -433,9 +429,7 @@ class Featurizer(PlanFeaturizer):
         return ClassReader(self._classes[read.argument], read.length)
 
     def _token_reader(self, read: Read) -> TokenReader:
-        if self._lists is None:
-            self._lists = self._read_lists(str.split)
-        return token_reader(read, self._lists, self.phrase_attr, self._vector_width)
+        return token_reader(read, self._lists, self.phrase_attr, self.plan.vector_width)
 
 
 def _tokenize(nlp: Language) -> Tokenize:
@@ -444,5 +438,7 @@ def _tokenize(nlp: Language) -> Tokenize:
 
 
 def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:
-    """Yield runs of consecutive Docs with the same vocab."""
-    return (list(run) for _, run in groupby(docs, key=attrgetter("vocab")))
+    """Yield runs of consecutive Docs with the same vocab, if they have tokens."""
+    for _, run in groupby(docs, key=attrgetter("vocab")):
+        if any(map(len, of_vocab := list(run))):
+            yield of_vocab

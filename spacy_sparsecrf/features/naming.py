@@ -128,7 +128,7 @@ class CellNames:
         self._strings = vocab.strings
         self._readers = [
             (reader, i)
-            for reader in features.readers(vocab)
+            for reader in features.words(vocab).readers
             for i in range(reader.width if isinstance(reader, Ngrams) else 1)
         ]
         self._annotations = features.plan.annotations
@@ -281,11 +281,9 @@ class NameRecord:
 
     def read(self, docs: Sequence[Doc], sequences: str) -> list[Readings]:
         """Read Docs and record the readings. RETURNS: one per run of Docs with the same vocab."""
-        found = []
-        for of_vocab in by_vocab(docs):
-            for readings in self._features.readings(of_vocab, sequences):
-                found.append(readings)
-                self._keep(readings, of_vocab)
+        found = self._features.readings(docs, sequences)
+        for readings, of_vocab in zip(found, by_vocab(docs), strict=True):
+            self._keep(readings, of_vocab)
         return found
 
     def _keep(self, readings: Readings, docs: Sequence[Doc]) -> None:
@@ -295,8 +293,6 @@ class NameRecord:
         for column, read in enumerate(plan.token_columns, start=len(plan.annotations)):
             is_vector[column] = read.name == VECTOR
             self._tokens.add(read, docs, readings.annotations[:, column])
-        for read, marks in self._features.marks.items():
-            self._tokens.know([read], marks)
         vectors = readings.annotations[:, is_vector]
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
         self._lexical[readings.lexicon] = readings.lexical
@@ -381,6 +377,8 @@ class NameRecord:
 
         # The names of real values do not depend on readings.
         plan = self._features.plan
+        for read, marks in self._features.marks.items():
+            self._tokens.know([read], marks)
         known = dict(zip(plan.templates.value_keys.tolist(), plan.value_names, strict=True))
         texts = np.array([known.get(key) for key in wanted.tolist()], dtype=object)
         slots = build_table(wanted)

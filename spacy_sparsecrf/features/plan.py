@@ -39,6 +39,7 @@ class TemplatePlan:
     owners: [P] int32, position of each conjunction's template among the hashed templates.
     values: real-valued attributes, which are not hashed, see `tokens.read_values`; value_owners,
     value_names: of each real value, the position of its template among all templates, its name.
+    vector_width: number of dimensions of vectors, 0 if unknown.
     """
 
     words: tuple[Read, ...]
@@ -51,6 +52,7 @@ class TemplatePlan:
     values: tuple[PlacedAttribute, ...] = ()
     value_owners: tuple[int, ...] = ()
     value_names: tuple[str, ...] = ()
+    vector_width: int = 0
 
     @cached_property
     def watched(self) -> dict[str, int]:
@@ -148,6 +150,7 @@ def make_plan(
         values=tuple(real.values()),
         value_owners=tuple(t for t, _, _ in numbers),
         value_names=tuple(write_name([(placed, value)]) for _, placed, value in numbers),
+        vector_width=vector_width,
     )
 
 

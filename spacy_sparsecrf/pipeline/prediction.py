@@ -110,10 +110,13 @@ class Reader(NamedTuple):
         if forced:
             target, overwrite = self.setup.target, self.setup.settings.overwrite
             permitted = target.permitted(docs, self.labels, overwrite=overwrite)
-        first = 0
-        for part in self._parts(docs):
+        first, parts = 0, self._parts(docs)
+        for part in parts:
+            if permitted is None or len(parts) == 1:
+                yield part, permitted
+                continue
             last = first + part.n_tokens
-            yield part, None if permitted is None else permitted[first:last]
+            yield part, permitted[first:last]
             first = last
 
 

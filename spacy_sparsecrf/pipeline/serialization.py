@@ -14,9 +14,7 @@ from spacy.language import Language
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import OF_WORDS
 from ..features.classes import WordClasses, pack, unpack
-from ..features.defaults import is_set
 from ..features.featurizer import Featurizer
-from ..features.templates import without_sets
 from ..model.model import CRFModel
 from ..model.names import Names, read_feature_parts
 from ..targets.base import Target
@@ -76,7 +74,7 @@ def digest_of(features: object) -> str:
     """Return a digest of templates, independent of their order; "" without templates."""
     if not isinstance(features, Featurizer):
         return ""
-    text = "\n".join(sorted(without_sets(features.templates, features.parsed)))
+    text = "\n".join(sorted(features.written_out))
     # spaCy doubles dollar signs each time that it saves a config.
     text = re.sub(r"\$+", "$", text)
     return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
@@ -91,8 +89,8 @@ def write_out_sets(features: object, nlp: Language | None, name: str) -> None:
     if nlp is None or not isinstance(features, Featurizer) or name not in nlp.component_names:
         return
     block = nlp.get_pipe_config(name).get("features", {})
-    if any(map(is_set, features.templates)) and "templates" in block:
-        block["templates"] = without_sets(features.templates, features.parsed)
+    if [*features.templates] != features.written_out and "templates" in block:
+        block["templates"] = [*features.written_out]
 
 
 def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:

@@ -119,17 +119,6 @@ def add_extension(kind: type[Span] | type[Token], name: str) -> None:
         kind.set_extension(name, default=None)
 
 
-def add_strings(docs: Docs, strings: Iterable[str]) -> None:
-    """Add strings to the vocabs of Docs.
-
-    A vocab may have lost strings since the last call, for example at the end of a memory zone.
-    """
-    strings = tuple(strings)
-    for store in {id(doc.vocab): doc.vocab.strings for doc in docs}.values():
-        for string in strings:
-            store.add(string)
-
-
 def string_ids(strings: Iterable[str]) -> NDArray[np.uint64]:
     """Return spaCy's ids of strings, which are the same in every vocab: [strings] uint64."""
     return np.array([get_string_id(string) for string in strings], dtype=np.uint64)

@@ -14,7 +14,6 @@ from .base import (
     Mask,
     Scores,
     add_extension,
-    add_strings,
     ends_of,
     have_same_tokens,
     string_ids,
@@ -122,7 +121,7 @@ class Entities(SpanTarget):
         n_kept = np.append(0, np.cumsum(is_kept))
         chosen = n_kept[spans.ends] == n_kept[spans.starts]
         new = spans.where(chosen)
-        add_strings(docs, [new.names[i] for i in np.unique(new.types)])
+        used, vocab = np.unique(new.types).tolist(), None
         tokens = new.tokens()
         values[tokens, 0] = INSIDE
         values[new.starts, 0] = BEGIN
@@ -131,6 +130,11 @@ class Entities(SpanTarget):
         if scores is not None:
             probabilities[new.starts] = scores[chosen]
         for doc, last in zip(docs, ends.tolist(), strict=True):
+            if doc.vocab is not vocab:
+                # It may have lost strings since the last call, at the end of a memory zone.
+                vocab = doc.vocab
+                for i in used:
+                    vocab.strings.add(new.names[i])
             own = slice(last - len(doc), last)
             doc.from_array(_COLUMNS, values[own])  # type: ignore[arg-type]
             if scores is not None:

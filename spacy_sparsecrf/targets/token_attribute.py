@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Scores, Target, add_strings, have_same_tokens, string_ids
+from .base import Docs, Ids, Labels, Mask, Scores, Target, have_same_tokens, string_ids
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -128,9 +128,14 @@ class TokenAttribute(TokenTarget):
         """Write predicted labels, with one array for each Doc; see `Target.write`."""
         # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
         every = np.concatenate([np.zeros(0, np.int32), *label_ids])
-        add_strings(docs, [labels[i] for i in np.flatnonzero(np.bincount(every)).tolist()])
-        values, end = _label_ids(tuple(labels))[every, None], 0
+        used = np.flatnonzero(np.bincount(every)).tolist()
+        values, end, vocab = _label_ids(tuple(labels))[every, None], 0, None
         for doc in docs:
+            if doc.vocab is not vocab:
+                # It may have lost strings since the last call, at the end of a memory zone.
+                vocab = doc.vocab
+                for i in used:
+                    vocab.strings.add(labels[i])
             first, end = end, end + len(doc)
             predicted = values[first:end]
             if not overwrite and doc.has_annotation(self._id):

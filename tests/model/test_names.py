@@ -86,7 +86,7 @@ def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab: Vocab, monkey
     features = Featurizer(["u:lower[0]"])
     record = NameRecord(features)
     keys = record([Doc(vocab, words=["A", "b"])]).hashes.ravel()
-    monkeypatch.setattr(features, "readers", lambda vocab: [lambda text: text])
+    monkeypatch.setattr(features.words(vocab), "readers", (lambda text: text,))
     assert [*record.names(keys).values()] == ["lower[0]=b"]
 
 

@@ -5,7 +5,7 @@ not need the file.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -72,7 +72,6 @@ class PatternFeaturizer(PlanFeaturizer):
         self.columns = tuple(columns)
         self.learnt: dict[str, Any] = {}
         """The data to save with a trained pipeline as JSON: the text of the patterns."""
-        self._patterns: PatternPlan | None = None
         self._tables: dict[int, LexemeTable] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -97,20 +96,20 @@ class PatternFeaturizer(PlanFeaturizer):
         if learnt:
             self._parse(str(learnt.get("patterns", "")), "`cfg` of the component, features")
         else:
-            self.learnt, self._patterns = {}, None
+            self.learnt = {}
+            for name in ("patterns", "parsed", "plan"):
+                vars(self).pop(name, None)
 
-    @property
+    @cached_property
     def patterns(self) -> PatternPlan:
         """The plan of the patterns, which are read on first access.
 
         RAISES: SparseCRFError if they cannot be read.
         """
-        if self._patterns is None:
-            self.initialize()
-        assert self._patterns is not None
-        return self._patterns
+        self.initialize()
+        return self.patterns
 
-    @property
+    @cached_property
     def parsed(self) -> tuple[Pattern, ...]:
         """The patterns, in order; see `patterns`."""
         return self.patterns.patterns
@@ -125,7 +124,7 @@ class PatternFeaturizer(PlanFeaturizer):
         """The factory of feature names; see `PlanFeaturizer`."""
         return partial(PatternCellNames, plan=self.patterns)
 
-    @property
+    @cached_property
     def plan(self) -> TemplatePlan:
         """The attributes that the patterns read and hash; see `patterns`."""
         return self.patterns.plan
@@ -133,16 +132,17 @@ class PatternFeaturizer(PlanFeaturizer):
     def _parse(self, text: str, source: str) -> None:
         patterns = parse_patterns(text, self.dialect, len(self.columns), source)
         try:
-            self._patterns = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
+            self.patterns = plan_patterns(patterns, self._reads, self.dialect, self.start_label)
         except ImportError as error:
             raise MissingExtraError(Errors.SC156.format(source=source)) from error
+        self.parsed, self.plan = self.patterns.patterns, self.patterns.plan
         self.learnt = {"patterns": text}
-        self._table, self._token_readers, self._tables = None, None, {}
+        self._table, self._tables = None, {}
 
-    def _make_readers(self, like_num: "Reader") -> list["Reader"]:
+    def _word_readers(self, like_num: "Reader") -> list["Reader"]:
         """Return the readers of word attributes, with the views of the patterns."""
         # Columns cannot be n-grams, the only readers that return several values.
-        readers = cast("list[Callable[[str], Value]]", super()._make_readers(like_num))
+        readers = cast("list[Callable[[str], Value]]", super()._word_readers(like_num))
         return [Shown(*both) for both in zip(readers, self.patterns.words, strict=True)]
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
