@@ -30,8 +30,8 @@ from spacy.util import (
 
 from ..errors import Errors, SparseCRFError
 from ..features.word_labels import RUNS
-from ..pipeline.batchers import learners, names_corpus
 from ..pipeline.component import SparseCRFPipe
+from ..pipeline.spacy_loop import learners, names_corpus
 
 if TYPE_CHECKING:
     from ..model.model import CRFModel

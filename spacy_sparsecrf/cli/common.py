@@ -14,9 +14,9 @@ from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
 from ..pages.rendering import N_SHOWN, Page, render
-from ..pipeline.batchers import block_of
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.corpus_files import read_files
+from ..pipeline.spacy_loop import block_of
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")

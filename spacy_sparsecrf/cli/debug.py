@@ -18,7 +18,8 @@ from ..loss.size import as_text, available_memory
 from ..model.names import escape
 from ..pipeline.annotating import annotated
 from ..pipeline.component import SparseCRFPipe
-from ..pipeline.data_checks import AlignmentCount
+from ..pipeline.data_checks import DataChecks
+from ..pipeline.spacy_loop import Loop
 from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
 from .common import Component, Data, find, overrides_of, print_table, read, reported
@@ -55,7 +56,7 @@ def debug(
         pipe = find(nlp, model, component)
         examples = read(nlp, data, "train_corpus")
         msg.divider(f"{pipe.name} on {data}")
-        _print_labels(pipe, [*annotated(examples, nlp, pipe)])
+        _print_labels(pipe, [*annotated(examples, [*Loop.of(nlp, pipe).upstream.values()])])
         _print_cuts(nlp, examples)
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
@@ -80,18 +81,14 @@ def _open(model: str, overrides: dict[str, object]) -> Language:
 
 def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     """Print the frequency of each label, and how many are missing or lost."""
-    aligned, counts, n_tokens = AlignmentCount(), Counter[str](), 0
-    of_spans = isinstance(pipe.target, SpanTarget)
+    checks, counts, setup = DataChecks(), Counter[str](), pipe.setup
     for example in examples:
         gold = pipe.target.gold(example)
-        aligned.add(example, gold, pipe.target)
-        if isinstance(pipe.target, SpanTarget) and pipe.settings.sequences == "sents":
-            aligned.add_cuts(example.predicted, gold)
-        n_tokens += len(gold)
+        checks.add(setup, example, gold)
         counts.update(x if isinstance(x, str) else "|".join(x) for x in filter(None, gold))
     n_gold = counts.total()
-    msg.text(f"{len(examples)} Docs, {n_tokens} tokens, {n_gold} of them with a gold label")
-    if of_spans:
+    msg.text(f"{len(examples)} Docs, {checks.n_tokens} tokens, {n_gold} of them with a gold label")
+    if isinstance(pipe.target, SpanTarget):
         spans: Counter[str] = Counter()
         for label, n in counts.items():
             spans[label[2:]] += n * (label[:1] in ("B", "U"))
@@ -103,14 +100,15 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     if few:
         more = ", ..." if len(few) > N_FEW else ""
         msg.warn(f"{len(few)} labels of fewer than {FEW} tokens: {', '.join(few[:N_FEW])}{more}")
-    if aligned.n_lost:
-        where = f"first that of {aligned.word!r} in the Doc that begins {aligned.text!r}"
-        lost = f"{aligned.n_lost} of {aligned.n_gold} ({aligned.share:.2%})"
+    if checks.n_lost:
+        word, text = checks.lost
+        lost = f"{checks.n_lost} of {checks.n_gold} ({checks.n_lost / checks.n_gold:.2%})"
+        where = f"first that of {word!r} in the Doc that begins {text!r}"
         msg.warn(f"Gold labels lost, because predicted and gold tokens differ: {lost}, {where}")
-    if aligned.n_cut:
-        where = f"first in the Doc that begins {aligned.cut!r}"
-        msg.warn(f"Gold spans that cross the start of a sentence: {aligned.n_cut}, {where}")
-    if n_gold and not aligned.n_lost and not aligned.n_cut:
+    if checks.n_cut:
+        where = f"first in the Doc that begins {checks.cut!r}"
+        msg.warn(f"Gold spans that cross the start of a sentence: {checks.n_cut}, {where}")
+    if n_gold and not checks.n_lost and not checks.n_cut:
         msg.good("No gold label is lost in training")
 
 

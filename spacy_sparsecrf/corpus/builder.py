@@ -1,8 +1,6 @@
 """Collection of a corpus from batches of observations."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
 
@@ -10,8 +8,6 @@ from ..errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus, Floats, Observations
 from .index import ConjoinedRows, CorpusPart, FeatureCounts, build_index, merged_features
 from .numbering import Array, Hashes, Ints, RowIndex, positions
-
-Relabel: TypeAlias = Callable[[Ints], Ints]
 
 # Arrays that arrive in batches, with provisional numbers, and their dtypes.
 _ARRIVING: dict[str, type[np.generic]] = {
@@ -83,10 +79,11 @@ class CorpusBuilder:
         """Return whether real-valued features have arrived."""
         return len(self._value_keys) > 0
 
-    def relabel(self, final: Relabel) -> int:
-        """Replace labels by final ids, batch by batch. RETURNS: the number of missing labels."""
-        pieces = self._pieces["labels"] = [final(piece) for piece in self._pieces["labels"]]
-        return sum(int((labels == MISSING).sum()) for labels in pieces)
+    def relabel(self, final: Ints) -> int:
+        """Replace labels by the numbers that they index. RETURNS: the number of missing labels."""
+        labels = np.concatenate([np.zeros(0, np.int32), *self._pieces["labels"]])
+        self._pieces["labels"] = [np.take(final, labels)]
+        return int((self._pieces["labels"][0] == MISSING).sum())
 
     def part(self) -> CorpusPart | None:
         """Return what has arrived as a part of a corpus, without real values; None if empty."""

@@ -16,13 +16,13 @@ from ..corpus.index import (
     merged_rows,
     without_sequences,
 )
-from ..corpus.numbering import Hashes, Ints, Longs
-from ..features.coverage import Coverage
+from ..corpus.numbering import Ints, Longs
 from ..features.featurizer import Featurizer
 from ..features.word_labels import learn_word_labels
 from ..loss.tree import count_leaves, cut_leaves
 from ..parallel import WorkerPool, cut
 from ..pipeline.corpus_files import reader_block, shard_files
+from ..pipeline.data_checks import DataChecks
 from ..pipeline.reader import EncodedExamples, Job, reads_word_labels
 from ..pipeline.settings import Setup
 from ..progress import progress
@@ -34,20 +34,6 @@ from .worker import Brief, EncodingPlan, Survey, Worker
 _MERGED = 1 << 24
 # Tokens of a shard, on average at most: fewer shards cost less.
 _SHARD_TOKENS = 1 << 17
-
-
-class Gathered(EncodedExamples):
-    """A corpus that workers have read; in this process it has an index, and no sequences."""
-
-    def record_of(self, own: Any) -> Any:
-        """Return the source of feature names: the workers."""
-        return self
-
-    def names(self, keys: Hashes) -> dict[int, str]:
-        """Return the names of features, by hash; see `NameRecord`."""
-        assert self.partition is not None
-        found = self.partition.ask("names", keys)
-        return {key: name for each in found for key, name in each.items()}
 
 
 def divide(
@@ -78,30 +64,28 @@ def divide(
         named=setup.settings.needs_names,
     )
     sizes = np.array([file.stat().st_size for file in files], np.int64)
-    return gather(pool_of(partial(Worker, brief)), setup, sizes, job.coverage)
+    return gather(pool_of(partial(Worker, brief)), setup, sizes, job.checks)
 
 
-def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> Gathered:
+def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> EncodedExamples:
     """Read a corpus with a pool, number its features, and encode it.
 
-    sizes: [F] int64, bytes of its files; coverage: of attributes that features read, added to.
+    sizes: [F] int64, bytes of its files; checks: counts its examples.
     RAISES: SparseCRFError for examples that cannot be used for training.
     """
     n = len(pool)
-    found = Gathered()
     with progress("Reading corpus"):
         runs = [*cut(sizes, n), *[(0, 0)] * n][:n]
         if reads_word_labels(setup):
             _learn_word_labels(pool, runs, cast("Featurizer", setup.features))
         surveys: list[Survey] = pool.ask("survey", runs)
     for survey in surveys:
-        found.join(survey.compiled)
-        coverage.join(survey.coverage)
+        checks.join(survey.checks)
     labels = list(dict.fromkeys(label for survey in surveys for label in survey.labels))
     lengths = [of_file for survey in surveys for of_file in survey.lengths]
     whole = np.concatenate([np.zeros(0, np.int64), *lengths])
     if not len(whole):
-        return found
+        return EncodedExamples()
     with progress("Merging features"):
         index, contexts = _index(pool, runs, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
@@ -113,12 +97,11 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, coverage: Coverage) -> 
     with progress("Encoding corpus"):
         args = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
         loaded = pool.ask("load", args, keep=True)
-    found.labels = loaded[0][0]
-    found.n_missing = sum(n_missing for _, n_missing in loaded)
-    if found.n_missing < found.n_tokens:
-        found.corpus = without_sequences(index, surveys[0].start_label)
-        found.partition = Partition(pool, shard_ptr, bounds)
-    return found
+    final, checks.n_missing = loaded[0][0], sum(n_missing for _, n_missing in loaded)
+    if checks.n_missing == checks.n_tokens:
+        return EncodedExamples(final)
+    corpus = without_sequences(index, surveys[0].start_label)
+    return EncodedExamples(final, corpus, Partition(pool, shard_ptr, bounds))
 
 
 def _learn_word_labels(pool: WorkerPool, runs: list[tuple[int, int]], features: Featurizer) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..corpus.csr import Csr
 from ..corpus.encoded import EncodedCorpus
-from ..corpus.numbering import find_ascending
+from ..corpus.numbering import Hashes, find_ascending
 from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
 from ..loss.chain import ChainLoss, FullLoss, Violators, distinct, largest
 from ..loss.lattice import Floats, Longs, Mask
@@ -278,6 +278,10 @@ class Partition(NamedTuple):
         sums = sum_over_tree(chain.from_iterable(self.ask(method, *args)))
         assert sums is not None
         return sums
+
+    def names(self, keys: Hashes) -> dict[int, str]:
+        """Return the names of features, by hash; see `NameRecord`."""
+        return {key: name for own in self.ask("names", keys) for key, name in own.items()}
 
 
 class PartitionedWorkingLoss(OffsetLoss):

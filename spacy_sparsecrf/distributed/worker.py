@@ -19,19 +19,13 @@ from ..corpus import index
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.numbering import Hashes, Ints, Longs
 from ..corpus.transform import sliced
-from ..features.coverage import Coverage, counted
 from ..features.naming import NameRecord
 from ..features.word_labels import WordCounts, WordLabelTable, merged_counts
 from ..parallel import Workers
-from ..pipeline.annotating import annotated_by
+from ..pipeline.annotating import annotated
 from ..pipeline.corpus_files import read_files
-from ..pipeline.reader import (
-    EncodedExamples,
-    ExampleReader,
-    LabelIds,
-    WaitingTokens,
-    reads_word_labels,
-)
+from ..pipeline.data_checks import DataChecks
+from ..pipeline.reader import ExampleReader, Job, LabelIds, reads_word_labels
 from ..pipeline.settings import Setup
 from ..progress import track
 from .training import WorkerShard
@@ -66,16 +60,15 @@ class Survey:
     """A worker's summary of the files that it has read.
 
     lengths: number of tokens of each sequence, [S], for each file; rows: distinct rows of features
-    of pairs for each file, None if it has no tokens; labels: that occur; compiled: counts of
-    examples and tokens; coverage: of attributes that features read; n_features: distinct features
-    of each file, summed; start_label: see `EncodedCorpus`.
+    of pairs for each file, None if it has no tokens; labels: that occur; checks: counts of examples
+    and tokens; n_features: distinct features of each file, summed; start_label: see
+    `EncodedCorpus`.
     """
 
     lengths: list[Longs] = field(default_factory=list)
     rows: list[index.ConjoinedRows | None] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    compiled: EncodedExamples = field(default_factory=EncodedExamples)
-    coverage: Coverage = field(default_factory=Coverage)
+    checks: DataChecks = field(default_factory=DataChecks)
     n_features: int = 0
     start_label: bool = True
 
@@ -105,7 +98,7 @@ class Worker(WorkerShard):
         self._nlp.tokenizer = brief.tokenizer
         self._label_ids = LabelIds(brief.setup.name, brief.labels, fixed=brief.fixed)
         # By number of file. Tokens may wait for the labels of words.
-        self._read: dict[int, tuple[ExampleReader, Coverage]] = {}
+        self._read: dict[int, tuple[ExampleReader, DataChecks]] = {}
         self._parts: dict[int, index.CorpusPart | None] = {}
         self._records: dict[int, NameRecord] = {}
         self._word_labels: tuple[WordLabelTable, Longs] | None = None
@@ -113,14 +106,13 @@ class Worker(WorkerShard):
 
     def sizes(self, first: int, last: int) -> Longs:
         """Read the files first:last. RETURNS: [F, 2], the `word_labels.sizes_of` each."""
-        found = [self._waiting(number).sizes for number in range(first, last)]
+        found = [self._reader(number).sizes for number in range(first, last)]
         return np.array(found, np.int64).reshape(-1, 2)
 
     def word_counts(self, first: int, last: int, starts: Longs) -> WordCounts:
         """Count the labels of words in the files first:last. starts: see `take_word_labels`."""
-        waiting = [(number, self._waiting(number)) for number in range(first, last)]
-        names, whole = self._label_ids.names, starts[-1]
-        return merged_counts([own.counts(names, starts[n], whole) for n, own in waiting])
+        waiting = [(starts[number], self._reader(number)) for number in range(first, last)]
+        return merged_counts([own.word_counts(before, starts[-1]) for before, own in waiting])
 
     def take_word_labels(self, table: WordLabelTable, starts: Longs) -> None:
         """Receive the labels of words. starts: [F + 1, 2], sizes of the corpus before each file."""
@@ -130,9 +122,7 @@ class Worker(WorkerShard):
         """Read the files first:last."""
         survey = Survey()
         for number in range(first, last):
-            found, coverage = self._encode(number)
-            survey.compiled.join(found)
-            survey.coverage.join(coverage)
+            survey.checks.join(self._encode(number))
             part = self._parts[number]
             lengths = np.zeros(0, np.int64) if part is None else part.lengths
             survey.lengths.append(lengths)
@@ -152,32 +142,26 @@ class Worker(WorkerShard):
         record = NameRecord.of(setup.features) if recorded else None
         if record is not None and brief.named:
             self._records[number] = record
-        reader = ExampleReader(record or setup.features, setup, self._label_ids)
+        checks = DataChecks()
+        reader = ExampleReader(Job(setup, self._label_ids, checks, record))
         examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
-        with counted(setup.features) as coverage:
-            examples = track(examples, "Reading corpus", "docs")
-            reader.read_all(annotated_by(brief.upstream, examples))
-        self._read[number] = reader, coverage
+        examples = track(examples, "Reading corpus", "docs")
+        reader.read(annotated(examples, brief.upstream) if brief.upstream else examples)
+        self._read[number] = reader, checks
         return reader
 
-    def _waiting(self, number: int) -> WaitingTokens:
-        """Return the waiting tokens of a file."""
-        waiting = self._reader(number).waiting
-        assert waiting is not None
-        return waiting
-
-    def _encode(self, number: int) -> tuple[EncodedExamples, Coverage]:
-        """Encode a file. RETURNS: counts of its examples, and of attributes."""
+    def _encode(self, number: int) -> DataChecks:
+        """Encode a file. RETURNS: counts of its examples."""
         reader = self._reader(number)
-        if reader.waiting is not None:
+        if reader.waits:
             assert self._word_labels is not None
             table, starts = self._word_labels
-            reader.waiting.encode(reader.builder, table, starts[number], starts[-1])
+            reader.encode(table, starts[number], starts[-1])
         if reader.builder.has_values:
             facts = {"real values": _REAL_VALUES, "shards": "shards"}
             compatible.check(facts, self._brief.setup.name)
         self._parts[number] = reader.builder.part()
-        return reader.found, self._read.pop(number)[1]
+        return self._read.pop(number)[1]
 
     def features(self, first: int, last: int, low: int, high: int) -> index.FeatureCounts:
         """Return the features of the files first:last with hashes from low to high, inclusive.
@@ -207,8 +191,8 @@ class Worker(WorkerShard):
             found.append(sliced(whole, low - begin, high - begin))
         corpus = index.joined(found) if found else index.without_sequences(plan.whole)
         target = self._brief.setup.target
-        self._labels, labels, sets = self._label_ids.final(corpus.labels, target)
-        return replace(corpus, labels=labels, sets=sets)
+        self._labels, numbers, sets = self._label_ids.final(target)
+        return replace(corpus, labels=numbers[corpus.labels], sets=sets)
 
     def load(
         self, plan: EncodingPlan, first: int, last: int, n: int

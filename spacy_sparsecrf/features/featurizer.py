@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.strings import get_string_id
@@ -56,8 +55,6 @@ class PlanFeaturizer(ABC):
     """Base class of featurizers, which hash the features of a plan at each token of Docs.
 
     templates: the texts that `TemplatePlan.first` indexes; start_label: see `Featurizer`.
-    The attribute `watch` is None, or a function that is called with the plan and the annotations
-    [N, A] of each batch (see `coverage`).
     """
 
     def __init__(self, templates: Sequence[str], start_label: bool) -> None:
@@ -66,7 +63,6 @@ class PlanFeaturizer(ABC):
         # With `like_num`, the only word attribute that depends on the language.
         self._table: tuple[Reader, LexemeTable] | None = None
         self._token_readers: list[TokenReader] = []
-        self.watch: Callable[[TemplatePlan, NDArray[np.uint64]], None] | None = None
 
     @cached_property
     @abstractmethod
@@ -169,8 +165,6 @@ class PlanFeaturizer(ABC):
         rows, lexical, lexicon = table.find(words, vocab.strings)
         if plan.tokens:
             values = np.concatenate([values, *(read(docs) for read in self._token_readers)], axis=1)
-        if self.watch is not None:
-            self.watch(plan, values)
         reals = NO_VALUES
         if plan.values:
             reals = read_values(plan.values, docs, offsets, plan.vector_width)

@@ -56,7 +56,7 @@ class TemplatePlan:
 
     @cached_property
     def watched(self) -> dict[str, int]:
-        """Attributes that are set outside the component, see `coverage`, and annotation columns."""
+        """Attributes that are set outside the component, and annotation columns."""
         found = {
             name: self.annotations.index(i)
             for name, i in attributes.ANNOTATION.items()

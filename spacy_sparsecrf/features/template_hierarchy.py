@@ -2,11 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.tokens import Doc
 
 from ..corpus.encoded import EncodedCorpus, Observations
 from ..corpus.schedule import FeatureAncestry, Keys, Stage, TemplateTree
@@ -133,27 +132,21 @@ def _derived(templates: Sequence[Template], stages: Sequence[int], child: int) -
 
 
 class TemplateTreeRecord:
-    """Record of the parents of features; called like the featurizer, it returns the same result.
+    """Record of the parents of features.
 
-    read: function that returns the featurizer's observations; features: the featurizer; hierarchy:
-    of its templates. Stores 8 bytes for each feature of later stages and for each of its parents.
+    features: the featurizer; hierarchy: of its templates. Stores 8 bytes for each feature of later
+    stages and for each of its parents.
     """
 
-    def __init__(
-        self,
-        read: Callable[[Sequence[Doc], str], Observations],
-        features: Featurizer,
-        hierarchy: TemplateHierarchy,
-    ) -> None:
-        self._read, self._features, self._hierarchy = read, features, hierarchy
+    def __init__(self, features: Featurizer, hierarchy: TemplateHierarchy) -> None:
+        self._features, self._hierarchy = features, hierarchy
         self._plan: TemplatePlan | None = None
         self._relations: list[Relation] = []
         self._of_values: list[Relation] = []
         self._found: defaultdict[int, _Pairs] = defaultdict(_Pairs)
 
-    def __call__(self, docs: Sequence[Doc], sequences: str = "sents") -> Observations:
-        """Hash the features of Docs; see `Featurizer`."""
-        found = self._read(docs, sequences)
+    def add(self, found: Observations) -> None:
+        """Record the observations of some Docs."""
         # The first Docs may change the plan, by the width of vectors.
         if self._features.plan is not self._plan:
             self._plan = self._features.plan
@@ -169,7 +162,6 @@ class TemplateTreeRecord:
                 key = found.value_keys[number : number + 1]
                 self._found[template].add(key, found.hashes[:1, parents])
             self._of_values = []
-        return found
 
     def tree(self, corpus: EncodedCorpus) -> TemplateTree:
         """Return the stages and parents of the features of a corpus built from the same Docs."""

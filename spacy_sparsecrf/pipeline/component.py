@@ -22,31 +22,20 @@ from spacy.vocab import Vocab
 from .. import progress
 from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..features.coverage import counted
-from ..features.naming import NameRecord, constant_features, hash_names, templates_by_kind
+from ..features.naming import constant_features, hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
 from ..targets.spans import SpanTarget
 from . import serialization as storage
-from .annotating import Expected, annotated, annotating, warn_of_missing
-from .batchers import check_whole, is_quiet
+from .annotating import Expected, annotated
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
 from .prediction import PredictionCache, Predictions, Reader, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .reader import (
-    Job,
-    LabelIds,
-    ReadCorpus,
-    check_strings,
-    checked,
-    make_label_ids,
-    reads_word_labels,
-    with_template_tree,
-)
-from .scorers import check_scores
+from .reader import check_strings, make_job, make_label_ids
 from .settings import Setup
+from .spacy_loop import Loop, check_loop, idle_attributes
 from .stacking import read_first
 from .training_state import TrainingState, begin, with_labels
 
@@ -88,7 +77,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.vocab, self.scorer = vocab, scorer
         self.name, self.features, self.target, self.solver, self.settings, self.engine = setup
         self.model = self._no_model()
-        self.cfg: dict[str, Any] = storage.new_cfg()
+        self.cfg: dict[str, Any] = dict(storage.NEW_CFG)
         self._state: TrainingState | None = None
         self._continued: Continued | None = None
         self._names = Names()
@@ -124,7 +113,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             label, there is no training run, and `update` raises an error.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: labels of the examples and added labels, sorted.
-        init_weights: path of weights to continue from, see `load_weights`.
+        init_weights: path of weights to continue from, see `load_earlier`.
         checkpoint: path of a file, to which each step writes the state of training. If it exists,
             training resumes from it; the first update then takes no step.
         shards: paths of .spacy files, which may contain * and **. The reader of [training]
@@ -132,62 +121,43 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
             for a streamed corpus (max_epochs = -1).
         """
-        progress.be_quiet(is_quiet(nlp))
+        if not callable(get_examples):
+            raise SparseCRFError(Errors.SC216.format(name=self.name, got=type(get_examples)))
+        setup, loop = self.setup, Loop.of(nlp, self)
+        progress.be_quiet(loop.quiet)
         progress.watch_compilation()
-        setup = self.setup
-        where = f"[initialize.components.{setup.name}] shards"
-        setup.check_training(**({"shards": where} if shards else {}))
-        start, names = storage.load_weights(init_weights, setup)
-        prior, more = storage.load_weights(self.settings.learning.prior, setup, storage.PRIOR)
-        known = storage.labels_of(prior, start)
-        label_ids = make_label_ids(setup, labels, self.label_data, known)
-        self.settings.learning.check_trainable(self.name)
-        check_scores(setup, nlp)
-        check_whole(self.name, nlp)
-        checks, given = DataChecks(), checked(self.name, get_examples)
-        examples = annotated(checks.watch(given, self.name, nlp), nlp, self)
-        with storage.renewed(setup, nlp, init_weights):
-            read = self._read(examples, label_ids, nlp, shards)
-            compiled = read.compiled
-            checks.check_labels(self.name, self.target, compiled.labels, compiled.n_tokens)
-            if compiled.corpus is not None:
-                warn_of_missing(self.name, read.coverage, nlp, self)
-            state = begin(setup, read, checks, {"init": start, "prior": prior}, checkpoint, nlp)
-            own = compiled.labels, compiled.cut, read.coverage.shares
-            cfg, model = storage.learnt_cfg(setup, *own), start or prior or self._no_model()
+        setup.check_training(shards)
+        if loop.trains:
+            check_loop(setup, cast("Language", nlp))
+        earlier = storage.load_earlier(setup, init_weights)
+        label_ids = make_label_ids(setup, labels, self.label_data, earlier.labels)
+        checks = DataChecks(is_warned=loop.augmented)
+        examples, upstream = checks.watch(self.name, get_examples, nlp), [*loop.upstream.values()]
+        if upstream:
+            examples = annotated(examples, upstream)
+        with storage.renewed(setup, nlp, earlier.word_labels):
+            job = make_job(setup, label_ids, checks)
+            job = job._replace(nlp=nlp, shards=shards, upstream=upstream)
+            read = self.engine.compile(examples, job)
+            checks.report(setup, read.labels, get_examples)
+            if checks.values and read.corpus is not None:
+                checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
+            state = begin(setup, read, job, earlier, checkpoint)
+            cfg = storage.learnt_cfg(setup, read.labels, checks)
             if state.trainer is not None:
                 model = state.trainer.model()
             else:
-                cfg["labels"] = list(dict.fromkeys((*known, *compiled.labels)))
+                model = earlier.init or earlier.prior or self._no_model()
+                cfg["labels"] = list(dict.fromkeys((*earlier.labels, *read.labels)))
             model = with_labels(model, cfg["labels"])
-            names.add(more.by_hash())
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
             self._state.trainer.close()
         is_empty = checks.made_up and state.trainer is None
         self._state = None if is_empty else state
         self._continued = Continued(model, model) if is_empty else None
-        self.cfg, self.model, self._names, self._cache = cfg, model, names, PredictionCache()
-
-    def _read(
-        self,
-        examples: Iterable[Example],
-        label_ids: LabelIds,
-        nlp: Language | None = None,
-        shards: Sequence[str] = (),
-    ) -> ReadCorpus:
-        """Encode training examples."""
-        setup = self.setup
-        recorded = self.settings.needs_names or reads_word_labels(setup)
-        record = NameRecord.of(self.features) if recorded else None
-        features = with_template_tree(setup, record or self.features)
-        with counted(self.features) as coverage:
-            upstream = [*annotating(nlp, self).values()]
-            job = Job(setup, features, label_ids, nlp, shards, upstream, coverage)
-            compiled = self.engine.compile(examples, job)
-            compiled.check(setup)
-        named = record if self.settings.needs_names else None
-        return ReadCorpus(features, named, compiled, coverage)
+        self.cfg, self.model, self._names = cfg, model, earlier.names
+        self._cache = PredictionCache()
 
     def _no_model(self) -> CRFModel:
         return CRFModel((), self.settings.learning.dtype, kind=self.settings.model)

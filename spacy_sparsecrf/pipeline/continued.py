@@ -25,7 +25,8 @@ from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel
-from .reader import LabelIds, encode_corpus
+from .data_checks import DataChecks
+from .reader import Job, LabelIds, encode_corpus
 from .settings import Setup
 
 Longs = NDArray[np.int64]
@@ -66,7 +67,7 @@ def continue_training(setup: Setup, examples: Iterable[Example], run: Continued)
     compatible.check({**setup.facts, "no corpus": "updates"}, setup.name)
     known = run.model.labels
     label_ids = LabelIds(setup.name, known, fixed=bool(known), unknown=Errors.SC385)
-    read = encode_corpus(examples, setup.features, setup, label_ids)
+    read = encode_corpus(examples, Job(setup, label_ids, DataChecks()))
     if read.corpus is None:
         return 0.0
     label_weights = setup.settings.learning.weights_of(setup.name, read.labels)

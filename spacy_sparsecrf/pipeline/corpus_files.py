@@ -11,7 +11,7 @@ from spacy.training.corpus import FILE_TYPE, walk_corpus
 from spacy.util import registry
 
 from ..errors import Errors, SparseCRFError
-from .batchers import block_of
+from .spacy_loop import block_of
 
 # Reader settings that apply to all files together, with the values that disable them.
 _OF_ALL_FILES = {"limit": 0, "augmenter": None, "shuffle": False}

@@ -1,75 +1,158 @@
 """Checks of the Docs of training and evaluation, with warnings about probable mistakes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import Warnings, warn
+from ..corpus.readings import Readings
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
 from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanTarget
-from .batchers import is_augmented
+from ..targets.spans import SpanGroups, SpanTarget
 from .tokenization import TokenCuts
+
+if TYPE_CHECKING:
+    from .settings import Setup
 
 Gold = Sequence[str | tuple[str, ...] | None]
 
 LANG = "lang"
 """The key of `doc.user_data` for the language given to `convert`."""
 
+SENTENCES, WHOLE = "sents", "docs"  # divisions of Docs into sequences
 # The words of the dummy Doc that spaCy creates if `nlp.initialize` gets no examples.
 _MADE_UP = ("x", "y", "z")
 _MOST_LOST = 0.01  # share of gold labels that alignment may lose without a warning
+_RARE = 0.5  # share of tokens with a value, below which an attribute is rare
 _ANY_LANGUAGE = ("", "xx")
 # Maximum number of gold tokens to tokenize again.
 _N_CUT = 20_000
+_NO_VALUE = np.uint64(2**64 - 1)
+_COUNTS = "n_examples", "n_used", "n_weighted", "n_unset", "n_tokens", "n_gold", "n_lost", "n_cut"
 
 
-def _found(doc: Doc) -> Iterator[tuple[str, str]]:
-    """Yield each type of annotation that a Doc has, and how to learn it."""
-    if doc.to_array("ENT_TYPE").any():
-        yield "entities", "use `python -m spacy_sparsecrf config ner`"
-    for key, group in doc.spans.items():
-        if len(group):
-            where = f'with key = "{key}" in [components.chunks.target]'
-            yield f"doc.spans[{key!r}]", f"use `python -m spacy_sparsecrf config spans` {where}"
-    if doc.to_array("TAG").any():
-        yield "tags", "use `python -m spacy_sparsecrf config tagger`"
-    elif doc.to_array("POS").any():
-        yield "parts of speech", 'set attr = "pos" in the target of `config tagger`'
+@dataclass
+class DataChecks:
+    """Counts of the Docs of a corpus, and checks of Docs that come later, which warn once.
 
-
-class AlignmentCount:
-    """Counts gold labels, and gold labels lost because predicted and gold tokens differ.
-
-    n_gold: number of gold labels; n_lost: number of gold labels of tokens whose aligned predicted
-    tokens all lack a label; word, text: the first such token, and the beginning of its Doc; n_cut,
-    cut: number of gold spans that cross the start of a sentence, and the first of their Docs.
+    n_examples, n_used: number of Docs, and of Docs with a positive weight; n_weighted: of Docs with
+    their own weight, or of all Docs if there is no `doc_weight`; n_unset: of used Docs that lack
+    the span group of the target.
+    n_tokens, n_missing: number of tokens of the used Docs, and of tokens without a gold label.
+    n_gold, n_lost: number of gold labels, and of gold labels of tokens whose aligned predicted
+    tokens all lack a label; lost: the first such token, and the beginning of its Doc.
+    n_cut, cut: number of gold spans that cross the start of a sentence, and the beginning of the
+    first of their Docs.
+    divisions: how the Docs were divided into sequences, if that makes a difference.
+    docs: the position in the corpus after the last token of each Doc, and the beginning of its
+    text; only if gold labels must be valid.
+    values: of annotations that features read, by attribute: the number of tokens with a value, the
+    smallest and the largest value.
+    remedy: advice on the config for the annotation that the Docs have, if they have no label.
+    is_warned: whether `warn_of_unseen` has warned, or must not because Docs are augmented.
     """
 
-    def __init__(self) -> None:
-        self.n_gold = self.n_lost = self.n_cut = 0
-        self.word = self.text = self.cut = ""
+    n_examples: int = 0
+    n_used: int = 0
+    n_weighted: int = 0
+    n_unset: int = 0
+    n_tokens: int = 0
+    n_missing: int = 0
+    n_gold: int = 0
+    n_lost: int = 0
+    lost: tuple[str, ...] = ()
+    n_cut: int = 0
+    cut: str = ""
+    divisions: set[str] = field(default_factory=set)
+    docs: list[tuple[int, str]] = field(default_factory=list)
+    values: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    remedy: str = ""
+    is_warned: bool = False
+    _is_evaluated: bool = False
+    # A 64-bit hash of the words of each gold Doc.
+    _hashes: set[int] = field(default_factory=set)
 
     @property
-    def share(self) -> float:
-        """The share of gold labels that are lost."""
-        return self.n_lost / self.n_gold if self.n_gold else 0.0
+    def division(self) -> str | None:
+        """The division of all Docs into sequences; None if Docs differ or it is unknown."""
+        return next(iter(self.divisions)) if len(self.divisions) == 1 else None
 
-    def join(self, other: "AlignmentCount") -> None:
-        """Add the counts of further examples."""
-        self.n_gold += other.n_gold
-        self.n_lost += other.n_lost
-        self.n_cut += other.n_cut
-        self.cut = self.cut or other.cut
-        if not self.text:
-            self.word, self.text = other.word, other.text
+    @property
+    def made_up(self) -> bool:
+        """Whether the only example was the dummy Doc that spaCy creates if it gets none."""
+        return self._hashes == {hash(string_ids(_MADE_UP).tobytes())} and self.n_examples == 1
 
-    def add_cuts(self, doc: Doc, gold: Gold) -> None:
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of tokens with a value, for attributes that are not missing."""
+        return {name: n / self.n_tokens for name, (n, *_) in self.values.items() if n}
+
+    def watch(
+        self, name: str, get_examples: Callable[[], Iterable[Example]], nlp: Language | None
+    ) -> Iterator[Example]:
+        """Yield the training examples of component `name`, and record them.
+
+        Warns about the first example whose language differs from the language of the pipeline
+        `nlp`, and if the pipeline's tokenizer splits many of the first gold tokens differently.
+        RAISES: SparseCRFError for another type than examples.
+        """
+        cuts = None if nlp is None else TokenCuts(nlp.tokenizer)
+        lang = "" if nlp is None else nlp.lang
+        for example in get_examples():
+            if not isinstance(example, Example):
+                raise SparseCRFError(Errors.SC216.format(name=name, got=type(example)))
+            doc = example.reference
+            self._hashes.add(_hash_of(doc))
+            own = doc.user_data.get(LANG, doc.lang_)
+            if own != lang and not {own, lang}.intersection(_ANY_LANGUAGE):
+                values = {"name": name, "lang": lang, "own": own, "text": doc.text[:60]}
+                warn(Warnings.SCW214.format(**values))
+                lang = ""
+            if cuts is not None and cuts.n_tokens < _N_CUT:
+                cuts.add(doc)
+            yield example
+        if cuts is not None and cuts.are_many:
+            values = {"n": cuts.n_others, "n_tokens": cuts.n_tokens, "words": cuts.examples}
+            warn(Warnings.SCW220.format(name=name, **values))
+
+    def add(self, setup: "Setup", example: Example, gold: Gold) -> None:
+        """Count a used example. gold: labels that the target has read, [predicted tokens]."""
+        doc, target = example.predicted, setup.target
+        self.n_used += 1
+        self.n_tokens += len(doc)
+        if have_same_tokens(example):
+            self.n_gold += sum(map(bool, gold))
+        else:
+            self._add_lost(example, gold, target)
+        if setup.settings.learning.constrained:
+            self.docs.append((self.n_tokens, doc.text[:60]))
+        if len(doc) > 1 and doc.has_annotation(SENT_START):
+            self.divisions.add(SENTENCES)
+        elif (example.reference.to_array("SENT_START") == 1).sum() > 1:
+            # A Doc without boundaries can be one sentence.
+            self.divisions.add(WHOLE)
+        if isinstance(target, SpanGroups):
+            self.n_unset += target.key not in example.reference.spans
+        if isinstance(target, SpanTarget) and setup.settings.sequences == SENTENCES:
+            self._add_cuts(doc, gold)
+
+    def _add_lost(self, example: Example, gold: Gold, target: Target) -> None:
+        """Count gold labels of tokens that differ from predicted tokens."""
+        doc = example.reference
+        for i, label in enumerate(target.gold(Example(doc, doc))):
+            self.n_gold += bool(label)
+            if label and not any(gold[int(j)] for j in example.alignment.y2x[i]):
+                self.n_lost += 1
+                self.lost = self.lost or (doc[i].text, doc.text[:60])
+
+    def _add_cuts(self, doc: Doc, gold: Gold) -> None:
         """Count the spans that continue at the start of a sentence of a predicted Doc."""
         starts = {*np.flatnonzero(doc.to_array("SENT_START") == 1).tolist()}
         counted: set[str] = set()  # types of open spans
@@ -83,159 +166,96 @@ class AlignmentCount:
                 self.n_cut += 1
                 self.cut = self.cut or doc.text[:60]
 
-    def add(self, example: Example, gold: Gold, target: Target) -> None:
-        """Count an example. gold: labels that the target has read, [predicted tokens]."""
-        if have_same_tokens(example):
-            self.n_gold += sum(map(bool, gold))
-            return
-        doc = example.reference
-        own = target.gold(Example(doc, doc))
-        of_gold_token = example.alignment.y2x
-        for i, label in enumerate(own):
-            if not label:
-                continue
-            self.n_gold += 1
-            if not any(gold[int(j)] for j in of_gold_token[i]):
-                self.n_lost += 1
-                if not self.text:
-                    self.word, self.text = doc[i].text, doc.text[:60]
+    def add_values(self, columns: Mapping[str, int], parts: Sequence[Readings]) -> None:
+        """Count values of annotations. columns: of annotations, by attribute; 0: no value."""
+        for name, column in columns.items():
+            for part in parts:
+                own = part.annotations[:, column]
+                own = own[own != 0]
+                values = len(own), int(own.min(initial=_NO_VALUE)), int(own.max(initial=0))
+                self._add_values(name, *values)
 
+    def _add_values(self, name: str, n: int, low: int, high: int) -> None:
+        before, smallest, largest = self.values.get(name, (0, low, high))
+        self.values[name] = before + n, min(smallest, low), max(largest, high)
 
-@dataclass
-class GoldCounts:
-    """Counts of training examples.
-
-    n_examples, n_used: number of Docs, and of Docs with a positive weight.
-    n_tokens, n_missing: number of tokens of the used Docs, and of tokens without a gold label.
-    aligned: counts of gold labels, and of gold labels lost by alignment.
-    n_weighted: number of Docs with their own weight, or of all Docs if there is no `doc_weight`.
-    n_unset, key: number of used Docs that lack the span group of the target, and its key.
-    cuts: how the Docs were divided into sequences, see `observed_cut`.
-    """
-
-    n_examples: int = 0
-    n_used: int = 0
-    n_tokens: int = 0
-    n_missing: int = 0
-    aligned: AlignmentCount = field(default_factory=AlignmentCount)
-    n_weighted: int = 0
-    n_unset: int = 0
-    key: str = ""
-    cuts: set[str] = field(default_factory=set)
-
-    @property
-    def cut(self) -> str | None:
-        """The division of all Docs into sequences; None if Docs differ or it is unknown."""
-        return next(iter(self.cuts)) if len(self.cuts) == 1 else None
-
-    def join(self, other: "GoldCounts") -> None:
+    def join(self, other: "DataChecks") -> None:
         """Add the counts of further examples."""
-        self.n_weighted += other.n_weighted
-        self.n_examples += other.n_examples
-        self.n_used += other.n_used
-        self.n_tokens += other.n_tokens
-        self.n_missing += other.n_missing
-        self.aligned.join(other.aligned)
-        self.cuts |= other.cuts
-        self.n_unset += other.n_unset
-        self.key = self.key or other.key
+        self.docs += [(self.n_tokens + end, text) for end, text in other.docs]
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.lost, self.cut = self.lost or other.lost, self.cut or other.cut
+        self.divisions |= other.divisions
+        for name, values in other.values.items():
+            self._add_values(name, *values)
 
-    def warn_of_gold(self, name: str) -> None:
-        """Warn if most tokens lack a gold label, or if alignment loses labels."""
-        aligned = self.aligned
-        if aligned.n_cut:
-            warn(Warnings.SCW223.format(name=name, n=aligned.n_cut, text=aligned.cut))
+    def report(
+        self, setup: "Setup", labels: Sequence[str], get_examples: Callable[[], Iterable[Example]]
+    ) -> None:
+        """Check the counts and the labels of a corpus, and warn about probable mistakes.
+
+        get_examples: returns the examples again, if they have no label.
+        RAISES: SparseCRFError without examples, and for labels that the target cannot write.
+        """
+        name, target = setup.name, setup.target
+        if not self.n_used:
+            raise SparseCRFError(
+                Errors.SC356 if self.n_examples else Errors.SC217.format(name=name)
+            )
+        for label in labels:
+            target.check_label(label)
+        if labels:
+            setup.valid_transitions(labels)
+        if self.n_missing == self.n_tokens or not target.names_of(labels):
+            self.remedy = _remedy(target, get_examples())
+        if isinstance(target, SpanTarget) and labels and not target.names_of(labels):
+            warn(Warnings.SCW216.format(name=name, n=self.n_examples, remedy=self.remedy))
+        if self.n_missing < self.n_tokens:
+            self._warn_of_gold(setup)
+
+    def _warn_of_gold(self, setup: "Setup") -> None:
+        """Warn about gold annotation that is missing or cannot be used."""
+        name, key = setup.name, getattr(setup.target, "key", "")
+        share = self.n_lost / max(1, self.n_gold)
+        if self.n_cut:
+            warn(Warnings.SCW223.format(name=name, n=self.n_cut, text=self.cut))
         if self.n_unset:
-            counts = {"n": self.n_unset, "of": self.n_used, "key": self.key}
-            warn(Warnings.SCW227.format(name=name, **counts))
+            warn(Warnings.SCW227.format(name=name, n=self.n_unset, of=self.n_used, key=key))
         if not self.n_weighted:
             warn(Warnings.SCW224.format(name=name, n=self.n_examples))
         if 2 * self.n_missing > self.n_tokens:
             counts = {"n_missing": self.n_missing, "n_tokens": self.n_tokens}
             warn(Warnings.SCW201.format(name=name, **counts))
-        elif aligned.share > _MOST_LOST:
-            counts = {"n_lost": aligned.n_lost, "n_gold": aligned.n_gold}
-            place = {"share": aligned.share, "word": aligned.word, "text": aligned.text}
-            warn(Warnings.SCW208.format(name=name, **counts, **place))
+        elif share > _MOST_LOST:
+            word, text = self.lost
+            values = {"n_lost": self.n_lost, "n_gold": self.n_gold, "share": share}
+            warn(Warnings.SCW208.format(name=name, **values, word=word, text=text))
 
+    def warn_of_values(self, name: str, idle: Mapping[str, str]) -> None:
+        """Warn about attributes of features that training Docs lack, or that only prediction sets.
 
-class DataChecks:
-    """The examples that `initialize` has read, and checks of those that come later.
-
-    Stores a 64-bit hash of the words of each gold Doc, and the types of annotation that Docs have.
-    Each check warns once.
-
-    n_tokens: number of tokens of the examples.
-    """
-
-    def __init__(self) -> None:
-        self._hashes: set[int] = set()
-        self._target: Target | None = None
-        self._kinds: dict[str, str] = {}
-        self._n = 0
-        self.n_tokens = 0
-        self._augmented = False
-        self._is_warned = self._is_evaluated = False
-
-    def watch(
-        self, examples: Iterable[Example], name: str, nlp: Language | None
-    ) -> Iterator[Example]:
-        """Yield the examples, and record them.
-
-        Warns about the first example whose language differs from the language of the pipeline
-        `nlp`, and if the pipeline's tokenizer splits many of the first gold tokens differently.
-        name: of the component, for warnings.
+        Few tokens are part of an entity or a span, and an extension attribute with one value is a
+        flag that is false at the other tokens: these may be rare. name: of the component; idle:
+        pipes that set attributes in prediction only.
         """
-        self._augmented = nlp is not None and is_augmented(nlp)
-        cuts = None if nlp is None else TokenCuts(nlp.tokenizer)
-        lang = None if nlp is None or nlp.lang in _ANY_LANGUAGE else nlp.lang
-        for example in examples:
-            doc = example.reference
-            self._hashes.add(_hash_of(doc))
-            self._n += 1
-            self._kinds.update(_found(doc))
-            own = doc.user_data.get(LANG, doc.lang_)
-            if lang is not None and own != lang and own not in _ANY_LANGUAGE:
-                values = {"name": name, "lang": lang, "own": own, "text": doc.text[:60]}
-                warn(Warnings.SCW214.format(**values))
-                lang = None
-            if cuts is not None and cuts.n_tokens < _N_CUT:
-                cuts.add(doc)
-            yield example
-        if cuts is not None and cuts.are_many:
-            values = {"n": cuts.n_others, "n_tokens": cuts.n_tokens, "words": cuts.examples}
-            warn(Warnings.SCW220.format(name=name, **values))
-
-    @property
-    def made_up(self) -> bool:
-        """Whether the only example was the dummy Doc that spaCy creates if it gets none."""
-        return self._n == 1 and self._hashes == {hash(string_ids(_MADE_UP).tobytes())}
-
-    @property
-    def remedy(self) -> str:
-        """Advice on the config for the annotation that the examples have."""
-        if isinstance(self._target, Entities) and "entities" in self._kinds:
-            return "`python -m spacy_sparsecrf debug` counts entities that do not fit the tokens."
-        if not self._kinds:
-            return "The Docs have no tags, entities or spans: check the file, and how it was made."
-        return " ".join(f"The Docs have {kind}: {how}." for kind, how in self._kinds.items())
-
-    def check_labels(self, name: str, target: Target, labels: Sequence[str], n_tokens: int) -> None:
-        """Record the target and the number of tokens; warn if `name` has no entity or span."""
-        self._target, self.n_tokens = target, n_tokens
-        if isinstance(target, SpanTarget) and labels and not target.names_of(labels):
-            warn(Warnings.SCW216.format(name=name, n=self._n, remedy=self.remedy))
+        for attribute, (n, low, high) in self.values.items():
+            values = {"name": name, "attribute": attribute, "n_tokens": self.n_tokens}
+            share, is_flag = n / max(1, self.n_tokens), attribute.startswith("_.") and low == high
+            may_be_rare = is_flag or attribute.startswith(("ent_", "span("))
+            if not n and attribute not in idle:
+                warn(Warnings.SCW205.format(**values))
+            elif n and share < _RARE and not may_be_rare:
+                warn(Warnings.SCW215.format(**values, share=share))
+        for attribute, upstream in idle.items():
+            warn(Warnings.SCW219.format(name=name, attribute=attribute, upstream=upstream))
 
     def warn_of_unseen(self, name: str, examples: Sequence[Example]) -> None:
-        """Warn component `name` about an update that has none of the examples of `initialize`.
-
-        There is no warning if an augmenter changes the examples.
-        """
-        if self._is_warned or self._augmented or not (self._hashes and examples):
+        """Warn component `name` about an update that has none of the examples of `initialize`."""
+        if self.is_warned or not (self._hashes and examples):
             return
-        if not any(_hash_of(each.reference) in self._hashes for each in examples):
-            self._is_warned = True
-            values = {"n": self._n, "text": examples[0].reference.text[:60]}
+        if self._hashes.isdisjoint(_hash_of(each.reference) for each in examples):
+            self.is_warned = True
+            values = {"n": self.n_examples, "text": examples[0].reference.text[:60]}
             warn(Warnings.SCW207.format(name=name, **values))
 
     def warn_of_evaluated(self, name: str, target: Target, examples: Sequence[Example]) -> None:
@@ -254,3 +274,27 @@ class DataChecks:
 def _hash_of(doc: Doc) -> int:
     """Return a hash of a Doc's words, the same for Docs of any vocab in this process."""
     return hash(doc.to_array("ORTH").tobytes())
+
+
+def _remedy(target: Target, examples: Iterable[Example]) -> str:
+    """Return advice on the config for the annotation that examples have."""
+    kinds = {kind: how for example in examples for kind, how in _found(example.reference)}
+    if isinstance(target, Entities) and "entities" in kinds:
+        return "`python -m spacy_sparsecrf debug` counts entities that do not fit the tokens."
+    if not kinds:
+        return "The Docs have no tags, entities or spans: check the file, and how it was made."
+    return " ".join(f"The Docs have {kind}: {how}." for kind, how in kinds.items())
+
+
+def _found(doc: Doc) -> Iterator[tuple[str, str]]:
+    """Yield each type of annotation that a Doc has, and how to learn it."""
+    if doc.to_array("ENT_TYPE").any():
+        yield "entities", "use `python -m spacy_sparsecrf config ner`"
+    for key, group in doc.spans.items():
+        if len(group):
+            where = f'with key = "{key}" in [components.chunks.target]'
+            yield f"doc.spans[{key!r}]", f"use `python -m spacy_sparsecrf config spans` {where}"
+    if doc.to_array("TAG").any():
+        yield "tags", "use `python -m spacy_sparsecrf config tagger`"
+    elif doc.to_array("POS").any():
+        yield "parts of speech", 'set attr = "pos" in the target of `config tagger`'

@@ -31,7 +31,7 @@ class Threads:
         RAISES: SparseCRFError also for settings that do not support shards.
         """
         if not job.shards:
-            return encode_corpus(examples, job.read, job.setup, job.label_ids)
+            return encode_corpus(examples, job)
         from ..distributed.gathering import divide
 
         # The worker gets a copy of the vocab, as in other processes: this vocab learns no words, so

@@ -3,7 +3,7 @@
 Also the probabilities of predicted spans, and the removal of unlikely spans.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
@@ -14,12 +14,13 @@ from spacy.tokens import Doc, Token
 
 from ..corpus.readings import Readings
 from ..decoding.chains import SpanEvents as LabelRuns
+from ..features.featurizer import PlanFeaturizer
 from ..progress import watch_compilation
 from ..targets.base import add_extension
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .annotating import Expected
-from .reader import check_rows
+from .reader import observe
 from .settings import ComponentSettings, Setup
 
 if TYPE_CHECKING:
@@ -82,42 +83,30 @@ class Reader(NamedTuple):
     expected: Expected
     first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
 
-    def _parts(self, docs: Sequence[Doc]) -> "list[Source]":
-        """Read Docs with at least one token; see `sources`."""
-        features: Any = self.setup.features
-        cut = self.setup.settings.sequences
-        read = getattr(features, "readings", None)
-        if read is None:
-            parts = [features(docs, cut)]
-            check_rows(self.setup.name, parts[0], sum(map(len, docs)))
-        else:
-            parts = read(docs, cut)
-            if self.expected.shares:
-                self.expected.check(features.plan.watched, parts)
-        if self.first is not None:
-            parts = [*self.first(parts, docs)]
-        return parts
-
-    def sources(self, docs: Sequence[Doc], forced: bool) -> Iterator[tuple["Source", Permitted]]:
+    def sources(self, docs: Sequence[Doc], forced: bool) -> list[tuple["Source", Permitted]]:
         """Read Docs in parts by vocab, of which there are none without tokens.
 
         forced: whether to condition on existing annotation that is not overwritten.
-        YIELDS: observations or readings, and a mask of their permitted labels, or None.
+        RETURNS: observations or readings, and a mask of their permitted labels, or None.
         """
-        if not any(map(len, docs)):
-            return
+        features, parts = self.setup.features, list["Source"]()
+        if isinstance(features, PlanFeaturizer):
+            read = features.readings(docs, self.setup.settings.sequences)
+            if read and self.expected.shares:
+                self.expected.check(features.plan.watched, read)
+            parts += read if self.first is None else self.first(read, docs)
+        elif any(map(len, docs)):
+            parts.append(observe(self.setup, docs))
         permitted: Permitted = None
-        if forced:
+        if forced and parts:
             target, overwrite = self.setup.target, self.setup.settings.overwrite
             permitted = target.permitted(docs, self.labels, overwrite=overwrite)
-        first, parts = 0, self._parts(docs)
+        found, first = list[tuple["Source", Permitted]](), 0
         for part in parts:
-            if permitted is None or len(parts) == 1:
-                yield part, permitted
-                continue
             last = first + part.n_tokens
-            yield part, permitted[first:last]
+            found.append((part, None if permitted is None else permitted[first:last]))
             first = last
+        return found
 
 
 @dataclass
@@ -168,7 +157,7 @@ def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc], forced: boo
     """Predict the labels of Docs with at least one token. forced: see `Reader.sources`."""
     settings = reader.setup.settings
     method, with_scores = settings.decoding.method, settings.decoding.scores
-    sources = list(reader.sources(docs, forced))
+    sources = reader.sources(docs, forced)
     if method == "viterbi" and not with_scores:
         found = [decoder.viterbi(source, permitted) for source, permitted in sources]
         predictions = Predictions(by_doc(docs, found))

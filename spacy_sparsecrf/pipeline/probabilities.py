@@ -176,7 +176,7 @@ class Probabilities:
         for doc in docs:
             self._check_doc(doc)
         decoder, reader = self._decoder(), self._reader()
-        return measure(decoder, reader, docs, [*reader.sources(docs, forced)])
+        return measure(decoder, reader, docs, reader.sources(docs, forced))
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
         """Explain the label of each token of a Doc, compared with the second most probable label.

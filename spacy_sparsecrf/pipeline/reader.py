@@ -1,10 +1,11 @@
 """Encoding of Examples: of the corpus in `initialize`, and of each update without a corpus."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import shake_128
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from spacy.util import minibatch
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import MISSING, EncodedCorpus, Observations
 from ..errors import Errors, SparseCRFError
-from ..features.coverage import Coverage
+from ..features.featurizer import PlanFeaturizer
+from ..features.naming import NameRecord
 from ..features.word_labels import (
     WordCounts,
     WordLabelTable,
@@ -28,58 +30,32 @@ from ..features.word_labels import (
 from ..progress import progress, track
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanGroups, SpanTarget
-from .annotating import observed_cut
-from .data_checks import Gold, GoldCounts
-from .settings import Features, Setup
+from ..targets.spans import SpanTarget
+from .data_checks import DataChecks, Gold
+from .settings import Setup
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
-    from ..features.featurizer import Featurizer
-    from ..features.naming import NameRecord
+    from ..features.template_hierarchy import TemplateTreeRecord
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
 
 BATCH_SIZE = 512  # Docs featurised at once: bounds the memory of hashes, at no cost
 
 
-@dataclass
-class EncodedExamples(GoldCounts):
-    """The corpus of some examples, and their counts.
+class EncodedExamples(NamedTuple):
+    """The corpus of some examples.
 
     labels: names of the labels; a gold label id is a position here.
     corpus: the encoded corpus, or None if no token has a gold label.
-    docs: the position in the corpus after the last token of each Doc, and the beginning of its
-        text; only if gold labels must be valid.
     partition: the workers that hold the sequences; `corpus` is then an index only; or None.
     """
 
     labels: tuple[str, ...] = ()
     corpus: EncodedCorpus | None = None
-    docs: list[tuple[int, str]] = field(default_factory=list)
     partition: "Partition | None" = None
-
-    def join(self, other: GoldCounts) -> None:
-        """Add the counts of further examples, and the ends of their Docs."""
-        if isinstance(other, EncodedExamples):
-            self.docs += [(self.n_tokens + end, text) for end, text in other.docs]
-        super().join(other)
-
-    def record_of(self, own: "NameRecord") -> "NameRecord":
-        """Return the record of feature names: `own` if the examples were read in this process."""
-        return own
-
-    def check(self, setup: Setup) -> None:
-        """Check that there are examples, and that the target can write the labels.
-
-        RAISES: SparseCRFError.
-        """
-        if not self.n_examples:
-            raise SparseCRFError(Errors.SC217.format(name=setup.name))
-        if not self.n_used:
-            raise SparseCRFError(Errors.SC356)
-        for label in self.labels:
-            setup.target.check_label(label)
-        if self.labels:
-            setup.valid_transitions(self.labels)
 
 
 class LabelIds:
@@ -97,13 +73,10 @@ class LabelIds:
         self._name = name
         self._ids = {label: i for i, label in enumerate(labels)}
         self._sets: dict[tuple[int, ...], int] = {}
-        self._fixed = fixed
+        # Ids of gold labels, which may be missing, or several.
+        self._gold: dict[Any, int] = {**self._ids, None: MISSING, "": MISSING}
         self._unknown = unknown
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether an unknown label is an error."""
-        return self._fixed
+        self.is_fixed = fixed
 
     @property
     def names(self) -> list[str]:
@@ -113,84 +86,74 @@ class LabelIds:
     def add(self, labels: Iterable[str]) -> None:
         """Add the labels of other parts of the corpus."""
         for label in labels:
-            self._ids.setdefault(label, len(self._ids))
+            self._gold[label] = self._ids.setdefault(label, len(self._ids))
 
-    def encode(self, gold: Gold, doc: Doc) -> list[int]:
+    def encode(self, gold: Gold, doc: Doc) -> Ints:
         """Return the ids of the gold labels of a Doc's tokens; negative ids as in `EncodedCorpus`.
 
         gold: None, "" or () if a label is missing; a tuple if any of several labels may be right.
         RAISES: SparseCRFError for an unknown label if the labels are fixed.
         """
-        return [self._encode(label, doc) if label else MISSING for label in gold]
+        known = self._gold
+        for label in dict.fromkeys(gold):
+            if label is not None and label not in known:
+                known[label] = self._number(label, doc)
+        return np.array([*map(known.__getitem__, gold)], dtype=np.int32)
 
-    def _encode(self, label: str | tuple[str, ...], doc: Doc) -> int:
+    def _number(self, label: str | tuple[str, ...], doc: Doc) -> int:
+        """Return the id of a gold label, which may be new."""
         if isinstance(label, tuple):
-            ids = sorted({self._encode(each, doc) for each in label if each})
+            ids = sorted({self._number(each, doc) for each in label if each})
             if len(ids) > 1:
                 return -2 - self._sets.setdefault(tuple(ids), len(self._sets))
             return ids[0] if ids else MISSING
-        if label not in self._ids and self._fixed:
+        if label not in self._ids and self.is_fixed:
             values = {"label": label, "known": ", ".join(self._ids), "text": doc.text[:60]}
             raise SparseCRFError(self._unknown.format(name=self._name, **values))
         return self._ids.setdefault(label, len(self._ids))
 
-    def final(
-        self, gold: NDArray[np.int32], target: Target
-    ) -> tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.bool_]]:
-        """Add the labels that the target requires, order all labels, and renumber gold labels.
+    def final(self, target: Target) -> tuple[tuple[str, ...], Ints, NDArray[np.bool_]]:
+        """Add the labels that the target requires, order all labels, and number them.
 
-        gold: [N] int32, of `encode`.
-        RETURNS: the labels [Y] in their final order; gold with their final ids; and sets [Q, Y].
-            A set of all labels counts as a missing label.
+        RETURNS: the labels [Y] in their final order; the final ids of gold labels, an array that
+            their ids index, negative ones from its end; and sets [Q, Y]. A set of all labels counts
+            as a missing label.
         """
         known = target.complete(tuple(self._ids))
-        labels = known if self._fixed else tuple(sorted(known))
-        position = {label: i for i, label in enumerate(labels)}
-        # -1 maps to itself.
-        final_ids = np.array([*(position[label] for label in self._ids), MISSING], np.int32)
+        labels = known if self.is_fixed else tuple(sorted(known))
+        position = dict(zip(labels, range(len(labels)), strict=True))
+        final_ids = np.array([*map(position.__getitem__, self._ids)], np.int32)
         sets = np.zeros((len(self._sets), len(labels)), np.bool_)
         for ids, q in self._sets.items():
             sets[q, final_ids[list(ids)]] = True
-        found = final_ids[np.maximum(gold, MISSING)]
-        several = gold < MISSING
-        is_full: NDArray[np.bool_] = np.all(sets, axis=1)
-        found[several] = np.where(is_full[-2 - gold[several]], MISSING, gold[several])
-        return labels, found, sets
+        of_sets = np.where(sets.all(axis=1), MISSING, -2 - np.arange(len(sets)))
+        return labels, np.concatenate((final_ids, of_sets[::-1], [MISSING])).astype(np.int32), sets
 
 
 class Job(NamedTuple):
     """The arguments to encode a corpus.
 
-    setup: of the component; read: hashes its features; label_ids: maps labels to ids; nlp: the
-    pipeline, or None; shards: file patterns of a partitioned corpus, empty if examples are given;
-    upstream: pipes that annotate its Docs; coverage: counts values of attributes.
+    setup: of the component; label_ids: maps labels to ids; checks: counts examples; record: reads
+    the Docs, and names features later, or None; tree: records parents of features, or None; nlp:
+    the pipeline, or None; shards: file patterns of a partitioned corpus, empty if examples are
+    given; upstream: pipes that annotate its Docs.
     """
 
     setup: Setup
-    read: Features
     label_ids: LabelIds
-    nlp: Language | None
-    shards: Sequence[str]
-    upstream: Sequence[Any]
-    coverage: Coverage
+    checks: DataChecks
+    record: NameRecord | None = None
+    tree: "TemplateTreeRecord | None" = None
+    nlp: Language | None = None
+    shards: Sequence[str] = ()
+    upstream: Sequence[Any] = ()
 
 
-class ReadCorpus(NamedTuple):
-    """A corpus that a component has encoded.
-
-    features: the features that read it; record: record of feature names, or None if features have
-    no names; compiled: the corpus; coverage: counts of values of attributes.
-    """
-
-    features: Features
-    record: "NameRecord | None"
-    compiled: EncodedExamples
-    coverage: Coverage
-
-    @property
-    def namer(self) -> "NameRecord | None":
-        """The record of feature names, also if other processes have read the corpus."""
-        return self.record and self.compiled.record_of(self.record)
+def make_job(setup: Setup, label_ids: LabelIds, checks: DataChecks) -> Job:
+    """Return the arguments to encode a corpus, with the records that the settings need."""
+    recorded = setup.settings.needs_names or reads_word_labels(setup)
+    record = NameRecord.of(setup.features) if recorded else None
+    return Job(setup, label_ids, checks, record, template_tree(setup))
 
 
 def make_label_ids(
@@ -219,61 +182,44 @@ def check_strings(name: str, labels: Iterable[object]) -> None:
             raise SparseCRFError(Errors.SC212.format(name=name, label=label))
 
 
-def check_rows(name: str, found: Observations, n_tokens: int) -> None:
-    """Raise SparseCRFError unless features of component `name` have a row for each token."""
+def observe(setup: Setup, docs: Sequence[Doc]) -> Observations:
+    """Hash the features of Docs by a custom function. RAISES: SparseCRFError for missing rows."""
+    found, n_tokens = setup.features(docs, setup.settings.sequences), sum(map(len, docs))
     if found.n_tokens != n_tokens:
-        raise SparseCRFError(Errors.SC227.format(name=name, n=found.n_tokens, n_tokens=n_tokens))
+        counts = {"n": found.n_tokens, "n_tokens": n_tokens}
+        raise SparseCRFError(Errors.SC227.format(name=setup.name, **counts))
+    return found
 
 
-def checked(name: str, get_examples: Callable[[], Iterable[Example]]) -> Iterator[Example]:
-    """Read the examples of component `name`, and check their type."""
-    if not callable(get_examples):
-        raise SparseCRFError(Errors.SC216.format(name=name, got=type(get_examples)))
-    for example in get_examples():
-        if not isinstance(example, Example):
-            raise SparseCRFError(Errors.SC216.format(name=name, got=type(example)))
-        yield example
-
-
-def with_template_tree(setup: Setup, read: Features) -> Features:
-    """Return a feature reader that also records parents of features, if there is a schedule.
-
-    read: hashes the setup's features. RETURNS: `read` itself without a schedule.
-    """
-    features: Featurizer = setup.features  # type: ignore[assignment]
+def template_tree(setup: Setup) -> "TemplateTreeRecord | None":
+    """Return a record of the parents of features; None without a schedule."""
+    features: Any = setup.features
     stages = setup.settings.learning.stages
     if not stages:
-        return read
+        return None
     from ..features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 
-    return TemplateTreeRecord(
-        read, features, TemplateHierarchy.of(features.parsed, features.templates, stages)
-    )
+    hierarchy = TemplateHierarchy.of(features.parsed, features.templates, stages)
+    return TemplateTreeRecord(features, hierarchy)
 
 
-def encode_corpus(
-    examples: Iterable[Example], read: Features, setup: Setup, label_ids: LabelIds
-) -> EncodedExamples:
+def encode_corpus(examples: Iterable[Example], job: Job) -> EncodedExamples:
     """Encode examples as arrays, in a single pass.
 
     examples: features and sequences are read from predicted Docs, gold labels and weights from
         reference Docs.
-    read: hashes the observation features of Docs, in place of the setup's features.
-    setup: of the component; label_ids: maps labels to ids.
     RAISES: SparseCRFError for an unknown gold label if labels are fixed, and for an invalid weight
         of a Doc.
     """
-    reader = ExampleReader(read, setup, label_ids)
-    reader.read_all(track(examples, "Reading corpus", "docs"))
+    reader = ExampleReader(job)
+    reader.read(track(examples, "Reading corpus", "docs"))
     with progress("Encoding corpus"):
-        return reader.compiled()
+        return reader.encoded()
 
 
 def reads_word_labels(setup: Setup) -> bool:
     """Return whether templates read the labels that words have in the training data."""
-    from ..features.featurizer import Featurizer
-
-    return isinstance(setup.features, Featurizer) and setup.features.reads_word_labels
+    return bool(getattr(setup.features, "reads_word_labels", False))
 
 
 def with_negatives(
@@ -296,149 +242,139 @@ def with_negatives(
 
 
 class ExampleReader:
-    """Reads examples in batches; see `encode_corpus` for the arguments.
+    """Reads examples in batches; job: see there.
 
-    found: counts of the examples; builder: their sequences; waiting: instead, the tokens, if
-    features read the labels of words, which are not known before all examples are read; else None.
+    builder: the sequences. If features read the labels of words, which are not known before all
+    examples are read, tokens wait in the record until `encode`; `waits` is then true.
     """
 
-    def __init__(self, features: Features, setup: Setup, label_ids: LabelIds) -> None:
-        self._features, self._setup, self._label_ids = features, setup, label_ids
-        self.found, self.builder = EncodedExamples(), CorpusBuilder()
-        # Without a corpus, the labels that words had in an earlier one are used.
-        waits = reads_word_labels(setup) and features is not setup.features
-        self.waiting: WaitingTokens | None = None
-        if waits:
-            self.waiting = WaitingTokens(cast("NameRecord", features), setup.features)
+    def __init__(self, job: Job) -> None:
+        self._job, self.builder = job, CorpusBuilder()
+        # Without a record, the labels that words had in an earlier corpus are used.
+        self.waits = job.record is not None and reads_word_labels(job.setup)
+        self._waiting: list[tuple[Ints, Floats | None, list[NDArray[np.float32]]]] = []
 
-    def read_all(self, examples: Iterable[Example]) -> None:
-        """Add examples."""
+    def read(self, examples: Iterable[Example]) -> None:
+        """Add examples; Docs of weight 0 are left out."""
+        checks, learning = self._job.checks, self._job.setup.settings.learning
         for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
-            self._read(batch)
+            checks.n_examples += len(batch)
+            weights = None
+            if learning.doc_weight:
+                weights = self._weights(batch)
+                batch, weights = [*compress(batch, weights)], weights[weights > 0.0]
+            else:
+                checks.n_weighted += len(batch)
+            gold = [*map(self._read_gold, batch)]
+            docs = [example.predicted for example in batch]
+            if any(map(len, docs)):
+                if weights is not None:
+                    weights = np.repeat(weights, [*map(len, docs)])
+                self._add(docs, np.concatenate(gold), weights)
 
-    def _read(self, batch: Sequence[Example]) -> None:
-        """Add a batch; Docs of weight 0 are left out."""
-        name, settings = self._setup.name, self._setup.settings
-        weights = [settings.learning.weight_of(name, example.reference) for example in batch]
-        self.found.n_weighted += sum(settings.learning.has_weight(own.reference) for own in batch)
-        used = list(compress(batch, weights))
-        gold = [self._read_gold(example) for example in used]
-        self.found.n_examples += len(batch)
-        self.found.n_used += len(used)
-        if isinstance(target := self._setup.target, SpanGroups):
-            self.found.key = target.key
-            self.found.n_unset += sum(target.key not in each.reference.spans for each in used)
-        docs = [example.predicted for example in used]
-        if any(map(len, docs)):
-            labels, lengths = np.concatenate(gold), [*map(len, docs)]
-            of_tokens = np.repeat([weight for weight in weights if weight], lengths)
-            if self.waiting is not None:
-                self.waiting.add(docs, settings.sequences, labels, of_tokens)
-                return
-            observations = self._features(docs, settings.sequences)
-            check_rows(name, observations, sum(lengths))
-            self.builder.add(
-                observations, labels, _sequence_weights(observations.offsets, of_tokens)
-            )
+    def _add(self, docs: Sequence[Doc], labels: Ints, weights: Floats | None) -> None:
+        """Add Docs; labels, weights: [N], of their tokens."""
+        setup, record = self._job.setup, self._job.record
+        features, sequences = setup.features, setup.settings.sequences
+        if not isinstance(features, PlanFeaturizer):
+            self._encode(observe(setup, docs), labels, weights)
+            return
+        if record is None:
+            parts = features.readings(docs, sequences)
+        else:
+            parts = record.read(docs, sequences)
+        self._job.checks.add_values(features.plan.watched, parts)
+        if self.waits:
+            self._waiting.append((labels, weights, [part.values for part in parts]))
+        else:
+            self._encode(features.observe(parts), labels, weights)
 
-    def _read_gold(self, example: Example) -> NDArray[np.int32]:
-        doc, target, found = example.predicted, self._setup.target, self.found
-        learning, labels = self._setup.settings.learning, target.gold(example)
+    def _encode(self, found: Observations, labels: Ints, weights: Floats | None) -> None:
+        """Add observations; labels, weights: [N], of their tokens."""
+        if self._job.tree is not None:
+            self._job.tree.add(found)
+        if weights is not None:
+            weights = _sequence_weights(found.offsets, weights)
+        self.builder.add(found, labels, weights)
+
+    def _weights(self, batch: Sequence[Example]) -> Floats:
+        """Return the weights of Docs. RAISES: SparseCRFError if one is not a number >= 0."""
+        name, attribute = self._job.setup.name, self._job.setup.settings.learning.doc_weight
+        if not Doc.has_extension(attribute):
+            raise SparseCRFError(Errors.SC354.format(name=name, attribute=attribute))
+        is_set = Doc.get_extension(attribute)[2] is not None
+        key: Any = ("._.", attribute, None, None)
+        found = []
+        for example in batch:
+            doc = example.reference
+            value = doc._.get(attribute)
+            is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if not is_number or not math.isfinite(value) or value < 0:
+                values = {"name": name, "attribute": attribute, "value": value}
+                raise SparseCRFError(Errors.SC355.format(**values, text=doc.text[:60]))
+            self._job.checks.n_weighted += is_set or key in doc.user_data
+            found.append(float(value))
+        return np.array(found)
+
+    def _read_gold(self, example: Example) -> Ints:
+        """Return the gold label of each predicted token: [tokens] int32."""
+        setup, doc = self._job.setup, example.predicted
+        target, learning = setup.target, setup.settings.learning
+        labels = target.gold(example)
         if len(labels) != len(doc):
             counts = {"n": len(labels), "n_tokens": len(doc), "text": doc.text[:60]}
-            raise SparseCRFError(Errors.SC226.format(name=self._setup.name, **counts))
-        found.aligned.add(example, labels, target)
-        if isinstance(target, SpanTarget) and self._setup.settings.sequences == "sents":
-            found.aligned.add_cuts(doc, labels)
+            raise SparseCRFError(Errors.SC226.format(name=setup.name, **counts))
+        self._job.checks.add(setup, example, labels)
         if isinstance(target, SpanTarget) and learning.negative_rate and None in labels:
             share = learning.negative_rate, learning.negative_seed
             labels = with_negatives(labels, example, target, *share)
-        gold = self._label_ids.encode(labels, doc)
-        found.n_tokens += len(gold)
-        if self._setup.settings.learning.constrained:
-            found.docs.append((found.n_tokens, doc.text[:60]))
-        cut = observed_cut(example)
-        if cut is not None:
-            found.cuts.add(cut)
-        return np.array(gold, dtype=np.int32)
+        return self._job.label_ids.encode(labels, doc)
 
-    def compiled(self) -> EncodedExamples:
+    def encoded(self) -> EncodedExamples:
         """Return the encoded examples."""
-        waiting = self.waiting
-        if waiting is not None and self.found.n_tokens:
-            place = np.zeros(2, np.int64), waiting.sizes
-            table = learn_word_labels([waiting.counts(self._label_ids.names, *place)])
-            cast("Featurizer", self._setup.features).take_word_labels(table.classes)
-            waiting.encode(self.builder, table, *place)
-        found, number, target = self.found, self._label_ids.final, self._setup.target
-        found.labels, _, sets = number(np.zeros(0, np.int32), target)
-        found.n_missing = self.builder.relabel(lambda gold: number(gold, target)[1])
-        if found.n_missing < found.n_tokens:
-            corpus = self.builder.build(self._setup.settings.learning.min_freq)
-            found.corpus = replace(corpus, sets=sets)
-        return found
+        setup, checks = self._job.setup, self._job.checks
+        if self._waiting:
+            place = np.zeros(2, np.int64), self.sizes
+            table = learn_word_labels([self.word_counts(*place)])
+            setup.features.take_word_labels(table.classes)  # type: ignore[attr-defined]
+            self.encode(table, *place)
+        labels, numbers, sets = self._job.label_ids.final(setup.target)
+        checks.n_missing = self.builder.relabel(numbers)
+        if checks.n_missing == checks.n_tokens:
+            return EncodedExamples(labels)
+        corpus = self.builder.build(setup.settings.learning.min_freq)
+        return EncodedExamples(labels, replace(corpus, sets=sets))
 
-
-class WaitingTokens:
-    """Tokens to encode once the labels of all words are known, because features read them.
-
-    record: reads and keeps the tokens; features: hashes them. Arguments before, whole: see
-    `word_labels.folds_of`.
-    """
-
-    def __init__(self, record: "NameRecord", features: Any) -> None:
-        self._record, self._features = record, features
-        self._labels: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
-        self._weights: list[NDArray[np.float64]] = [np.zeros(0)]
-        self._values: list[NDArray[np.float32]] = []
-
-    def add(
-        self,
-        docs: Sequence[Doc],
-        sequences: str,
-        labels: NDArray[np.int32],
-        weights: NDArray[np.float64],
-    ) -> None:
-        """Read some Docs. labels, weights: [n], of their tokens."""
-        self._labels.append(labels)
-        self._weights.append(weights)
-        self._values += [own.values for own in self._record.read(docs, sequences)]
+    # Tokens that wait. before, whole: see `word_labels.folds_of`
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Longs:
         """The numbers of Docs and of sequences: [2]."""
         return sizes_of(self._record.word_tokens)
 
-    def counts(
-        self, names: Sequence[str], before: NDArray[np.int64], whole: NDArray[np.int64]
-    ) -> WordCounts:
-        """Count the labels of words. names: of labels."""
-        parts = self._record.word_tokens
-        folds = folds_of(parts, before, whole)
-        return count_word_labels(parts, np.concatenate(self._labels), names, folds)
+    @property
+    def _record(self) -> NameRecord:
+        assert self._job.record is not None
+        return self._job.record
 
-    def encode(
-        self,
-        to: CorpusBuilder,
-        table: WordLabelTable,
-        before: NDArray[np.int64],
-        whole: NDArray[np.int64],
-    ) -> None:
-        """Add all tokens to a corpus, with the labels of words that they read."""
-        labels, weights = np.concatenate(self._labels), np.concatenate(self._weights)
-        folds = folds_of(self._record.word_tokens, before, whole)
-        self._record.insert_word_labels(table, folds)
-        begin = 0
-        for (readings, _), values in zip(self._record.parts(), self._values, strict=True):
-            own = slice(begin, begin := begin + readings.n_tokens)
-            observations = self._features.observe([readings._replace(values=values)])
-            of_sequences = _sequence_weights(observations.offsets, weights[own])
-            to.add(observations, labels[own], of_sequences)
+    def word_counts(self, before: Longs, whole: Longs) -> WordCounts:
+        """Count the labels of words."""
+        parts, names = self._record.word_tokens, self._job.label_ids.names
+        labels = np.concatenate([np.zeros(0, np.int32), *(own for own, *_ in self._waiting)])
+        return count_word_labels(parts, labels, names, folds_of(parts, before, whole))
+
+    def encode(self, table: WordLabelTable, before: Longs, whole: Longs) -> None:
+        """Add the tokens, with the labels of words that they read."""
+        record, features = self._record, self._job.setup.features
+        assert isinstance(features, PlanFeaturizer)
+        record.insert_word_labels(table, folds_of(record.word_tokens, before, whole))
+        parts = record.parts()
+        for labels, weights, values in self._waiting:
+            read = [next(parts)[0]._replace(values=own) for own in values]
+            self._encode(features.observe(read), labels, weights)
 
 
-def _sequence_weights(
-    offsets: NDArray[np.int64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _sequence_weights(offsets: Longs, weights: Floats) -> Floats:
     """Return the weights of sequences: [S] float64. weights: [N], of the Doc of each token."""
     lengths = np.diff(offsets)
     found = np.ones(len(lengths))

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import srsly
@@ -19,6 +20,7 @@ from ..model.model import CRFModel
 from ..model.names import Names, read_feature_parts
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
+from .data_checks import DataChecks
 from .settings import Setup
 
 FORMAT = 1  # of `cfg`; a model file has its own
@@ -30,9 +32,8 @@ PRIOR = "[components.{name}.learning] prior"
 HAS_CLUSTERS = "has_clusters"
 
 
-def new_cfg() -> dict[str, Any]:
-    """Return `cfg` before training, without learnt values."""
-    return {"format": FORMAT, "labels": [], "sequences": None}
+NEW_CFG: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
+"""The content of `cfg` before training, without learnt values."""
 
 
 def check_loaded(
@@ -80,19 +81,6 @@ def digest_of(features: object) -> str:
     return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def write_out_sets(features: object, nlp: Language | None, name: str) -> None:
-    """Replace template sets in the config of a pipeline by their templates.
-
-    A later version may change the templates of a set; the saved pipeline keeps the templates of its
-    training. features: of the component `name` of nlp; nlp: None to do nothing.
-    """
-    if nlp is None or not isinstance(features, Featurizer) or name not in nlp.component_names:
-        return
-    block = nlp.get_pipe_config(name).get("features", {})
-    if [*features.templates] != features.written_out and "templates" in block:
-        block["templates"] = [*features.written_out]
-
-
 def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
     """Serialise the word classes of features, if any, pruned to classes that the model uses."""
     if not isinstance(features, Featurizer) or CLUSTERS not in features.learnt:
@@ -117,68 +105,77 @@ def read_part(path: str | Path, part: str) -> bytes:
 # Weights of an earlier training run, to continue from
 
 
-def scheme_of(target: Target) -> str:
+class Earlier(NamedTuple):
+    """Weights of earlier training runs, and what was saved with them.
+
+    init, prior: the models of `init_weights` and of the setting `prior`, or None; names: of their
+    features; word_labels: labels of words in the runs, if features read them.
+    """
+
+    init: CRFModel | None
+    prior: CRFModel | None
+    names: Names
+    word_labels: list[WordClasses]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the models, each once."""
+        models = [model.labels for model in (self.prior, self.init) if model is not None]
+        return tuple(dict.fromkeys(chain.from_iterable(models)))
+
+
+def load_earlier(setup: Setup, init_weights: str | Path | None) -> Earlier:
+    """Load the weights that a training run continues from, or that are its prior.
+
+    setup: of the component; init_weights: path, as the setting `prior`, of a saved pipeline that
+        has a component of this name, of the directory of one component, or of a component's file
+        `model`; None or "" for none.
+    RAISES: SparseCRFError if there is no such file, it is not a model, or its labels have another
+        scheme.
+    """
+    models: dict[str, CRFModel] = {}
+    names, word_labels = Names(), []
+    features: Any = setup.features
+    for path, key in ((init_weights, INIT_WEIGHTS), (setup.settings.learning.prior, PRIOR)):
+        if not path:
+            continue
+        file = _find(Path(path), setup.name, key.format(name=setup.name))
+        if (saved := file.with_name(CFG)).is_file():
+            cfg = srsly.read_json(saved)
+            _check_scheme(setup.name, setup.target, cfg, path)
+            if cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
+                where = key.format(name=setup.name)
+                warn(Warnings.SCW222.format(name=setup.name, key=where, path=path))
+        models[key] = CRFModel().from_bytes(file.read_bytes())
+        names.add(Names(read_part(file.parent, NAMES)).by_hash())
+        classes = read_part(file.parent, CLUSTERS)
+        if classes and getattr(features, "reads_word_labels", False):
+            own = unpack(classes).get(OF_WORDS)
+            word_labels += [] if own is None else [own]
+    return Earlier(models.get(INIT_WEIGHTS), models.get(PRIOR), names, word_labels)
+
+
+def _find(path: Path, name: str, key: str) -> Path:
+    """Return the file `model` of a path; key: the setting of the path."""
+    tried = [path, path / MODEL, path / name / MODEL]
+    for candidate in tried:
+        if candidate.is_file():
+            return candidate
+    shown = ", ".join(map(str, tried))
+    raise SparseCRFError(Errors.SC207.format(name=name, key=key, path=path, tried=shown))
+
+
+def _scheme_of(target: Target) -> str:
     """Return the labelling scheme of spans; "" for other targets."""
     return target.scheme.name if isinstance(target, SpanTarget) else ""
 
 
 def _check_scheme(name: str, target: Target, cfg: Mapping[str, Any], source: object) -> None:
     """Refuse weights of another scheme, in which equal labels differ. RAISES: SparseCRFError."""
-    trained, given = cfg.get(SCHEME, ""), scheme_of(target)
+    trained, given = cfg.get(SCHEME, ""), _scheme_of(target)
     if trained and given and trained != given:
         values = {"name": name, "source": source, "trained": trained, "given": given}
         raise SparseCRFError(Errors.SC418.format(**values))
-
-
-def load_weights(
-    path: str | Path | None, setup: Setup, key: str = INIT_WEIGHTS
-) -> tuple[CRFModel | None, Names]:
-    """Load a model of an earlier training run, and the names next to it.
-
-    path: a saved pipeline that has a component of this name, the directory of one component,
-        or a component's file `model`; None or "" for no model and no names.
-    setup: of the component; key: of the setting, for messages.
-    RAISES: SparseCRFError if there is no such file, it is not a model, or its labels have another
-        scheme.
-    """
-    if not path:
-        return None, Names()
-    file = _find(Path(path), setup.name, key)
-    features: object = setup.features
-    if (saved := file.with_name("cfg")).is_file():
-        cfg = srsly.read_json(saved)
-        _check_scheme(setup.name, setup.target, cfg, path)
-        if cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
-            warn(
-                Warnings.SCW222.format(name=setup.name, key=key.format(name=setup.name), path=path)
-            )
-    return CRFModel().from_bytes(file.read_bytes()), Names(read_part(file.parent, NAMES))
-
-
-def _word_labels(path: str | Path | None, setup: Setup, key: str) -> list[WordClasses]:
-    """Return the labels of words in an earlier run, if any. Arguments: see `load_weights`."""
-    features: Any = setup.features
-    reads = path and features.reads_word_labels
-    data = read_part(_find(Path(path), setup.name, key).parent, CLUSTERS) if path and reads else b""
-    found = unpack(data).get(OF_WORDS) if data else None
-    return [] if found is None else [found]
-
-
-def labels_of(*models: CRFModel | None) -> tuple[str, ...]:
-    """Return the labels of some models, each once."""
-    every = (label for model in models if model is not None for label in model.labels)
-    return tuple(dict.fromkeys(every))
-
-
-def _find(path: Path, name: str, key: str) -> Path:
-    tried = [path, path / "model", path / name / "model"]
-    for candidate in tried:
-        if candidate.is_file():
-            return candidate
-    shown = ", ".join(map(str, tried))
-    raise SparseCRFError(
-        Errors.SC207.format(name=name, key=key.format(name=name), path=path, tried=shown)
-    )
 
 
 # Values that features learn before training, for example phrases from files
@@ -200,47 +197,50 @@ class Learning(Protocol):
 
 
 @contextmanager
-def renewed(setup: Setup, nlp: Language | None, init_weights: str | Path | None) -> Iterator[None]:
-    """Let features learn again, and write out template sets; restore features if the body fails.
+def renewed(setup: Setup, nlp: Language | None, word_labels: list[WordClasses]) -> Iterator[None]:
+    """Let features learn again; restore them if the body fails.
 
-    The labels that words had in an earlier run, see `load_weights`, are kept for other words.
+    Template sets in the config of the pipeline are replaced by their templates: a later version may
+    change the templates of a set, but the saved pipeline keeps the templates of its training.
+
+    word_labels: of earlier runs, for words that this corpus lacks.
     """
     features: object = setup.features
     if not isinstance(features, Learning):
         yield
         return
-    before, prior = features.learnt, setup.settings.learning.prior
+    before = features.learnt
     if isinstance(features, Featurizer):
-        features.earlier = [
-            *_word_labels(init_weights, setup, INIT_WEIGHTS),
-            *_word_labels(prior, setup, PRIOR),
-        ]
+        features.earlier = word_labels
     features.initialize(nlp)
     try:
         yield
     except BaseException:
         features.restore(before)
         raise
-    write_out_sets(features, nlp, setup.name)
+    if nlp is not None and isinstance(features, Featurizer) and setup.name in nlp.component_names:
+        block = nlp.get_pipe_config(setup.name).get("features", {})
+        if "templates" in block:
+            block["templates"] = [*features.written_out]
 
 
-def learnt_cfg(
-    setup: Setup, labels: Sequence[str], cut: str | None, shares: Mapping[str, float]
-) -> dict[str, Any]:
+def learnt_cfg(setup: Setup, labels: Sequence[str], checks: DataChecks) -> dict[str, Any]:
     """Return `cfg` after reading a corpus; empty values are left out.
 
     setup: learnt values of its features, except for word classes, which have a file, a digest of
-    their templates and the scheme of its target are stored; cut: division of Docs into sequences;
-    shares: share of the training tokens with a value, by attribute.
+    their templates and the scheme of its target are stored; checks: of the corpus.
     """
     features: object = setup.features
-    learnt = features.learnt if isinstance(features, Learning) else {}
+    learnt = dict(features.learnt) if isinstance(features, Learning) else {}
     found = {
-        "features": {key: value for key, value in learnt.items() if key != CLUSTERS},
-        "shares": dict(shares),
+        HAS_CLUSTERS: learnt.pop(CLUSTERS, None) is not None and isinstance(features, Featurizer),
+        "features": learnt,
+        "shares": checks.shares if checks.values else {},
         TEMPLATES: digest_of(features),
-        SCHEME: scheme_of(setup.target),
-        HAS_CLUSTERS: isinstance(features, Featurizer) and CLUSTERS in learnt,
+        SCHEME: _scheme_of(setup.target),
     }
-    kept = {key: value for key, value in found.items() if value}
-    return {**new_cfg(), "labels": list(labels), "sequences": cut, **kept}
+    own = {**NEW_CFG, "labels": list(labels), "sequences": checks.division}
+    for key, value in found.items():
+        if value:
+            own[key] = value
+    return own

@@ -38,7 +38,6 @@ A schedule is a list of stages, in which features are admitted:
 Keys of a stage: see `corpus.schedule.Stage`; a single pattern may replace a list of one pattern.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -340,33 +339,13 @@ class LearningSettings(SettingsBlock):
         """The stages of the schedule."""
         return [Stage(**dict(stage)) for stage in self.schedule]
 
-    def check_trainable(self, name: str) -> None:
-        """Check that the extension `doc_weight` exists. RAISES: SparseCRFError."""
-        if self.doc_weight and not Doc.has_extension(self.doc_weight):
-            raise SparseCRFError(Errors.SC354.format(name=name, attribute=self.doc_weight))
-
-    def weight_of(self, name: str, doc: Doc) -> float:
-        """Return the weight of a gold Doc. RAISES: SparseCRFError if it is not a number >= 0."""
-        if not self.doc_weight:
-            return 1.0
-        value = doc._.get(self.doc_weight)
-        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or value < 0:
-            values = {"name": name, "attribute": self.doc_weight, "value": value}
-            raise SparseCRFError(Errors.SC355.format(**values, text=doc.text[:60]))
-        return float(value)
-
-    def has_weight(self, doc: Doc) -> bool:
-        """Return whether the weight of a Doc is set; true without `doc_weight`."""
-        known = not self.doc_weight or Doc.get_extension(self.doc_weight)[2] is not None
-        key: Any = ("._.", self.doc_weight, None, None)
-        return known or key in doc.user_data
-
     def weights_of(self, name: str, labels: Sequence[str]) -> NDArray[np.float64] | None:
         """Return the weights of labels: [Y] float64, or None if all are 1.
 
         RAISES: SparseCRFError for the weight of an unknown label.
         """
+        if not self.label_weights:
+            return None
         unknown = ", ".join(repr(label) for label in self.label_weights if label not in labels)
         if unknown:
             values = {"unknown": unknown, "known": ", ".join(labels)}
@@ -478,11 +457,13 @@ class Setup(NamedTuple):
         facts = {fact: text for fact, (is_set, text) in given.items() if is_set}
         return facts | compatible.of_problem(own.model, own.l1, own.l2)
 
-    def check_training(self, **more: str) -> None:
-        """Check the settings for training; more: further facts. RAISES: SparseCRFError."""
-        own = f"solver {type(self.solver).__name__}"
-        facts: dict[str, str] = dict.fromkeys(self.solver.requires, own)
-        compatible.check({**facts, **self.facts, **more}, self.name, self.solver)
+    def check_training(self, shards: object = ()) -> None:
+        """Check the settings for training; shards: of the corpus. RAISES: SparseCRFError."""
+        solver = f"solver {type(self.solver).__name__}"
+        facts: dict[str, str] = dict.fromkeys(self.solver.requires, solver)
+        if shards:
+            facts["shards"] = f"[initialize.components.{self.name}] shards"
+        compatible.check(facts | self.facts, self.name, self.solver)
 
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `valid_transitions`.

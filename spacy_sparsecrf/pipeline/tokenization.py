@@ -48,25 +48,22 @@ class TokenCuts:
 
     def add(self, gold: Doc) -> None:
         """Tokenize the text of a gold Doc again, and count its tokens."""
-        spaces = _spaces(gold)
-        ends, end = [], 0
-        for token, space in zip(gold, spaces, strict=True):
-            ends.append(end + len(token))
-            end = ends[-1] + len(space)
-        text = "".join(token.text + space for token, space in zip(gold, spaces, strict=True))
-        found = {(token.idx, token.idx + len(token)) for token in self.tokenizer(text)}
+        text, starts = gold.text, [token.idx for token in gold]
+        if gold.has_unknown_spaces:
+            text, starts = _joined([token.text for token in gold])
+        found = {(token.idx, len(token)) for token in self.tokenizer(text)}
         self.n_tokens += len(gold)
-        for token, end in zip(gold, ends, strict=True):
-            if (end - len(token), end) not in found:
+        for token, start in zip(gold, starts, strict=True):
+            if (start, len(token)) not in found:
                 self.others[token.text] += 1
 
 
-def _spaces(gold: Doc) -> list[str]:
-    """Return the white space after each token; if it is unknown, guess it from the script."""
-    if not gold.has_unknown_spaces:
-        return [token.whitespace_ for token in gold]
-    words = [token.text for token in gold]
-    return [
-        "" if _UNSPACED.match(word[-1]) and _UNSPACED.match(after[:1]) else " "
-        for word, after in zip(words, [*words[1:], ""], strict=False)
-    ]
+def _joined(words: list[str]) -> tuple[str, list[int]]:
+    """Join words, with spaces unless their script has none. RETURNS: text, and start of each."""
+    text, starts = "", []
+    for word in words:
+        if text and not (_UNSPACED.match(text[-1]) and _UNSPACED.match(word)):
+            text += " "
+        starts.append(len(text))
+        text += word
+    return text, starts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -13,7 +13,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spacy.language import Language
 from spacy.util import logger
 
 from ..corpus.encoded import EncodedCorpus
@@ -23,43 +22,35 @@ from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..progress import progress
 from ..progress import report as report_line
-from .batchers import warn_of_rare_evaluations
 from .data_checks import DataChecks
-from .reader import EncodedExamples, ReadCorpus
-from .settings import Features, Setup
+from .reader import EncodedExamples, Job
+from .serialization import Earlier
+from .settings import Setup
 from .stacking import learn_first
 
 if TYPE_CHECKING:
+    from ..distributed.loss import Partition
     from ..training.stages import Trainer
 
 
 def begin(
-    setup: Setup,
-    read: ReadCorpus,
-    checks: DataChecks,
-    earlier: Mapping[str, CRFModel | None],
-    checkpoint: str | Path | None,
-    nlp: Language | None,
+    setup: Setup, read: EncodedExamples, job: Job, earlier: Earlier, checkpoint: str | Path | None
 ) -> TrainingState:
     """Begin a training run, or resume an interrupted one. Imports numba.
 
-    setup: of the component; read: the corpus; earlier: models of earlier runs, `init` (initial
-    weights) and `prior` (centre of the penalty); checkpoint: the file of the run, which may not
-    exist yet, or None; nlp: the pipeline, or None.
+    setup: of the component; read: the corpus, and job: what it was read by; earlier: models of
+    earlier runs; checkpoint: the file of the run, which may not exist yet, or None.
     RAISES: SparseCRFError for a corpus or settings that cannot be used for training, and if the
         file belongs to a different run.
     """
-    compiled, record = read.compiled, read.namer
-    if compiled.corpus is None:
-        return TrainingState(None, record, checks)
-    compiled.warn_of_gold(setup.name)
-    warn_of_rare_evaluations(setup.name, nlp)
+    checks, record = job.checks, job.record if setup.settings.needs_names else None
+    names = record and (read.partition or record)
+    if read.corpus is None:
+        return TrainingState(None, names, checks)
     with progress("Preparing training"):
-        run, restart = _start_training(
-            setup, read.features, read.record, compiled.corpus, compiled, earlier
-        )
+        run, restart = _start_training(setup, read, read.corpus, job, earlier)
     path = None if checkpoint is None else Path(checkpoint)
-    state = TrainingState(run, record, checks, restart, path)
+    state = TrainingState(run, names, checks, restart, path)
     if path is None or not path.is_file():
         return state
     run.resume(path)
@@ -70,12 +61,7 @@ def begin(
 
 
 def _start_training(
-    setup: Setup,
-    read: Features,
-    record: NameRecord | None,
-    corpus: EncodedCorpus,
-    compiled: EncodedExamples,
-    earlier: Mapping[str, CRFModel | None],
+    setup: Setup, read: EncodedExamples, corpus: EncodedCorpus, job: Job, earlier: Earlier
 ) -> tuple[Trainer, Callable[..., Trainer]]:
     """Begin a batch run, in stages if there is a schedule, after any first-stage model.
 
@@ -83,7 +69,7 @@ def _start_training(
     """
     from ..training.training import Problem, Training
 
-    name, labels, settings = setup.name, compiled.labels, setup.settings
+    name, labels, settings = setup.name, read.labels, setup.settings
     learning = settings.learning
     valid = setup.valid_transitions(labels) if learning.constrained else None
     if learning.constrained and valid is None:
@@ -104,55 +90,54 @@ def _start_training(
         "dtype": learning.dtype,
         "n_threads": settings.n_threads,
     }
-    make_training = _kind_of_training(setup, read, corpus, compiled)
-    with _doc_named(compiled):
-        if learning.stack.folds and record is not None:
+    make_training = _kind_of_training(setup, read, corpus, job)
+    with _doc_named(job.checks, labels):
+        if learning.stack.folds and job.record is not None:
             make = partial(
                 Training, labels=labels, solver=setup.solver, **given | learning.stack.penalty
             )
-            corpus, first = learn_first(setup, record, corpus, labels, make)
+            corpus, first = learn_first(setup, job.record, corpus, labels, make)
             given["problem"] = replace(given["problem"], first=first)
-        given |= earlier
+        given |= {"init": earlier.init, "prior": earlier.prior}
         begin = partial(make_training, corpus=corpus, labels=labels, solver=setup.solver, **given)
         training = begin()
-    counts = name, training.n_sequences, compiled.n_tokens, len(labels), training.size
+    counts = name, training.n_sequences, job.checks.n_tokens, len(labels), training.size
     logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     return training, begin
 
 
 def _kind_of_training(
-    setup: Setup, read: Features, corpus: EncodedCorpus, compiled: EncodedExamples
+    setup: Setup, read: EncodedExamples, corpus: EncodedCorpus, job: Job
 ) -> Callable[..., Trainer]:
     """Choose the type of a run: plain, in stages, or on a partitioned corpus."""
-    from ..features.template_hierarchy import TemplateTreeRecord
     from ..training.stages import InTurn
     from ..training.training import Training
 
-    if isinstance(read, TemplateTreeRecord):
+    if job.tree is not None:
         report = partial(logger.info, "%s: %s", setup.name)
         stages = setup.settings.learning.stages
-        return partial(InTurn, tree=read.tree(corpus), stages=stages, report=report)
-    if compiled.partition is not None:
+        return partial(InTurn, tree=job.tree.tree(corpus), stages=stages, report=report)
+    if read.partition is not None:
         from ..distributed.training import PartitionedTraining
 
-        return partial(PartitionedTraining, partition=compiled.partition)
+        return partial(PartitionedTraining, partition=read.partition)
     return Training
 
 
 @contextmanager
-def _doc_named(compiled: EncodedExamples) -> Iterator[None]:
+def _doc_named(checks: DataChecks, labels: Sequence[str]) -> Iterator[None]:
     """Report invalid gold labels by their Doc instead of by the sequence in the corpus.
 
-    compiled: the labels and the corpus. RAISES: SparseCRFError.
+    checks: of the corpus, with its Docs. RAISES: SparseCRFError.
     """
     try:
         yield
     except InvalidGoldError as error:
         found = error.found
-        number = bisect_right(compiled.docs, found.token, key=itemgetter(0))
-        first = compiled.docs[number - 1][0] if number else 0
-        place = f"the training Doc that begins {compiled.docs[number][1]!r}"
-        message = describe(found, found.token - first, compiled.labels, place)
+        number = bisect_right(checks.docs, found.token, key=itemgetter(0))
+        first = checks.docs[number - 1][0] if number else 0
+        place = f"the training Doc that begins {checks.docs[number][1]!r}"
+        message = describe(found, found.token - first, labels, place)
         raise SparseCRFError(message) from None
 
 
@@ -164,7 +149,7 @@ class TrainingState:
     processes.
 
     trainer: the run, or None if no token of the corpus has a gold label.
-    record: record of the corpus's feature names, or None if features have no names.
+    record: names the features of the corpus, or None if features have no names.
     checks: of the examples that come later.
     restart: begins another run; its arguments override those of this one.
     checkpoint: file to which the run is saved after each step, or None.
@@ -172,7 +157,7 @@ class TrainingState:
     """
 
     trainer: Trainer | None
-    record: NameRecord | None
+    record: NameRecord | Partition | None
     checks: DataChecks
     restart: Callable[..., Trainer] | None = None
     checkpoint: Path | None = None

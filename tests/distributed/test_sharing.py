@@ -17,12 +17,12 @@ from spacy_sparsecrf.distributed.gathering import gather
 from spacy_sparsecrf.distributed.ray_engine import Ray
 from spacy_sparsecrf.distributed.worker import Brief, Worker
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.features.coverage import Coverage
 from spacy_sparsecrf.features.naming import NameRecord
 from spacy_sparsecrf.parallel import LocalWorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
+from spacy_sparsecrf.pipeline.data_checks import DataChecks
 from spacy_sparsecrf.pipeline.engines import Engine, Threads
-from spacy_sparsecrf.pipeline.reader import LabelIds, encode_corpus
+from spacy_sparsecrf.pipeline.reader import Job, LabelIds, encode_corpus
 
 from ..decoding.span_cases import span_examples, training_sentences
 from ..toy import blank_with, examples_of
@@ -60,7 +60,9 @@ def test_parts_are_the_corpus_that_is_read_at_once(
     setup = nlp.get_pipe("sparse_crf").setup
     files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
     examples, record = read_files(nlp, block, files), NameRecord(setup.features)
-    expected = encode_corpus(examples, record, setup, LabelIds("x", (), fixed=False))
+    whole = DataChecks()
+    job = Job(setup, LabelIds("x", (), fixed=False), whole, record)
+    expected = encode_corpus(examples, job)
     assert expected.corpus is not None
     known = setup.features.learnt
     given = type(nlp), nlp.vocab, nlp.tokenizer, setup, [], block, files
@@ -73,16 +75,18 @@ def test_parts_are_the_corpus_that_is_read_at_once(
             return members[-1]
 
         sizes = np.array([file.stat().st_size for file in files])
-        found = gather(LocalWorkerPool(n, make), setup, sizes, Coverage())
+        checks = DataChecks()
+        found = gather(LocalWorkerPool(n, make), setup, sizes, checks)
         assert found.labels == expected.labels
-        assert (found.n_tokens, found.n_missing) == (expected.n_tokens, expected.n_missing)
-        whole = joined([member.corpus for member in members])
+        assert checks == whole
+        corpus = joined([member.corpus for member in members])
         for name, array in expected.corpus.arrays.items():
-            assert np.array_equal(array, whole.arrays[name]), name
-            assert array.dtype == whole.arrays[name].dtype
+            assert np.array_equal(array, corpus.arrays[name]), name
+            assert array.dtype == corpus.arrays[name].dtype
         keys = expected.corpus.unigram_keys
-        assert found.names(keys) == record.names(keys)
-        assert found.names(keys).keys() == set(keys.tolist())
+        assert found.partition is not None
+        assert found.partition.names(keys) == record.names(keys)
+        assert found.partition.names(keys).keys() == set(keys.tolist())
         assert setup.features.learnt.keys() == known.keys()
         for name, classes in known.get("clusters", {}).items():
             assert classes.classes == setup.features.learnt["clusters"][name].classes

@@ -15,7 +15,8 @@ from spacy.training.loop import create_train_batches
 from spacy.util import registry
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.pipeline.batchers import ONE_STEP, is_quiet, one_step_per_epoch
+from spacy_sparsecrf.pipeline.batchers import ONE_STEP, one_step_per_epoch
+from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
 from ..toy import examples_of
 
@@ -60,11 +61,11 @@ def test_a_loop_with_others_or_of_ones_own_is_not_told(config: Config) -> None:
 
 def test_rows_that_are_not_wanted_silence_all(config: Config) -> None:
     nlp = spacy.blank("en")
-    assert not is_quiet(None) and not is_quiet(nlp)
+    assert not Loop.of(None, None).quiet and not Loop.of(nlp, None).quiet
     nlp.config["training"]["logger"]["@loggers"] = "spacy.ConsoleLogger.v3"
     for wanted in (True, False):
         nlp.config["training"]["logger"]["console_output"] = wanted
-        assert is_quiet(nlp) is not wanted
+        assert Loop.of(nlp, None).quiet is not wanted
 
 
 def test_an_epoch_is_one_batch(config: Config) -> None:

@@ -12,7 +12,7 @@ from spacy.training import Example
 from spacy.util import load_config, load_model_from_config
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.pipeline.scorers import check_scores
+from spacy_sparsecrf.pipeline.spacy_loop import check_loop
 from spacy_sparsecrf.targets.base import Target
 
 from ..conftest import SHIPPED_CONFIG
@@ -104,7 +104,7 @@ def test_a_target_that_does_not_say_its_score_is_warned_of(tmp_path: Path):
     pipe: Any = nlp.get_pipe("sparse_crf")
     pipe.target = Own()
     with pytest.warns(SparseCRFWarning, match="SCW228.*'sparse_crf'.*token_attr"):
-        check_scores(pipe.setup, nlp)
+        check_loop(pipe.setup, nlp)
 
 
 def test_training_with_the_lines_of_the_message_chooses_by_the_score(tmp_path: Path):

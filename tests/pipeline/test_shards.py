@@ -8,8 +8,8 @@ from spacy.language import Language
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
-from spacy_sparsecrf.pipeline.batchers import block_of
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block, shard_files
+from spacy_sparsecrf.pipeline.spacy_loop import block_of
 
 from ..toy import blank_with, examples_of, make_sentences, write_corpus
 

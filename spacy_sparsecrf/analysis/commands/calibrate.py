@@ -20,8 +20,8 @@ from ...cli.common import (
 )
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.names import escape
-from ...pipeline.batchers import block_of
 from ...pipeline.settings import DecodingSettings, as_section
+from ...pipeline.spacy_loop import block_of
 from .. import calibration
 from ..calibration import Calibration, Reliability
 

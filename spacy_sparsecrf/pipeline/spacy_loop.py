@@ -1,0 +1,175 @@
+"""Settings of spaCy's loop, in the block [training], and checks of them by components."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+
+from spacy.language import Language
+
+from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..targets.base import Target
+from ..targets.entities import Entities
+from ..targets.token_attribute import PREFIX, TOKEN_ATTR
+from .annotations import Annotations
+from .scorers import DEFAULT_ATTR, TOKEN_SCORER
+from .settings import Setup
+
+MOST_STEPS = 10  # maximum between two evaluations without a warning
+DEFAULT_SCORE = "tag_acc"
+# Scorers whose score names are known; the names of a user's scorer are not.
+_KNOWN_SCORERS = (TOKEN_SCORER, "spacy.tagger_scorer.v1", "spacy.morphologizer_scorer.v1")
+_READER = "spacy_sparsecrf.AnnotatedCorpus.v1"
+_ENDLESS = -1  # the value of [training] max_epochs
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What `initialize` takes from the pipeline and the config of a training run.
+
+    quiet: whether the console output of training is off; augmented: whether an augmenter changes
+    the training examples; trains: whether the config names a training corpus, so that the loop is
+    spaCy's and not a user's own; upstream: the annotating pipes before the component, by name.
+    """
+
+    quiet: bool = False
+    augmented: bool = False
+    trains: bool = False
+    upstream: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nlp: Language | None, pipe: object) -> "Loop":
+        """Return the settings for a pipe of a pipeline, if any.
+
+        Disabled pipes are included, because spaCy disables frozen and sourced pipes during
+        `initialize`. An enabled annotating pipe that may be untrained raises a warning.
+        """
+        if nlp is None:
+            return cls()
+        config = nlp.config.interpolate()
+        training, corpus = config["training"], _block(config, "train_corpus")
+        logs, named = training.get("logger"), training["annotating_components"]
+        upstream = {}
+        if named:
+            before = takewhile(lambda own: own[1] is not pipe, nlp.components)
+            upstream = {name: proc for name, proc in before if name in named}
+        for name, proc in upstream.items():
+            if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
+                warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
+        quiet = isinstance(logs, dict) and logs.get("console_output") is False
+        return cls(quiet, corpus.get("augmenter") is not None, _has_path(corpus), upstream)
+
+
+def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
+    """Return the block of the config that a setting of [training] names.
+
+    corpus: "train_corpus" or "dev_corpus". RETURNS: the block; empty if there is none.
+    """
+    return _block(nlp.config.interpolate(), corpus)
+
+
+def _block(config: dict[str, Any], corpus: str) -> dict[str, Any]:
+    block: Any = config
+    for key in str(config["training"][corpus]).split("."):
+        block = block.get(key, {})
+    return dict(block or {})
+
+
+def names_corpus(nlp: Language, key: str = "train_corpus") -> bool:
+    """Return whether a config has a corpus; key: the setting of [training] that names it."""
+    return _has_path(block_of(nlp, key))
+
+
+def _has_path(block: dict[str, Any]) -> bool:
+    """Return whether the reader of a block has a path, or needs none."""
+    return bool(block) and block.get("path", "") is not None
+
+
+def learners(nlp: Language, sourced: Collection[str] = ()) -> dict[str, Any]:
+    """Return the pipes, by name, that training changes: neither frozen nor sourced."""
+    fixed = {*sourced, *nlp.config.interpolate()["training"]["frozen_components"]}
+    pipes = {name: pipe for name, pipe in nlp.pipeline if name not in fixed}
+    return {name: pipe for name, pipe in pipes.items() if getattr(pipe, "is_trainable", False)}
+
+
+def check_loop(setup: Setup, nlp: Language) -> None:
+    """Check the settings of spaCy's loop for a component.
+
+    Warns if `spacy train` evaluates only after many iterations, as it does by default, unless other
+    components, whose steps are short, are trained too.
+    RAISES: SparseCRFError if the corpus is streamed, or if the score cannot be the component's.
+    """
+    training = nlp.config.interpolate()["training"]
+    if training["max_epochs"] == _ENDLESS:
+        raise SparseCRFError(Errors.SC204.format(name=setup.name))
+    _check_weights(setup.name, setup.target, nlp)
+    _warn_of_copied(setup, nlp)
+    n_steps = training["eval_frequency"]
+    if n_steps > MOST_STEPS and list(learners(nlp)) == [setup.name]:
+        warn(Warnings.SCW209.format(name=setup.name, n=n_steps))
+
+
+def _check_weights(name: str, target: Target, nlp: Language) -> None:
+    """Reject a config that weights the accuracy of tags if another attribute is learnt: it stays 0.
+
+    Warn if a target does not say what it learns.
+
+    The default score weights of a factory are fixed and cannot depend on its target.
+
+    RAISES: SparseCRFError with the lines to add to the config.
+    """
+    attr = target.scoring().get(TOKEN_ATTR)
+    if attr == DEFAULT_ATTR or name not in nlp.component_names:
+        return
+    config = nlp.config.interpolate()
+    scorer = config["components"][name].get("scorer") or {}
+    if scorer.get("@scorers") not in _KNOWN_SCORERS:
+        return
+    weights, own = config["training"]["score_weights"], f"{(attr or '').removeprefix(PREFIX)}_acc"
+    is_lost = weights.get(DEFAULT_SCORE) and not weights.get(own)
+    if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
+        if attr is None:
+            warn(Warnings.SCW228.format(name=name, unfit=DEFAULT_SCORE))
+            return
+        values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
+        raise SparseCRFError(Errors.SC219.format(**values))
+
+
+def _scores_tags(nlp: Language, name: str) -> bool:
+    """Return whether a component of a pipeline has a score of tags."""
+    target = getattr(nlp.get_pipe(name), "target", None)
+    if isinstance(target, Target):
+        return bool(target.scoring().get(TOKEN_ATTR) == DEFAULT_ATTR)
+    return DEFAULT_SCORE in (nlp.get_pipe_meta(name).default_score_weights or {})
+
+
+def _warn_of_copied(setup: Setup, nlp: Language) -> None:
+    """Warn if development Docs get gold annotation that the component predicts, and would keep."""
+    block = block_of(nlp, "dev_corpus")
+    if setup.settings.overwrite or block.get("@readers") != _READER:
+        return
+    copied, scored = Annotations.parse(block.get("annotations", ())), setup.target.scoring()
+    attr, key = scored.get(TOKEN_ATTR, ""), scored.get("spans_key")
+    of_spans = key is not None and (copied.groups is None or key in copied.groups)
+    of_ents = copied.ents and isinstance(setup.target, Entities)
+    extensions = {f"{PREFIX}{name}" for name in copied.extensions}
+    if of_ents or of_spans or attr.upper() in copied.attributes or attr in extensions:
+        warn(Warnings.SCW225.format(name=setup.name))
+
+
+def idle_attributes(nlp: Language | None, pipe: object, read: Collection[str]) -> dict[str, str]:
+    """Return the pipes that set attributes in prediction but not in training, by attribute.
+
+    pipe: reads the attributes after them. Pipes that this run trains are left out, because they
+    cannot annotate yet. spaCy disables frozen and sourced pipes during `initialize`.
+    """
+    if nlp is None or not read:
+        return {}
+    config, found = nlp.config.interpolate(), dict[str, str]()
+    annotating = {*config["training"]["annotating_components"], *config["nlp"]["disabled"]}
+    for name, proc in takewhile(lambda own: own[1] is not pipe, nlp.components):
+        is_trained = getattr(proc, "is_trainable", False) and name in nlp.pipe_names
+        if name not in annotating and not is_trained:
+            assigned = {own.split(".", 1)[-1] for own in nlp.get_pipe_meta(name).assigns}
+            found |= {attribute: name for attribute in read if attribute in assigned}
+    return found
