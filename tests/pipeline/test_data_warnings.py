@@ -246,7 +246,7 @@ def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path: Pa
 
 
 def counted(example: Example, target: Target) -> DataChecks:
-    pipe: Any = pipeline().get_pipe("sparse_crf")
+    pipe: Any = pipeline().get_pipe("crf")
     checks = DataChecks()
     checks.add(pipe.setup._replace(target=target), example, target.gold(example))
     return checks
