@@ -100,18 +100,15 @@ def test_odd_docs_train_and_predict(nlp: Language, corpus: Corpus, words: list[s
     assert all(token.tag_ for doc in annotated for token in doc)
 
 
-def test_nothing_but_empty_docs(nlp: Language):
+def test_updates_without_initialize_or_tokens_are_refused(nlp: Language, corpus: Corpus):
+    with pytest.raises(SparseCRFError, match=r"SC202.*nlp\.initialize"):
+        nlp.update(examples_of(nlp, corpus.dev))
     examples = [Example(Doc(nlp.vocab), Doc(nlp.vocab))] * 2
     nlp.initialize(lambda: examples)
     with pytest.raises(SparseCRFError, match="SC203"):
         nlp.update(examples)
     assert len(nlp(Doc(nlp.vocab))) == 0
     assert list(nlp.pipe([])) == []
-
-
-def test_update_without_initialize(nlp: Language, corpus: Corpus):
-    with pytest.raises(SparseCRFError, match=r"SC202.*nlp\.initialize"):
-        nlp.update(examples_of(nlp, corpus.dev))
 
 
 @pytest.mark.filterwarnings("ignore:.*SCW220")
@@ -133,26 +130,25 @@ def test_partly_missing_gold_is_summed_over(nlp: Language, corpus: Corpus):
         (words, [tag if (i + t) % 3 else "" for t, tag in enumerate(tags)])
         for i, (words, tags) in enumerate(corpus.train)
     ]
-    trained_on(nlp, examples_of(nlp, sentences))
-    assert nlp.get_pipe("sparse_crf").labels == ("DT", "IN", "JJ", "NN", "VB")
+    pipe = trained_on(nlp, examples_of(nlp, sentences))
+    assert pipe.labels == ("DT", "IN", "JJ", "NN", "VB")
     assert accuracy(nlp, corpus.dev) > 0.9
 
 
 @pytest.mark.parametrize(
-    ("overrides", "where"),
+    ("key", "value", "where"),
     [
-        ({"components.sparse_crf.l3": 1.0}, "sparse_crf -> l3"),
-        ({"components.sparse_crf.solver.histroy": 3}, "sparse_crf.solver -> histroy"),
-        ({"components.sparse_crf.features.template": []}, "sparse_crf.features -> template"),
-        ({"components.sparse_crf.target.attribute": "tag"}, "sparse_crf.target -> attribute"),
-        ({"components.sparse_crf.l1": "much"}, "sparse_crf -> l1"),
+        ("l3", 1.0, "sparse_crf -> l3"),
+        ("solver.histroy", 3, "sparse_crf.solver -> histroy"),
+        ("features.template", [], "sparse_crf.features -> template"),
+        ("target.attribute", "tag", "sparse_crf.target -> attribute"),
+        ("l1", "much", "sparse_crf -> l1"),
     ],
 )
-def test_wrong_keys_and_types_in_the_config_are_located(overrides: dict[str, Any], where: str):
+def test_wrong_keys_and_types_in_the_config_are_located(key: str, value: Any, where: str):
+    config = load_config(SHIPPED_CONFIG, overrides={f"components.sparse_crf.{key}": value})
     with pytest.raises(ConfigValidationError, match=where):
-        spacy.util.load_model_from_config(
-            load_config(SHIPPED_CONFIG, overrides=overrides), auto_fill=True
-        )
+        spacy.util.load_model_from_config(config, auto_fill=True)
 
 
 @pytest.mark.parametrize(
@@ -173,23 +169,11 @@ def test_penalties_in_a_config_file(tmp_path: Path, value: str, message: str):
         spacy.util.load_model_from_config(load_config(tmp_path / "bad.cfg"), auto_fill=True)
 
 
-def test_init_weights_that_are_no_model(nlp: Language, corpus: Corpus, tmp_path: Path):
-    (tmp_path / "model").write_bytes(b"not a model")
-    pipe = nlp.get_pipe("sparse_crf")
-    with pytest.raises(SparseCRFError, match="SC3"):
-        pipe.initialize(lambda: examples_of(nlp, corpus.dev), init_weights=tmp_path)
+NO_EXAMPLES = [(list, "SC217"), (lambda: iter(()), "SC217")]
+NO_EXAMPLES += [(lambda: ["text"], "SC216"), ([], "SC216"), (None, "SC216")]
 
 
-@pytest.mark.parametrize(
-    ("get_examples", "code"),
-    [
-        (list, "SC217"),
-        (lambda: iter(()), "SC217"),
-        (lambda: ["text"], "SC216"),
-        ([], "SC216"),
-        (None, "SC216"),
-    ],
-)
+@pytest.mark.parametrize(("get_examples", "code"), NO_EXAMPLES)
 def test_examples_that_are_none(nlp: Language, get_examples: Callable[[], Any], code: str):
     with pytest.raises(SparseCRFError, match=code):
         nlp.get_pipe("sparse_crf").initialize(get_examples, nlp=nlp)

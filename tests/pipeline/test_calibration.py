@@ -5,14 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from typer.testing import CliRunner
 
-from spacy_sparsecrf.__main__ import app
 from spacy_sparsecrf.analysis.calibration import (
     Threshold,
     best_weight,
@@ -24,8 +22,9 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pages.rendering import render
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 
+from ..cli.commands import run
 from ..conftest import Corpus
-from ..toy import examples_of, make_sentences
+from ..toy import blank_with, examples_of
 
 WORDS = ["ada", "bob", "rome", "oslo", "went", "to", "met", "in"]
 
@@ -48,8 +47,7 @@ def made_up(nlp: Language, n: int, seed: int) -> list[Example]:
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pipeline that predicts every name, right in about three of four cases."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    nlp = blank_with(factory="sparse_crf_ner", lang="en")
     examples = made_up(nlp, 150, 1)
     nlp.initialize(lambda: examples)
     for _ in range(4):
@@ -59,8 +57,10 @@ def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@given(st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.5, 0.9, 1.0]), st.booleans()), min_size=1))
-@settings(max_examples=100, deadline=None, derandomize=True)
+scored = st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.5, 0.9, 1.0]), st.booleans()), min_size=1)
+
+
+@given(scored)
 def test_a_threshold_is_the_least_that_the_bound_allows(pairs):
     p, right = (np.array(column) for column in zip(*pairs, strict=True))
     n, share, value, n_kept, right_kept = threshold_of(p, right, 0, precision=0.7)
@@ -78,12 +78,7 @@ def test_a_threshold_is_the_least_that_the_bound_allows(pairs):
         assert right_kept == pytest.approx(right[p >= value].mean())
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.5, 0.9, 1.0]), st.booleans()), min_size=1),
-    st.integers(0, 5),
-    st.sampled_from([0.5, 1.0, 2.0]),
-)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@given(scored, st.integers(0, 5), st.sampled_from([0.5, 1.0, 2.0]))
 def test_the_best_threshold_has_the_largest_f(pairs, n_missed, beta):
     p, right = (np.array(column) for column in zip(*pairs, strict=True))
     n_gold = int(right.sum()) + n_missed
@@ -141,7 +136,7 @@ def test_best_labels_stay_and_probabilities_change_with_temperature(noisy: Path)
     assert pipes[0].log_probability(doc, labels) > pipes[1].log_probability(doc, labels)
 
 
-def test_thresholds_by_type_replace_the_component_s(noisy: Path):
+def test_thresholds_by_type_replace_the_component_s_and_annotation_is_kept(noisy: Path):
     own = {"threshold": 0.0, "decoding.thresholds": {"LOC": 1.0}}
     config = {f"components.sparse_crf_ner.{key}": value for key, value in own.items()}
     nlp = spacy.load(noisy, config=config)
@@ -150,63 +145,46 @@ def test_thresholds_by_type_replace_the_component_s(noisy: Path):
     config["components.sparse_crf_ner.decoding.thresholds"] = {"LOCATION": 1.0}
     with pytest.raises(SparseCRFError, match=r"SC417.*'LOCATION'.*LOC"):
         spacy.load(noisy, config=config)
-
-
-def test_annotation_is_kept_also_with_a_threshold_as_spacy_sets_it(noisy: Path):
     nlp = spacy.load(noisy)
-    nlp.get_pipe("sparse_crf_ner").cfg["threshold"] = 0.0
+    nlp.get_pipe("sparse_crf_ner").cfg["threshold"] = 0.0  # as spaCy sets it
     doc = Doc(nlp.vocab, words=["ada", "met", "bob"], ents=["O", "B-LOC", "O"])
     assert ("met", "LOC") in [(ent.text, ent.label_) for ent in nlp(doc).ents]
 
 
-def test_thresholds_of_token_labels_are_refused():
-    nlp = spacy.blank("xx")
-    pipe = nlp.add_pipe("sparse_crf")
-    examples = examples_of(nlp, make_sentences(5, seed=1))
-    nlp.initialize(lambda: examples)
-    with pytest.raises(SparseCRFError, match="SC653"):
-        calibrate(pipe, examples, precision=0.9)
-
-
 def test_the_weight_of_the_outside_label_has_the_best_f(noisy: Path):
     nlp = spacy.load(noisy)
-    pipe = nlp.get_pipe("sparse_crf_ner")
-    examples, weights, scores = made_up(nlp, 200, 6), [], []
+    pipe, name = nlp.get_pipe("sparse_crf_ner"), "sparse_crf_ner"
+    examples, weights, scores = made_up(nlp, 120, 6), [], []
     for beta in (0.3, 1.0, 3.0):
         found = calibrate(pipe, examples, beta=1.0, outside_beta=beta)
         weights.append(found.outside_weight)
         own = found.decoding(pipe.settings.decoding).model_copy(update={"thresholds": {}})
-        config = {"components.sparse_crf_ner.decoding.outside_weight": own.outside_weight}
+        config = {f"components.{name}.decoding.outside_weight": own.outside_weight}
         weighted = spacy.load(noisy, config=config)
-        assert weighted.from_bytes(weighted.to_bytes()).get_pipe("sparse_crf_ner").settings == (
-            weighted.get_pipe("sparse_crf_ner").settings
-        )
-        scores.append(weighted.evaluate(made_up(weighted, 200, 6)))
+        settings = weighted.get_pipe(name).settings
+        assert weighted.from_bytes(weighted.to_bytes()).get_pipe(name).settings == settings
+        scores.append(weighted.evaluate(made_up(weighted, 120, 6)))
         # Precision, recall and F1 before thresholds include the weight.
-        n, right = (sum(f(each) for each in found.thresholds) for f in (_found, _right))
+        n = sum(each.n for each in found.thresholds)
+        right = sum(each.n * each.right for each in found.thresholds)
         assert scores[-1]["ents_p"] == pytest.approx(right / n)
     assert weights == sorted(weights, reverse=True) and weights[0] > weights[-1]
     recall = [each["ents_r"] for each in scores]
     assert recall == sorted(recall) and recall[0] < recall[-1]
     assert scores[1]["ents_f"] >= max(each["ents_f"] for each in scores)
-    assert scores[1]["ents_f"] >= nlp.evaluate(made_up(nlp, 200, 6))["ents_f"]
+    assert scores[1]["ents_f"] >= nlp.evaluate(made_up(nlp, 120, 6))["ents_f"]
     assert best_weight(lambda w: -abs(w + 1.37)) == pytest.approx(-1.37, abs=0.02)
     with pytest.raises(SparseCRFError, match=r"SC652.*beta = 0\.0"):
         calibrate(pipe, examples, outside_beta=0.0)
 
 
-def _found(each: Threshold) -> float:
-    return each.n
-
-
-def _right(each: Threshold) -> float:
-    return each.n * each.right
-
-
 def test_labels_of_tokens_get_a_temperature_only(trained: Language, corpus: Corpus):
-    found = calibrate(trained.get_pipe("sparse_crf"), examples_of(trained, corpus.dev))
+    pipe, examples = trained.get_pipe("sparse_crf"), examples_of(trained, corpus.dev)
+    found = calibrate(pipe, examples)
     assert found.thresholds == () and found.n == sum(len(words) for words, _ in corpus.dev)
     assert "<h2>Reliability<" in render(found)
+    with pytest.raises(SparseCRFError, match="SC653"):
+        calibrate(pipe, examples, precision=0.9)
 
 
 def test_what_cannot_be_calibrated_is_refused(noisy: Path):
@@ -228,42 +206,33 @@ def test_what_cannot_be_calibrated_is_refused(noisy: Path):
 
 def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):
     nlp = spacy.load(noisy)
-    data, out = tmp_path / "dev.spacy", tmp_path / "out"
+    data, out, page = tmp_path / "dev.spacy", tmp_path / "out", tmp_path / "page.html"
     DocBin(docs=[each.reference for each in made_up(nlp, 200, 5)]).to_disk(data)
-    page = tmp_path / "page.html"
-
-    def run(*options: str, code: int = 0) -> str:
-        result = CliRunner().invoke(app, ["calibrate", *options])
-        assert result.exit_code == code, result.output
-        return result.output
 
     def decoding_of(path: Path) -> DecodingSettings:
         return spacy.load(path).get_pipe("sparse_crf_ner").settings.decoding
 
-    report = run(str(noisy), str(data), "--html", str(page))
+    report = run("calibrate", noisy, data, "--html", page).output
     assert "expected calibration error" in report and "Nothing was saved" in report
     assert "threshold" not in report and "<svg" in page.read_text(encoding="utf8")
     # Precision, recall and F1 equal those of spaCy's scorer.
-    scores = nlp.evaluate(made_up(nlp, 200, 5))["ents_per_type"]
-    for label, each in scores.items():
-        assert [f"{100 * each[key]:.2f}" for key in "prf"] == _row_of(report, label)[-3:]
-    saved = run(str(noisy), str(data), "--precision", "0.7", "--output", str(out))
+    rows = {line.split()[0]: line.split() for line in report.splitlines() if line.strip()}
+    for label, each in nlp.evaluate(made_up(nlp, 200, 5))["ents_per_type"].items():
+        assert [f"{100 * each[key]:.2f}" for key in "prf"] == rows[label][-3:]
+    saved = run("calibrate", noisy, data, "--precision", 0.7, "--output", out).output
     assert "threshold" in saved and "To undo: [components.sparse_crf_ner.decoding]" in saved
     assert set(decoding_of(out).thresholds) == {"LOC", "PER"}
     assert decoding_of(noisy) == DecodingSettings()
     # Setting only a temperature keeps thresholds.
     thresholds = decoding_of(out).thresholds
-    run(str(out), str(data), "--in-place")
+    run("calibrate", out, data, "--in-place")
     assert decoding_of(out).thresholds == thresholds
-    report = run(str(out), str(data), "--best-f", "0.5", "--outside", "4", "--in-place")
+    options = ("--best-f", 0.5, "--outside", 4, "--in-place")
+    report = run("calibrate", out, data, *options).output
     assert decoding_of(out).thresholds != thresholds
     assert f"outside label: {decoding_of(out).outside_weight:g}\n" in report
-    assert "SC645" in run(str(out), str(data), "--in-place", "-o", str(out), code=1)
-    assert "SC643" in run("no_such_package", str(data), "--in-place", code=1)
-
-
-def _row_of(table: str, label: str) -> list[str]:
-    return next(line.split() for line in table.splitlines() if line.startswith(label))
+    assert "SC645" in run("calibrate", out, data, "--in-place", "-o", out, code=1).output
+    assert "SC643" in run("calibrate", "no_such_package", data, "--in-place", code=1).output
 
 
 def test_calibrating_on_training_data_is_warned_of(noisy: Path, tmp_path: Path):
@@ -272,4 +241,4 @@ def test_calibrating_on_training_data_is_warned_of(noisy: Path, tmp_path: Path):
     nlp.to_disk(tmp_path / "model")
     DocBin(docs=[each.reference for each in made_up(nlp, 20, 1)]).to_disk(data)
     with pytest.warns(SparseCRFWarning, match="SCW640.*train.spacy"):
-        CliRunner().invoke(app, ["calibrate", str(tmp_path / "model"), str(data)])
+        run("calibrate", tmp_path / "model", data)

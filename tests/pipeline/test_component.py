@@ -271,8 +271,8 @@ def test_a_refused_initialize_leaves_a_trained_component_as_it_was(
     for read, settings in ((list, {}), (lambda: examples, {"checkpoint": damaged})):
         with pytest.raises(SparseCRFError):
             pipe.initialize(read, nlp=nlp, **settings)
-    for path in ("nowhere", damaged):
-        with pytest.raises(SparseCRFError):
+    for path, code in (("nowhere", "SC"), (damaged, "SC3")):
+        with pytest.raises(SparseCRFError, match=code):
             pipe.initialize(lambda: examples, nlp=nlp, init_weights=path)
     assert pipe.to_bytes() == before and pipe.training_run() is run
     assert pipe.model.n_active == n_active

@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -121,19 +121,14 @@ def test_it_yields_what_spacys_reader_does(
 def test_an_augmenter_augments_anew_at_each_reading(
     settings: dict[str, Any], path: Path, blank: Language
 ):
-    def make(reader: Callable[..., Any]) -> Any:
-        return reader(path, **{"gold_preproc": False, **settings}, augmenter=augment)
-
-    augment = create_lower_casing_augmenter(level=0.5)
-    random.seed(1)
-    spacys = make(SpacyCorpus)
-    expected = [list(spacys(blank)) for _ in range(3)]
-    random.seed(1)
-    ours = make(make_annotated_corpus)
-    found = [list(ours(blank)) for _ in range(3)]
-    for theirs, own in zip(expected, found, strict=True):
+    augment, readings = create_lower_casing_augmenter(level=0.5), []
+    for reader in (SpacyCorpus, make_annotated_corpus):
+        random.seed(1)
+        made: Any = reader(path, **{"gold_preproc": False, **settings}, augmenter=augment)
+        readings.append([list(made(blank)) for _ in range(3)])
+    for theirs, own in zip(*readings, strict=True):
         assert same_examples(own, theirs)
-    assert not same_examples(found[0], found[1])
+    assert not same_examples(*readings[1][:2])
 
 
 def test_what_an_augmenter_writes_to_gold_is_gone_at_the_next_reading(path: Path, blank: Language):
@@ -163,23 +158,15 @@ def n_reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def test_files_are_read_once(path: Path, blank: Language, n_reads: list[Path]):
     read = make_annotated_corpus(path)
+    next(read(blank))  # A reading that is broken off keeps nothing.
     first, second = list(read(blank)), list(read(blank))
-    assert [file.name for file in n_reads] == ["a.spacy", "b.spacy"]
+    assert [file.name for file in n_reads] == ["a.spacy", "a.spacy", "b.spacy"]
     for a, b in zip(first, second, strict=True):
         assert a.reference is b.reference and a.predicted is not b.predicted
     unkept = make_annotated_corpus(path, keep=False)
     for _ in range(2):
         list(unkept(blank))
-    assert len(n_reads) == 2 + 4
-
-
-def test_a_reading_that_is_broken_off_keeps_nothing(
-    path: Path, blank: Language, n_reads: list[Path]
-):
-    read = make_annotated_corpus(path)
-    next(read(blank))
-    assert len(list(read(blank))) == len(list(read(blank))) > 1
-    assert [file.name for file in n_reads] == ["a.spacy", "a.spacy", "b.spacy"]
+    assert len(n_reads) == 3 + 4
 
 
 def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Language):
@@ -187,8 +174,7 @@ def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Langua
     assert len(list(read(blank))) == 6
     other = spacy.blank("en")
     assert all(example.reference.vocab is other.vocab for example in read(other))
-    doc = Doc(blank.vocab, words=["new"])
-    DocBin(docs=[doc]).to_disk(path / "a.spacy")
+    DocBin(docs=[Doc(blank.vocab, words=["new"])]).to_disk(path / "a.spacy")
     os.utime(path / "a.spacy", ns=(1, 1))
     texts = [example.reference.text for example in read(other)]
     assert len(texts) == 4 and texts[0] == "new "
@@ -252,30 +238,29 @@ def test_of_tokens_that_do_not_align_nothing_is_said(blank: Language):
 
 
 @pytest.mark.parametrize(
-    "words", [["a", "b", "c", "d"], ["a", "bc", "d"], ["a", "b", "c", "d", "!"]]
+    ("words", "starts"),
+    [("a b c d", [1, 0, 1, 1]), ("a bc d", [1, 1, 1]), ("a b c d !", [1, 0, 1, 1, 0])],
 )
-def test_sentences_begin_where_gold_ones_do(words: list[str], blank: Language):
-    gold = Doc(
-        blank.vocab,
-        words=["a", "b", "c", "d!" if "!" in words else "d"],
-        spaces=[False] * 4,
-        sent_starts=[True, False, True, True],
-    )
-    predicted = Doc(blank.vocab, words=words, spaces=[False] * len(words))
-    example = Example(predicted, gold)
+def test_sentences_begin_where_gold_ones_do(words: str, starts: list[int], blank: Language):
+    given, last = words.split(), "d!" if "!" in words else "d"
+    spaces: dict[str, Any] = {"spaces": [False] * 4, "sent_starts": [True, False, True, True]}
+    gold = Doc(blank.vocab, words=["a", "b", "c", last], **spaces)
+    example = Example(Doc(blank.vocab, words=given, spaces=[False] * len(given)), gold)
     Annotations.parse(["sents"]).copy_to_predicted(example)
-    starts = [bool(token.is_sent_start) for token in predicted]
-    assert starts == {3: [True, True, True], 4: [True, False, True, True]}.get(
-        len(words), [True, False, True, True, False]
-    )
+    assert [bool(token.is_sent_start) for token in example.predicted] == starts
 
 
-def test_one_group_of_spans_can_be_named(path: Path, blank: Language):
+def test_one_group_of_spans_can_be_named_and_computed_extensions_are_left_alone(
+    path: Path, blank: Language
+):
     for name in ("spans(other)", 'spans("other")', "spans('other')"):
         read = make_annotated_corpus(path, annotations=[name], gold_tokens=True)
         example = next(read(blank))
         assert list(example.predicted.spans) == ["other"]
         assert not example.predicted.has_annotation("TAG")
+    Token.set_extension(EXTENSION, getter=lambda token: token.i, force=True)
+    read = make_annotated_corpus(path, annotations=[f"_.{EXTENSION}"], gold_tokens=True)
+    assert not next(read(blank)).predicted.user_data
 
 
 def test_what_pipes_write_to_what_was_handed_over_is_not_gold(path: Path, blank: Language):
@@ -290,22 +275,11 @@ def test_what_pipes_write_to_what_was_handed_over_is_not_gold(path: Path, blank:
     assert [contents(example.reference) for example in read(blank)] == expected
 
 
-def test_computed_extensions_are_left_to_themselves(path: Path, blank: Language):
-    Token.set_extension(EXTENSION, getter=lambda token: token.i, force=True)
-    read = make_annotated_corpus(path, annotations=[f"_.{EXTENSION}"], gold_tokens=True)
-    assert not next(read(blank)).predicted.user_data
-
-
-@pytest.mark.parametrize("name", ["tags", "spans()", "_.", "ent_type", ""])
-def test_unknown_annotations_are_refused(name: str, path: Path):
-    with pytest.raises(SparseCRFError, match="SC220"):
-        make_annotated_corpus(path, annotations=[name])
-
-
-def test_extensions_have_to_be_registered(path: Path, blank: Language):
-    read = make_annotated_corpus(path, annotations=["_.never_registered"])
-    with pytest.raises(SparseCRFError, match=r"SC221.*never_registered"):
-        list(read(blank))
+@pytest.mark.parametrize("name", ["tags", "spans()", "_.", "ent_type", "", "_.never_registered"])
+def test_unknown_annotations_and_extensions_are_refused(name: str, path: Path, blank: Language):
+    known = name == "_.never_registered"
+    with pytest.raises(SparseCRFError, match=rf"SC221.*{name}" if known else "SC220"):
+        list(make_annotated_corpus(path, annotations=[name])(blank))
     assert "set_extension" in Errors.SC221
 
 
@@ -325,37 +299,27 @@ def tagged(examples: list[Example]) -> list[Example]:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
-    nlp = pipeline(
-        [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"],
-        learning={"store_feature_names": named},
-    )
+    templates = [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"]
+    nlp = pipeline(templates, learning={"store_feature_names": named})
     examples = examples_of(nlp, make_sentences(20, seed=1))
     with pytest.warns(SparseCRFWarning) as caught:
         nlp.initialize(lambda: examples)
-    messages = [str(warning.message) for warning in caught]
-    assert len(messages) == 3 and all("SCW205" in message for message in messages)
-    for attribute, message in zip(["tag", f"_.{EXTENSION}", 'span("sc")'], messages, strict=True):
-        assert f" read {attribute}, " in message
+    absent = ["tag", f"_.{EXTENSION}", 'span("sc")']
+    for attribute, warning in zip(absent, caught, strict=True):
+        message = str(warning.message)
+        assert "SCW205" in message and f" read {attribute}, " in message
     run_steps(nlp, examples, 1)
     nlp("the plan")  # training has raised the warning already
 
 
-@pytest.fixture(scope="module")
-def learnt() -> Language:
-    """A pipeline trained with tags."""
-    nlp = pipeline(overwrite=True)
-    examples = tagged(examples_of(nlp, make_sentences(30, seed=1)))
-    train(nlp, examples, 2)
-    return nlp
-
-
-def test_prediction_warns_once_of_an_attribute_that_training_had(learnt: Language, tmp_path: Path):
+def test_prediction_warns_once_of_an_attribute_that_training_had(tmp_path: Path):
+    learnt = pipeline(overwrite=True)
+    train(learnt, tagged(examples_of(learnt, make_sentences(30, seed=1))), 2)
     assert learnt.get_pipe("sparse_crf").cfg["shares"] == {"tag": 1.0}
     learnt.to_disk(tmp_path / "learnt")
     nlp = spacy.load(tmp_path / "learnt")
     sentences = make_sentences(3, seed=2)
-    with_tags = [example.predicted for example in tagged(examples_of(nlp, sentences))]
-    list(nlp.pipe(with_tags))
+    list(nlp.pipe([example.predicted for example in tagged(examples_of(nlp, sentences))]))
     with pytest.warns(SparseCRFWarning, match=r"SCW206.* read tag.*100.0%") as caught:
         list(nlp.pipe(docs_of(nlp, sentences)))
     assert len(caught) == 1
