@@ -87,14 +87,14 @@ def blank_with(
 
 
 def train(nlp: Language, examples: Sequence[Example], n: int) -> list[float]:
-    """Initialize a pipeline and update it n times; return the losses of `sparse_crf`."""
+    """Initialize a pipeline and update it n times; return the losses of its last component."""
     nlp.initialize(lambda: examples)
     return run_steps(nlp, examples, n)
 
 
 def run_steps(nlp: Language, examples: Sequence[Example], n: int) -> list[float]:
-    """Update a pipeline n times; return the losses of `sparse_crf`."""
-    return [nlp.update(examples[:1], sgd=None)["sparse_crf"] for _ in range(n)]
+    """Update a pipeline n times; return the losses of its last component."""
+    return [nlp.update(examples[:1], sgd=None)[nlp.pipe_names[-1]] for _ in range(n)]
 
 
 def vocab_of(lang: str = "en", vectors: dict[str, list[float]] | None = None) -> Vocab:

@@ -1,10 +1,11 @@
 """Every solver has a config, and every config trains."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from thinc.api import Config
 
@@ -13,39 +14,31 @@ from spacy_sparsecrf.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 from spacy_sparsecrf.registry import crf_solvers
 
 from ..cli.commands import run_spacy
-from ..conftest import CONFIGS as CONFIG_DIR
-from ..conftest import Corpus
-from ..decoding.span_cases import span_examples, training_sentences
+from ..conftest import CONFIGS, Corpus
+from ..decoding.span_cases import add_spans, span_examples, spans_of, training_sentences
 from ..toy import accuracy
 from ..training.test_training_loop import run_training
 
-ALL = sorted(CONFIG_DIR.glob("*.cfg"))
+ALL = sorted(CONFIGS.glob("*.cfg"))
 BASES = {TAGGER: "OWLQN", MAXENT: "GIS"}
-# Tagger configs by test id, one for each solver.
-CONFIGS = {name: name for name in BASES} | {
-    solver: f"{variant.base} --solver {solver}"
-    for solver, variant in VARIANTS.items()
-    if solver not in BASES.values()
-}
-
-
 CONFIG_NAMES = {solver: f"{variant.base} --solver {solver}" for solver, variant in VARIANTS.items()}
-
-
-def load_text(text: str) -> Config:
-    return Config().from_str(text, interpolate=False)
+# Tagger configs by test id, one for each solver.
+TAGGERS = {name: name for name in BASES}
+TAGGERS |= {key: name for key, name in CONFIG_NAMES.items() if key not in BASES.values()}
 
 
 def config_of(name: str, overrides: dict[str, object] | None = None) -> Config:
-    return Config().from_str(shipped_configs()[CONFIGS[name]], overrides=overrides or {})
+    return Config().from_str(shipped_configs()[TAGGERS[name]], overrides=overrides or {})
 
 
-def test_every_solver_has_a_config():
-    blocks = [config_of(name)["components"]["crf"]["solver"] for name in CONFIGS]
+def test_every_solver_has_a_config_and_headers_name_their_configs():
+    blocks = [config_of(name)["components"]["crf"]["solver"] for name in TAGGERS]
     assert sorted(block["@crf_solvers"] for block in blocks) == sorted(crf_solvers.get_all())
+    for name, text in shipped_configs().items():
+        assert f"spacy_sparsecrf config {name} >" in text
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", TAGGERS)
 def test_every_config_trains_and_stops_on_the_development_score(name: str, corpus: Corpus):
     overrides = {
         "paths.train": str(corpus.train_path),
@@ -61,61 +54,43 @@ def test_every_config_trains_and_stops_on_the_development_score(name: str, corpu
     assert accuracy(nlp, corpus.dev) > 0.9
 
 
+NAMES = ["ner", "spans", "ner_documents", "ner_classes", "tagger_classes"]
+
+
 # The toy spans have no tags, which the default span templates read.
 @pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
-@pytest.mark.parametrize(
-    ("name", "key", "score"), [("ner", "ents", "ents_f"), ("spans", "sc", "spans_sc_f")]
-)
-def test_configs_of_spans_train(name: str, key: str, score: str, tmp_path: Path):
-    nlp = spacy.blank("en")
-    docs = [example.reference for example in span_examples(nlp, training_sentences(), key)]
-    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
-    component = f"components.{ {'spans': 'chunks'}.get(name, name) }"
-    overrides = {
-        "paths.train": str(tmp_path / "train.spacy"),
-        "paths.dev": str(tmp_path / "train.spacy"),
-        "training.patience": 0,
-        "training.max_steps": 3,
-        f"{component}.n_threads": 1,
-    }
-    config = load_config(CONFIG_DIR / f"{name}.cfg", overrides=overrides)
-    trained, rows = run_training(config)
-    assert len(rows) >= 2
-    scores = trained.evaluate(span_examples(trained, training_sentences(), key))
-    assert scores[score] > 0.95
-
-
-@pytest.mark.parametrize("name", ["ner_documents", "ner_classes", "tagger_classes"])
-def test_configs_of_documents_and_classes_train(name: str, corpus: Corpus, tmp_path: Path):
-    config = load_config(CONFIG_DIR / f"{name}.cfg")
-    _, component = config["nlp"]["pipeline"]
+@pytest.mark.parametrize("name", NAMES)
+def test_configs_of_spans_documents_and_classes_train(name: str, corpus: Corpus, tmp_path: Path):
+    config = load_config(CONFIGS / f"{name}.cfg")
+    component = config["nlp"]["pipeline"][-1]
     block = config["components"][component]
     if "clusters" in block["features"]:
         (tmp_path / "paths").write_text("0110\tmir\t7\n", encoding="utf8")
         block["features"]["clusters"] = {"brown": {"path": str(tmp_path / "paths")}}
     train, dev = corpus.train_path, corpus.dev_path
-    if component == "ner":
-        nlp, train, dev = spacy.blank("en"), tmp_path / "train.spacy", tmp_path / "train.spacy"
-        docs = [e.reference for e in span_examples(nlp, training_sentences(), "ents")]
-        DocBin(docs=docs).to_disk(train)
+    key = {"ner": "ents", "chunks": "sc"}.get(component)
+    if key:
+        examples = span_examples(spacy.blank("en"), training_sentences(), key)
+        train = dev = tmp_path / "train.spacy"
+        DocBin(docs=[example.reference for example in examples]).to_disk(train)
     config["paths"].update(train=str(train), dev=str(dev))
-    config["training"].update(max_steps=2, patience=0)
+    config["training"].update(max_steps=3 if name in NAMES[:2] else 2, patience=0)
     block["n_threads"] = 1
     nlp, rows = run_training(config)
     assert len(rows) >= 2
-    assert (nlp.get_pipe(component).model.first is not None) == (component == "ner")
-
-
-def test_headers_name_their_configs():
-    for name, text in shipped_configs().items():
-        assert f"spacy_sparsecrf config {name} >" in text
+    if name in NAMES[:2]:
+        scores = nlp.evaluate(span_examples(nlp, training_sentences(), key))
+        assert scores["ents_f" if key == "ents" else "spans_sc_f"] > 0.95
+    stacked = name in ("ner_documents", "ner_classes")
+    assert (nlp.get_pipe(component).model.first is not None) == stacked
 
 
 @pytest.mark.parametrize("solver", VARIANTS)
 def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
     variant = VARIANTS[solver]
     base, own = (
-        load_text(shipped_configs()[name]) for name in (variant.base, CONFIG_NAMES[solver])
+        Config().from_str(shipped_configs()[name], interpolate=False)
+        for name in (variant.base, CONFIG_NAMES[solver])
     )
     block = own["components"]["crf"]
     assert block["solver"].pop("@crf_solvers") == f"spacy_sparsecrf.{solver}.v1"
@@ -162,10 +137,55 @@ def test_texts_are_cut_into_sentences_in_training_and_prediction(corpus: Corpus)
     for name in shipped_configs():
         base, _, solver = name.partition(" --solver ")
         text = make_config(base, solver, sentencizer=False)
-        config, whole = load_text(text), load_text(make_config(base, solver))
+        config, whole = (
+            Config().from_str(text, interpolate=False),
+            Config().from_str(make_config(base, solver), interpolate=False),
+        )
         assert "sentencizer" not in config.to_str()
         del whole["components"]["sentencizer"]
         whole["nlp"]["pipeline"].remove("sentencizer")
         annotating = whole["training"]["annotating_components"]
         whole["training"]["annotating_components"] = annotating[1:]
         assert config == whole
+
+
+@pytest.fixture(scope="module", params=["ner", "sparse_crf_ner"])
+def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pipeline with spaCy's ner or ours that finds chunks, with types unlike the gold types."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe(request.param, name="ner")
+    examples = span_examples(nlp, training_sentences(), "ents")
+    for example in examples:
+        found = [(start, end, f"FOUND-{name}") for start, end, name in spans_of(example.y, "ents")]
+        add_spans(example.y, found, "ents")
+    nlp.initialize(lambda: examples)
+    for _ in range(20 if request.param == "ner" else 2):
+        nlp.update(examples)
+    path = tmp_path_factory.mktemp("upstream") / request.param
+    nlp.to_disk(path)
+    return path
+
+
+def test_entities_of_another_pipeline_are_features(upstream: Path, tmp_path: Path) -> None:
+    """Training and evaluation read the other pipeline's predictions, never gold entities."""
+    nlp = spacy.blank("en")
+    docs = [example.y for example in span_examples(nlp, training_sentences(), "ents")]
+    path, own = tmp_path / "train.spacy", shutil.copytree(upstream, tmp_path / "own")
+    DocBin(docs=docs).to_disk(path)
+    config = load_config(CONFIGS / "ner_upstream.cfg")
+    config["paths"].update(train=str(path), dev=str(path), upstream=str(own))
+    config["training"].update(max_steps=2, patience=0)
+    config["components"]["ner"]["n_threads"] = 1
+    # Only the other pipeline provides evidence of entities.
+    config["components"]["ner"]["features"]["templates"] = ["b:", "u:", "@spans(upstream)"]
+    trained, rows = run_training(config)
+    assert float(rows[-1][3]) > 95
+    trained.to_disk(tmp_path / "trained")
+    shutil.rmtree(own)
+    loaded = spacy.load(tmp_path / "trained")
+    doc = loaded(Doc(loaded.vocab, words=[token.text for token in docs[0]]))
+    assert spans_of(doc, "ents") == spans_of(docs[0], "ents")
+    assert {name for *_, name in spans_of(doc, "upstream")} <= {"FOUND-NP", "FOUND-VP"}
+    # The upstream entities are kept, so that an annotated Doc gives the same features again.
+    pipe = loaded.get_pipe("ner")
+    assert pipe.entity_probabilities(doc, doc.ents).min() > 0.5

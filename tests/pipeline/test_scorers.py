@@ -16,6 +16,7 @@ from spacy_sparsecrf.pipeline.spacy_loop import check_loop
 from spacy_sparsecrf.targets.base import Target
 
 from ..conftest import SHIPPED_CONFIG
+from ..toy import blank_with, train
 from ..training.test_training_loop import run_training
 
 WORDS = ["a", "b", "c"]
@@ -62,13 +63,9 @@ def gold_doc(nlp: Language, attr: str) -> Doc:
 
 @pytest.mark.parametrize("attr", SCORES)
 def test_the_default_scorer_scores_what_is_learnt(attr: str):
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("sparse_crf", config={"target": target_of(attr), "n_threads": 1})
+    nlp = blank_with(lang="en", target=target_of(attr))
     examples = [Example(Doc(nlp.vocab, words=WORDS), gold_doc(nlp, attr)) for _ in range(10)]
-    nlp.initialize(lambda: examples)
-    for _ in range(4):
-        nlp.update(examples[:1], sgd=None)
-        pipe.finish_update(None)
+    train(nlp, examples, 4)
     scores = nlp.evaluate(examples)
     assert scores[SCORES[attr]] == 1.0
     assert not {*SCORES.values(), "token_attr"} - {SCORES[attr]} & scores.keys()
@@ -110,9 +107,7 @@ def test_a_target_that_does_not_say_its_score_is_warned_of(tmp_path: Path):
 def test_training_with_the_lines_of_the_message_chooses_by_the_score(tmp_path: Path):
     _, rows = run_training(config_for(tmp_path, "pos", {"pos_acc": 1.0, "tag_acc": None}))
     assert float(rows[-1][-1]) == 1.0
-
-
-def test_a_tagger_beside_it_may_have_the_weight(tmp_path: Path):
+    # A tagger beside it may have the weight.
     config = config_for(tmp_path, "pos", {"tag_acc": 1.0}, gold="both")
     config["components"]["tags"] = {"factory": "sparse_crf"}
     config["nlp"]["pipeline"] = ["tags", "sparse_crf"]

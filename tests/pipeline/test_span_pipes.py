@@ -21,6 +21,7 @@ from ..decoding.span_cases import (
     spans_of,
     training_sentences,
 )
+from ..toy import blank_with, examples_of, train
 
 # Docs of these tests have no tags, which the default span templates read.
 pytestmark = pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
@@ -34,13 +35,8 @@ def trained_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A trained pipeline for each factory, on disk."""
     paths = {}
     for name, key in FACTORIES.items():
-        nlp = spacy.blank("en")
-        nlp.add_pipe(name, config={"n_threads": 1})
-        examples = span_examples(nlp, training_sentences(), key)
-        nlp.initialize(lambda: examples)  # noqa: B023
-        for _ in range(5):
-            nlp.update(examples[:1], sgd=None)
-            nlp.get_pipe(name).finish_update(None)
+        nlp = blank_with(factory=name, lang="en")
+        train(nlp, span_examples(nlp, training_sentences(), key), 5)
         paths[name] = tmp_path_factory.mktemp("pipelines") / name
         nlp.to_disk(paths[name])
     return paths
@@ -69,9 +65,9 @@ def held_out(nlp: Language) -> list[Example]:
     return span_examples(nlp, held_out_sentences(), key_of(nlp))
 
 
-def predicted(nlp: Language, **settings: int) -> list[list[tuple[int, int, str]]]:
+def predicted(nlp: Language) -> list[list[tuple[int, int, str]]]:
     docs = [Doc(nlp.vocab, words=words) for words, _ in held_out_sentences()]
-    return [spans_of(doc, key_of(nlp)) for doc in nlp.pipe(docs, **settings)]
+    return [spans_of(doc, key_of(nlp)) for doc in nlp.pipe(docs)]
 
 
 def test_mistakes_are_spans(fitted: Language):
@@ -104,13 +100,10 @@ def test_mistakes_are_spans(fitted: Language):
     assert [span for span, _ in told.parts() if span] == list(told.spans)
 
 
-def test_it_learns_and_generalises(fitted: Language):
+def test_it_learns_types_and_label_data_is_what_initialize_needs(fitted: Language):
     scores = fitted.evaluate(held_out(fitted))
     assert scores[score_of(fitted)] > 0.95
     assert scores[score_of(fitted).replace("_f", "_per_type")].keys() == set(TYPES)
-
-
-def test_labels_are_types_and_label_data_what_initialize_needs(fitted: Language):
     name = fitted.pipe_names[0]
     pipe = fitted.get_pipe(name)
     assert set(pipe.labels) == set(TYPES)
@@ -159,22 +152,22 @@ def test_weights_of_another_scheme_are_refused(tmp_path: Path):
 
     def pipeline(scheme: str, **config: object) -> Language:
         target = {"@crf_targets": "spacy_sparsecrf.Entities.v1", "scheme": scheme}
-        nlp = spacy.blank("xx")
-        nlp.add_pipe("sparse_crf_ner", config={"target": target, "n_threads": 1, **config})
-        return nlp
+        return blank_with(factory="sparse_crf_ner", target=target, **config)
 
     def initialize(nlp: Language, **given: str) -> None:
-        made = Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, ents=ents))
-        nlp.get_pipe("sparse_crf_ner").initialize(lambda: [made], **given)
+        examples = examples_of(nlp, [(words, ents)], "ents")
+        nlp.get_pipe("sparse_crf_ner").initialize(lambda: examples, **given)
 
     nlp = pipeline("IOB2")
     initialize(nlp)
     nlp.to_disk(tmp_path)
-    refused = r"SC418.*trained with scheme = 'IOB2', not .* scheme = 'BILUO'"
-    with pytest.raises(SparseCRFError, match=refused):
-        pipeline("BILUO").from_disk(tmp_path)
-    with pytest.raises(SparseCRFError, match=refused):
-        initialize(pipeline("BILUO"), init_weights=str(tmp_path))
-    with pytest.raises(SparseCRFError, match=refused):
-        initialize(pipeline("BILUO", learning={"prior": str(tmp_path)}))
-    initialize(pipeline("IOB2", learning={"prior": str(tmp_path)}))
+    path, prior = str(tmp_path), {"learning": {"prior": str(tmp_path)}}
+    for use in (
+        lambda: pipeline("BILUO").from_disk(tmp_path),
+        lambda: initialize(pipeline("BILUO"), init_weights=path),
+        lambda: initialize(pipeline("BILUO", **prior)),
+    ):
+        refused = r"SC418.*trained with scheme = 'IOB2', not .* scheme = 'BILUO'"
+        with pytest.raises(SparseCRFError, match=refused):
+            use()
+    initialize(pipeline("IOB2", **prior))

@@ -1,17 +1,24 @@
-"""Stacking in a pipeline: a first-stage model, and a second model that reads its predictions."""
+"""Stacking: a first-stage model, and a second model that reads its predictions."""
 
 import random
+from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.features.featurizer import Featurizer
+from spacy_sparsecrf.features.stacking import FirstLabels, FirstSpans, fill, most_elsewhere
 from spacy_sparsecrf.pipeline import stacking
 
-from ..toy import blank_with
+from ..toy import ENGLISH, blank_with, train
 
 NAME = "sparse_crf_ner"
 BASE = ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
@@ -44,32 +51,26 @@ def make_doc(nlp: Language, rng: random.Random) -> Doc:
 
 
 def examples_of(nlp: Language, n: int, seed: int) -> list[Example]:
-    rng = random.Random(seed)
-    gold = [make_doc(nlp, rng) for _ in range(n)]
-    starts = [[bool(token.is_sent_start) for token in doc] for doc in gold]
-    return [
-        Example(Doc(nlp.vocab, words=[t.text for t in doc], sent_starts=own), doc)
-        for doc, own in zip(gold, starts, strict=True)
-    ]
-
-
-def train(nlp: Language, examples: list[Example], n_steps: int = 4) -> None:
-    nlp.initialize(lambda: examples)
-    for _ in range(n_steps):
-        nlp.update(examples[:1])
+    rng, found = random.Random(seed), []
+    for _ in range(n):
+        gold = make_doc(nlp, rng)
+        starts: list[Any] = [bool(token.is_sent_start) for token in gold]
+        words = [token.text for token in gold]
+        found.append(Example(Doc(nlp.vocab, words=words, sent_starts=starts), gold))
+    return found
 
 
 @pytest.fixture(scope="module")
 def trained() -> Language:
     nlp = pipeline(BASE + READING, {"folds": 3, "steps": 3})
-    train(nlp, examples_of(nlp, 30, seed=1))
+    train(nlp, examples_of(nlp, 30, seed=1), 4)
     return nlp
 
 
 def test_the_second_model_learns_what_the_rest_of_a_doc_tells(trained):
     held_out = examples_of(trained, 20, seed=2)
     alone = pipeline(BASE, {})
-    train(alone, examples_of(alone, 30, seed=1))
+    train(alone, examples_of(alone, 30, seed=1), 4)
     assert trained.evaluate(held_out)["ents_f"] == 1.0
     assert alone.evaluate(examples_of(alone, 20, seed=2))["ents_f"] < 0.9
     assert alone.get_pipe(NAME).model.first is None
@@ -87,7 +88,7 @@ def test_labels_of_a_fold_are_those_of_a_model_that_has_not_seen_it(monkeypatch)
     found = np.split(labels[first.labels], first.ends[:-1])
     for fold in (0, 1):  # With only four Docs, folds alternate.
         alone = pipeline(BASE, {})
-        train(alone, [e for i, e in enumerate(examples) if i % 2 != fold], n_steps=20)
+        train(alone, [e for i, e in enumerate(examples) if i % 2 != fold], 20)
         pipe = alone.get_pipe(NAME)
         for i in range(fold, 4, 2):
             (ids,) = pipe.predict([examples[i].predicted])
@@ -111,6 +112,61 @@ def test_probabilities_and_explanations_are_of_the_second_model(trained):
 def test_what_cannot_be_combined_is_refused(trained):
     nlp = pipeline(BASE + READING, {"folds": 4})
     with pytest.raises(SparseCRFError, match="SC414.*folds = 4.*there are 3"):
-        train(nlp, examples_of(nlp, 3, seed=1))
+        train(nlp, examples_of(nlp, 3, seed=1), 4)
     with pytest.raises(SparseCRFError, match="SC415"):
         pipeline(BASE, {}).get_pipe(NAME).from_bytes(trained.get_pipe(NAME).to_bytes())
+
+
+# Template attributes of a first-stage model
+
+
+TEMPLATES = ["b:", "u:lower[0]", "u:first[-1]|lower[0]", "b:first[0]", "u:doc_majority[1]"]
+TEMPLATES += ["*:lower[1]"]
+NAMES = np.array([11, 12, 13], np.uint64)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=15))
+def test_most_elsewhere_counts_all_others(members: list[tuple[int, int]]) -> None:
+    groups, values = (np.array([m[i] for m in members], np.int64) for i in (0, 1))
+    expected = []
+    for i, (group, _) in enumerate(members):
+        others = Counter(v for j, (g, v) in enumerate(members) if g == group and j != i)
+        expected.append(min(others, key=lambda v: (-others[v], v)) if others else -1)
+    assert most_elsewhere(groups, values).tolist() == expected
+
+
+def said(ids: list[int], ends: list[int], spans: list[tuple[int, int, int]] = ()) -> FirstLabels:
+    columns = [np.array([span[i] for span in spans], np.int64) for i in range(3)]
+    return FirstLabels(
+        np.array(ids, np.int32), NAMES, np.array(ends), FirstSpans(*columns, NAMES[:2])
+    )
+
+
+def test_majorities_are_of_a_doc() -> None:
+    docs = [Doc(ENGLISH, words=words.split()) for words in ("a B A a", "a b", "b")]
+    features = Featurizer(["u:first[0]", "u:doc_majority[0]", "u:doc_entity[0]"])
+    (readings,) = features.readings(docs)
+    first = said([0, 1, 2, 2, 1, 1, 0], [4, 6, 7], [(0, 1, 1), (2, 3, 0), (3, 4, 1), (4, 6, 0)])
+    filled = fill(readings, features.plan, first)
+    columns = [*features.plan.stacked.values()]
+    assert [str(read) for read in features.stacked] == ["first", "doc_majority", "doc_entity"]
+    assert filled.annotations[:, columns].T.tolist() == [
+        [11, 12, 13, 13, 12, 12, 11],
+        [13, 0, 11, 11, 0, 0, 0],
+        [11, 0, 12, 11, 0, 0, 0],
+    ]
+    assert not readings.annotations[:, columns].any()
+
+
+def test_a_first_stage_model_has_the_features_that_do_not_read_it() -> None:
+    docs = [Doc(Vocab(), words=["x", "Y", "x"])]
+    both, alone = Featurizer(TEMPLATES), Featurizer(["b:", "u:lower[0]", "*:lower[1]"])
+    found, expected = both(docs), alone(docs)
+    np.testing.assert_array_equal(found.hashes, expected.hashes)
+    np.testing.assert_array_equal(found.unigram_columns, expected.unigram_columns)
+    np.testing.assert_array_equal(found.bigram_columns, expected.bigram_columns)
+    (readings,) = both.readings(docs)
+    second = both.observe([fill(readings, both.plan, said([0, 1, 0], [3]))])
+    assert second.hashes.shape == (3, len(TEMPLATES))
+    assert set(found.hashes.ravel().tolist()) <= set(second.hashes.ravel().tolist())
+    assert alone.plan.first_templates is alone.plan.templates

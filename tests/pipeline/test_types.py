@@ -1,7 +1,6 @@
 """Components that learn and write some types of spans only, with the same key."""
 
 import random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.spans import SpanGroups
 
 from ..decoding.span_cases import SpanTriple, add_spans, spans_of
+from ..toy import train
 
 # Some Docs have no group of spans.
 pytestmark = pytest.mark.filterwarnings("ignore:.SCW227")
@@ -27,14 +27,15 @@ PHRASES += [("ada", [(0, 1, "PER")]), ("runs", []), ("of", [])]
 TYPES = (("PER", "ORG"), ("LOC",))
 
 
-def pipeline(*types: tuple[str, ...], **config: Any) -> Language:
-    """Return a pipeline with a component for each set of types."""
+def pipeline(*types: tuple[str, ...]) -> Language:
+    """Return a trained pipeline with a component for each set of types."""
     features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": TEMPLATES}
-    own = {"features": features, "decoding": {"scores": True}, "n_threads": 1, **config}
+    own = {"features": features, "decoding": {"scores": True}, "n_threads": 1}
     nlp = spacy.blank("en")
     for each in types:
         target = {"@crf_targets": "spacy_sparsecrf.Spans.v1", "types": list(each)}
         nlp.add_pipe("sparse_crf_spans", name="+".join(each), config={**own, "target": target})
+    train(nlp, make_examples(nlp), 8)
     return nlp
 
 
@@ -54,34 +55,21 @@ def make_examples(nlp: Language, n: int = 40) -> list[Example]:
     return found
 
 
-def train(nlp: Language, n: int = 8) -> Language:
-    examples = make_examples(nlp)
-    nlp.initialize(lambda: examples)
-    for _ in range(n):
-        nlp.update(examples[:1])
-    return nlp
-
-
 def annotated(nlp: Language) -> list[list[tuple[SpanTriple, float]]]:
     docs = [nlp(Doc(nlp.vocab, words=[t.text for t in e.predicted])) for e in make_examples(nlp)]
-    scores = [doc.spans["sc"].attrs["scores"].tolist() for doc in docs]
-    return [
-        sorted(zip(spans_of(doc, "sc"), s, strict=True))
-        for doc, s in zip(docs, scores, strict=True)
-    ]
+    pairs = [(spans_of(doc, "sc"), doc.spans["sc"].attrs["scores"].tolist()) for doc in docs]
+    return [sorted(zip(*both, strict=True)) for both in pairs]
 
 
 @pytest.fixture(scope="module")
 def trained() -> Language:
-    return train(pipeline(*TYPES))
+    return pipeline(*TYPES)
 
 
 def test_components_with_one_key_find_nested_spans(trained: Language):
-    assert [trained.get_pipe(name).labels for name in trained.pipe_names] == [
-        ("ORG", "PER"),
-        ("LOC",),
-    ]
-    alone = [annotated(train(pipeline(types))) for types in TYPES]
+    labels = [trained.get_pipe(name).labels for name in trained.pipe_names]
+    assert labels == [("ORG", "PER"), ("LOC",)]
+    alone = [annotated(pipeline(types)) for types in TYPES]
     assert annotated(trained) == [sorted(one + two) for one, two in zip(*alone, strict=True)]
     scores = trained.evaluate(make_examples(trained))
     assert scores["spans_sc_f"] > 0.9 and set(scores["spans_sc_per_type"]) == {"PER", "ORG", "LOC"}

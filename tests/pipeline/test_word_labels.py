@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.strings import StringStore
 from spacy.tokens import Doc
-from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.attributes import OF_WORDS
@@ -27,7 +26,7 @@ from spacy_sparsecrf.features.word_labels import (
     sizes_of,
 )
 
-from ..toy import blank_with, examples_of, make_sentences
+from ..toy import blank_with, examples_of, make_sentences, train
 
 NAMES = ["VB", "NN", "JJ"]
 SOLVER = {"@crf_solvers": "spacy_sparsecrf.OWLQN.v1"}
@@ -38,17 +37,9 @@ words_and_labels = st.lists(
 )
 
 
-def pipeline(templates: list[str] = TEMPLATES, solver: object = None, **config: Any) -> Language:
+def pipeline(templates: list[str] = TEMPLATES, **config: Any) -> Language:
     learning = {"warm_start": {"epochs": 0}, "dtype": "float64", **config.pop("learning", {})}
-    own = {"solver": solver or SOLVER, "l1": 0.05, "learning": learning, **config}
-    return blank_with(templates, lang="en", **own)
-
-
-def trained(nlp: Language, examples: list[Example], n: int = 3) -> Language:
-    nlp.initialize(lambda: examples)
-    for _ in range(n):
-        nlp.update(examples)
-    return nlp
+    return blank_with(templates, lang="en", solver=SOLVER, l1=0.05, learning=learning, **config)
 
 
 def tokens_of(docs: list[list[tuple[str, int]]]) -> tuple[WordTokens, np.ndarray]:
@@ -103,77 +94,63 @@ def test_a_token_reads_the_labels_of_its_word_in_other_folds(docs, cut):
 @pytest.fixture(scope="module")
 def nlp() -> Language:
     nlp = pipeline()
-    return trained(nlp, examples_of(nlp, make_sentences(60, seed=1)))
+    train(nlp, examples_of(nlp, make_sentences(60, seed=1)), 3)
+    return nlp
 
 
-def test_a_saved_pipeline_knows_the_labels_of_words(nlp, tmp_path):
+def test_a_saved_pipeline_knows_the_labels_of_words_and_names_their_features(nlp, tmp_path):
     doc = nlp(Doc(nlp.vocab, words=["the", "plan", "izes"]))
     explained = nlp.get_pipe("sparse_crf").explain_doc(doc)
     assert "word_labels[0]=NN/VB" in {c.feature for c in explained.tokens[1].contributions}
     nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    own, other = (each.get_pipe("sparse_crf") for each in (nlp, again))
+    own, other = (each.get_pipe("sparse_crf") for each in (nlp, spacy.load(tmp_path)))
     np.testing.assert_array_equal(own.marginals(doc), other.marginals(doc))
     assert other.to_bytes() == own.to_bytes()
+    lines = [*own.dump()]
+    assert any("word_labels[-1]=DT|word_labels[0]=NN/VB" in line for line in lines)
+    assert not any(line.startswith("#") for line in lines)
 
 
-def test_words_that_a_new_corpus_lacks_keep_their_labels(nlp, tmp_path):
+@pytest.mark.parametrize("key", ["prior", "init_weights"])
+def test_words_that_a_new_corpus_lacks_keep_their_labels(nlp, tmp_path, key):
     nlp.to_disk(tmp_path)
-    few = [Example.from_dict(Doc(nlp.vocab, ["blah", "the"]), {"tags": ["NN", "VB"]})]
-    for key in ("prior", "init_weights"):
-        learning = {"prior": str(tmp_path)} if key == "prior" else {}
-        again = pipeline(learning=learning)
-        if key == "init_weights":
-            block = {"sparse_crf": {"init_weights": str(tmp_path)}}
-            again.config["initialize"]["components"] = block
-        trained(again, few, 1)
-        read = WordLabelReader(again.get_pipe("sparse_crf").features.learnt["clusters"][OF_WORDS])
-        assert (read("plan"), read("Blah"), read("the")) == ("NN/VB", "NN", "VB")
+    again = pipeline(learning={"prior": str(tmp_path)} if key == "prior" else {})
+    if key == "init_weights":
+        block = {"sparse_crf": {"init_weights": str(tmp_path)}}
+        again.config["initialize"]["components"] = block
+    train(again, examples_of(again, [(["blah", "the"], ["NN", "VB"])]), 1)
+    read = WordLabelReader(again.get_pipe("sparse_crf").features.learnt["clusters"][OF_WORDS])
+    assert (read("plan"), read("Blah"), read("the")) == ("NN/VB", "NN", "VB")
 
 
-def test_a_damaged_file_of_labels_changes_nothing(nlp, tmp_path):
+def test_a_damaged_or_missing_file_of_labels_is_noticed_and_changes_nothing(nlp, tmp_path):
+    pipe, examples = nlp.get_pipe("sparse_crf"), examples_of(nlp, make_sentences(3, seed=1))
     nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path)
-    pipe = again.get_pipe("sparse_crf")
-    (tmp_path / "sparse_crf" / "clusters").write_bytes(b"xx")
+    again = spacy.load(tmp_path).get_pipe("sparse_crf")
+    clusters = tmp_path / "sparse_crf" / "clusters"
+    clusters.write_bytes(b"xx")
     with pytest.raises(SparseCRFError, match="SC148"):
-        pipe.initialize(
-            lambda: examples_of(again, make_sentences(3, seed=1)), nlp=again, init_weights=tmp_path
-        )
-    assert pipe.to_bytes() == nlp.get_pipe("sparse_crf").to_bytes()
-
-
-def test_a_missing_file_of_labels_is_noticed(nlp, tmp_path):
-    nlp.to_disk(tmp_path)
-    (tmp_path / "sparse_crf" / "clusters").unlink()
+        again.initialize(lambda: examples, nlp=nlp, init_weights=tmp_path)
+    assert again.to_bytes() == pipe.to_bytes()
+    clusters.unlink()
     with pytest.raises(SparseCRFError, match="SC137.*`clusters`.*missing"):
         spacy.load(tmp_path)
-    pipe = nlp.get_pipe("sparse_crf")
     own = pipe.to_bytes(exclude=["clusters"])
     with pytest.raises(SparseCRFError, match="SC137"):
         pipeline().get_pipe("sparse_crf").from_bytes(own)
     pipeline().get_pipe("sparse_crf").from_bytes(own, exclude=["clusters"])
 
 
-def test_features_of_training_tokens_have_names(nlp):
-    pipe = nlp.get_pipe("sparse_crf")
-    assert any("word_labels[-1]=DT|word_labels[0]=NN/VB" in line for line in pipe.dump())
-    assert not any(line.startswith("#") for line in pipe.dump())
+COMBINED = [({"learning": {"stack": {"folds": 3}}}, [*TEMPLATES, "u:first[0]"])]
+COMBINED += [({"learning": {"store_feature_names": False}}, TEMPLATES)]
+COMBINED += [({"sequences": "docs"}, TEMPLATES)]
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"learning": {"stack": {"folds": 3}}, "templates": [*TEMPLATES, "u:first[0]"]},
-        {"learning": {"store_feature_names": False}},
-        {"sequences": "docs"},
-    ],
-    ids=str,
-)
-def test_it_combines_with_other_settings(config):
-    nlp = pipeline(config.pop("templates", TEMPLATES), **config)
+@pytest.mark.parametrize(("config", "templates"), COMBINED, ids=str)
+def test_it_combines_with_other_settings(config, templates):
+    nlp = pipeline(templates, **config)
     examples = examples_of(nlp, make_sentences(60, seed=1))
-    trained(nlp, examples)
+    train(nlp, examples, 3)
     assert nlp.evaluate(examples)["tag_acc"] > 0.9
     pipe = nlp.get_pipe("sparse_crf")
     assert (b"names" in pipe.to_bytes()) == ("store_feature_names" not in str(config))

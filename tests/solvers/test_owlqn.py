@@ -1,13 +1,20 @@
-"""The state of OWL-QN on a changed working set."""
+"""OWL-QN: its state on a changed working set, and line searches; the hybrid method."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.loss.examples import ChainExamples, Sample
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.base import take
-from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState
+from spacy_sparsecrf.solvers.base import EvaluatedPoint, evaluate, take
+from spacy_sparsecrf.solvers.hybrid import Hybrid
+from spacy_sparsecrf.solvers.owlqn import OWLQN, OwlqnState, _interpolate, wolfe
+
+from ..loss.layouts import in_every_layout
+from ..reference import random_problem
+from .cases import working_loss
+from .test_sgd import MISSING, example_loss, lattice_order
 
 
 @pytest.mark.parametrize("source", [[1, 4], [0, -1, -1, 1, 2, -1, 4, -1], [-1, 3, 4], [], [-1] * 7])
@@ -24,3 +31,201 @@ def test_pairs_move_as_vectors_do(source: list[int], n_pairs: int) -> None:
     assert np.array_equal(moved.theta, take(theta[0], at)) and moved.n_pairs == n_pairs
     for rows, before in zip((moved.steps, moved.changes), pairs, strict=True):
         assert np.array_equal(rows, take(before[:n_pairs], at))
+
+
+# Line searches on functions of one variable
+
+
+FUNCTIONS = {
+    "quadratic": (lambda x: (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
+    "steep": (lambda x: np.exp(3.0 * x) - 30.0 * x, lambda x: 3.0 * np.exp(3.0 * x) - 30.0),
+    "waves": (lambda x: np.cos(2.0 * x) - 0.3 * x, lambda x: -2.0 * np.sin(2.0 * x) - 0.3),
+    "high": (lambda x: 1e9 + (x - 1.0) ** 2, lambda x: 2.0 * (x - 1.0)),
+    "hill": (lambda x: 2.0 - np.cos(x) - 0.1 * x, lambda x: np.sin(x) - 0.1),
+    "hidden": (lambda x: 1e9 + 1e-9 * (x - 1.0) ** 2, lambda x: 2e-9 * (x - 1.0)),
+}
+
+
+def bounds(f, slope, low, high):
+    return [(x, f(x), slope(x)) for x in (low, high)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        *((0.0, 1.2, 1.0), (1.2, 0.0, 1.0), (0.85, 2.0, 1.0), (-3.0, 6.0, 1.0)),
+        # Too close to an end.
+        *((0.0, 1.05, 0.525), (1.05, 0.0, 0.525), (0.95, 2.0, 1.475), (0.8, 3.0, 1.9)),
+        *((-8.0, 2.0, 1.0), (0.0, 10.0, 1.0), (1.0, 1.0, 1.0)),
+    ],
+)
+def test_a_quadratic_is_minimised_inside_the_bracket(low, high, expected):
+    assert _interpolate(*bounds(*FUNCTIONS["quadratic"], low, high)) == pytest.approx(expected)
+
+
+def test_a_cubic_is_minimised_and_others_are_halved():
+    def cubic(x):
+        return x**3 - 3.0 * x
+
+    def slope(x):
+        return 3.0 * x**2 - 3.0
+
+    for low, high in ((0.5, 3.0), (3.0, 0.5), (-0.5, 2.0)):
+        assert _interpolate(*bounds(cubic, slope, low, high)) == pytest.approx(1.0)
+    assert _interpolate((1.0, 0.0, -1.0), (4.0, np.inf, 1.0)) == 2.5
+    assert _interpolate((1.0, 0.0, -1.0), (4.0, 1.0, np.nan)) == 2.5
+    # Without a minimum in between: x^3 + x; and a straight line.
+    assert _interpolate((0.0, 0.0, 1.0), (2.0, 10.0, 13.0)) == 1.0
+    assert _interpolate((0.0, 0.0, -1.0), (2.0, -2.0, -1.0)) == 1.0
+
+
+# Function, first step and maximum evaluations; accepted step, and number of evaluations.
+WOLFE = [
+    ("quadratic", 0.01, 2, 0.02, 2),
+    ("quadratic", 0.01, 20, 0.16, 5),
+    ("quadratic", 1.3, 20, 1.3, 1),
+    ("quadratic", 5.0, 2, 1.0, 2),
+    ("quadratic", 100.0, 2, np.nan, 2),
+    ("quadratic", 100.0, 20, 1.0, 6),
+    ("steep", 0.01, 20, 0.32, 6),
+    ("steep", 1.3, 20, 0.7458140540938354, 2),
+    ("steep", 5.0, 20, 0.9185569138552508, 4),
+    ("steep", 100.0, 20, 0.7332894953289423, 12),
+    ("waves", 0.01, 20, 1.5991819970111139, 10),
+    ("waves", 0.3, 20, 1.6140896100333904, 5),
+    ("waves", 1.3, 20, 1.5977045207114269, 3),
+    ("waves", 5.0, 20, 4.796164685999264, 3),
+    ("waves", 100.0, 2, 100.0, 2),
+    ("high", 0.01, 20, 0.16, 5),
+    ("high", 100.0, 20, 1.0, 6),
+]
+# A smaller gradient only ends a search if rounding hides the change of the objective.
+HIDDEN = [("hill", 3.09, 20, 0.09720279828174538, 4), ("hidden", 0.5, 20, 0.5, 1)]
+
+
+@pytest.mark.parametrize(("name", "first", "most", "step", "n"), WOLFE)
+def test_steps_of_strong_wolfe_searches(name, first, most, step, n):
+    f, slope = FUNCTIONS[name]
+    origin = EvaluatedPoint(np.zeros(1), f(0.0), np.array([2.0 * slope(0.0)]))
+
+    def evaluate(x):
+        return f(2.0 * x[0]), np.array([2.0 * slope(2.0 * x[0])])
+
+    point, evaluations = wolfe(evaluate, origin, np.array([0.5]), first, most)
+    found = np.nan if point is None else 2.0 * point.theta[0]
+    assert evaluations == n and found == pytest.approx(step, nan_ok=True)
+    assert n == most or abs(slope(found)) <= 0.9 * abs(slope(0.0))
+
+
+def test_steps_where_rounding_may_hide_a_change():
+    for row in HIDDEN:
+        test_steps_of_strong_wolfe_searches(*row)
+
+
+class Bowl:
+    """The loss |theta - centre|^2 of two weights."""
+
+    centre = np.array([3.0, -2.0])
+
+    def value_and_grad(self, theta):
+        return float(((theta - self.centre) ** 2).sum()), 2.0 * (theta - self.centre)
+
+
+class Slope:
+    """A loss without curvature."""
+
+    def value_and_grad(self, theta):
+        return float(theta @ [1.0, -2.0]), np.array([1.0, -2.0])
+
+
+def test_pairs_without_curvature_are_not_remembered():
+    penalty, solver = ElasticNet(0.5, 0.0), OWLQN(classic=True)
+    state = solver.start(Slope(), penalty, np.array([3.0, 4.0]))
+    solver.step(Slope(), penalty, state)
+    assert state.value < -3.5 and state.n_pairs == 0 and not state.stalled
+
+
+def test_a_model_that_misleads_is_dropped():
+    penalty, solver = ElasticNet(0.5, 0.0), OWLQN(max_line_search=1)
+    theta = np.array([1.0, 0.0])
+    value, gradient = evaluate(Bowl(), penalty, theta)
+    # Pairs whose curvature is far too low: the first direction overshoots.
+    pairs = np.array([[1.0, 0.0]]), np.array([[1e-6, 0.0]])
+    state = OwlqnState(theta, gradient, value, np.array([1.0, 4.0]), *pairs, n_pairs=1)
+    report = solver.step(Bowl(), penalty, state)
+    pseudo = np.array([-3.5, 3.5])
+    direction = -np.array([1.0, 4.0]) * pseudo
+    if solver.steep_start:
+        direction = -np.array([1.0, 8.0]) * pseudo
+    np.testing.assert_allclose(state.theta, theta + direction / np.linalg.norm(direction))
+    assert report.passes == 2 and state.n_pairs == 1 and not state.stalled
+
+
+# The hybrid method: sums over samples, sample growth
+
+
+@in_every_layout
+@pytest.mark.parametrize(
+    "options", [{}, MISSING, {**MISSING, "start_label": False}, {"n_bigram": 0}, {"n_unigram": 0}]
+)
+def test_sums_of_examples_equal_enumeration(options, limits):
+    problem, _ = random_problem(101, 3, [5, 3, 4, 1], **options)
+    problem.corpus.labels[[0, 5, 8, 12]] = 0
+    working = working_loss(problem, limits=limits)
+    sums, numbers = ChainExamples(working), lattice_order(problem, working)
+    # Cached potentials of other weights or examples must not be reused.
+    for members, factor in (([0], 1.0), ([2, 0, 3], 0.5), ([1, 2], 0.5), ([], 1.0)):
+        theta = factor * problem.theta
+        gradient = np.ones_like(theta)
+        value = sums.add(np.array(members, dtype=np.int64), theta, gradient)
+        weights = problem.corpus.weights[numbers[members]]
+        parts = [example_loss(problem, i, theta) for i in numbers[members]]
+        expected = sum(w * v for w, (v, _) in zip(weights, parts, strict=True))
+        assert value == pytest.approx(expected, abs=1e-10)
+        expected = 1.0 + sum(w * g for w, (_, g) in zip(weights, parts, strict=True))
+        np.testing.assert_allclose(gradient, expected, atol=1e-12)
+
+
+def test_subsets_are_scaled_up_to_the_whole():
+    problem, _ = random_problem(102, 3, [5, 3, 4, 1])
+    working = working_loss(problem)
+    sums = ChainExamples(working)
+    parts = sums.sequences[:2], sums.sequences[2:]
+    values, gradients = zip(
+        *(Sample(sums, part).value_and_grad(problem.theta) for part in parts), strict=True
+    )
+    value, gradient = working.value_and_grad(problem.theta)
+    assert 0.5 * sum(values) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(0.5 * sum(gradients), gradient, atol=1e-12)
+
+
+def test_samples_grow_and_have_those_before(monkeypatch):
+    problem, penalty = random_problem(103, 3, [2, 1] * 20)[0], ElasticNet(0.0, 1.0)
+    working = working_loss(problem)
+    visited: list[np.ndarray] = []
+    add = ChainExamples.add
+
+    def spy(self, members, theta, gradient):
+        visited.append(members)
+        return add(self, members, theta, gradient)
+
+    monkeypatch.setattr(ChainExamples, "add", spy)
+    solver = Hybrid(growth=1.5, first_share=0.05)
+    state = solver.start(working, penalty, np.zeros(len(working.coordinates)))
+    order = np.random.default_rng(0).permutation(ChainExamples(working).sequences)
+    passes, n_steps = 0.0, 0
+    while state.size < 40:
+        passes, n_steps = passes + solver.step(working, penalty, state).passes, n_steps + 1
+        gradient = np.zeros_like(state.theta)
+        value = add(ChainExamples(working), order[: state.known], state.theta, gradient)
+        assert state.partial_value == pytest.approx(value, rel=1e-10)
+        np.testing.assert_allclose(state.partial, gradient, atol=1e-9)
+    samples = [members for members in visited if members[0] == order[0]]
+    sizes = list(dict.fromkeys(map(len, samples)))
+    assert sizes == [2, 4, 7, 12, 19, 30] and n_steps == 3
+    for members in samples:
+        np.testing.assert_array_equal(members, order[: len(members)])
+    # The new examples of a larger sample are evaluated before the line search.
+    added = [members for members in visited if members[0] != order[0]]
+    np.testing.assert_array_equal(np.concatenate(added), order[2:30])
+    assert 40 * passes == pytest.approx(sum(map(len, visited)) + 40 - 30)

@@ -1,15 +1,18 @@
 """Interrupted runs of every type resume to the same weights, bit for bit, and no others do."""
 
+import subprocess
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from spacy.training.initialize import init_nlp
 
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.rprop import RPROP
@@ -22,6 +25,7 @@ from ..solvers.test_solvers import ALL_SOLVERS
 from . import test_clusters, test_stages
 from .learning_cases import partial_problem
 from .test_prior import labels_of, prior_of
+from .test_training_loop import config_for, run_training
 
 PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
 STRANGE, _ = random_problem(41, 4, [9, 8])
@@ -52,112 +56,82 @@ def around(with_prior: bool = True, n_threads: int = 1) -> Any:
     return training_of(problem.corpus, labels_of(3), OWLQN(window=0.0), **own)
 
 
-@dataclass
-class ResumeCase:
-    """A type of run, and the numbers of steps after which it is interrupted.
-
-    repeated: the number of these steps that a resumed run repeats, as it repeats its stage.
-    """
-
-    make: Callable[..., Any]
-    n_steps: tuple[int, ...] = (1, 3)
-    repeated: Callable[[int], int] = lambda n_steps: 0
-
-    def advance(self, run: Any, number: int) -> object:
-        return run.step()
-
-
 def valid(**options: Any) -> Any:
     problem = partial_problem(226, 4, [6, 4, 5, 3] * 3, n_values=4, constrained=True)
     weights = np.array([1.0, 0.5, 3.0, 1.0])
     return plain(problem, **{"valid": problem.valid, "label_weights": weights, **options})
 
 
-CASES = {
-    "plain": ResumeCase(plain),
-    "valid": ResumeCase(valid),
-    "real values": ResumeCase(partial(plain, random_value_problem(8, 4, [6, 4, 7, 3] * 3)[0])),
-    "prior": ResumeCase(around),
-    **{
-        f"polished, {solver.__name__}": ResumeCase(
-            partial(plain, solver=solver(), l1=0.5, l2=1e-3, polish=Polish(5))
-        )
-        for solver in (OWLQN, RPROP, BCD)
-    },
-    **{
-        f"clusters, {solver}, {l1}": ResumeCase(partial(clusters, solver, l1), (1, 4, 12))
-        for solver in ("owlqn", "gis", "scgis")
-        for l1 in (0.1, 0.0)
-    },
-    **{
-        f"stages, {solver.__name__}, {admit}": ResumeCase(
-            partial(stages, solver, admit=admit), (3, 4, 5), lambda n_steps: (n_steps - 1) % 2 + 1
-        )
-        for solver in (OWLQN, BCD)
-        for admit in ("features", "labels")
-    },
+# Types of runs, and the numbers of steps after which they are interrupted.
+CASES: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+    "plain": (plain, (1, 3)),
+    "valid": (valid, (1, 3)),
+    "real values": (partial(plain, random_value_problem(8, 4, [6, 4, 7, 3] * 3)[0]), (1, 3)),
+    "prior": (around, (1, 3)),
 }
+for each in (OWLQN, RPROP, BCD):
+    make = partial(plain, solver=each(), l1=0.5, l2=1e-3, polish=Polish(5))
+    CASES[f"polished, {each.__name__}"] = make, (1, 3)
+for name, l1 in product(("owlqn", "gis", "scgis"), (0.1, 0.0)):
+    CASES[f"clusters, {name}, {l1}"] = partial(clusters, name, l1), (1, 4, 12)
+for each, admit in product((OWLQN, BCD), ("features", "labels")):
+    CASES[f"stages, {each.__name__}, {admit}"] = partial(stages, each, admit=admit), (3, 4, 5)
 
 
 @pytest.mark.parametrize(
-    ("name", "n_steps"), [(name, n) for name, case in CASES.items() for n in case.n_steps]
+    ("name", "n_steps"), [(name, n) for name, (_, numbers) in CASES.items() for n in numbers]
 )
 def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_path: Path):
-    case = CASES[name]
-    plain, whole, later = (case.make(n_threads=n) for n in (1, 1, 2))
-    for i in range(n_steps):
-        case.advance(plain, i)
-        case.advance(whole, i)
+    plain, whole, later = (CASES[name][0](n_threads=n) for n in (1, 1, 2))
+    for _ in range(n_steps):
+        plain.step()
+        whole.step()
         whole.model()  # Creating or saving a model has no effect on the run.
     whole.save(tmp_path / "run")
     if "polished" in name:
         # Steps before a run is resumed have no effect either.
-        case.advance(later, 0)
+        later.step()
         later.model()
     later.resume(tmp_path / "run")
-    for i in range(n_steps - case.repeated(n_steps), n_steps):
-        case.advance(later, i)
+    # A run in stages repeats its stage.
+    for _ in range((n_steps - 1) % 2 + 1 if "stages" in name else 0):
+        later.step()
     assert later.progress == whole.progress
     later.save(tmp_path / "again")
-    files = ((tmp_path / each).read_bytes() for each in ("run", "again"))
-    assert len(set(files)) == 1
+    assert (tmp_path / "run").read_bytes() == (tmp_path / "again").read_bytes()
     assert later.model().to_bytes() == whole.model().to_bytes()
-    for i in range(n_steps, n_steps + 4):
-        case.advance(plain, i)
-        assert case.advance(later, i) == case.advance(whole, i)
+    for _ in range(4):
+        plain.step()
+        assert later.step() == whole.step()
     assert whole.model().n_active > 0
     for run in (later, plain):
         assert run.model().to_bytes() == whole.model().to_bytes()
 
 
+OTHERS: dict[str, list[dict[str, Any]]] = {
+    "plain": [{"l1": 0.4}, {"l2": 0.2}, {"precision": "float32"}, {"kind": "memm"}],
+    "valid": [{"valid": None}, {"observed_only": True}],
+    "prior": [{"with_prior": False}],
+    "clusters, owlqn, 0.1": [{"clusters": 2}],
+    "stages, OWLQN, features": [{"require": "all"}, {"steps": (2, 2, 2)}, {"admit": "labels"}],
+}
+OTHERS["plain"] += [{"solver": OWLQN(history=3)}, {"problem": STRANGE}]
+OTHERS["valid"] += [{"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}]
+
+
 @pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("plain", {"l1": 0.4}),
-        ("plain", {"l2": 0.2}),
-        ("plain", {"precision": "float32"}),
-        ("plain", {"kind": "memm"}),
-        ("plain", {"solver": OWLQN(history=3)}),
-        ("plain", {"problem": STRANGE}),
-        ("valid", {"valid": None}),
-        ("valid", {"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}),
-        ("valid", {"observed_only": True}),
-        ("prior", {"with_prior": False}),
-        ("clusters, owlqn, 0.1", {"clusters": 2}),
-        ("stages, OWLQN, features", {"require": "all"}),
-        ("stages, OWLQN, features", {"steps": (2, 2, 2)}),
-        ("stages, OWLQN, features", {"admit": "labels"}),
-    ],
+    ("name", "changes"), [(name, own) for name, changes in OTHERS.items() for own in changes]
 )
 def test_another_run_is_refused(name: str, changes: dict, tmp_path: Path):
-    run = CASES[name].make()
+    make, numbers = CASES[name]
+    run = make()
     run.save(tmp_path / "run")
     assert not list(tmp_path.iterdir())  # A run that has not begun leaves no file.
-    for i in range(CASES[name].n_steps[0]):
-        CASES[name].advance(run, i)
+    for _ in range(numbers[0]):
+        run.step()
     run.save(tmp_path / "run")
     with pytest.raises(SparseCRFError, match="SC316.*of another run"):
-        CASES[name].make(**changes).resume(tmp_path / "run")
+        make(**changes).resume(tmp_path / "run")
 
 
 def test_rules_that_end_a_run_may_differ(tmp_path: Path):
@@ -169,3 +143,97 @@ def test_rules_that_end_a_run_may_differ(tmp_path: Path):
     assert later.objective == run.objective
     while not later.step().converged:
         pass
+
+
+ROOT = Path(__file__).resolve().parents[2]
+_CHILD = """
+import sys
+from pathlib import Path
+from tests.training.test_resume import plain
+
+run = plain()
+for _ in sys.stdin:
+    run.step()
+    run.save(Path(sys.argv[1]))
+    print("saved", flush=True)
+"""
+
+
+def test_a_killed_run_goes_on_to_the_same_weights(tmp_path):
+    path, n_saved = tmp_path / "run", 4
+    command = [sys.executable, "-c", _CHILD, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 1}
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as child:
+        for _ in range(n_saved):
+            child.stdin.write("step\n")
+            assert child.stdout.readline() == "saved\n"
+        child.stdin.write("step\n")
+        # Kill it at any point of the step, or while it writes.
+        child.kill()
+    later, whole = plain(), plain()
+    later.resume(path)
+    for _ in range(n_saved):
+        whole.step()
+    if whole.objective != later.objective:
+        # The killed process had finished its step.
+        whole.step()
+    assert whole.objective == later.objective
+    for _ in range(3):
+        assert later.step() == whole.step()
+    np.testing.assert_array_equal(later.weights[1], whole.weights[1])
+
+
+def test_files_that_are_no_checkpoint_are_refused(tmp_path):
+    run = plain()
+    run.step()
+    run.save(tmp_path / "run")
+    data = (tmp_path / "run").read_bytes()
+    middle = len(data) // 2
+    changed = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+    np.savez(tmp_path / "arrays.npz", theta=np.zeros(3))
+    other = (tmp_path / "arrays.npz").read_bytes()
+    model = run.model().to_bytes()
+    for bad in b"", b"SPCRF", bytes(100), b"[]" * 100, model, other, changed, data[:middle]:
+        (tmp_path / "bad").write_bytes(bad)
+        with pytest.raises(SparseCRFError, match=r"SC318.*start over"):
+            plain().resume(tmp_path / "bad")
+    with pytest.raises(SparseCRFError, match="SC318.*directory"):
+        plain().resume(tmp_path)
+
+
+LOOPS = {
+    "OWLQN": {},
+    "two models": {"learning": {"stack": {"folds": 2}}, "templates": ["u:first[0]"]},
+}
+
+
+def loop_config(corpus, directory, name, n_steps):
+    """Return the shipped config with few templates, n_steps steps, and a checkpoint."""
+    config = config_for(corpus, patience=0, max_steps=n_steps)
+    pipe, changes = config["components"]["sparse_crf"], LOOPS[name]
+    pipe["solver"].setdefault("inner_iterations", 1)
+    pipe["learning"] = changes.get("learning", {})
+    templates = ["b:", "*:lower[0]", "u:suffix(3)[0]", "u:lower[-1]"]
+    pipe["features"]["templates"] = [*templates, *changes.get("templates", ())]
+    config["initialize"]["components"] = {"sparse_crf": {"checkpoint": str(directory / "run")}}
+    return config
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_interrupted_run_goes_on_from_its_last_step(name, corpus, tmp_path):
+    """The first row of a resumed run repeats the last one of the interrupted run."""
+    for folder in ("whole", "cut", "rest"):
+        (tmp_path / folder).mkdir()
+    _, whole = run_training(loop_config(corpus, tmp_path, name, 5), tmp_path / "whole")
+    (tmp_path / "run").unlink()
+    nlp, first = run_training(loop_config(corpus, tmp_path, name, 3), tmp_path / "cut")
+    with pytest.warns(SparseCRFWarning, match="SCW229"):
+        again = init_nlp(loop_config(corpus, tmp_path, name, 3))  # without a step
+    reached = [each.get_pipe("sparse_crf").model.to_bytes() for each in (nlp, again)]
+    assert reached[0] == reached[1]
+    with pytest.warns(SparseCRFWarning, match="SCW229.*another --output"):
+        _, rows = run_training(loop_config(corpus, tmp_path, name, 2), tmp_path / "rest")
+    assert [row[2:] for row in first] == [row[2:] for row in whole[: len(first)]]
+    assert [row[2:] for row in rows] == [row[2:] for row in whole[len(first) - 1 :]]
+    models = [tmp_path / name / "model-last/sparse_crf/model" for name in ("whole", "rest")]
+    assert models[0].read_bytes() == models[1].read_bytes()

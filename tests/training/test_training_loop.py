@@ -1,21 +1,28 @@
-"""A batch solver in spaCy's training loop, and in a custom loop."""
+"""A batch solver in spaCy's training loop, its settings and batches, and in a custom loop."""
 
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
+from spacy import Config
+from spacy.cli.init_config import init_config
 from spacy.language import Language
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.training.loop import train
-from spacy.util import load_config
+from spacy.training.loop import create_train_batches, train, train_while_improving
+from spacy.util import load_config, registry
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline.batchers import ONE_STEP, one_step_per_epoch
+from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
 from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import accuracy, blank_with, examples_of, run_steps
+from ..toy import train as train_steps
 
 SMALL_TAGGER = {
     "@architectures": "spacy.Tagger.v2",
@@ -105,12 +112,15 @@ def get_crf(nlp: Language) -> Any:
     return nlp.get_pipe("sparse_crf")
 
 
-def test_use_params_yields_once_and_keeps_the_weights(trained: Language):
+def test_use_params_and_rehearse_leave_the_weights_alone(trained: Language, corpus: Corpus):
     pipe = get_crf(trained)
-    before = pipe.model.to_bytes()
+    before, optimizer = pipe.model.to_bytes(), trained.resume_training()
     with trained.use_params({(1, "W"): None}):
         assert pipe.model.to_bytes() == before
     assert len(list(pipe.use_params({}))) == 1
+    losses = trained.rehearse(examples_of(trained, corpus.dev), sgd=optimizer)
+    assert losses == {"sparse_crf": 0.0}
+    assert pipe.model.to_bytes() == before
 
 
 def test_a_frozen_component_stays_as_it_is(corpus: Corpus, trained_dir: Path, tmp_path: Path):
@@ -157,88 +167,57 @@ def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Co
 def test_init_weights_continues_at_the_saved_objective(
     corpus: Corpus, tmp_path: Path, dtype: str, precision: float
 ):
-    settings = {"n_threads": 1, "learning": {"dtype": dtype}}
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config=settings)
+    nlp = blank_with(lang="en", learning={"dtype": dtype})
     examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    saved = run_steps(nlp, examples, 2)[-1]
+    saved = train_steps(nlp, examples, 2)[-1]
     nlp.to_disk(tmp_path / "saved")
     final = run_steps(nlp, examples, 30)[-1]
     for path in ("saved", "saved/sparse_crf", "saved/sparse_crf/model"):
-        other = spacy.blank("en")
-        pipe = other.add_pipe("sparse_crf", config=settings)
+        other = blank_with(lang="en", learning={"dtype": dtype})
+        pipe = get_crf(other)
         pipe.initialize(lambda: examples, nlp=other, init_weights=tmp_path / path)
         assert pipe.model.to_bytes() == get_crf(spacy.load(tmp_path / "saved")).model.to_bytes()
         assert pipe.training_run().objective == pytest.approx(saved, rel=precision)
     assert run_steps(other, examples, 30)[-1] == pytest.approx(final, rel=1e-4)
 
 
-def test_init_weights_without_a_corpus_are_the_model(trained_dir: Path, corpus: Corpus):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf")
-    nlp.config["initialize"]["components"] = {"sparse_crf": {"init_weights": str(trained_dir)}}
-    nlp.initialize()
-    assert accuracy(nlp, corpus.dev) > 0.95
-
-
 def test_labels_of_init_weights_are_united_with_those_of_the_corpus(
     corpus: Corpus, trained_dir: Path
 ):
     nlp = blank_with()
-    pipe = nlp.get_pipe("sparse_crf")
+    nlp.config["initialize"]["components"] = {"sparse_crf": {"init_weights": str(trained_dir)}}
+    nlp.initialize()  # without a corpus
+    assert accuracy(nlp, corpus.dev) > 0.95
+    pipe = get_crf(blank_with())
     few = [(words, ["AA" if tag == "NN" else tag for tag in tags]) for words, tags in corpus.dev]
     pipe.initialize(lambda: examples_of(nlp, few), nlp=nlp, init_weights=trained_dir)
     assert pipe.labels == ("AA", "DT", "IN", "JJ", "NN", "VB")
+    labels, path = ["AA", "DT", "IN", "JJ", "VB"], trained_dir / "sparse_crf"
     with pytest.raises(SparseCRFError, match="SC208.*NN"):
-        nlp.add_pipe("sparse_crf", name="other").initialize(
-            lambda: examples_of(nlp, few),
-            labels=["AA", "DT", "IN", "JJ", "VB"],
-            init_weights=trained_dir / "sparse_crf",
+        get_crf(blank_with()).initialize(
+            lambda: examples_of(nlp, few), labels=labels, init_weights=path
         )
 
 
-def test_one_step_until_finish_update(nlp: Language, corpus: Corpus):
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    pipe = get_crf(nlp)
-    losses: dict[str, float] = {}
-    first = pipe.update(examples[:5], losses=losses)["sparse_crf"]
-    assert pipe.update(examples[5:10], losses=losses)["sparse_crf"] == first
-    assert losses == {"sparse_crf": first}
-    pipe.finish_update(None)
-    assert pipe.update(examples[:5])["sparse_crf"] < first
-
-
-def test_the_batch_does_not_matter(corpus: Corpus):
-    objectives = []
-    for size in (1, 50):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("sparse_crf", config={"n_threads": 1})
-        examples = examples_of(nlp, corpus.train)
-        nlp.initialize(lambda examples=examples: examples)
-        objectives.append([nlp.update(examples[:size], drop=0.5)["sparse_crf"] for _ in range(3)])
-    assert objectives[0] == objectives[1]
-
-
-def test_rehearse_leaves_the_weights_alone(trained: Language, corpus: Corpus):
-    before = get_crf(trained).model.to_bytes()
-    optimizer = trained.resume_training()
-    losses = trained.rehearse(examples_of(trained, corpus.dev), sgd=optimizer)
-    assert losses == {"sparse_crf": 0.0}
-    assert get_crf(trained).model.to_bytes() == before
-
-
-def test_initialize_reads_the_examples_once(nlp: Language, corpus: Corpus):
-    examples = examples_of(nlp, corpus.train)
-    reads = []
+def test_examples_are_read_once_and_a_step_is_taken_until_finish_update_whatever_the_batch(
+    nlp: Language, corpus: Corpus
+):
+    examples, reads, losses = examples_of(nlp, corpus.train), [], {}
 
     def get_examples() -> list[Example]:
         reads.append(1)
         return examples
 
-    get_crf(nlp).initialize(get_examples, nlp=nlp)
-    assert reads == [1]
+    pipe, found = get_crf(nlp), []
+    for size in (1, 50):
+        pipe.initialize(get_examples, nlp=nlp)
+        found.append([nlp.update(examples[:size], drop=0.5)["sparse_crf"] for _ in range(3)])
+    assert reads == [1, 1] and found[0] == found[1]
+    first = pipe.update(examples[:5], losses=losses)["sparse_crf"]
+    assert pipe.update(examples[5:10], losses=losses)["sparse_crf"] == first
+    assert losses == {"sparse_crf": first}
+    pipe.finish_update(None)
+    assert pipe.update(examples[:5])["sparse_crf"] < first
 
 
 def test_a_non_finite_objective_never_reaches_the_losses(
@@ -252,3 +231,87 @@ def test_a_non_finite_objective_never_reaches_the_losses(
     with pytest.raises(SparseCRFError, match="SC209"):
         nlp.update(examples[:1], losses=losses)
     assert losses == {}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """The config of `spacy init config --pipeline sparse_crf`, with a corpus."""
+    vocab = spacy.blank("en").vocab
+    docs = [Doc(vocab, words=["a", "b"], tags=["X", "Y"]) for _ in range(3)]
+    DocBin(docs=docs).to_disk(tmp_path / "corpus.spacy")
+    config = init_config(pipeline=["sparse_crf"], silent=True)
+    for key in ("train", "dev"):
+        config["paths"][key] = str(tmp_path / "corpus.spacy")
+    return config
+
+
+def test_the_config_that_spacy_makes_is_told_which_two_lines_to_change(config: Config) -> None:
+    with pytest.warns(SparseCRFWarning, match="SCW209.*'sparse_crf'.*200 steps") as told:
+        init_nlp(config)
+    (message,) = [str(each.message) for each in told if "SCW209" in str(each.message)]
+    header, *lines = message.split("\n")[1:]
+    assert header == "[training]"
+    changes: dict[str, Any] = dict(line.split(" = ") for line in lines)
+    assert list(changes) == ["eval_frequency", "patience"]
+    config["training"].update({key: int(value) for key, value in changes.items()})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SparseCRFWarning)
+        init_nlp(config)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_loop_with_others_or_of_ones_own_is_not_told(config: Config) -> None:
+    both = init_config(pipeline=["sparse_crf", "tagger"], silent=True)
+    both["paths"] = config["paths"]
+    assert init_nlp(both).pipe_names[-2:] == ["sparse_crf", "tagger"]
+    nlp = blank_with(lang="en")
+    nlp.initialize(lambda: examples_of(nlp, [(["a", "b"], ["X", "Y"])]))
+    # Rows that are not wanted silence all.
+    assert not Loop.of(None, None).quiet and not Loop.of(nlp, None).quiet
+    nlp.config["training"]["logger"]["@loggers"] = "spacy.ConsoleLogger.v3"
+    for wanted in (True, False):
+        nlp.config["training"]["logger"]["console_output"] = wanted
+        assert Loop.of(nlp, None).quiet is not wanted
+
+
+def test_an_epoch_is_one_batch(config: Config) -> None:
+    config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
+    nlp = init_nlp(config)
+    read = registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
+    pipe, losses, sizes = nlp.get_pipe("sparse_crf"), [], []
+    for _, batch in create_train_batches(nlp, read, one_step_per_epoch, 3):
+        sizes.append(len(batch))
+        losses.append(pipe.update(batch)["sparse_crf"])
+        pipe.finish_update(None)
+    assert sizes == [1, 1, 1] and losses == sorted(losses, reverse=True)
+    with pytest.raises(SparseCRFError, match="SC218"):
+        list(one_step_per_epoch([]))
+
+
+def test_two_pipelines_of_one_vocab_train_to_their_own_convergence(corpus: Corpus) -> None:
+    """The loops of spaCy run in turns; the one with few sentences converges earlier."""
+    nlp = blank_with(lang="en", solver={"tolerance": 1e-3})
+    other = Language(nlp.vocab)
+    other.add_pipe("sparse_crf", config={"n_threads": 1, "solver": {"tolerance": 1e-3}})
+    loops, converged = [], {}
+    for each, sentences in ((nlp, corpus.train[:5]), (other, corpus.train)):
+        examples = examples_of(each, sentences)
+        batches = create_train_batches(each, lambda _, own=examples: own, one_step_per_epoch, 0)
+        options = {"dropout": 0.0, "eval_frequency": 1, "accumulate_gradient": 1, "patience": 0}
+        options |= {"exclude": [], "annotating_components": [], "before_update": None}
+        optimizer = each.initialize(lambda own=examples: own)
+        loops.append(
+            train_while_improving(
+                each, optimizer, batches, lambda: (1.0, {}), max_steps=60, **options
+            )
+        )
+    for step, rows in enumerate(zip(*loops, strict=True)):
+        for each, (_, info, _) in zip((nlp, other), rows, strict=True):
+            run = get_crf(each).training_run()
+            assert info["losses"]["sparse_crf"] == run.objective
+            if run.converged:
+                converged.setdefault(each, step)
+    assert converged[nlp] < converged[other] < step
+    alone = blank_with(lang="en", solver={"tolerance": 1e-3})
+    train_steps(alone, examples_of(alone, corpus.train), 60)
+    assert get_crf(alone).model.to_bytes() == get_crf(other).model.to_bytes()
