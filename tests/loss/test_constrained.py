@@ -1,26 +1,24 @@
 """Training over valid sequences only: solvers, refusals, resumed runs, pipelines."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.corpus.gold import find_invalid
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..runs import training_of
 from ..solvers.test_solvers import SOLVERS, dense_weights, precise, train
+from ..toy import blank_with, examples_of
+from ..toy import train as train_pipeline
 from ..training.learning_cases import partial_problem
 
 COMPLETE = {"missing": 0.0, "ambiguous": 0.0, "constrained": True}
@@ -75,16 +73,6 @@ def test_illegal_gold_labels_are_refused(labels, valid, message):
         training_of(problem.corpus, "ab", OWLQN(), l1=0.1, l2=0.1, valid=allowed)
 
 
-def test_models_and_solvers_that_cannot_are_refused():
-    problem = partial_problem(225, 3, [4, 5], **COMPLETE)
-    make = partial(training_of, problem.corpus, "abc", l2=0.0, valid=problem.valid)
-    with pytest.raises(SparseCRFError, match="SC359.*AveragedPerceptron"):
-        make(AveragedPerceptron(), l1=0.0)
-    for kind in ("maxent", "memm"):
-        with pytest.raises(SparseCRFError, match=f"SC357.*{kind}"):
-            make(OWLQN(), l1=0.1, kind=kind)
-
-
 class Alternating(TokenAttribute):
     """A target whose tags may not follow themselves; "B" may not begin a sequence."""
 
@@ -95,45 +83,31 @@ class Alternating(TokenAttribute):
         return valid
 
 
-def pipeline(**learning) -> Language:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1, "learning": learning})
+def pipeline(constrained: bool = True, target: object = None) -> Language:
+    nlp = blank_with(lang="en", learning={"constrained": constrained})
+    nlp.get_pipe("sparse_crf").target = target or Alternating()
     return nlp
 
 
-def examples_of(nlp: Language, *tags: str) -> list[Example]:
-    return [
-        Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words, tags=own.split()))
-        for own in tags
-        for words in [[tag.lower() for tag in own.split()]]
-    ]
+def tagged(nlp: Language, *tags: str) -> list[Example]:
+    return examples_of(nlp, [(own.lower().split(), own.split()) for own in tags])
 
 
 def test_a_pipeline_learns_from_legal_sequences_only():
     losses = []
     for constrained in (False, True):
-        nlp = pipeline(constrained=constrained)
-        nlp.get_pipe("sparse_crf").target = Alternating()
-        examples = examples_of(nlp, "A B A C", "C A B", "A C A")
-        nlp.initialize(lambda examples=examples: examples)
-        for _ in range(3):
-            loss = nlp.update(examples)["sparse_crf"]
-        losses.append(loss)
+        nlp = pipeline(constrained)
+        losses.append(train_pipeline(nlp, tagged(nlp, "A B A C", "C A B", "A C A"), 3)[-1])
         assert [token.tag_ for token in nlp("a b a c")] == ["A", "B", "A", "C"]
     assert losses[1] < losses[0] - 0.1
 
 
-def test_illegal_gold_labels_are_refused_by_name():
-    nlp = pipeline(constrained=True)
-    nlp.get_pipe("sparse_crf").target = Alternating()
-    examples = examples_of(nlp, "A B A C", "C A A", "A C A B")
+def test_illegal_gold_labels_are_refused_by_name_and_nothing_to_constrain_is_warned_of():
+    nlp = pipeline()
+    examples = tagged(nlp, "A B A C", "C A A", "A C A B")
     message = "SC358.*'A' may not follow 'A': token 2 .*training Doc that begins 'c a a"
     with pytest.raises(SparseCRFError, match=message):
         nlp.initialize(lambda: examples)
-
-
-def test_nothing_to_constrain_is_warned_of():
-    nlp = pipeline(constrained=True)
-    examples = examples_of(nlp, "A B A C", "C A B")
+    nlp = pipeline(target=TokenAttribute())
     with pytest.warns(SparseCRFWarning, match="SCW350.*'?sparse_crf"):
         nlp.initialize(lambda: examples)

@@ -1,7 +1,5 @@
 """Per-position models: losses and decoding equal enumeration; pipelines."""
 
-import contextlib
-
 import numpy as np
 import pytest
 import spacy
@@ -12,14 +10,11 @@ from spacy_sparsecrf.kernels.log_space import normalise_steps
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
-from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.gis.scgis import SCGIS
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.training.training import Training
 
-from ..reference import Problem, local_loss, random_problem
+from ..reference import local_loss, random_problem
 from ..runs import training_of
-from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+from ..toy import accuracy, blank_with, docs_of, examples_of, tags_of, train
 
 OPTIONS = [
     {},
@@ -30,65 +25,34 @@ OPTIONS = [
 ]
 
 
-def n_unigram(problem: Problem) -> int:
-    return len(problem.corpus.unigram_keys) * problem.n_labels
-
-
-def make_loss(problem: Problem, pairs: bool, **options) -> ChainLoss:
-    corpus = local_corpus(problem.corpus, problem.n_labels, pairs)
-    return ChainLoss(corpus, problem.n_labels, Workers(1), **options)
-
-
 @pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_loss_and_gradient_equal_enumeration(pairs, options):
     problem, _ = random_problem(61, 3, [5, 0, 4, 1, 6], **options)
-    expected, gradient = local_loss(problem, pairs)
-    loss = make_loss(problem, pairs)
-    n = len(problem.theta) if pairs else n_unigram(problem)
+    loss = ChainLoss(local_corpus(problem.corpus, 3, pairs), 3, Workers(1))
+    n = len(problem.theta) if pairs else len(problem.corpus.unigram_keys) * 3
     assert loss.n_potential == n
-    working = loss.restrict(loss.all_coordinates())
-    value, found = working.value_and_grad(problem.theta[:n])
-    assert value == pytest.approx(expected, rel=1e-10)
-    np.testing.assert_allclose(found, gradient[:n], atol=1e-10)
-    half = np.arange(0, n, 2)
-    problem.theta[np.setdiff1d(np.arange(len(problem.theta)), half)] = 0.0
-    value, found = loss.restrict(half).value_and_grad(problem.theta[half])
-    expected, gradient = local_loss(problem, pairs)
-    assert value == pytest.approx(expected, rel=1e-10)
-    np.testing.assert_allclose(found, gradient[half], atol=1e-10)
+    for chosen in (loss.all_coordinates(), np.arange(0, n, 2)):
+        problem.theta[np.setdiff1d(np.arange(n), chosen)] = 0.0
+        working, theta = loss.restrict(chosen), problem.theta[chosen]
+        value, found = working.value_and_grad(theta)
+        expected, gradient = local_loss(problem, pairs)
+        assert value == pytest.approx(expected, rel=1e-10)
+        np.testing.assert_allclose(found, gradient[chosen], atol=1e-10)
     # Outside of the working set, screening returns the gradient.
-    working = loss.restrict(half)
-    coordinates, gradients, _ = loss.screen(working, problem.theta[half], 1e-3, 10**6)
+    coordinates, gradients, _ = loss.screen(working, theta, 1e-3, 10**6)
     np.testing.assert_array_equal(coordinates, np.flatnonzero(np.abs(gradient[:n]) > 1e-3))
     np.testing.assert_allclose(gradients, gradient[coordinates], atol=1e-10)
 
 
-def test_too_many_pair_tests_are_refused():
-    problem, _ = random_problem(64, 3, [5])
-    with pytest.raises(SparseCRFError, match="SC301"):
-        local_corpus(problem.corpus, 2**31 - 1, pairs=True)
-
-
-def test_a_corpus_without_usable_tokens_is_refused():
+@pytest.mark.filterwarnings("ignore:.*SCW340")
+def test_corpora_without_usable_tokens_or_with_too_many_pairs_are_refused():
     problem, _ = random_problem(65, 3, [5], missing=1.0)
     for kind in ("maxent", "memm"):
-        with pytest.raises(SparseCRFError, match="SC305"), warnings_of(kind):
-            make_training(problem, kind)
-
-
-def warnings_of(kind: str):
-    """Expect the warning that a maxent model drops bigram features."""
-    if kind == "maxent":
-        return pytest.warns(SparseCRFWarning, match="SCW340")
-    return contextlib.nullcontext()
-
-
-def make_training(problem: Problem, kind: str, **options) -> Training:
-    names = [str(y) for y in range(problem.n_labels)]
-    options = {"l1": 0.05, "l2": 0.01, "dtype": "float64", "n_threads": 1} | options
-    solver = options.pop("solver", None) or OWLQN(inner_iterations=5)
-    return training_of(problem.corpus, names, solver, kind=kind, **options)
+        with pytest.raises(SparseCRFError, match="SC305"):
+            training_of(problem.corpus, list("abc"), OWLQN(), l1=0.05, l2=0.01, kind=kind)
+    with pytest.raises(SparseCRFError, match="SC301"):
+        local_corpus(problem.corpus, 2**31 - 1, pairs=True)
 
 
 def test_scores_far_apart_are_normalised():
@@ -101,22 +65,14 @@ def test_scores_far_apart_are_normalised():
 
 
 @pytest.mark.parametrize(
-    ("kind", "solver", "clusters"), [("maxent", SCGIS, 0), ("memm", OWLQN, 0), ("maxent", OWLQN, 2)]
+    ("kind", "solver", "clusters"),
+    [("maxent", "SCGIS", 0), ("memm", "OWLQN", 0), ("maxent", "OWLQN", 2)],
 )
 def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, solver, clusters):
     templates = ["u:suffix(4)[0]", "u:lower[0]"] + ["b:"] * (kind == "memm")
-    config = {
-        "model": kind,
-        "learning": {"clusters": clusters},
-        "n_threads": 1,
-        "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": templates},
-        "solver": {"@crf_solvers": f"spacy_sparsecrf.{solver.__name__}.v1"},
-    }
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config=config)
-    examples = examples_of(nlp, corpus.train)
-    nlp.initialize(lambda: examples)
-    losses = run_steps(nlp, examples, 4)
+    own = {"solver": {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"}}
+    nlp = blank_with(templates, model=kind, learning={"clusters": clusters}, **own)
+    losses = train(nlp, examples_of(nlp, corpus.train), 4)
     assert losses[-1] < losses[0]
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
@@ -130,14 +86,10 @@ def test_pipelines_train_save_load_and_predict_the_same(corpus, tmp_path, kind, 
 
 def test_settings_of_pipelines_are_checked(corpus):
     with pytest.raises(SparseCRFError, match="SC205.*model = 'semi'.*\"memm\""):
-        spacy.blank("en").add_pipe("sparse_crf", config={"model": "semi"})
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"model": "maxent"})
-    examples = examples_of(nlp, corpus.train)
+        blank_with(model="semi")
+    nlp = blank_with(model="maxent")
     with pytest.warns(SparseCRFWarning, match="SCW340.*the 1 features"):
-        nlp.initialize(lambda: examples)
-    nlp = spacy.blank("en")
-    solver = {"@crf_solvers": f"spacy_sparsecrf.{GIS.__name__}.v1"}
-    nlp.add_pipe("sparse_crf", config={"solver": solver})
+        nlp.initialize(lambda: examples_of(nlp, corpus.train))
+    nlp = blank_with(solver={"@crf_solvers": "spacy_sparsecrf.GIS.v1"})
     with pytest.raises(SparseCRFError, match="SC340"):
-        nlp.initialize(lambda: examples)
+        nlp.initialize(lambda: examples_of(nlp, corpus.train))

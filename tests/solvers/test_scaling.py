@@ -6,7 +6,6 @@ from scipy.optimize import minimize_scalar
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.gis.gis import GIS
 from spacy_sparsecrf.solvers.gis.kernels import _solve, scaled_weight
@@ -16,6 +15,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from ..kernels.kernel_functions import compiled
 from ..reference import Problem, random_problem
 from ..runs import training_of
+from .cases import working_loss
 from .test_solvers import LOCAL_SOLVERS, make_loss
 
 
@@ -102,30 +102,18 @@ def test_the_objective_never_rises(solver, l1, l2, options):
     assert last < 0.9 * first
 
 
-def reference_sweep(problem: Problem, loss: ChainLoss, theta, penalty: ElasticNet) -> np.ndarray:
-    """Apply Goodman 2002, figure 2, evaluating the whole loss for each weight."""
-    working = loss.restrict(loss.all_coordinates())
-    theta = theta.copy()
-    for k in range(len(theta)):
-        expected = working.value_and_grad(theta)[1][k] + working.observed[k]
-        theta[k] = compiled(scaled_weight)(
-            theta[k], working.observed[k], expected, 1.0, penalty.l1, penalty.l2
-        )
-    return theta
-
-
 @pytest.mark.parametrize("l1", [0.0, 0.2])
 def test_a_sweep_equals_one_that_keeps_nothing(l1):
+    """Goodman 2002, figure 2, evaluates the whole loss for each weight."""
     problem, loss = local_problem(72)
-    penalty = ElasticNet(l1, 0.1)
+    penalty, solver = ElasticNet(l1, 0.1), SCGIS()
     working = loss.restrict(loss.all_coordinates())
-    theta = problem.theta.copy()
-    solver = SCGIS()
-    state = solver.start(working, penalty, theta.copy())
+    state, theta = solver.start(working, penalty, problem.theta.copy()), problem.theta.copy()
     solver.step(working, penalty, state)
-    np.testing.assert_allclose(
-        state.theta, reference_sweep(problem, loss, theta, penalty), atol=1e-9
-    )
+    for k, observed in enumerate(working.observed):
+        expected = working.value_and_grad(theta)[1][k] + observed
+        theta[k] = compiled(scaled_weight)(theta[k], observed, expected, 1.0, l1, penalty.l2)
+    np.testing.assert_allclose(state.theta, theta, atol=1e-9)
 
 
 @pytest.mark.parametrize("by_test", [False, True])
@@ -192,18 +180,13 @@ def test_scgis_is_ahead_of_gis_the_more_features_are_on():
 @pytest.mark.parametrize("make", [GIS, SCGIS])
 def test_what_scaling_cannot_minimise_is_refused(make):
     problem, _ = local_problem()
-    names = list("abc")
+    chain = working_loss(problem, stochastic=False)
     with pytest.raises(SparseCRFError, match=f"SC340.*{make.__name__}.*NewtonCG"):
-        training_of(problem.corpus, names, make(), l1=0.0, l2=1.0)
-    chain = ChainLoss(problem.corpus, 3, Workers(1))
-    working = chain.restrict(chain.all_coordinates())
-    with pytest.raises(SparseCRFError, match="SC340"):
-        make().start(working, ElasticNet(0.0, 1.0), np.zeros(chain.n_potential))
-    training = training_of(problem.corpus, names, make(), l1=0.0, l2=0.0, kind="memm")
+        make().start(chain, ElasticNet(0.0, 1.0), np.zeros_like(problem.theta))
+    options = {"kind": "memm", "l1": 0.0, "l2": 0.0}
     with pytest.raises(SparseCRFError, match="SC341"):
-        training.step()
-    training = training_of(problem.corpus, names, make(), l1=0.5, l2=0.5, kind="memm")
-    assert np.isfinite(training.step().objective)
+        training_of(problem.corpus, list("abc"), make(), **options).step()
     # Weights of observed pairs need no penalty.
-    options = {"l1": 0.0, "l2": 0.0, "kind": "memm", "observed_only": True}
-    assert np.isfinite(training_of(problem.corpus, names, make(), **options).step().objective)
+    for more in ({"l1": 0.5, "l2": 0.5}, {"observed_only": True}):
+        report = training_of(problem.corpus, list("abc"), make(), **(options | more)).step()
+        assert np.isfinite(report.objective)

@@ -1,6 +1,8 @@
-"""SGD-L1, SGD and AdaGrad as solvers: updates, states, convergence."""
+"""SGD-L1, SGD, AdaGrad and the averaged perceptron: updates, states, convergence."""
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +21,12 @@ from spacy_sparsecrf.solvers.adagrad import AdaGrad
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.calibration import calibrate
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 from spacy_sparsecrf.solvers.sgd import SGD
 from spacy_sparsecrf.solvers.sgd_l1 import SGDL1
 from spacy_sparsecrf.solvers.smd import SMD
 
+from ..features.reference_values import random_value_problem
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..loss.test_stages import learnable
@@ -237,45 +241,17 @@ def test_a_weight_that_enters_late_owes_nothing():
     np.testing.assert_allclose(descent.settle()[1::2], step[1::2], atol=1e-15)
 
 
-# Stochastic meta-descent: Hessian-vector products, updates, convergence.
-
-EPSILON = 1e-150
-
-
-def analytic_expectation(problem: Problem, tokens: range, agree: bool) -> np.ndarray:
-    """Return E F, analytic in complex weights: shifted only by the real part."""
-    paths = problem.paths(tokens, agree)
-    scores = np.array([problem.score(tokens, path) for path in paths])
-    mass = np.exp(scores - scores.real.max())
-    counts = np.array([problem.counts(tokens, path) for path in paths])
-    return mass @ counts / mass.sum()
-
-
-def complex_step(problem: Problem, i: int, theta: np.ndarray, v: np.ndarray):
-    """Return gradient and Hessian times v of a sequence (Vishwanathan 2006, equation 12)."""
-    there = Problem(problem.corpus, problem.n_labels, theta + 1j * EPSILON * v)
-    tokens = there.sequences()[i]
-    g = analytic_expectation(there, tokens, False) - analytic_expectation(there, tokens, True)
-    g = problem.corpus.weights[i] * g
-    return g.real, g.imag / EPSILON
-
-
-def test_products_stay_finite_at_extreme_weights():
-    problem, _ = random_problem(82, 3, [30], scale=60.0)
-    v = np.random.default_rng(5).normal(size=len(problem.theta))
-    gradient, product = np.zeros_like(v), np.zeros_like(v)
-    working = working_loss(problem)
-    ChainExamples(working).add_product(np.array([0]), problem.theta, v, gradient, product)
-    assert np.isfinite(gradient).all()
-    assert np.isfinite(product).all()
-
-
 @pytest.mark.parametrize("solver", [SMD(eta0=10.0, mu=10.0), SGD(schedule="constant", eta0=1e300)])
-def test_steps_that_are_too_long_are_refused(solver):
+def test_steps_that_are_too_long_are_refused_and_products_at_extreme_weights_are_finite(solver):
     training = training_of(learnable().corpus, list("abcd"), solver, l1=0.0, l2=0.1)
     with pytest.raises(SparseCRFError, match=f"SC338.*{type(solver).__name__}"):
         for _ in range(20):
             training.step()
+    problem, _ = random_problem(82, 3, [30], scale=60.0)
+    v = np.random.default_rng(5).normal(size=len(problem.theta))
+    found, examples = np.zeros((2, len(v))), ChainExamples(working_loss(problem))
+    examples.add_product(np.array([0]), problem.theta, v, *found)
+    assert np.isfinite(found).all()
 
 
 def corpus_of_rare_tests() -> EncodedCorpus:
@@ -291,7 +267,7 @@ def corpus_of_rare_tests() -> EncodedCorpus:
     return problem.corpus
 
 
-def gaps(corpus: EncodedCorpus, solver: BatchSolver, minimum: float, n: int) -> np.ndarray:
+def gaps(corpus: EncodedCorpus, solver: BatchSolver, minimum: float, n: int = 40) -> np.ndarray:
     """Return relative gaps to the minimum after 1, 2, ... n passes."""
     training = training_of(corpus, list("abcd"), solver, l1=0.0, l2=1.0, n_threads=1)
     reached, passes = [], 0.0
@@ -347,3 +323,60 @@ def test_workspaces_are_allocated_once_for_a_working_set(solver, monkeypatch):
     for _ in range(3):
         solver.step(working, ElasticNet(0.0, 0.1), state)
     assert len(allocated) == 1
+
+
+# The averaged perceptron
+
+
+NONE = ElasticNet(0.0, 0.0)
+
+
+def test_a_corpus_without_complete_sequences_is_refused():
+    problem, _ = random_problem(95, 3, [4, 3])
+    problem.corpus.labels[[0, 5]] = -1
+    with pytest.raises(SparseCRFError, match="SC337.*AveragedPerceptron"):
+        training_of(problem.corpus, list("abc"), AveragedPerceptron(), l1=0.0, l2=0.0).step()
+
+
+@pytest.mark.parametrize("n_labels", [3, 20])
+def test_a_pass_moves_weights_from_guessed_to_gold_labels(n_labels: int) -> None:
+    problem, _ = random_problem(8, n_labels, [2, 1, 3][: 5 - n_labels // 10], weighted=True)
+    working, solver = working_loss(problem), AveragedPerceptron(seed=3)
+    state = solver.start(working, NONE, problem.theta.copy())
+    solver.step(working, NONE, state)
+    last, mean = averaged_pass(problem, working)
+    np.testing.assert_allclose(state.iterate, last, atol=1e-12)
+    np.testing.assert_allclose(state.theta, mean, atol=1e-12)
+
+
+def averaged_pass(problem: Problem, working: Any) -> tuple[Any, Any]:
+    """Return the weights after a pass in the order of seed 3, and their mean over visits."""
+    numbers = lattice_order(problem, working)
+    there, total = replace(problem, theta=problem.theta.copy()), np.zeros_like(problem.theta)
+    for i in np.random.default_rng([3, 0]).permutation(np.arange(len(numbers))):
+        tokens = problem.sequences()[numbers[i]]
+        gold = tuple(problem.corpus.labels[tokens.start : tokens.stop].tolist())
+        change = problem.counts(tokens, gold) - problem.counts(tokens, there.best_path(tokens))
+        there.theta += problem.corpus.weights[numbers[i]] * change
+        total += there.theta
+    return there.theta, total / len(numbers)
+
+
+def test_a_pass_moves_the_weights_of_real_values() -> None:
+    problem, _ = random_value_problem(8, 3, [4, 1, 6, 5], n_real=6)
+    working, solver = working_loss(problem), AveragedPerceptron(seed=3)
+    state = solver.start(working, NONE, problem.theta.copy())
+    solver.step(working, NONE, state)
+    expected = averaged_pass(problem, working)
+    for found, theta in zip((state.iterate, state.theta), expected, strict=True):
+        np.testing.assert_allclose(found, theta, atol=1e-12)
+    features = problem.corpus.value_features[:, None] * 3 + np.arange(3)
+    assert (state.iterate != problem.theta)[features].any()
+
+
+@pytest.mark.parametrize("solver", [SGDL1(), AveragedPerceptron()])
+def test_a_run_goes_on_while_passes_change_the_objective(solver: Any) -> None:
+    problem, _ = random_problem(7, 3, [4, 3, 5, 2, 1, 3])
+    l1 = 0.1 if isinstance(solver, SGDL1) else 0.0
+    training = training_of(problem.corpus, list("abc"), solver, l1=l1, l2=0.0)
+    assert not any(training.step().converged for _ in range(6))

@@ -17,7 +17,7 @@ from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
 
 from ..reference import Problem, local_log_probabilities, with_before
 from ..runs import training_of
-from ..toy import blank_with, examples_of
+from ..toy import blank_with, examples_of, run_steps
 from ..training.learning_cases import partial_problem
 
 
@@ -65,44 +65,36 @@ def test_several_gold_labels_are_refused(solver, settings, message):
 
 
 def pipeline(**target: str) -> Language:
-    kind = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", **target}
-    return blank_with(l1=0.1, target=kind)
+    return blank_with(
+        l1=0.1, target={"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", **target}
+    )
 
 
 def examples_with(nlp: Language, *sentences: tuple[str, str]) -> list[Example]:
     return examples_of(nlp, [(text.split(), tags.split()) for text, tags in sentences])
 
 
-def corpus_of(nlp: Language):
-    return nlp.get_pipe("sparse_crf").training_run()._corpus
-
-
 def test_alternatives_of_an_attribute():
     nlp = pipeline(alternatives="|")
-    sentences = [
-        ("the plan fails", "DT NN|VB VB"),
-        ("plan the trip", "VB|NN DT NN|NN"),
-        ("a plan", "DT| DT|NN|VB"),
-    ]
-    nlp.initialize(lambda: examples_with(nlp, *sentences))
-    corpus = corpus_of(nlp)
+    sentences = [("the plan fails", "DT NN|VB VB"), ("plan the trip", "VB|NN DT NN|NN")]
+    examples = examples_with(nlp, *sentences, ("a plan", "DT| DT|NN|VB"))
+    nlp.initialize(lambda: examples)
+    corpus = nlp.get_pipe("sparse_crf").training_run()._corpus
     assert nlp.get_pipe("sparse_crf").labels == ("DT", "NN", "VB")
     # A set of all labels is missing gold; a repeated or single alternative is one label.
     assert corpus.labels.tolist() == [0, -2, 2, -2, 0, 1, 0, -1]
     assert corpus.sets.tolist()[0] == [False, True, True]
-    for _ in range(10):
-        nlp.update(examples_with(nlp, *sentences))
+    run_steps(nlp, examples, 10)
     assert [token.tag_ for token in nlp("the trip fails")] == ["DT", "NN", "VB"]
 
 
-def test_without_a_separator_tags_are_as_they_are():
-    nlp = pipeline()
-    nlp.initialize(lambda: examples_with(nlp, ("the plan", "DT NN|VB")))
-    assert nlp.get_pipe("sparse_crf").labels == ("DT", "NN|VB")
-
-
-def test_an_unknown_alternative_is_refused_where_labels_are_given():
-    nlp = pipeline(alternatives="|")
-    pipe = nlp.get_pipe("sparse_crf")
+def test_alternatives_need_a_separator_and_known_labels_where_labels_are_given():
+    for nlp, sentence, labels in (
+        (pipeline(), ("the plan", "DT NN|VB"), ("DT", "NN|VB")),
+        (pipeline(alternatives="|"), ("a b", "DT NN"), ("DT", "NN")),
+    ):
+        nlp.initialize(lambda nlp=nlp, sentence=sentence: examples_with(nlp, sentence))
+        assert nlp.get_pipe("sparse_crf").labels == labels
+    examples = examples_with(nlp, ("a b", "DT NN|VB"))
     with pytest.raises(SparseCRFError, match="SC206.*'VB'"):
-        pipe.initialize(lambda: examples_with(nlp, ("a b", "DT NN|VB")), labels=["NN", "DT"])
+        nlp.get_pipe("sparse_crf").initialize(lambda: examples, labels=["NN", "DT"])

@@ -8,11 +8,7 @@ from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.model.coordinates import WeightNames, summed
 from spacy_sparsecrf.model.model import CRFModel
-from spacy_sparsecrf.solvers.gis.gis import GIS
-from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
-from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
-from spacy_sparsecrf.training.run import Polish
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
@@ -28,16 +24,13 @@ from ..solvers.test_solvers import (
 from .learning_cases import loss_of, partial_problem
 
 LENGTHS = [5, 4, 0, 6, 1, 3] * 2
-
-
-def labels_of(n: int) -> list[str]:
-    return [f"L{y}" for y in range(n)]
+LABELS = ("L0", "L1", "L2")
 
 
 def names_of(problem: Problem) -> WeightNames:
-    corpus, labels = problem.corpus, tuple(labels_of(problem.n_labels))
+    corpus = problem.corpus
     keys = corpus.unigram_keys, corpus.bigram_keys
-    return WeightNames(*keys, labels, (), corpus.start_label, "chain")
+    return WeightNames(*keys, LABELS[: problem.n_labels], (), corpus.start_label, "chain")
 
 
 def prior_of(
@@ -140,30 +133,8 @@ def test_without_anything_to_learn_the_weights_are_the_prior():
     training = train(problem, 1e6, 1.0, OWLQN(), prior=prior, dtype="float64")
     np.testing.assert_array_equal(dense_weights(training, len(origin)), origin)
     assert training.model().to_bytes() == prior.to_bytes()
-
-
-@pytest.mark.parametrize("make", [OEG, GIS, AveragedPerceptron])
-def test_solvers_that_know_no_prior_refuse_it(make):
-    problem, _ = random_problem(409, 3, LENGTHS)
-    prior, _ = prior_of(problem)
-    kind = "memm" if make is GIS else "chain"
-    with pytest.raises(SparseCRFError, match=f"SC366.*{make.__name__}"):
-        training_of(problem.corpus, labels_of(3), make(), l1=0.0, l2=0.5, prior=prior, kind=kind)
-
-
-@pytest.mark.filterwarnings("ignore:.*SCW340")
-def test_what_a_prior_cannot_be_with_is_refused():
-    problem, _ = random_problem(410, 3, LENGTHS)
-    prior, _ = prior_of(problem)
-    given = problem.corpus, labels_of(3)
-    with pytest.raises(SparseCRFError, match="SC367.*polish iterations = 3"):
-        training_of(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, polish=Polish(3))
-    with pytest.raises(SparseCRFError, match="SC367.*clusters = 2"):
-        training_of(*given, OWLQN(), l1=0.1, l2=0.1, prior=prior, kind="maxent", clusters=2)
-    stranger = names_of(random_problem(411, 3, LENGTHS)[0])
-    keys = stranger.unigram_keys + np.uint64(10**6), stranger.bigram_keys + np.uint64(10**6)
-    other = WeightNames(*keys, stranger.labels, (), True, "chain")
+    keys = (own + np.uint64(10**6) for own in (prior.unigram.keys, prior.bigram.keys))
+    stranger = WeightNames(*keys, names_of(problem).labels, (), True, "chain")
+    other = stranger.model(np.array([1]), np.ones(1), "float64")
     with pytest.raises(SparseCRFError, match="SC368"):
-        training_of(
-            *given, OWLQN(), l1=0.1, l2=0.1, prior=other.model(np.array([1]), np.ones(1), "float64")
-        )
+        training_of(problem.corpus, LABELS, OWLQN(), l1=0.1, l2=0.1, prior=other)

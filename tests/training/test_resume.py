@@ -24,7 +24,7 @@ from ..runs import training_of
 from ..solvers.test_solvers import ALL_SOLVERS
 from . import test_clusters, test_stages
 from .learning_cases import partial_problem
-from .test_prior import labels_of, prior_of
+from .test_prior import LABELS, prior_of
 from .test_training_loop import config_for, run_training
 
 PROBLEM, _ = random_problem(40, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8, missing=0.05)
@@ -53,7 +53,7 @@ def around(with_prior: bool = True, n_threads: int = 1) -> Any:
     problem, _ = random_problem(407, 3, [5, 4, 0, 6, 1, 3] * 2)
     prior = prior_of(problem)[0] if with_prior else None
     own = {"l1": 0.3, "l2": 0.5, "prior": prior, "dtype": "float64", "n_threads": n_threads}
-    return training_of(problem.corpus, labels_of(3), OWLQN(window=0.0), **own)
+    return training_of(problem.corpus, LABELS, OWLQN(window=0.0), **own)
 
 
 def valid(**options: Any) -> Any:
