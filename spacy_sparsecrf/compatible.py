@@ -5,7 +5,7 @@ part lists its facts: `Setup`, `Training` for its problem and corpus, and solver
 facts are incompatible if and only if a row of the table says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from .errors import Errors, SparseCRFError
@@ -37,21 +37,19 @@ ROWS = tuple(
         ("single tokens", "chain", Errors.SC340),
         ("all sequences", "constrained", Errors.SC359),
         ("indicators", "real values", Errors.SC393),
+        ("complete labels", "partial labels", Errors.SC395),
         ("no prior", "prior", Errors.SC366),
         ("no l2", "l2 > 0", Errors.SC336),
         # Models.
         ("clusters", "not maxent", Errors.SC343),
         ("clusters", "real values", Errors.SC394),
         ("clusters", "prior", Errors.SC367),
-        ("polish", "prior", Errors.SC367),
+        ("clusters", "several labels", Errors.SC360),
         ("constrained", "per token", Errors.SC357),
         # Loops around training.
-        ("l1 = 0", "schedule", Errors.SC334),
         ("clusters", "schedule", Errors.SC334),
         ("no templates", "schedule", Errors.SC333),
-        ("word labels", "schedule", Errors.SC426),
         ("schedule", "stack", Errors.SC412),
-        ("prior", "stack", Errors.SC412),
         ("stack", "no reader", Errors.SC411),
         ("reader", "no stack", Errors.SC416),
         # Updates without a corpus, and predictions.
@@ -63,27 +61,27 @@ ROWS = tuple(
 )
 
 
-def refused(facts: Facts) -> Iterator[IncompatibleFacts]:
-    """Yield the rows whose two facts hold."""
-    return (row for row in ROWS if row.first in facts and row.second in facts)
-
-
 def check(facts: Facts, name: str = "NAME", solver: object = None) -> None:
     """Raise the error of the first row whose two facts hold.
 
     name: of the component; solver: whose requirements are among the facts. RAISES: SparseCRFError.
     """
-    for row in refused(facts):
-        values = {"name": name, "solver": type(solver).__name__}
-        described = {"first": facts[row.first], "second": facts[row.second]}
-        raise SparseCRFError(row.error.format(**values, **described))
+    for row in ROWS:
+        if row.first in facts and row.second in facts:
+            values = {"name": name, "solver": type(solver).__name__}
+            described = {"first": facts[row.first], "second": facts[row.second]}
+            raise SparseCRFError(row.error.format(**values, **described))
 
 
 def of_problem(kind: str, l1: float, l2: float) -> dict[str, str]:
     """Return the facts of a kind of model and its penalty."""
+    model = f'model = "{kind}"'
     facts = {
-        "l1 > 0" if l1 > 0.0 else "l1 = 0": f"l1 = {l1:g}",
         "l2 > 0" if l2 > 0.0 else "l2 = 0": f"l2 = {l2:g}",
-        "chain" if kind == "chain" else "per token": f'model = "{kind}"',
+        "chain" if kind == "chain" else "per token": model,
     }
-    return facts | ({} if kind == "maxent" else {"not maxent": f'model = "{kind}"'})
+    if l1 > 0.0:
+        facts["l1 > 0"] = f"l1 = {l1:g}"
+    if kind != "maxent":
+        facts["not maxent"] = model
+    return facts

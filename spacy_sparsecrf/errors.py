@@ -320,9 +320,8 @@ class Errors(metaclass=_Coded):
         'has none. Choose @crf_features = "spacy_sparsecrf.Templates.v1", or remove the schedule.'
     )
     SC334 = (
-        "[components.{name}.learning] schedule cannot be combined with {first}. Set "
-        "[components.{name}] l1 > 0 and [components.{name}.learning] clusters = 0, or remove the "
-        "schedule."
+        "[components.{name}.learning] schedule cannot be combined with {first}. Set clusters = 0, "
+        "or remove the schedule."
     )
     SC335 = "Stage {stage} of [components.NAME.learning] schedule adds no template. Correct it."
     SC336 = (
@@ -384,10 +383,9 @@ class Errors(metaclass=_Coded):
         "constrained = false, or choose another [components.{name}.solver]."
     )
     SC360 = (
-        "{n} training tokens may have several gold labels, which clusters do not support. Set "
-        "[components.NAME.learning] clusters = 0."
+        "{second} may have several gold labels, which clusters do not support. Set "
+        "[components.{name}.learning] clusters = 0."
     )
-    SC361 = "Solver {solver} does not support several gold labels. Give each token at most one."
     SC366 = (
         'Solver {solver} does not support [components.{name}.learning] prior. Set it to "", or '
         "choose another [components.{name}.solver]."
@@ -449,8 +447,8 @@ class Errors(metaclass=_Coded):
         "Set clusters = 0, or read vectors in bins, as in vector(2)."
     )
     SC395 = (
-        "Solver {solver} needs one gold label for each token: {n} training sequences lack that. "
-        "Annotate them, or choose another [components.NAME.solver], such as SAG.v1."
+        "Solver {solver} needs one gold label for each token: {second} lack that. "
+        "Annotate them, or choose another [components.{name}.solver], such as SAG.v1."
     )
 
     # SC4xx: decoding, first-stage models
@@ -504,11 +502,6 @@ class Errors(metaclass=_Coded):
         "[components.{name}.target] scheme = {given!r}. Set scheme to {trained!r}."
     )
     SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
-    SC426 = (
-        "Templates of component '{name}' read word_labels, which needs the labels of all words "
-        "before features are numbered. It cannot be combined with {second}. Remove one of "
-        'the two: "@word_labels" in [components.{name}.features] templates, or that setting.'
-    )
     SC430 = (
         "'{name}' computes probabilities of a Doc, but got {found}. Give a Doc, such as nlp(text)."
     )

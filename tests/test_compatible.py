@@ -97,8 +97,10 @@ TOGETHER = {"n_threads", "learning.store_feature_names", "learning.dtype"}
 TOGETHER |= {"learning.negative_rate", "learning.negative_seed"}
 # Other parts of a component, and of its data and use.
 PATTERNS = {"@crf_features": "spacy_sparsecrf.CRFPPTemplates.v1", "columns": ["orth"]}
+TARGET = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1"}
 PARTS: dict[str, Fragment] = {
     "tokens": {"factory": "sparse_crf"},
+    "several labels": {"factory": "sparse_crf", "target": {**TARGET, "alternatives": "|"}},
     "values": with_templates("u:vector[0]"),
     "word labels": with_templates("@word_labels"),
     "patterns": {"features": {**PATTERNS, "text": "U00:%x[0,0]\nB"}},
@@ -214,6 +216,9 @@ class Bench:
             Example(self.doc(words), add_spans(self.doc(words, biluo(tags)), chunks_of(tags), "sc"))
             for words, tags in SENTENCES
         ]
+        words, tags = SENTENCES[-1]
+        several = [f"{label}|O" for label in biluo(tags)]
+        self.several = [*self.examples, Example(self.doc(words), self.doc(words, several))]
         docs = [example.reference for example in self.examples]
         DocBin(docs=docs).to_disk(path / "part.spacy")
         for name in ("settings", "tokens", "patterns"):
@@ -246,7 +251,8 @@ class Bench:
         nlp = self.nlp if config.get("shards") else None
         nlp = self.annotated if config.get("annotated") else nlp
         shards = [str(self.path / "part.spacy")] if config.get("shards") else []
-        examples = [] if shards else self.examples
+        examples = self.several if "alternatives" in config.get("target", {}) else self.examples
+        examples = [] if shards else examples
         if config.get("corpus") is False:
             examples = [Example.from_dict(self.doc(["x", "y", "z"]), {})]
         pipe.initialize(lambda: examples, nlp=nlp, shards=shards)
@@ -267,7 +273,7 @@ class Bench:
         check, pipe = compatible.check, None
 
         def watched(facts: compatible.Facts, *args: Any, **named: Any) -> None:
-            found.extend(compatible.refused(facts))
+            found.extend(row for row in compatible.ROWS if {row.first, row.second} <= {*facts})
             check(facts, *args, **named)
 
         with pytest.MonkeyPatch.context() as patch:

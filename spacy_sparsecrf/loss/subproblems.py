@@ -137,12 +137,9 @@ def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
 
     corpus: of tokens, see `local_corpus`; bounds: of clusters, see `cluster_bounds`. Clusters of
     one label have no part, and a feature has no weights in a cluster in which it does not occur.
-    RAISES: SparseCRFError if a token has several possible gold labels: the probability of a set is
-    not a product of the probabilities of a cluster and of a label.
+    Tokens have one gold label: the probability of a set is not a product of the probabilities of a
+    cluster and of a label.
     """
-    n_ambiguous = int((corpus.labels < 0).sum())
-    if n_ambiguous:
-        raise SparseCRFError(Errors.SC360.format(n=n_ambiguous))
     limits = np.asarray(bounds, dtype=np.int64)
     starts, sizes = limits[:-1], np.diff(limits)
     n_clusters = len(sizes)

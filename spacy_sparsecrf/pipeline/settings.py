@@ -42,6 +42,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -431,31 +432,33 @@ class Setup(NamedTuple):
         from ..features.featurizer import Featurizer
 
         own, learning, decoding = self.settings, self.settings.learning, self.settings.decoding
-        reads = ", ".join(sorted({read.name for read in getattr(self.features, "stacked", ())}))
+        stacked = getattr(self.features, "stacked", ())
+        reads = ", ".join(sorted({*map(attrgetter("name"), stacked)}))
         spans = {
             "threshold": own.threshold,
             "decoding.thresholds": decoding.thresholds,
             "decoding.outside_weight": decoding.outside_weight,
             "features.templates": [DOC_ENTITY] if DOC_ENTITY in reads else [],
         }
-        of_spans = [f"{key} = {value}" for key, value in spans.items() if value]
         given: dict[str, tuple[object, str]] = {
             "clusters": (learning.clusters, f"clusters = {learning.clusters}"),
             "constrained": (learning.constrained, "learning.constrained = true"),
             "prior": (learning.prior, "prior"),
-            "polish": (learning.polish.iterations, "polish"),
             "schedule": (learning.schedule, "schedule"),
             "stack" if learning.stack.folds else "no stack": (True, "stack"),
             "reader" if reads else "no reader": (True, reads),
             "no templates": (not isinstance(self.features, Featurizer), "features"),
-            "word labels": (getattr(self.features, "reads_word_labels", False), "word_labels"),
-            "spans": (of_spans, ", ".join(of_spans)),
             "token target": (not isinstance(self.target, SpanTarget), "target"),
             "outside weight": (decoding.outside_weight, f"{decoding.outside_weight}"),
             "posterior": (decoding.method == "posterior", f'method = "{decoding.method}"'),
         }
-        facts = {fact: text for fact, (is_set, text) in given.items() if is_set}
-        return facts | compatible.of_problem(own.model, own.l1, own.l2)
+        facts = compatible.of_problem(own.model, own.l1, own.l2)
+        for fact, (is_set, text) in given.items():
+            if is_set:
+                facts[fact] = text
+        if any(spans.values()):
+            facts["spans"] = ", ".join(f"{key} = {value}" for key, value in spans.items() if value)
+        return facts
 
     def check_training(self, shards: object = ()) -> None:
         """Check the settings for training; shards: of the corpus. RAISES: SparseCRFError."""

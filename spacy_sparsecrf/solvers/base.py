@@ -53,6 +53,7 @@ Need = Literal[
     "single tokens",
     "all sequences",
     "indicators",
+    "complete labels",
     "examples",
     "whole corpus",
     "no prior",

@@ -279,7 +279,8 @@ class Run:
 class Polish:
     """Fine-tune non-zero weights by L-BFGS; all others stay zero (Lavergne 2010, section 5.3.1).
 
-    The l1 penalty selects weights but also shrinks them; polishing only has a small l2 penalty.
+    The l1 penalty selects weights but also shrinks them; polishing only has a small l2 penalty,
+    around the weights of the prior, if any.
 
     iterations: of L-BFGS, a few, as more would overfit without l1; 0 for none; l2: the penalty.
     """
@@ -297,8 +298,9 @@ class Polish:
         if self.iterations == 0 or len(coordinates) == 0:
             return weights
         working, solver, penalty = loss.restrict(coordinates), OWLQN(), ElasticNet(0.0, self.l2)
-        state = solver.start(working, penalty, theta)
+        origin = working.model_weights(np.zeros(len(theta)))
+        state = solver.start(working, penalty, theta - origin)
         for _ in track(range(self.iterations), "Polishing", "iterations", self.iterations):
             if solver.step(working, penalty, state).converged:
                 break
-        return coordinates, state.theta
+        return coordinates, working.model_weights(state.theta)

@@ -65,7 +65,7 @@ class _Beginning(NamedTuple):
 class InTurn:
     """A `Training` for each stage of a schedule, in turn (see `corpus.schedule`).
 
-    corpus, labels, solver, problem, options: as for `Training`, l1 > 0, and without clusters.
+    corpus, labels, solver, problem, options: as for `Training`, without clusters.
     Features with weights in `init` or `prior` are admitted from the start. tree: of the corpus;
     stages: of the schedule; report: called at the beginning and the end of each stage.
 

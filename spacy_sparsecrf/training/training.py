@@ -151,17 +151,21 @@ class Training:
 
     def _check_compatible(self) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
-        problem, n = self._problem, self._polish.iterations
-        own = {
-            "real values": (len(self._corpus.value_features), "real-valued features"),
-            "prior": (self._prior is not None, "prior"),
-            "polish": (n, f"polish iterations = {n}"),
-            "clusters": (problem.clusters, f"clusters = {problem.clusters}"),
-            "constrained": (problem.valid is not None, "constrained = true"),
-        }
-        facts = {fact: text for fact, (is_set, text) in own.items() if is_set}
-        facts |= compatible.of_problem(problem.kind, self._penalty.l1, self._penalty.l2)
+        problem, corpus = self._problem, self._corpus
+        facts = compatible.of_problem(problem.kind, self._penalty.l1, self._penalty.l2)
         facts |= dict.fromkeys(self._solver.requires, "the solver")
+        if len(corpus.value_features):
+            facts["real values"] = "real-valued features"
+        if self._prior is not None:
+            facts["prior"] = "prior"
+        if problem.valid is not None:
+            facts["constrained"] = "constrained = true"
+        if problem.clusters:
+            facts["clusters"] = f"clusters = {problem.clusters}"
+        if len(corpus.sets):
+            facts["several labels"] = f"{(corpus.labels < MISSING).sum()} training tokens"
+        if "complete labels" in facts and (n := _count_partial(corpus, problem.kind)):
+            facts["partial labels"] = f"{n} training sequences"
         compatible.check(facts, solver=self._solver)
 
     def _make_runs(self, known: Longs | None = None) -> list[Run]:
@@ -322,6 +326,14 @@ class Training:
     def exact(self) -> CRFModel:
         """Return the model with the current weights in float64, not polished."""
         return self._names.model(*self.weights, "float64", rest=self._prior)
+
+
+def _count_partial(corpus: EncodedCorpus, kind: str) -> int:
+    """Count sequences with gold labels of which some are missing, or several for a token."""
+    if kind != "chain":
+        return int((corpus.labels < MISSING).sum())
+    known, sure = corpus.with_labels()
+    return int((known & ~sure).sum())
 
 
 def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:

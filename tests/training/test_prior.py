@@ -9,6 +9,7 @@ from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.model.coordinates import WeightNames, summed
 from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.solvers.owlqn import OWLQN
+from spacy_sparsecrf.training.run import Polish
 
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
@@ -138,3 +139,19 @@ def test_without_anything_to_learn_the_weights_are_the_prior():
     other = stranger.model(np.array([1]), np.ones(1), "float64")
     with pytest.raises(SparseCRFError, match="SC368"):
         training_of(problem.corpus, LABELS, OWLQN(), l1=0.1, l2=0.1, prior=other)
+
+
+def test_polishing_minimises_with_a_penalty_around_the_prior():
+    problem, _ = random_problem(412, 3, LENGTHS)
+    prior, origin = prior_of(problem)
+    polish = Polish(200, l2=0.1)
+    training = train(problem, 0.5, 0.1, OWLQN(), prior=prior, dtype="float64")
+    polished = training.model(polish)
+    names = names_of(problem)
+    coordinates, values = summed(names.coordinates_of(polished))
+    assert set(coordinates) == set(summed(names.coordinates_of(training.model()))[0])
+    loss = loss_of(problem)
+    working = loss.restrict(coordinates)
+    _, gradient = working.value_and_grad(values)
+    expected = -0.1 * (values - origin[coordinates])
+    np.testing.assert_allclose(gradient, expected, atol=1e-3)

@@ -29,7 +29,7 @@ from .kernels import SweepTables, repetitions, scale_in_turn, token_masses
 class IterativeScaling(BatchSolver):
     """Base class of iterative scaling (Goodman 2002): its requirements and checks."""
 
-    requires = requirements("single tokens", "indicators", "no prior")
+    requires = requirements("single tokens", "indicators", "complete labels", "no prior")
     warm_start = WarmStart(epochs=6, averaged=False)
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
@@ -43,16 +43,13 @@ class IterativeScaling(BatchSolver):
     def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
         """Check that iterative scaling can minimise the objective.
 
-        RAISES: SparseCRFError if labels of a sequence depend on each other, if a token may have
-            several gold labels, and if a weight has no minimiser: without penalty, the weight of a
-            feature that never occurs tends to -inf.
+        RAISES: SparseCRFError if labels of a sequence depend on each other, and if a weight has no
+            minimiser: without penalty, the weight of a feature that never occurs tends to -inf.
         """
         name = type(self).__name__
         lengths = np.diff(loss.space.lattice.offsets)
         if lengths.max(initial=0) > 1 or loss.split < len(loss.coordinates):
             raise SparseCRFError(Errors.SC340.format(solver=name, name="NAME"))
-        if loss.space.lattice.weights.min(initial=0.0) < 0.0:
-            raise SparseCRFError(Errors.SC361.format(solver=name))
         if penalty.l1 == penalty.l2 == 0.0:
             n_absent = int(np.count_nonzero(loss.observed <= 0.0))
             if n_absent:

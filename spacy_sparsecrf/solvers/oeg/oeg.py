@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import Errors, SparseCRFError
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
@@ -60,7 +59,7 @@ class OEG(BatchSolver):
 
     state_type = OegState
     requires = base.requirements(
-        "no l1", "l2", "indicators", "examples", "whole corpus", "no prior"
+        "no l1", "l2", "indicators", "complete labels", "examples", "whole corpus", "no prior"
     )
 
     first_step: float = 0.5
@@ -76,12 +75,9 @@ class OEG(BatchSolver):
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OegState:
         """Find the dual point of the initial weights, theta [K].
 
-        RAISES: SparseCRFError if the objective is not finite there, or if gold labels are missing.
+        RAISES: SparseCRFError if the objective is not finite there.
         """
         value, gradient = base.evaluate_start(loss, penalty, theta)
-        n_partial = int(np.count_nonzero(loss.space.lattice.clamped >= 0))
-        if n_partial:
-            raise SparseCRFError(Errors.SC395.format(solver=type(self).__name__, n=n_partial))
         gold, dual = 0.0 if theta.any() else self.gold, loss.derived(DualProblem)
         point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
