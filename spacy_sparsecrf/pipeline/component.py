@@ -36,7 +36,7 @@ from .probabilities import Probabilities
 from .reader import check_strings, make_job, make_label_ids
 from .settings import Setup
 from .spacy_loop import Loop, check_loop, idle_attributes
-from .stacking import read_first
+from .stack import read_first
 from .training_state import TrainingState, begin, with_labels
 
 if TYPE_CHECKING:

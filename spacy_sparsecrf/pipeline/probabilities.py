@@ -14,7 +14,7 @@ from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .prediction import Predictions, Reader, by_doc
-from .stacking import texts_of_predictions
+from .stack import texts_of_predictions
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from .data_checks import DataChecks
 from .reader import EncodedExamples, Job
 from .serialization import Earlier
 from .settings import Setup
-from .stacking import learn_first
+from .stack import learn_first
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition

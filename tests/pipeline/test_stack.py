@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.stacking import FirstLabels, FirstSpans, fill, most_elsewhere
-from spacy_sparsecrf.pipeline import stacking
+from spacy_sparsecrf.pipeline import stack as stacking
 
 from ..toy import ENGLISH, blank_with, train
 
