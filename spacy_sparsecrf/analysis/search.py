@@ -109,7 +109,9 @@ class EncodedPipeline:
                 if not isfinite(report.objective):
                     raise SparseCRFError(Errors.SC705.format(l1=l1, objective=report.objective))
                 on_step(report)
-            return run.model()
+            model: CRFModel = run.model()
+            model.first = self._pipe.model.first
+            return model
 
     def score(self, model: "CRFModel") -> float:
         """Return the weighted score of a model on the development data, as in `spacy train`.

@@ -1,8 +1,8 @@
 """Decoding: the best labels of sequences, and probabilities of labels, paths and spans."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Source: TypeAlias = Observations | Readings
+SourceT = TypeVar("SourceT", Observations, Readings, Source)
 
 CHUNK = 2048  # tokens decoded at once: scores stay in a near cache, memory is bounded
 PRUNE_FROM = 4  # average number of tokens per context from which pruning pays off
@@ -88,6 +89,15 @@ class Decoder:
         if preference is not None:
             self._bias = np.zeros(self.padded)
             self._bias[preference[0]] = preference[1] / temperature
+
+    @property
+    def texts(self) -> Mapping[int, str]:
+        """The texts of the values that `completed` may add, by string id."""
+        return {}
+
+    def completed(self, parts: Sequence[SourceT], docs: Sequence[Sized]) -> Sequence[SourceT]:
+        """Add the values that come from this decoder, here none, to the readings of Docs."""
+        return parts
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""

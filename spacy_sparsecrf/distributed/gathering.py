@@ -61,7 +61,7 @@ def divide(
         labels=label_ids.names,
         fixed=label_ids.is_fixed,
         extensions=Underscore.get_state(),
-        named=setup.settings.needs_names,
+        named=setup.settings.learning.store_feature_names,
     )
     sizes = np.array([file.stat().st_size for file in files], np.int64)
     return gather(pool_of(partial(Worker, brief)), setup, sizes, job.checks)

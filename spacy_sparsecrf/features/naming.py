@@ -307,6 +307,11 @@ class NameRecord:
         for kept in self._kept:
             yield kept.restore(self._lexical[kept.readings.lexicon]), kept.ends
 
+    def readings(self, values: Iterable[NDArray[np.float32]]) -> Iterator[Readings]:
+        """Yield the readings, in order, with real values: those of each part."""
+        for (readings, _), own in zip(self.parts(), values, strict=True):
+            yield readings._replace(values=own)
+
     def observe(self) -> Observations:
         """Hash the features of the recorded readings."""
         return self._features.observe([readings for readings, _ in self.parts()])

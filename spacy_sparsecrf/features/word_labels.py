@@ -115,6 +115,14 @@ def folds_of(parts: Sequence[WordTokens], before: Longs, whole: Longs) -> Longs:
     return np.repeat(folds_of_runs(units, int(whole[few]), FOLDS), of_all)
 
 
+def folds_of_docs(parts: Sequence[WordTokens], n_folds: int) -> tuple[int, Longs]:
+    """Return the number of Docs with tokens, and the fold [N] of each token: runs of Docs."""
+    lengths = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
+    lengths = lengths[lengths > 0]
+    n = len(lengths)
+    return n, np.repeat(folds_of_runs(np.arange(n), n, n_folds), lengths)
+
+
 def folds_of_runs(docs: Longs, n: int, n_folds: int) -> Longs:
     """Return the folds of some of n Docs: [D] int64. Each fold has at most RUNS runs of Docs."""
     n_runs = min(n, RUNS * n_folds)

@@ -46,12 +46,11 @@ class WeightNames:
         coordinates: Longs,
         theta: Floats,
         dtype: str,
-        first: CRFModel | None = None,
         rest: CRFModel | None = None,
     ) -> CRFModel:
         """Return the model with the given weights.
 
-        coordinates: [n] int64, ascending; theta: [n]; dtype, first: see `CRFModel`. Weights that
+        coordinates: [n] int64, ascending; theta: [n]; dtype: see `CRFModel`. Weights that
         underflow the dtype are dropped. rest: None, or a model without clusters, from which the
         weights of all features that are missing here are added.
         """
@@ -69,7 +68,7 @@ class WeightNames:
             double = self._joined(double, self.bigram_keys, rest.bigram, rest.labels)
         unigrams = WeightTable.of(single[0], None, *single[2:])
         bigrams = WeightTable.of(*double)
-        return CRFModel(self.labels, dtype, unigrams, bigrams, self.kind, self.bounds, first)
+        return CRFModel(self.labels, dtype, unigrams, bigrams, self.kind, self.bounds)
 
     def _joined(
         self, weights: _Weights, keys: Keys, table: WeightTable, labels: Sequence[str]

@@ -6,7 +6,7 @@ Creating a component does not import numba; training and prediction do.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -31,12 +31,12 @@ from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
+from .drivers import driver_of
 from .prediction import PredictionCache, Predictions, Reader, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .reader import check_strings, make_job, make_label_ids
+from .reader import Job, check_strings, make_label_ids
 from .settings import Setup
 from .spacy_loop import Loop, check_loop, idle_attributes
-from .stack import read_first
 from .training_state import TrainingState, begin, with_labels
 
 if TYPE_CHECKING:
@@ -136,13 +136,14 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if upstream:
             examples = annotated(examples, upstream)
         with storage.renewed(setup, nlp, earlier.word_labels):
-            job = make_job(setup, label_ids, checks)
-            job = job._replace(nlp=nlp, shards=shards, upstream=upstream)
+            driver = driver_of(setup)
+            records = driver.record, driver.tree
+            job = Job(setup, label_ids, checks, *records, nlp, shards, upstream)
             read = self.engine.compile(examples, job)
             checks.report(setup, read.labels, get_examples)
             if checks.values and read.corpus is not None:
                 checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
-            state = begin(setup, read, job, earlier, checkpoint)
+            state = begin(driver, read, checks, earlier, checkpoint)
             cfg = storage.learnt_cfg(setup, read.labels, checks)
             if state.trainer is not None:
                 model = state.trainer.model()
@@ -150,6 +151,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 model = earlier.init or earlier.prior or self._no_model()
                 cfg["labels"] = list(dict.fromkeys((*earlier.labels, *read.labels)))
             model = with_labels(model, cfg["labels"])
+            model.first = driver.first
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
             self._state.trainer.close()
@@ -200,7 +202,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         training = state.training_run(self.name)
         state.checks.warn_of_unseen(self.name, examples)
         if not (state.stepped or training.converged):
-            self.model = with_labels(state.step(self.setup), self.label_data)
+            model = with_labels(state.step(self.setup), self.label_data)
+            model.first, self.model = self.model.first, model
         return training.objective
 
     def _continue(self, examples: Sequence[Example]) -> float:
@@ -297,18 +300,15 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return scores
 
     def _reader(self) -> Reader:
-        cache, setup, labels, read = self._cache, self.setup, self.label_data, None
+        cache = self._cache
         if cache.expected is None:
             cache.expected = Expected(self.name, self.cfg.get("shares", {}), self.cfg["sequences"])
-        if self.model.first is not None:
-            first = cache.decoders(setup, self.model)[1]
-            read = partial(read_first, setup, labels, cast("Decoder", first))
-        return Reader(setup, labels, cache.expected, read)
+        return Reader(self.setup, self.label_data, cache.expected, self._decoder())
 
     def _decoder(self) -> "Decoder":
         if not self.label_data:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
-        return self._cache.decoders(self.setup, self.model)[0]
+        return self._cache.decoder_of(self.setup, self.model)
 
     # Labels
 

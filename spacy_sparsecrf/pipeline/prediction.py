@@ -3,7 +3,7 @@
 Also the probabilities of predicted spans, and the removal of unlikely spans.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
-from ..corpus.readings import Readings
 from ..decoding.chains import SpanEvents as LabelRuns
 from ..features.featurizer import PlanFeaturizer
 from ..progress import watch_compilation
@@ -74,14 +73,13 @@ class Predictions(list[NDArray[np.int32]]):
 class Reader(NamedTuple):
     """Reads Docs for a component.
 
-    expected: the attributes that Docs should have; first: a function of readings and Docs that adds
-    the predictions of a first-stage model, or None.
+    expected: the attributes that Docs should have; decoder: of the labels.
     """
 
     setup: Setup
     labels: tuple[str, ...]
     expected: Expected
-    first: Callable[[Sequence[Any], Sequence[Doc]], Iterable[Readings]] | None = None
+    decoder: "Decoder"
 
     def sources(self, docs: Sequence[Doc], forced: bool) -> list[tuple["Source", Permitted]]:
         """Read Docs in parts by vocab, of which there are none without tokens.
@@ -94,7 +92,7 @@ class Reader(NamedTuple):
             read = features.readings(docs, self.setup.settings.sequences)
             if read and self.expected.shares:
                 self.expected.check(features.plan.watched, read)
-            parts += read if self.first is None else self.first(read, docs)
+            parts += self.decoder.completed(read, docs)
         elif any(map(len, docs)):
             parts.append(observe(self.setup, docs))
         permitted: Permitted = None
@@ -113,44 +111,40 @@ class Reader(NamedTuple):
 class PredictionCache:
     """Objects that a component makes once for predictions; a copy or a pickle of it is empty.
 
-    model, settings: those of the decoders; decoder, first: of the model, and of its first-stage
-        model.
+    model, settings: those of the decoder.
     expected: what Docs should have; None before the first prediction.
     """
 
     model: "CRFModel | None" = None
     settings: ComponentSettings | None = None
     decoder: "Decoder | None" = None
-    first: "Decoder | None" = None
     expected: Expected | None = None
 
     def __reduce__(self) -> tuple["type[PredictionCache]", tuple[()]]:
         """Pickle and copy as an empty cache."""
         return type(self), ()
 
-    def decoders(self, setup: Setup, model: "CRFModel") -> "tuple[Decoder, Decoder | None]":
-        """Return the decoders of a model and of its first-stage model, made once."""
+    def decoder_of(self, setup: Setup, model: "CRFModel") -> "Decoder":
+        """Return the decoder of a model, made once."""
         is_known = self.model is model and self.settings is setup.settings
         if self.decoder is None or not is_known:
-            labels, own = model.labels, setup.settings.decoding
-            valid = setup.valid_transitions(labels)
-            self.decoder = make_decoder(model, valid, own.temperature, own.preference(labels))
-            self.first = None if model.first is None else make_decoder(model.first, valid)
+            self.decoder = make_decoder(setup, model)
             self.model, self.settings = model, setup.settings
-        return self.decoder, self.first
+        return self.decoder
 
 
-def make_decoder(
-    model: "CRFModel",
-    valid: NDArray[np.bool_] | None,
-    temperature: float = 1.0,
-    preference: tuple[int, float] | None = None,
-) -> "Decoder":
-    """Create a decoder; report if kernels have to be compiled. Imports numba."""
+def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
+    """Create the decoder of a model; report if kernels have to be compiled. Imports numba."""
     from ..decoding.decoder import Decoder
 
     watch_compilation()
-    return Decoder(model, valid, temperature, preference)
+    own, valid = setup.settings.decoding, setup.valid_transitions(model.labels)
+    options = model, valid, own.temperature, own.preference(model.labels)
+    if model.first is None:
+        return Decoder(*options)
+    from .stack import StackedDecoder
+
+    return StackedDecoder(setup, *options)
 
 
 def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:

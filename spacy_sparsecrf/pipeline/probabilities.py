@@ -14,7 +14,6 @@ from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .prediction import Predictions, Reader, by_doc
-from .stack import texts_of_predictions
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
@@ -219,11 +218,12 @@ class Probabilities:
         marginals = self.marginals(doc, forced=forced)
         reader = self._reader()
         setup = reader.setup
-        record = NameRecord.of(setup.features)
-        observations = (record or setup.features)([doc], setup.settings.sequences)
-        if record is not None and reader.first is not None:
-            add, predicted = reader.first, texts_of_predictions(setup, reader.labels)
-            record.refill(lambda part, _: next(iter(add([part], [doc]))), predicted)
+        record, decoder = NameRecord.of(setup.features), reader.decoder
+        if record is None:
+            observations = setup.features([doc], setup.settings.sequences)
+        else:
+            record.read([doc], setup.settings.sequences)
+            record.refill(lambda part, _: decoder.completed([part], [doc])[0], decoder.texts)
             observations = record.observe()
         names, places = self._names, sorted(rivals)
         if record is not None:

@@ -1,8 +1,9 @@
 """Encoding of Examples: of the corpus in `initialize`, and of each update without a corpus."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import shake_128
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +38,7 @@ from .settings import Setup
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
     from ..features.template_hierarchy import TemplateTreeRecord
+    from ..training.training import Training
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -56,6 +58,17 @@ class EncodedExamples(NamedTuple):
     labels: tuple[str, ...] = ()
     corpus: EncodedCorpus | None = None
     partition: "Partition | None" = None
+
+    @property
+    def training(self) -> "Callable[..., Training]":
+        """Begins a run on the corpus. Imports numba."""
+        if self.partition is None:
+            from ..training.training import Training
+
+            return Training
+        from ..distributed.training import PartitionedTraining
+
+        return partial(PartitionedTraining, partition=self.partition)
 
 
 class LabelIds:
@@ -149,13 +162,6 @@ class Job(NamedTuple):
     upstream: Sequence[Any] = ()
 
 
-def make_job(setup: Setup, label_ids: LabelIds, checks: DataChecks) -> Job:
-    """Return the arguments to encode a corpus, with the records that the settings need."""
-    recorded = setup.settings.needs_names or reads_word_labels(setup)
-    record = NameRecord.of(setup.features) if recorded else None
-    return Job(setup, label_ids, checks, record, template_tree(setup))
-
-
 def make_label_ids(
     setup: Setup, given: Sequence[str] | None, added: Sequence[str], learnt: Sequence[str]
 ) -> LabelIds:
@@ -189,18 +195,6 @@ def observe(setup: Setup, docs: Sequence[Doc]) -> Observations:
         counts = {"n": found.n_tokens, "n_tokens": n_tokens}
         raise SparseCRFError(Errors.SC227.format(name=setup.name, **counts))
     return found
-
-
-def template_tree(setup: Setup) -> "TemplateTreeRecord | None":
-    """Return a record of the parents of features; None without a schedule."""
-    features: Any = setup.features
-    stages = setup.settings.learning.stages
-    if not stages:
-        return None
-    from ..features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
-
-    hierarchy = TemplateHierarchy.of(features.parsed, features.templates, stages)
-    return TemplateTreeRecord(features, hierarchy)
 
 
 def encode_corpus(examples: Iterable[Example], job: Job) -> EncodedExamples:

@@ -51,12 +51,12 @@ def check_loaded(
         raise SparseCRFError(Errors.SC210.format(name=name, found=cfg["format"], known=FORMAT))
     if {"cfg", "model"}.isdisjoint(exclude) and labels != model.labels:
         raise SparseCRFError(Errors.SC211.format(name=name, cfg=labels, model=model.labels))
-    has_first, folds = model.first is not None, setup.settings.learning.stack.folds
-    if has_first != (folds > 0) and (has_first or model.n_active) and "model" not in exclude:
+    features: object = setup.features
+    has_first, reads = model.first is not None, bool(getattr(features, "stacked", ()))
+    if has_first != reads and (has_first or model.n_active) and "model" not in exclude:
         raise SparseCRFError(Errors.SC415.format(name=name))
     if labels:
         setup.valid_transitions(labels)
-    features: object = setup.features
     if "cfg" not in exclude and cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
         raise SparseCRFError(Errors.SC225.format(name=name))
     if "cfg" not in exclude:

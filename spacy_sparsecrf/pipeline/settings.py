@@ -53,7 +53,7 @@ from typing_extensions import Self
 
 from .. import compatible
 from ..corpus.encoded import Observations
-from ..corpus.schedule import ADMIT, REQUIRE, Stage
+from ..corpus.schedule import ADMIT, REQUIRE
 from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError
 from ..features.attributes import DOC_ENTITY
@@ -234,7 +234,7 @@ class DecodingSettings(SettingsBlock):
 
 
 class StackSettings(SettingsBlock):
-    """Settings of two-stage models, see `stacking`.
+    """Settings of two-stage models, see `pipeline.stack`.
 
     folds: number of parts of the corpus; a first-stage model trained on the other parts labels each
         part; 0: there is one stage only.
@@ -335,11 +335,6 @@ class LearningSettings(SettingsBlock):
     precision: _Float = "float64"
     store_feature_names: _Truth = True
 
-    @property
-    def stages(self) -> list[Stage]:
-        """The stages of the schedule."""
-        return [Stage(**dict(stage)) for stage in self.schedule]
-
     def weights_of(self, name: str, labels: Sequence[str]) -> NDArray[np.float64] | None:
         """Return the weights of labels: [Y] float64, or None if all are 1.
 
@@ -380,11 +375,6 @@ class ComponentSettings(SettingsBlock):
     )
     decoding: Annotated[DecodingSettings, _OR_DEFAULTS]
     learning: Annotated[LearningSettings, _OR_DEFAULTS]
-
-    @property
-    def needs_names(self) -> bool:
-        """Whether training records the names of features."""
-        return self.learning.store_feature_names or self.learning.stack.folds > 0
 
 
 _EXAMPLES = {

@@ -5,56 +5,61 @@ labels each fold of the corpus. Folds share the encoded corpus and differ in the
 sequences. Prediction uses a first-stage model trained on all folds.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence, Sized
+from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.readings import Readings
+from ..decoding.decoder import Decoder
 from ..errors import Errors, SparseCRFError
 from ..features.featurizer import Featurizer
 from ..features.naming import NameRecord
 from ..features.stacking import FirstLabels, FirstSpans, fill
-from ..features.word_labels import folds_of_runs
+from ..features.word_labels import folds_of_docs
 from ..model.model import CRFModel
 from ..progress import track
 from ..targets.base import string_ids
 from ..targets.spans import SpanTarget
-from .prediction import make_decoder
-from .settings import Setup
+from .settings import Setup, StackSettings
 
 if TYPE_CHECKING:
-    from ..decoding.decoder import Decoder
     from ..training.training import Training
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
-def read_first(
-    setup: Setup,
-    labels: Sequence[str],
-    first: "Decoder",
-    parts: Sequence[Readings],
-    docs: Sequence[Doc],
-) -> Iterator[Readings]:
-    """Add the predictions of a first-stage model to the readings of Docs.
+class StackedDecoder(Decoder):
+    """Decoder of a model whose templates read the predictions of a first-stage model.
 
-    labels: of the component; first: decoder of the first-stage model; parts: the readings.
+    setup: of the component; model: with a first-stage model; valid, options: as for `Decoder`.
     """
-    behind = np.cumsum([*map(len, docs)], dtype=np.int64)
-    begin = 0
-    for part in parts:
-        end = begin + part.n_tokens
-        ends = behind[(behind > begin) & (behind <= end)] - begin
-        yield _filled(setup, labels, part, first.viterbi(part), ends)
-        begin = end
+
+    def __init__(self, setup: Setup, model: CRFModel, valid: Any, *options: Any) -> None:
+        assert model.first is not None
+        super().__init__(model, valid, *options)
+        self._setup, self._labels, self._first = setup, model.labels, Decoder(model.first, valid)
+
+    @property
+    def texts(self) -> dict[int, str]:
+        """See `Decoder`: all possible predictions."""
+        return texts_of_predictions(self._setup, self._labels)
+
+    def completed(self, parts: Sequence[Any], docs: Sequence[Sized]) -> list[Any]:
+        """Add the predictions of the first-stage model to readings; see `Decoder`."""
+        behind, begin, found = np.cumsum([*map(len, docs)], dtype=np.int64), 0, []
+        for part in parts:
+            end = begin + part.n_tokens
+            ends = behind[(behind > begin) & (behind <= end)] - begin
+            found.append(_filled(self._setup, self._labels, part, self._first.viterbi(part), ends))
+            begin = end
+        return found
 
 
 def _filled(
@@ -76,94 +81,54 @@ def texts_of_predictions(setup: Setup, labels: Sequence[str]) -> dict[int, str]:
     return dict(zip(string_ids(names).tolist(), names, strict=True))
 
 
-def learn_first(
+def stacked(
     setup: Setup,
+    stack: StackSettings,
     record: NameRecord,
     corpus: EncodedCorpus,
-    labels: Sequence[str],
-    make: Callable[[EncodedCorpus], "Training"],
+    train: Callable[[EncodedCorpus], "Training"],
 ) -> tuple[EncodedCorpus, CRFModel]:
     """Train the first-stage model, and encode its predictions.
 
-    record: readings of the corpus, to which predictions are added; make: begins a training run of a
-    first-stage model.
+    record: readings of the corpus, to which predictions are added; train: begins a training run of
+    a first-stage model.
     RETURNS: the corpus with all features, and the model.
     RAISES: SparseCRFError if there are fewer Docs than folds.
     """
-    stack = setup.settings.learning.stack
-    fold = _folds(setup, record, corpus)
-    ids = np.empty(corpus.n_tokens, np.int32)
-    valid = setup.valid_transitions(labels)
+    words = record.word_tokens
+    n_docs, fold = folds_of_docs(words, stack.folds)
+    if n_docs < stack.folds:
+        raise SparseCRFError(Errors.SC414.format(name=setup.name, n=n_docs, folds=stack.folds))
+    ends, ids = np.cumsum([len(part.orths) for part in words]), np.empty(len(fold), np.int32)
+    values = np.split(corpus.values, ends[:-1])
+    # A sequence without tokens at the end has no fold.
+    of_sequence = np.append(fold, -1)[corpus.offsets[:-1]]
     for k in track(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
-        weights = np.where(fold == k, 0.0, corpus.weights)
-        with make(replace(corpus, weights=weights)) as training:
-            for _ in range(stack.steps):
-                if training.step().converged:
-                    break
-            model = training.model()
-        decoder = make_decoder(model, valid)
-        for tokens, readings in _chosen(record, corpus, fold == k):
-            ids[tokens] = decoder.viterbi(readings)
-    slices = iter([part.tokens for part in _parts(record, corpus)])
+        weights = np.where(of_sequence == k, 0.0, corpus.weights)
+        model = _trained(train(replace(corpus, weights=weights)), stack.steps)
+        if k < stack.folds:
+            decoder = Decoder(model, setup.valid_transitions(model.labels))
+            found = [decoder.viterbi(part) for part in record.readings(values)]
+            ids[fold == k] = np.concatenate(found)[fold == k]
+    of_parts = iter(np.split(ids, ends[:-1]))
 
     def predictions(readings: Readings, ends: Longs) -> Readings:
-        return _filled(setup, labels, readings, ids[next(slices)], ends)
+        return _filled(setup, model.labels, readings, next(of_parts), ends)
 
-    record.refill(predictions, texts_of_predictions(setup, labels))
-    return _encoded(setup, record, corpus), model
-
-
-class _Part(NamedTuple):
-    """Readings of some Docs of the corpus.
-
-    readings: with real values; ends: [D], end (exclusive) of each Doc, from the first token of the
-    part; tokens, sequences: positions in the corpus.
-    """
-
-    readings: Readings
-    ends: Longs
-    tokens: slice
-    sequences: slice
-
-
-def _parts(record: NameRecord, corpus: EncodedCorpus) -> Iterator[_Part]:
-    """Yield the parts of a corpus, in order."""
-    token = sequence = 0
-    for readings, ends in record.parts():
-        tokens = slice(token, token := token + readings.n_tokens)
-        sequences = slice(sequence, sequence := sequence + len(readings.offsets) - 1)
-        yield _Part(readings._replace(values=corpus.values[tokens]), ends, tokens, sequences)
-
-
-def _folds(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> Longs:
-    """Return the fold of each sequence: [S] int64. RAISES: SparseCRFError for too few Docs."""
-    n_folds = setup.settings.learning.stack.folds
-    behind = [part.tokens.start + part.ends for part in _parts(record, corpus)]
-    ends = np.unique(np.concatenate(behind))
-    docs = np.searchsorted(ends, corpus.offsets[:-1], side="right")
-    if len(ends) < n_folds:
-        raise SparseCRFError(Errors.SC414.format(name=setup.name, n=len(ends), folds=n_folds))
-    return folds_of_runs(docs, len(ends), n_folds)
-
-
-def _chosen(
-    record: NameRecord, corpus: EncodedCorpus, chosen: NDArray[np.bool_]
-) -> Iterator[tuple[slice, Readings]]:
-    """Select sequences. chosen: [S] bool. YIELDS: tokens of the corpus, and their readings."""
-    for readings, _, tokens, sequences in _parts(record, corpus):
-        own = chosen[sequences]
-        cuts = [0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), len(own)]
-        for first, last in pairwise(cuts):
-            if own[first:last].any():
-                begin, end = (tokens.start + int(readings.offsets[i]) for i in (first, last))
-                yield slice(begin, end), readings.sequences(first, last)
-
-
-def _encoded(setup: Setup, record: NameRecord, corpus: EncodedCorpus) -> EncodedCorpus:
-    """Encode the corpus again, with the features that read the first-stage model."""
+    record.refill(predictions, texts_of_predictions(setup, model.labels))
+    builder, labels, sequence = CorpusBuilder(), iter(np.split(corpus.labels, ends[:-1])), 0
     assert isinstance(setup.features, Featurizer)
-    builder = CorpusBuilder()
-    for readings, _, tokens, sequences in _parts(record, corpus):
-        observations = setup.features.observe([readings])
-        builder.add(observations, corpus.labels[tokens], corpus.weights[sequences])
-    return replace(builder.build(setup.settings.learning.min_freq), sets=corpus.sets)
+    for part in record.readings(values):
+        own = slice(sequence, sequence := sequence + len(part.offsets) - 1)
+        builder.add(setup.features.observe([part]), next(labels), corpus.weights[own])
+    whole = builder.build(setup.settings.learning.min_freq)
+    return replace(whole, sets=corpus.sets), model
+
+
+def _trained(training: "Training", steps: int) -> CRFModel:
+    """Train a first-stage model for at most `steps` outer iterations."""
+    with closing(training):
+        for _ in range(steps):
+            if training.step().converged:
+                break
+        return training.model()

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.util import logger
 
-from ..corpus.encoded import EncodedCorpus
 from ..corpus.gold import InvalidGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
@@ -23,10 +22,10 @@ from ..model.model import CRFModel
 from ..progress import progress
 from ..progress import report as report_line
 from .data_checks import DataChecks
-from .reader import EncodedExamples, Job
+from .drivers import Driver
+from .reader import EncodedExamples
 from .serialization import Earlier
 from .settings import Setup
-from .stack import learn_first
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
@@ -34,50 +33,57 @@ if TYPE_CHECKING:
 
 
 def begin(
-    setup: Setup, read: EncodedExamples, job: Job, earlier: Earlier, checkpoint: str | Path | None
+    driver: Driver,
+    read: EncodedExamples,
+    checks: DataChecks,
+    earlier: Earlier,
+    checkpoint: str | Path | None,
 ) -> TrainingState:
     """Begin a training run, or resume an interrupted one. Imports numba.
 
-    setup: of the component; read: the corpus, and job: what it was read by; earlier: models of
-    earlier runs; checkpoint: the file of the run, which may not exist yet, or None.
+    driver: has read the corpus; earlier: models of earlier runs; checkpoint: the file of the run,
+    which may not exist yet, or None.
     RAISES: SparseCRFError for a corpus or settings that cannot be used for training, and if the
         file belongs to a different run.
     """
-    checks, record = job.checks, job.record if setup.settings.needs_names else None
+    setup, name = driver.setup, driver.setup.name
+    record = driver.record if setup.settings.learning.store_feature_names else None
     names = record and (read.partition or record)
     if read.corpus is None:
         return TrainingState(None, names, checks)
-    with progress("Preparing training"):
-        run, restart = _start_training(setup, read, read.corpus, job, earlier)
+    with progress("Preparing training"), _doc_named(checks, read.labels):
+        runs = driver.runs(read.corpus, _training(setup, read))
+        restart = partial(runs, init=earlier.init, prior=earlier.prior)
+        run = restart()
+    counts = name, run.n_sequences, checks.n_tokens, len(read.labels), run.size
+    logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
     path = None if checkpoint is None else Path(checkpoint)
     state = TrainingState(run, names, checks, restart, path)
-    if path is None or not path.is_file():
-        return state
-    run.resume(path)
-    logger.info("%s: resumes from %s, %s", setup.name, path, run.progress)
-    warn(Warnings.SCW229.format(name=setup.name, path=path))
-    # The first row of the log repeats the last one of the interrupted run.
-    return replace(state, stepped=True)
+    if path is not None and path.is_file():
+        run.resume(path)
+        logger.info("%s: resumes from %s, %s", name, path, run.progress)
+        warn(Warnings.SCW229.format(name=name, path=path))
+        # The first row of the log repeats the last one of the interrupted run.
+        state.stepped = True
+    return state
 
 
-def _start_training(
-    setup: Setup, read: EncodedExamples, corpus: EncodedCorpus, job: Job, earlier: Earlier
-) -> tuple[Trainer, Callable[..., Trainer]]:
-    """Begin a batch run, in stages if there is a schedule, after any first-stage model.
-
-    RETURNS: the run, and a function that begins another one; its arguments override this run's.
-    """
-    from ..training.training import Problem, Training
+def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
+    """Return a function that begins a run on a corpus, with the settings of a component."""
+    from ..training.training import Problem
 
     name, labels, settings = setup.name, read.labels, setup.settings
     learning = settings.learning
     valid = setup.valid_transitions(labels) if learning.constrained else None
     if learning.constrained and valid is None:
         warn(Warnings.SCW350.format(name=name))
-    given: dict[str, Any] = {
-        "l1": settings.l1,
-        "l2": settings.l2,
-        "problem": Problem(
+    return partial(
+        read.training,
+        labels=labels,
+        solver=setup.solver,
+        l1=settings.l1,
+        l2=settings.l2,
+        problem=Problem(
             kind=settings.model,
             clusters=learning.clusters,
             precision=learning.precision,
@@ -85,43 +91,11 @@ def _start_training(
             label_weights=learning.weights_of(name, labels),
             valid=valid,
         ),
-        "warm_start": learning.warm_start.of(setup.solver),
-        "polish": learning.polish.of(),
-        "dtype": learning.dtype,
-        "n_threads": settings.n_threads,
-    }
-    make_training = _kind_of_training(setup, read, corpus, job)
-    with _doc_named(job.checks, labels):
-        if learning.stack.folds and job.record is not None:
-            make = partial(
-                Training, labels=labels, solver=setup.solver, **given | learning.stack.penalty
-            )
-            corpus, first = learn_first(setup, job.record, corpus, labels, make)
-            given["problem"] = replace(given["problem"], first=first)
-        given |= {"init": earlier.init, "prior": earlier.prior}
-        begin = partial(make_training, corpus=corpus, labels=labels, solver=setup.solver, **given)
-        training = begin()
-    counts = name, training.n_sequences, job.checks.n_tokens, len(labels), training.size
-    logger.info("%s: %d sequences, %d tokens, %d labels, %s", *counts)
-    return training, begin
-
-
-def _kind_of_training(
-    setup: Setup, read: EncodedExamples, corpus: EncodedCorpus, job: Job
-) -> Callable[..., Trainer]:
-    """Choose the type of a run: plain, in stages, or on a partitioned corpus."""
-    from ..training.stages import InTurn
-    from ..training.training import Training
-
-    if job.tree is not None:
-        report = partial(logger.info, "%s: %s", setup.name)
-        stages = setup.settings.learning.stages
-        return partial(InTurn, tree=job.tree.tree(corpus), stages=stages, report=report)
-    if read.partition is not None:
-        from ..distributed.training import PartitionedTraining
-
-        return partial(PartitionedTraining, partition=read.partition)
-    return Training
+        warm_start=learning.warm_start.of(setup.solver),
+        polish=learning.polish.of(),
+        dtype=learning.dtype,
+        n_threads=settings.n_threads,
+    )
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class Problem:
     weights of sequences by gold label (see `weighted`), None = 1; limited: features that have
     weights for some labels only, see `subproblems.permits`; kind: "chain", or "maxent" or "memm"
     for a per-position model (see `loss.per_token`); clusters: number of label clusters with
-    "maxent" (see `loss.subproblems`), 0 = none; first: first-stage model, see `CRFModel`.
+    "maxent" (see `loss.subproblems`), 0 = none.
     RAISES: SparseCRFError for an unknown kind; for clusters or valid transitions that the kind
         does not support.
     """
@@ -55,7 +55,6 @@ class Problem:
     kind: str = "chain"
     clusters: int = 0
     limits: Limits = LIMITS
-    first: CRFModel | None = None
 
     def __post_init__(self) -> None:
         check_kind(self.kind)
@@ -65,7 +64,7 @@ class Problem:
         return {
             name: checkpoint.digest(value) if isinstance(value, np.ndarray) else value
             for name, value in vars(self).items()
-            if name not in ("limits", "first")
+            if name != "limits"
         }
 
 
@@ -321,11 +320,11 @@ class Training:
         evaluation, not the last one. Training continues from the unpolished weights.
         """
         weights = self._joined([run.polished(polish or self._polish) for run in self._runs])
-        return self._names.model(*weights, self._dtype, self._problem.first, self._prior)
+        return self._names.model(*weights, self._dtype, self._prior)
 
     def exact(self) -> CRFModel:
         """Return the model with the current weights in float64, not polished."""
-        return self._names.model(*self.weights, "float64", rest=self._prior)
+        return self._names.model(*self.weights, "float64", self._prior)
 
 
 def _count_partial(corpus: EncodedCorpus, kind: str) -> int:

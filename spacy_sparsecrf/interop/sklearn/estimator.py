@@ -353,7 +353,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         from .pipes import check_plain, take_weights
 
         setup, settings = pipe.setup, pipe.setup.settings
-        check_plain(pipe.name, settings)
+        check_plain(pipe.name, settings, pipe.model)
         names, always, bigrams = take_weights(pipe)
         penalty = {"c1": settings.l1, "c2": settings.l2 / 2.0, "solver": setup.solver}
         start = setup.features.start_label

@@ -50,11 +50,11 @@ def make_pipe(
     return pipe
 
 
-def check_plain(name: str, settings: Any) -> None:
+def check_plain(name: str, settings: Any, model: CRFModel) -> None:
     """Refuse settings of predictions that estimators lack. RAISES: SparseCRFError."""
     decoding = settings.decoding
     for key, is_set in (
-        (".learning] stack", settings.learning.stack.folds > 0),
+        (".learning] stack", model.first is not None),
         ("] threshold", settings.threshold > 0.0),
         (".decoding] thresholds", bool(decoding.thresholds)),
         (".decoding] outside_weight", decoding.outside_weight != 0.0),
