@@ -248,6 +248,19 @@ def test_only_users_of_the_component_import_it():
     }
 
 
+def test_one_function_selects_the_loop_around_training():
+    """Only the selector reads the settings of drivers; facts describe them for refusals."""
+    readers = {
+        name
+        for module in modules().values()
+        for name, function in functions(module)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and node.attr in ("schedule", "stack", "stages")
+        if ast.unparse(node.value).split(".")[-1] == "learning"
+    }
+    assert readers == {"pipeline.drivers.driver_of", "pipeline.settings.Setup.facts"}
+
+
 def test_no_modules_import_each_other():
     edges = {module.name: set(imported(module)) for module in modules().values()}
     hold("cycles", {" ".join(group) for group in cycles(edges)})

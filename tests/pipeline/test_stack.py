@@ -30,6 +30,7 @@ PLACES = {"PER": "Mr. {} spoke .", "LOC": "in {} today ."}
 
 def pipeline(templates: list[str], stack: object, **config: object) -> Language:
     learning = {"stack": stack, "warm_start": {"epochs": 0}, "dtype": "float64"}
+    learning |= config.pop("learning", {})
     own = {"learning": learning, "solver": SOLVER, "l1": 0.05, **config}
     return blank_with(templates, NAME, "en", **own)
 
@@ -93,6 +94,14 @@ def test_labels_of_a_fold_are_those_of_a_model_that_has_not_seen_it(monkeypatch)
         for i in range(fold, 4, 2):
             (ids,) = pipe.predict([examples[i].predicted])
             assert found[i].tolist() == np.array(pipe.label_data)[ids].tolist()
+
+
+def test_names_of_features_are_stored_only_if_they_are_wanted() -> None:
+    for stored in (True, False):
+        stack = {"folds": 2, "steps": 1}
+        nlp = pipeline(BASE + READING, stack, learning={"store_feature_names": stored})
+        train(nlp, examples_of(nlp, 6, seed=4), n_steps=1)
+        assert any("first[0]" in line for line in nlp.get_pipe(NAME).dump()) == stored
 
 
 def test_probabilities_and_explanations_are_of_the_second_model(trained):
