@@ -23,8 +23,11 @@ import typer
 from measure.data import Data, Read, Scored, Source, sample
 from measure.processes import run
 from measure.results import Quick, Results
+from spacy.tokens import Doc
 from wasabi import msg
 
+from spacy_sparsecrf.corpus.encoded import Observations
+from spacy_sparsecrf.corpus.schedule import Stage
 from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.template_hierarchy import TemplateHierarchy, TemplateTreeRecord
 from spacy_sparsecrf.model.model import CRFModel
@@ -89,22 +92,31 @@ class Run:
             "warm_start": WarmStart(**WARM_START) if experiment.warm_start else WarmStart(epochs=0),
         }
         make: Any = Training
-        if isinstance(read, TemplateTreeRecord):
-            tree = read.tree(self.corpus)
+        if self._record is not None:
+            tree = self._record.tree(self.corpus)
             options |= {"tree": tree, "stages": self._stages, "report": self._note}
             make = InTurn
         self.training: Trainer = make(self.corpus, self.labels, self.solver, **options)
 
     @property
-    def _stages(self) -> Any:
+    def _stages(self) -> list[Stage]:
         schedule = {"schedule": list(self.experiment.schedule)}
-        return LearningSettings.validated(self.experiment.name, schedule).stages
+        learning = LearningSettings.validated(self.experiment.name, schedule)
+        return [Stage(**dict(stage)) for stage in learning.schedule]
 
     def _reader(self, featurizer: Featurizer) -> Read:
+        self._record: TemplateTreeRecord | None = None
         if not self.experiment.schedule:
             return featurizer
         hierarchy = TemplateHierarchy.of(featurizer.parsed, featurizer.templates, self._stages)
-        return TemplateTreeRecord(featurizer, featurizer, hierarchy)
+        record = self._record = TemplateTreeRecord(featurizer, hierarchy)
+
+        def read(docs: Sequence[Doc], sequences: str = "sents") -> Observations:
+            found = featurizer(docs, sequences)
+            record.add(found)
+            return found
+
+        return read
 
     def _note(self, report: StageReport) -> None:
         self.stages.append((len(self.errors), report))

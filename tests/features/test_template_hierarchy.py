@@ -194,10 +194,11 @@ def test_admission_is_that_of_the_reference(seed, start_label):
     docs = [Doc(ENGLISH, words=words) for words in sequences]
     features = Featurizer(TEMPLATES, start_label=start_label)
     lineage = TemplateHierarchy.of(features.parsed, TEMPLATES, STAGES)
-    record = TemplateTreeRecord(features, features, lineage)
+    record = TemplateTreeRecord(features, lineage)
     builder = CorpusBuilder()
     for i in range(0, len(docs), 3):
-        found = record(docs[i : i + 3], "docs")
+        found = features(docs[i : i + 3], "docs")
+        record.add(found)
         builder.add(found, np.zeros(found.n_tokens, np.int32))
     corpus = builder.build()
     kin = record.tree(corpus)
@@ -228,10 +229,12 @@ def test_of_an_ngram_the_parent_is_the_same_ngram():
     templates = ["u:ngrams(1,1)[0]", "u:ngrams(1,1)[0]|lower[1]"]
     features = Featurizer(templates)
     lineage = lineage_of(templates, Stage((templates[0],)), Stage(("*",)))
-    record = TemplateTreeRecord(features, features, lineage)
+    record = TemplateTreeRecord(features, lineage)
     doc = Doc(ENGLISH, words=["ab", "ba", "c"])
     builder = CorpusBuilder()
-    builder.add(record([doc], "docs"), np.zeros(3, np.int32))
+    found = features([doc], "docs")
+    record.add(found)
+    builder.add(found, np.zeros(3, np.int32))
     corpus = builder.build()
     kin = record.tree(corpus)
     # a and b occur in two words, c in one; each of these five is conjoined with the next word.
