@@ -100,7 +100,7 @@ def test_names_of_features_are_stored_only_if_they_are_wanted() -> None:
     for stored in (True, False):
         stack = {"folds": 2, "steps": 1}
         nlp = pipeline(BASE + READING, stack, learning={"store_feature_names": stored})
-        train(nlp, examples_of(nlp, 6, seed=4), n_steps=1)
+        train(nlp, examples_of(nlp, 6, seed=4), 1)
         assert any("first[0]" in line for line in nlp.get_pipe(NAME).dump()) == stored
 
 
