@@ -8,18 +8,17 @@ import logging
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from threading import RLock
+from typing import Any
 
-import tqdm
+from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from .errors import Warnings, warn
-
-ItemT = TypeVar("ItemT")
 
 _spacy = logging.getLogger("spacy")
 # `spacy train` shows warnings only. Progress is logged as INFO, so its logger has its own level.
@@ -32,8 +31,8 @@ _NOTICE = (
     "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
     "`python -m spacy_sparsecrf warmup` does it ahead."
 )
-# Whether progress reporting is off, and when the last line was logged.
-_state = {"is_quiet": False, "last": time.monotonic()}
+# Whether progress reporting is off.
+_state = {"is_quiet": False}
 
 
 def be_quiet(is_quiet: bool) -> None:
@@ -45,94 +44,65 @@ def _is_shown() -> bool:
     return not _state["is_quiet"] and _spacy.isEnabledFor(logging.WARNING)
 
 
-class Task:
-    """A long task.
+class _Lines:
+    """A file that logs what tqdm writes as a line, if the last line is long ago."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def write(self, text: str) -> None:
+        """Log a text that is not blank."""
+        now = time.monotonic()
+        if now - self._last >= _PAUSE and text.strip():
+            self._last = now
+            logger.info("%s", text.strip())
+
+
+_lines = _Lines()
+
+
+class Task(tqdm):  # type: ignore[misc]
+    """A long task: a context, and an iterable that counts items. Call `update` to count others.
 
     text: its name; unit: name of the counted units, plural; total: number of units, None if
-    unknown; detail: shown after the counts, from the next count on.
+    unknown; items: to count; initial: number of units before. A text that is set by
+    `set_postfix_str` is shown after the counts, from the next count on.
     """
 
-    def __init__(self, text: str, unit: str = "", total: int | None = None) -> None:
-        self.text, self.unit, self.total, self.detail = text, unit, total, ""
-        self._done, self._since = 0, time.monotonic()
-        self._bar: tqdm.tqdm[Any] | None = None
+    # Without a thread of its own, and without a lock of other processes.
+    monitor_interval, _lock = 0, RLock()
 
-    @property
-    def done(self) -> int:
-        """Number of completed units."""
-        return self._done
+    def __init__(
+        self,
+        text: str,
+        unit: str = "",
+        total: int | None = None,
+        items: Iterable[Any] | None = None,
+        initial: int = 0,
+    ) -> None:
+        self._redirected, is_shown = ExitStack(), _is_shown()
+        counted = f": {{n:,}}{'' if total is None else f' of {total:,}'} {unit}" if unit else ""
+        line = f"{{desc}}{counted}{{postfix}} ({{elapsed_s:.0f}} s)"
+        place: dict[str, Any] = {"file": _lines, "bar_format": line}
+        if is_shown and sys.stderr.isatty():
+            # tqdm draws nothing if the terminal's size is unknown.
+            width, height = shutil.get_terminal_size()
+            place = {"ncols": width, "nrows": height, "delay": _DELAY, "unit": f" {unit}"}
+            # Lines of spaCy's log must not break the bar.
+            self._redirected.enter_context(logging_redirect_tqdm([_spacy]))
+        own = {"desc": text, "total": total, "initial": initial, "disable": not is_shown}
+        super().__init__(items, leave=False, miniters=1, **own, **place)
 
-    @done.setter
-    def done(self, value: int) -> None:
-        self._done = value
-        if self._bar is not None:
-            self._bar.set_postfix_str(self.detail, refresh=False)
-            self._bar.update(value - self._bar.n)
-        else:
-            self._log()
-
-    def over(self, items: Iterable[ItemT]) -> Iterator[ItemT]:
-        """Yield the items and count them."""
-        for item in items:
-            yield item
-            self.done += 1
-
-    def __str__(self) -> str:
-        """The line of the log."""
-        total = f" of {self.total:,}" if self.total is not None else ""
-        counted = f": {self.done:,}{total} {self.unit}" if self.unit else ""
-        detail = f", {self.detail}" if self.detail else ""
-        return f"{self.text}{counted}{detail} ({time.monotonic() - self._since:.0f} s)"
-
-    @contextmanager
-    def shown(self) -> Iterator["Task"]:
-        """Show the task while the body runs."""
-        if not (_is_shown() and sys.stderr.isatty()):
-            self._log()
-            yield self
-            return
-        # tqdm draws nothing if the terminal's size is unknown.
-        width, height = shutil.get_terminal_size()
-        place = {"ncols": width, "nrows": height, "delay": _DELAY, "leave": False}
-        own = {"desc": self.text, "total": self.total, "unit": f" {self.unit}"}
-        # Lines of spaCy's log must not break the bar.
-        with (
-            logging_redirect_tqdm([_spacy]),
-            tqdm.tqdm(**own, **place, initial=self.done) as self._bar,
-        ):
-            try:
-                yield self
-            finally:
-                self._bar = None
-
-    def _log(self) -> None:
-        """Log a line, if the last one is long ago and there is no terminal."""
-        if time.monotonic() - _state["last"] < _PAUSE:
-            return
-        if _is_shown() and not sys.stderr.isatty():
-            _state["last"] = time.monotonic()
-            logger.info("%s", self)
-
-
-@contextmanager
-def progress(text: str, unit: str = "", total: int | None = None) -> Iterator[Task]:
-    """Report a task while the body runs; see `Task`."""
-    with Task(text, unit, total).shown() as own:
-        yield own
+    def close(self) -> None:
+        """End the task."""
+        self._redirected.close()
+        super().close()
 
 
 def report(text: str) -> None:
     """Log a line, unless progress reporting is off."""
     if _is_shown():
         logger.info("%s", text)
-
-
-def track(
-    items: Iterable[ItemT], text: str, unit: str, total: int | None = None
-) -> Iterator[ItemT]:
-    """Yield the items and report progress; see `Task`."""
-    with progress(text, unit, total) as own:
-        yield from own.over(items)
 
 
 # Compilation
@@ -153,9 +123,8 @@ def watch_compilation() -> Any:
 
         def __init__(self) -> None:
             self.with_notice = True
-            self._task = Task("Compiling", "kernels")
+            self._n_compiled = 0
             self._names: list[str] = []
-            self._shown = ExitStack()
 
         def on_start(self, event: Any) -> None:
             kernel = event.data["dispatcher"]
@@ -167,17 +136,18 @@ def watch_compilation() -> Any:
             elif self.with_notice:
                 self.with_notice = False
                 _give_notice(kernel.stats.cache_path)
+            if not self._names:
+                self._task = Task("Compiling", "kernels", initial=self._n_compiled)
             self._names.append(kernel.__name__)
-            self._task.detail = kernel.__name__
-            if len(self._names) == 1:
-                self._shown.enter_context(self._task.shown())
+            self._task.set_postfix_str(kernel.__name__, refresh=False)
 
         def on_end(self, event: Any) -> None:
             if hasattr(event.data["dispatcher"], "cache"):
                 self._names.pop()
-                self._task.done += 1
+                self._task.update()
+                self._n_compiled += 1
                 if not self._names:
-                    self._shown.close()
+                    self._task.close()
 
     listener = Listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]

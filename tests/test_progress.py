@@ -20,9 +20,9 @@ spacy.addHandler(handler)
 progress._DELAY, progress._PAUSE = 0.02, 0.1
 {first}
 time.sleep(0.2)
-with progress.progress("Digging", "holes", 3) as shown:
-    for hole in shown.over(range(3)):
-        shown.detail = f"hole {{hole}}"
+with progress.Task("Digging", "holes", 3, range(3)) as shown:
+    for hole in shown:
+        shown.set_postfix_str(f"hole {{hole}}", refresh=False)
         time.sleep(0.5)
 """
 
@@ -81,8 +81,7 @@ def test_where_it_is_quiet_nothing_is_shown(run, first: str) -> None:
 
 
 def test_items_are_counted_while_they_pass() -> None:
-    task = progress.Task("Reading", "docs", 2)
-    assert [task.done for _ in task.over("ab")] == [0, 1]
-    assert task.done == 2
-    assert list(progress.track(iter("ab"), "Reading", "docs")) == ["a", "b"]
-    assert str(task) == "Reading: 2 of 2 docs (0 s)"
+    task = progress.Task("Reading", "docs", 2, "ab", initial=1)
+    assert [*task] == ["a", "b"] and task.n == 3
+    assert str(progress.Task("Reading", "docs", 2)) == "Reading: 0 of 2 docs (0 s)"
+    assert str(progress.Task("Scoring")) == "Scoring (0 s)"

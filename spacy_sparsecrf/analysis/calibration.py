@@ -39,7 +39,7 @@ from ..pipeline.component import SparseCRFPipe
 from ..pipeline.prediction import Predictions
 from ..pipeline.reader import BATCH_SIZE
 from ..pipeline.settings import DecodingSettings
-from ..progress import Task, progress
+from ..progress import Task
 from ..targets.spans import Span, SpanTarget
 from .error_analysis import one_of, spans_of
 
@@ -184,7 +184,7 @@ def calibrate(
     if beta is not None and (precision is not None or not 0.0 < beta < math.inf):
         raise SparseCRFError(Errors.SC644.format(value=beta, precision=precision))
     examples = list(examples)
-    with progress("Comparing", "docs", (len(_TRIED) + 2) * len(examples)) as shown:
+    with Task("Comparing", "docs", (len(_TRIED) + 2) * len(examples)) as shown:
 
         def judge(temperature: float) -> _Judged:
             return _judge(pipe, examples, shown, temperature=temperature)
@@ -215,7 +215,7 @@ def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float
     """Find the weight of the outside label with the best F_beta; see `calibrate`."""
     if not (isinstance(pipe.target, SpanTarget) and 0.0 < beta < math.inf):
         raise SparseCRFError(Errors.SC652.format(name=pipe.name, value=beta))
-    with progress("Weighing", "docs", (2 * sum(_N_TRIED) + 1) * len(examples)) as shown:
+    with Task("Weighing", "docs", (2 * sum(_N_TRIED) + 1) * len(examples)) as shown:
         return best_weight(partial(_f_beta, pipe, examples, shown, beta))
 
 
@@ -321,8 +321,9 @@ def _judge(
     counts: Counter[str] = Counter()
     is_even = False
     with _predicting(pipe, **changes):
-        for batch in minibatch(shown.over(examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
+        for batch in minibatch(examples, BATCH_SIZE):  # type: ignore[no-untyped-call]
             predictions = pipe.predict([example.predicted for example in batch])
+            shown.update(len(batch))
             for golden, judgements in _judgements(pipe, batch, predictions):
                 is_even = not is_even
                 counts.update(label for *_, label in golden)

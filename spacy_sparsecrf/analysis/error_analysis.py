@@ -13,7 +13,7 @@ from spacy.util import minibatch
 from ..errors import Errors, SparseCRFError
 from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
-from ..progress import track
+from ..progress import Task
 from ..targets.matching import KINDS, Matches, Pair, Score
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import Span, SpanTarget
@@ -133,7 +133,7 @@ def find_mistakes(
         component nor of the annotation.
     """
     found = _Comparison(pipe)
-    for batch in minibatch(track(examples, "Comparing", "docs"), BATCH_SIZE):  # type: ignore[no-untyped-call]
+    for batch in minibatch(Task("Comparing", "docs", items=examples), BATCH_SIZE):  # type: ignore[no-untyped-call]
         found.add(batch, label, word.lower())
     if not found.n_gold:
         raise SparseCRFError(Errors.SC640.format(name=pipe.name))
@@ -141,7 +141,7 @@ def find_mistakes(
     if label and label not in known:
         raise SparseCRFError(Errors.SC647.format(label=label, known=", ".join(filter(None, known))))
     chosen = sorted(found.mistakes, key=lambda each: (-each.sure, each.doc, each.pair.extent))
-    shown = track(chosen[:most], "Explaining", "mistakes", len(chosen[:most]))
+    shown = Task("Explaining", "mistakes", len(chosen[:most]), chosen[:most])
     return Report(
         kinds=KINDS if isinstance(pipe.target, SpanTarget) else KINDS[:1],
         scores=tuple(found.matches.scores()),

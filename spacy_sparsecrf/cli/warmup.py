@@ -15,7 +15,7 @@ from wasabi import msg
 from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
 from ..kernels import cache_dir
-from ..progress import progress, watch_compilation
+from ..progress import Task, watch_compilation
 from ..registry import crf_solvers
 
 _OWLQN, _PERCEPTRON = "spacy_sparsecrf.OWLQN.v1", "spacy_sparsecrf.Perceptron.v1"
@@ -42,7 +42,7 @@ def warmup(
         _clear()
         return
     start = time.perf_counter()
-    with progress("Warming up"), warnings.catch_warnings():
+    with Task("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
         watch_compilation().with_notice = False
         if prediction:

@@ -25,7 +25,7 @@ from ..pipeline.corpus_files import reader_block, shard_files
 from ..pipeline.data_checks import DataChecks
 from ..pipeline.reader import EncodedExamples, Job, reads_word_labels
 from ..pipeline.settings import Setup
-from ..progress import progress
+from ..progress import Task
 from .loss import Partition
 from .training import BEGINNING
 from .worker import Brief, EncodingPlan, Survey, Worker
@@ -74,7 +74,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     RAISES: SparseCRFError for examples that cannot be used for training.
     """
     n = len(pool)
-    with progress("Reading corpus"):
+    with Task("Reading corpus"):
         runs = [*cut(sizes, n), *[(0, 0)] * n][:n]
         if reads_word_labels(setup):
             _learn_word_labels(pool, runs, cast("Featurizer", setup.features))
@@ -86,7 +86,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     whole = np.concatenate([np.zeros(0, np.int64), *lengths])
     if not len(whole):
         return EncodedExamples()
-    with progress("Merging features"):
+    with Task("Merging features"):
         index, contexts = _index(pool, runs, surveys, setup.settings.learning.min_freq)
     starts = np.append(0, np.cumsum([len(of_file) for of_file in lengths]))
     n_shards = count_leaves(int(whole.sum()), _SHARD_TOKENS)
@@ -94,7 +94,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     plan = pool.share(EncodingPlan(labels, index, contexts, starts, shard_ptr))
     n_first = 1 + int(np.searchsorted(np.cumsum(whole)[:-1], BEGINNING))
     bounds = list(pairwise(n_shards * i // n for i in range(n + 1)))
-    with progress("Encoding corpus"):
+    with Task("Encoding corpus"):
         args = [(plan, *shards, 0 if i else n_first) for i, shards in enumerate(bounds)]
         loaded = pool.ask("load", args, keep=True)
     final, checks.n_missing = loaded[0][0], sum(n_missing for _, n_missing in loaded)

@@ -27,7 +27,7 @@ from ..pipeline.corpus_files import read_files
 from ..pipeline.data_checks import DataChecks
 from ..pipeline.reader import ExampleReader, Job, LabelIds, reads_word_labels
 from ..pipeline.settings import Setup
-from ..progress import track
+from ..progress import Task
 from .training import WorkerShard
 
 _REAL_VALUES = "real-valued features ([components.NAME.features] vector or value(...))"
@@ -145,7 +145,7 @@ class Worker(WorkerShard):
         checks = DataChecks()
         reader = ExampleReader(Job(setup, self._label_ids, checks, record))
         examples = read_files(self._nlp, brief.block, brief.files[number : number + 1])
-        examples = track(examples, "Reading corpus", "docs")
+        examples = Task("Reading corpus", "docs", items=examples)
         reader.read(annotated(examples, brief.upstream) if brief.upstream else examples)
         self._read[number] = reader, checks
         return reader

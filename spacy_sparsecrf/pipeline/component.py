@@ -277,7 +277,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Annotate Docs; report progress if this is an evaluation during a training run."""
         docs: Iterator[Doc] = super().pipe(stream, batch_size=batch_size)
         is_training = self._state is not None
-        return progress.track(docs, "Predicting", "docs") if is_training else docs
+        return iter(progress.Task("Predicting", "docs", items=docs)) if is_training else docs
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[NDArray[np.int32]]) -> None:
         """Write predictions to the Docs.
@@ -295,7 +295,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples = list(examples)
         if self._state is not None:
             self._state.checks.warn_of_evaluated(self.name, self.target, examples)
-        with progress.progress("Scoring"):
+        with progress.Task("Scoring"):
             scores: dict[str, Any] = super().score(examples, **{**self.target.scoring(), **kwargs})
         return scores
 

@@ -15,7 +15,7 @@ from spacy.training.corpus import FILE_TYPE, create_docbin_reader, walk_corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..progress import track
+from ..progress import Task
 from .annotations import Annotations, have_same_words
 
 _NIL = b"\xc0"  # the message of nothing
@@ -86,7 +86,7 @@ class AnnotatedCorpus:
 
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
-        shown = track(self._gold_docs(nlp.vocab), "Reading corpus", "docs")
+        shown = Task("Reading corpus", "docs", items=self._gold_docs(nlp.vocab))
         for gold in shown:
             for example in self._examples(nlp, gold):
                 self.annotations.copy_to_predicted(example)

@@ -28,7 +28,7 @@ from ..features.word_labels import (
     learn_word_labels,
     sizes_of,
 )
-from ..progress import progress, track
+from ..progress import Task
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
@@ -206,8 +206,8 @@ def encode_corpus(examples: Iterable[Example], job: Job) -> EncodedExamples:
         of a Doc.
     """
     reader = ExampleReader(job)
-    reader.read(track(examples, "Reading corpus", "docs"))
-    with progress("Encoding corpus"):
+    reader.read(Task("Reading corpus", "docs", items=examples))
+    with Task("Encoding corpus"):
         return reader.encoded()
 
 

@@ -23,7 +23,7 @@ from ..features.naming import NameRecord
 from ..features.stacking import FirstLabels, FirstSpans, fill
 from ..features.word_labels import folds_of_docs
 from ..model.model import CRFModel
-from ..progress import track
+from ..progress import Task
 from ..targets.base import string_ids
 from ..targets.spans import SpanTarget
 from .settings import Setup, StackSettings
@@ -103,7 +103,8 @@ def stacked(
     values = np.split(corpus.values, ends[:-1])
     # A sequence without tokens at the end has no fold.
     of_sequence = np.append(fold, -1)[corpus.offsets[:-1]]
-    for k in track(range(stack.folds + 1), "Learning first models", "models", stack.folds + 1):
+    n_models = stack.folds + 1
+    for k in Task("Learning first models", "models", n_models, range(n_models)):
         weights = np.where(of_sequence == k, 0.0, corpus.weights)
         model = _trained(train(replace(corpus, weights=weights)), stack.steps)
         if k < stack.folds:

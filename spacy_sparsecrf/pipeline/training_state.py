@@ -19,7 +19,7 @@ from ..corpus.gold import InvalidGoldError, describe
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
 from ..model.model import CRFModel
-from ..progress import progress
+from ..progress import Task
 from ..progress import report as report_line
 from .data_checks import DataChecks
 from .drivers import Driver
@@ -51,7 +51,7 @@ def begin(
     names = record and (read.partition or record)
     if read.corpus is None:
         return TrainingState(None, names, checks)
-    with progress("Preparing training"), _doc_named(checks, read.labels):
+    with Task("Preparing training"), _doc_named(checks, read.labels):
         runs = driver.runs(read.corpus, _training(setup, read))
         restart = partial(runs, init=earlier.init, prior=earlier.prior)
         run = restart()
@@ -155,7 +155,7 @@ class TrainingState:
             spaCy writes meta.json.
         """
         name, training = setup.name, self.training_run(setup.name)
-        with progress("Training"):
+        with Task("Training"):
             report = training.step()
             training.rest()
             if not math.isfinite(training.objective):

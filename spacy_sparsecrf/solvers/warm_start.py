@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..penalty import ElasticNet
-from ..progress import track
+from ..progress import Task
 from .calibration import calibrate
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -73,7 +73,7 @@ class WarmStart:
             return total, n_taken
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
         decay = EPOCH_DECAY ** (1.0 / len(sequences))
-        for epoch in track(range(self.epochs), "Warm start", "passes", self.epochs):
+        for epoch in Task("Warm start", "passes", self.epochs, range(self.epochs)):
             step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
             for i, part in enumerate(np.array_split(order, _TAKEN if self.averaged else 1)):
                 descent.run(part, step, decay)

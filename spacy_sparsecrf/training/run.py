@@ -20,7 +20,7 @@ from ..loss.chain import ChainLoss
 from ..loss.subproblems import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
-from ..progress import progress, track
+from ..progress import Task
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport
 from ..solvers.owlqn import OWLQN
 from ..solvers.warm_start import WarmStart
@@ -158,10 +158,10 @@ class Run:
                 return self.reached(passes)
         state, n_iterations = self.state, self._solver.inner_iterations
         assert state is not None
-        with progress("Minimising", "iterations", n_iterations) as shown:
-            for _ in shown.over(range(n_iterations)):
+        with Task("Minimising", "iterations", n_iterations, range(n_iterations)) as shown:
+            for _ in shown:
                 report = self._solver.step(self._working, self._penalty, state.solver)
-                shown.detail = f"objective {report.objective:.6g}"
+                shown.set_postfix_str(f"objective {report.objective:.6g}", refresh=False)
                 passes += report.passes
                 if report.converged:
                     break
@@ -227,7 +227,7 @@ class Run:
         """
         old: Longs = self._working.coordinates
         limit = len(old) + max(_MIN_GROWTH, int(_GROWTH * len(old)))
-        with progress("Screening"):
+        with Task("Screening"):
             found, gradients, squared_excess = self.loss.screen(
                 self._working, state.solver.theta, self._penalty.l1, limit
             )
@@ -300,7 +300,8 @@ class Polish:
         working, solver, penalty = loss.restrict(coordinates), OWLQN(), ElasticNet(0.0, self.l2)
         origin = working.model_weights(np.zeros(len(theta)))
         state = solver.start(working, penalty, theta - origin)
-        for _ in track(range(self.iterations), "Polishing", "iterations", self.iterations):
+        n = self.iterations
+        for _ in Task("Polishing", "iterations", n, range(n)):
             if solver.step(working, penalty, state).converged:
                 break
         return coordinates, working.model_weights(state.theta)

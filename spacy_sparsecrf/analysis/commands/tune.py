@@ -14,7 +14,7 @@ from wasabi import msg
 
 from ...cli.common import overrides_of, reported, with_folder
 from ...errors import Errors, SparseCRFError
-from ...progress import progress, report
+from ...progress import Task, report
 
 if TYPE_CHECKING:
     from ...solvers.base import StepReport
@@ -109,7 +109,7 @@ def _search(
         return tunable.encode(setting, l1s[-1])
 
     def show_step(step: "StepReport") -> None:
-        task.done += 1
+        task.update()
         # The budget does not limit the first trial.
         if trials and time.monotonic() > end:
             raise OutOfTimeError("The budget is spent: not all values are tried")
@@ -119,7 +119,7 @@ def _search(
 
     msg.divider("Searching hyperparameters")
     try:
-        with progress("Training", "iterations") as task:
+        with Task("Training", "iterations") as task:
             for trial in search(values, l1s, encode, show_step, show_error):
                 trials.append(trial)
                 _echo(_cells(trial, several), with_header=len(trials) == 1)

@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ...cli.common import Component, Model, load, reported, with_folder
 from ...cli.files import read_lines
-from ...progress import track
+from ...progress import Task
 
 
 def dump(
@@ -25,7 +25,7 @@ def dump(
     """
     with reported():
         _, pipe = load(model, component)
-        shown = track(pipe.dump(), "Writing weights", "weights", pipe.model.n_active)
+        shown = Task("Writing weights", "weights", pipe.model.n_active, pipe.dump())
         lines = (f"{line}\n" for line in shown)
         if output is None:
             sys.stdout.writelines(lines)

@@ -16,7 +16,7 @@ from ...cli.common import reported
 from ...cli.files import SPACY, unpack
 from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
-from ...progress import track
+from ...progress import Task
 from ..attributes import DOCUMENTS, SENTENCES, parse_columns
 from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
@@ -194,7 +194,7 @@ def _save(docs: Iterable[Doc], target: Path, dev: float, seed: int) -> dict[Path
 
     RETURNS: number of Docs by file.
     """
-    shown = track(docs, "Converting", "docs")
+    shown = Task("Converting", "docs", items=docs)
     parts: dict[Path, Iterable[Doc]] = {target: shown}
     if dev:
         if target.name == DEV:
@@ -211,7 +211,7 @@ def _write(sentences: Iterable[str], source: Path, target: Path) -> int:
 
     source: for messages. RAISES: SparseCRFError if there are none.
     """
-    texts = [*track(sentences, "Converting", "sentences")]
+    texts = [*Task("Converting", "sentences", items=sentences)]
     if not texts:
         raise SparseCRFError(Errors.SC612.format(path=source))
     data = "".join(texts).encode("utf8")
