@@ -1,5 +1,6 @@
 """Collection of a corpus from batches of observations."""
 
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +33,7 @@ class CorpusBuilder:
     """
 
     def __init__(self) -> None:
-        self._pieces: dict[str, list[Array]] = {name: [] for name in _ARRIVING}
+        self._pieces: defaultdict[str, list[Array]] = defaultdict(list)
         self._n_tokens = 0
         self._value_keys: Hashes = np.empty(0, np.uint64)
         self.features = RowIndex(1)
@@ -98,7 +99,7 @@ class CorpusBuilder:
             weights=arrived("weights"),
             uni_indptr=np.append(0, np.cumsum(arrived("n_features"), dtype=np.int64)),
             # By pieces, as the numbers of all occurrences take the most memory.
-            uni_indices=np.concatenate([rank[piece] for piece in self._pieces["features"]]),
+            uni_indices=np.concatenate([*map(rank.take, self._pieces["features"])]),
             context=arrived("context"),
             features=FeatureCounts(keys[order], self.features.counts[order], order),
             rows=ConjoinedRows(self.rows.rows, self.rows.counts),
@@ -118,7 +119,7 @@ class CorpusBuilder:
         features = merged_features([part.features], min_freq)
         index, contexts = build_index(features, part.rows, min_freq, len(value_keys))
         corpus, n = part.encoded(index, contexts), len(index.unigram_keys)
-        if not self.has_values:
+        if not len(value_keys):
             return corpus
         # Real values come after the features of tokens.
         return replace(

@@ -104,7 +104,7 @@ def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> Featur
     """Merge the features of parts, and keep features that occur at min_freq tokens or more."""
     nothing = np.zeros(0, np.int64)
     none = FeatureCounts(np.zeros(0, np.uint64), nothing, nothing)
-    every = FeatureCounts(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
+    every = FeatureCounts(*map(np.concatenate, zip(none, *parts, strict=True)))
     order = np.argsort(every.keys, kind="stable")
     keys, first = np.unique(every.keys[order], return_index=True)
     if not len(keys):
@@ -138,7 +138,9 @@ def build_index(
     if len(features.keys) > np.iinfo(np.int32).max:
         raise SparseCRFError(Errors.SC301.format(n=len(features.keys)))
     order = np.lexsort((features.arrival, -features.counts))
-    hashes = numbering.without_rare(rows.hashes, min_freq, rows.counts)
+    hashes = rows.hashes
+    if min_freq > 1:
+        hashes = numbering.without_rare(hashes, min_freq, rows.counts)
     representatives, context = numbering.distinct_rows(hashes)
     bigram_keys, ctx_indptr, ctx_indices = numbering.number_features(hashes[representatives])
     if min_freq > 1 and not (len(order) or len(bigram_keys) or n_values):

@@ -59,31 +59,25 @@ class RowIndex:
 
     def add(self, queries: Hashes) -> Ints:
         """Number rows: [n] int32. queries: [n, width]. RAISES: SparseCRFError for too many."""
-        numbers = np.empty(len(queries), np.int32)
-        for first in range(0, len(queries), _CHUNK):
-            chunk = slice(first, first + _CHUNK)
-            self._add(np.ascontiguousarray(queries[chunk]), numbers[chunk])
-        return numbers
-
-    def _add(self, queries: Hashes, numbers: Ints) -> None:
-        """Number at most _CHUNK rows. numbers: [n], out."""
         from ..kernels.indexing import enter_all, number_rows
 
-        most = self._n + len(queries)
-        if most > np.iinfo(np.int32).max:
-            raise SparseCRFError(Errors.SC301.format(n=most))
-        if most > len(self._rows):
-            self._rows, self._counts = grown(self._rows, most), grown(self._counts, most)
-            self._slots = np.full(1 << (2 * len(self._rows) - 1).bit_length(), -1, np.int32)
-            enter_all(self._slots, self._rows, self._n)
-        arguments = self._slots, self._rows, self._counts, self._n
-        self._n = number_rows(*arguments, queries, numbers)
+        numbers = np.empty(len(queries), np.int32)
+        for first in range(0, len(queries), _CHUNK):
+            chunk = np.ascontiguousarray(queries[first : first + _CHUNK])
+            most = self._n + len(chunk)
+            if most > np.iinfo(np.int32).max:
+                raise SparseCRFError(Errors.SC301.format(n=most))
+            if most > len(self._rows):
+                self._rows, self._counts = grown(self._rows, most), grown(self._counts, most)
+                self._slots = np.full(1 << (2 * len(self._rows) - 1).bit_length(), -1, np.int32)
+                enter_all(self._slots, self._rows, self._n)
+            table = self._slots, self._rows, self._counts, self._n
+            self._n = number_rows(*table, chunk, numbers[first : first + _CHUNK])
+        return numbers
 
 
 def grown(array: Array, n: int) -> Array:
-    """Return an array with capacity n, at least doubled if it grows; new items are 0."""
-    if n <= len(array):
-        return array
+    """Return a longer array with capacity n, and at least twice as long; new items are 0."""
     longer = np.zeros((max(n, 2 * len(array)), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
@@ -124,19 +118,16 @@ def number_features(hashes: Hashes) -> tuple[Hashes, Longs, Ints]:
     return keys[order], indptr, positions(order, len(order))[ids]
 
 
-def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs | None = None) -> Hashes:
+def without_rare(hashes: Hashes, min_freq: int, n_tokens: Longs) -> Hashes:
     """Remove the features that occur at fewer than min_freq tokens.
 
     hashes: [R, P] uint64, the feature of each template in each row, 0 = none; n_tokens: [R] int64,
-        tokens of a row, by default one each.
+        tokens of a row.
     RETURNS: hashes, with 0 for removed features. Features conjoined with the label, and those
         conjoined with label pairs, are counted separately.
     """
-    if min_freq <= 1:
-        return hashes
-    _, ids, counts = distinct(hashes.reshape(-1))
-    if n_tokens is not None:
-        counts = np.bincount(ids, np.repeat(n_tokens, hashes.shape[1]), minlength=len(counts))
+    _, ids, _ = distinct(hashes.reshape(-1))
+    counts = np.bincount(ids, np.repeat(n_tokens, hashes.shape[1]))
     rare = counts < min_freq
     return np.where(rare[ids.reshape(hashes.shape)], np.uint64(0), hashes)
 

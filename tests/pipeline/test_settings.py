@@ -122,7 +122,8 @@ def test_rare_tests_are_those_that_are_counted_below_the_limit(seed, min_freq):
     hashes = rng.integers(0, 8, (12, 3)).astype(np.uint64)
     flat = hashes.ravel().tolist()
     expected = [value if flat.count(value) >= min_freq else 0 for value in flat]
-    assert without_rare(hashes, min_freq).ravel().tolist() == expected
+    one_each = np.ones(len(hashes), np.int64)
+    assert without_rare(hashes, min_freq, one_each).ravel().tolist() == expected
 
 
 @pytest.mark.parametrize(("key", "values"), [("min_freq", (1, 2, 3)), ("observed_only", (0, 1))])
