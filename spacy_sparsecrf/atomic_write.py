@@ -8,7 +8,6 @@ another file records the new length.
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
@@ -35,7 +34,8 @@ def write_files(folder: Path, contents: Mapping[str, Content], setting: str) -> 
                 path = new[name] = folder / (name + _NEW)
                 made.append(path)
                 path.write_bytes(content) if isinstance(content, bytes) else content(path)
-        _sync_all([path for path in new.values() if path is not None])
+        for path in filter(None, new.values()):
+            _sync(path)
         _put(folder, new)
 
 
@@ -97,15 +97,6 @@ def _keep(place: Path) -> Path | None:
         # A file system without links.
         shutil.copyfile(place, old)
     return old
-
-
-def _sync_all(paths: list[Path]) -> None:
-    """Sync files in parallel, which is faster than one after another."""
-    if len(paths) < 2:
-        list(map(_sync, paths))
-        return
-    with ThreadPoolExecutor(len(paths)) as pool:
-        list(pool.map(_sync, paths))
 
 
 def _sync(path: Path) -> None:

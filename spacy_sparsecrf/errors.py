@@ -88,8 +88,8 @@ class Errors(metaclass=_Coded):
         "{text!r} of the Doc that begins {doc!r}. Repair or replace [initialize] vectors."
     )
     SC131 = (
-        "Template {number} of [components.NAME.features] templates, {template!r}, reads the "
-        "phrases {name!r}. Add them to `phrases` there, or use one of: {known}."
+        "Template {number} of [components.NAME.features] templates, {template!r}, names {name!r}. "
+        "Add it to `{setting}` there, or use one of: {known}."
     )
     SC132 = (
         "[components.NAME.features] phrases = {value!r} is not valid. Write names with files or "
@@ -97,14 +97,14 @@ class Errors(metaclass=_Coded):
     )
     SC133 = "[components.NAME.features] phrase_attr = {value!r} is not supported. Use {known}."
     SC134 = (
-        "The file {path}, named in [components.NAME.features] phrases {name!r}, cannot be read: "
-        "{reason}. Give the path of a UTF-8 text file with one phrase a line."
+        "{path}, named in [components.NAME.features] {setting} {name!r}, cannot be read: {reason}. "
+        "Give the path of a text file."
     )
     SC135 = (
-        "Line {line} of the file {path}, named in [components.NAME.features] phrases {name!r}, is "
-        "malformed: {reason}. Write a phrase a line, or a phrase, a tab and its type, in UTF-8."
+        "Line {line} of {path}, named in [components.NAME.features] {setting} {name!r}, is "
+        "malformed: {reason}. Correct it."
     )
-    SC136 = "[components.NAME.features] phrases {name!r} has no phrases. Fill or remove it."
+    SC136 = "[components.NAME.features] {setting} {name!r} is empty. Fill or remove it."
     SC137 = (
         "The saved feature data does not match [components.NAME.features]: {reason}. Restore "
         "`cfg` and config.cfg from the same saved pipeline, or retrain it."
@@ -119,19 +119,6 @@ class Errors(metaclass=_Coded):
         '"format": "brown" or "word2vec"}} or {{"lookups": TABLE, "lang": CODE}}, each also with '
         '"prune": true.'
     )
-    SC141 = (
-        "Template {number} of [components.NAME.features] templates, {template!r}, reads the word "
-        "classes {name!r}. Add them to `clusters` there, or use one of: {known}."
-    )
-    SC142 = (
-        "{path}, named in [components.NAME.features.clusters] {name!r}, cannot be read: {reason}. "
-        "Give the path of a file of word classes."
-    )
-    SC143 = (
-        "Line {line} of the file {path}, named in [components.NAME.features.clusters] {name!r}, is "
-        "malformed: {reason}. Correct it, or change `format`."
-    )
-    SC144 = "[components.NAME.features.clusters] {name!r} has no words. Fill or remove it."
     SC145 = (
         "[components.NAME.features.clusters] {name!r}: language {lang!r} has no table {table!r} of "
         f"lookups. {_install('clusters')}, for lexeme_cluster of de, en and es and lexeme_prob of "

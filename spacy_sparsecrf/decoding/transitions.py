@@ -3,7 +3,7 @@
 `Transitions` indexes them for the Viterbi kernel, which skips most invalid transitions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -27,8 +27,8 @@ RARE = 4  # a label with at most Y / RARE valid previous labels has a list of th
 
 def valid_transitions(
     labels: Sequence[str],
-    forbidden: Iterable[Sequence[str]] = (),
-    allowed: Iterable[Sequence[str]] = (),
+    forbidden: Sequence[Sequence[str]] = (),
+    allowed: Sequence[Sequence[str]] = (),
     scheme: Mask | None = None,
 ) -> Mask | None:
     """Combine the valid transitions of a scheme with lists of forbidden and allowed pairs.
@@ -42,14 +42,15 @@ def valid_transitions(
     RAISES: SparseCRFError for pairs of unknown labels, a scheme of the wrong shape, and if no
         sequence of some length would be valid.
     """
+    if scheme is None and not forbidden and not allowed:
+        return None
     n = len(labels)
     valid = np.ones((n + 1, n + 1), dtype=bool)
     if scheme is not None:
         valid &= checked_valid(scheme, n)
-    only = _pairs("allowed", allowed, labels)
-    if only:
+    if allowed:
         listed = np.zeros_like(valid)
-        listed[tuple(zip(*only, strict=True))] = True
+        listed[tuple(zip(*_pairs("allowed", allowed, labels), strict=True))] = True
         valid &= listed
     for pair in _pairs("forbidden", forbidden, labels):
         valid[pair] = False
@@ -61,7 +62,7 @@ def valid_transitions(
 
 
 def _pairs(
-    key: str, pairs: Iterable[Sequence[str]], labels: Sequence[str]
+    key: str, pairs: Sequence[Sequence[str]], labels: Sequence[str]
 ) -> list[tuple[int, int]]:
     """Return pairs of labels as pairs of positions."""
     ids = {label: i for i, label in enumerate(labels)} | {BOUNDARY: len(labels)}

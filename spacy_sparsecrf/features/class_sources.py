@@ -50,17 +50,17 @@ def read_classes(name: str, source: Mapping[str, Any], lang: str) -> WordClasses
         words, are_paths = _of_lookups(name, table, own)
     else:
         are_paths = source.get("format", "brown") == "brown"
-        words = dict(_of_file(name, Path(source["path"]), are_paths))
+        words = dict(_of_file(name, source["path"], are_paths))
     if not words:
-        raise SparseCRFError(Errors.SC144.format(name=name))
+        raise SparseCRFError(Errors.SC136.format(setting="clusters", name=name))
     return WordClasses.of(words, are_paths)
 
 
-def _of_file(name: str, path: Path, are_paths: bool) -> Iterator[tuple[str, str]]:
+def _of_file(name: str, path: str | Path, are_paths: bool) -> Iterator[tuple[str, str]]:
     """Yield the words of a file, and their classes."""
-    for number, line in lines_of(path, name, Errors.SC142, Errors.SC143):
+    for line, where in lines_of(path, "clusters", name):
         if line:
-            with reported_as(Errors.SC143, path=path, line=number, name=name):
+            with reported_as(Errors.SC135, **where):
                 entry = _entry(line, are_paths)
             yield entry
 

@@ -247,16 +247,16 @@ class Featurizer(PlanFeaturizer):
 
         RETURNS: the names of the lists of phrases and of the word classes that templates read.
         """
-        lists = {PHRASE: (self.phrases, Errors.SC131), CLUSTER: (self.clusters, Errors.SC141)}
+        lists = {PHRASE: ("phrases", self.phrases), CLUSTER: ("clusters", self.clusters)}
         found: dict[str, set[str]] = {PHRASE: set(), CLUSTER: set()}
         for read, first in self.plan.first.items():
             if read.name not in lists:
                 continue
-            named, message = lists[read.name]
+            setting, named = lists[read.name]
             if read.argument not in named:
                 where = {"number": first + 1, "template": self.templates[first]}
-                known = ", ".join(map(repr, named)) or "none"
-                raise SparseCRFError(message.format(**where, name=read.argument, known=known))
+                known = {"known": ", ".join(map(repr, named)) or "none", "setting": setting}
+                raise SparseCRFError(Errors.SC131.format(**where, name=read.argument, **known))
             found[read.name].add(read.argument)
         return {kind: sorted(names) for kind, names in found.items()}
 

@@ -174,13 +174,8 @@ def _parse_arguments(cursor: Cursor, name: str) -> Read:
         return Read(name, argument=argument)
     if name == NGRAMS:
         return _parse_ngrams(cursor)
-    if name in (SPAN, PHRASE):
-        cursor.expect("(", f""" and a name, as in {name}("places")""")
-        argument = cursor.take(_WORD) or _parse_text(cursor, "a name, alone or")[0]
-        cursor.expect(")")
-        return Read(name, argument=argument)
-    if name == CLUSTER:
-        return _parse_cluster(cursor)
+    if name in (SPAN, PHRASE, CLUSTER):
+        return _parse_named(cursor, name)
     if name == VECTOR:
         if not cursor.take_char("("):
             return Read(name)
@@ -222,16 +217,16 @@ def _parse_ngrams(cursor: Cursor) -> Read:
     return Read(NGRAMS, low, marks, high)
 
 
-def _parse_cluster(cursor: Cursor) -> Read:
-    """Parse `"(" text [ "," bits ] ")"`."""
-    cursor.expect("(", f""" and a name, as in {CLUSTER}("brown",4)""")
-    argument = cursor.take(_WORD) or _parse_text(cursor, "a name, alone or")[0]
-    bits = 0
-    if cursor.take_char(","):
+def _parse_named(cursor: Cursor, name: str) -> Read:
+    """Parse `"(" text ")"`, for a cluster `"(" text [ "," bits ] ")"`."""
+    example = 'cluster("brown",4)' if name == CLUSTER else f'{name}("places")'
+    cursor.expect("(", f" and a name, as in {example}")
+    argument, bits = cursor.take(_WORD) or _parse_text(cursor, "a name, alone or")[0], 0
+    if name == CLUSTER and cursor.take_char(","):
         bits = cursor.take_integer(1, "a number of bits", MOST_BITS)
     if not cursor.take_char(")"):
-        cursor.fail("')'" if bits else "',' or ')'")
-    return Read(CLUSTER, bits, argument)
+        cursor.fail("',' or ')'" if name == CLUSTER and not bits else "')'")
+    return Read(name, bits, argument)
 
 
 def _parse_text(cursor: Cursor, what: str) -> tuple[str, list[int]]:

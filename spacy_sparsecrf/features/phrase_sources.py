@@ -59,7 +59,7 @@ def read_phrases(name: str, source: Any, tokenize: Tokenize) -> PhraseList:
         types.setdefault(tuple(tokenize(" ".join(text.split()))), type_)
     types.pop((), None)
     if not types:
-        raise SparseCRFError(Errors.SC136.format(name=name))
+        raise SparseCRFError(Errors.SC136.format(setting="phrases", name=name))
     phrases: PhraseList = {}
     for tokens, type_ in types.items():
         phrases.setdefault(type_, []).append([*tokens])
@@ -71,33 +71,31 @@ def _entries(name: str, source: Any) -> Entries:
     if isinstance(source, list | tuple):
         yield from ((text, "") for text in source)
         return
-    for number, line in lines_of(source, name, Errors.SC134, Errors.SC135):
+    for line, where in lines_of(source, "phrases", name):
         text, _, type_ = line.strip(" ").partition("\t")
         if "\t" in type_.rstrip() or (type_.strip() and not text.strip()):
             reason = "it has more than one tab, or no phrase before its type"
-            where = {"line": number, "path": source, "name": name}
             raise SparseCRFError(Errors.SC135.format(**where, reason=reason))
         yield text, type_.strip()
 
 
-def lines_of(
-    path: str | Path, name: str, unreadable: str, malformed: str
-) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a UTF-8 file that a setting names, with their numbers from 1.
+def lines_of(path: str | Path, setting: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the lines of a UTF-8 file, and the place of each for the message of a malformed line.
 
-    Lines end with LF, CR and LF, or CR; a byte-order mark is skipped. name: in the setting;
-    unreadable, malformed: the errors to raise.
+    Lines end with LF, CR and LF, or CR; a byte-order mark is skipped. setting, name: where the file
+    is named. RAISES: SparseCRFError if it cannot be read.
     """
+    place = {"path": path, "setting": setting, "name": name}
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SparseCRFError(unreadable.format(path=path, name=name, reason=reason)) from error
+        raise SparseCRFError(Errors.SC134.format(**place, reason=reason)) from error
     end = b"\n" if b"\n" in data else b"\r"
     for number, line in enumerate(data.removeprefix(_BOM).split(end), start=1):
+        where = {"line": number, **place}
         try:
             text = line.decode("utf8").rstrip("\r")
         except UnicodeDecodeError as error:
-            where = {"line": number, "path": path, "name": name}
-            raise SparseCRFError(malformed.format(**where, reason="it is not UTF-8")) from error
-        yield number, text
+            raise SparseCRFError(Errors.SC135.format(**where, reason="it is not UTF-8")) from error
+        yield text, where

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.numbering import find_keys
-from .model import CRFModel, WeightTable, n_clusters
+from .model import CRFModel, WeightTable
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -33,14 +33,6 @@ class WeightNames:
     start_label: bool
     kind: str
 
-    @property
-    def _n_outcomes(self) -> int:
-        return len(self.labels) + n_clusters(self.bounds)
-
-    @property
-    def _n_previous(self) -> int:
-        return len(self.labels) + int(self.start_label)
-
     def model(
         self,
         coordinates: Longs,
@@ -54,14 +46,14 @@ class WeightNames:
         underflow the dtype are dropped. rest: None, or a model without clusters, from which the
         weights of all features that are missing here are added.
         """
-        n, n_outcomes = len(self.labels), self._n_outcomes
+        n, n_outcomes = len(self.labels), len(self.labels) + max(0, len(self.bounds) - 1)
         split = len(self.unigram_keys) * n_outcomes
         unigram = coordinates < split
         pairs = coordinates[~unigram] - split
         values = theta.astype(dtype)
         feature, outcome = np.divmod(coordinates[unigram], n_outcomes)
         single = self.unigram_keys[feature], outcome, outcome, values[unigram]
-        feature, pair = np.divmod(pairs, n * self._n_previous)
+        feature, pair = np.divmod(pairs, n * (n + self.start_label))
         double = self.bigram_keys[feature], pair // n, pair % n, values[~unigram]
         if rest is not None:
             single = self._joined(single, self.unigram_keys, rest.unigram, rest.labels)
@@ -89,19 +81,20 @@ class WeightNames:
         n = len(self.labels)
         here = {label: i for i, label in enumerate(self.labels)}
         relabel = np.array([here.get(label, -1) for label in model.labels], np.int64)
-        clusters = np.arange(n, n + n_clusters(model.bounds))
+        n_outcomes = n + max(0, len(self.bounds) - 1)
+        clusters = np.arange(n, n + model.n_outcomes - len(model.labels))
         if (model.labels, model.bounds) != (self.labels, self.bounds):
             # Clusters correspond only if labels and bounds are the same.
             clusters = np.full_like(clusters, -1)
         outcome = np.concatenate((relabel, clusters))[model.unigram.labels]
-        tables = [(model.unigram, self.unigram_keys, 0, outcome, self._n_outcomes)]
+        tables = [(model.unigram, self.unigram_keys, 0, outcome, n_outcomes)]
         if self.kind != "maxent":
             start = n if self.start_label else -1
             previous = np.append(relabel, start)[model.bigram.previous]
             label = relabel[model.bigram.labels]
             pair = np.where((previous >= 0) & (label >= 0), previous * n + label, -1)
             base = len(self.unigram_keys) * n
-            tables.append((model.bigram, self.bigram_keys, base, pair, self._n_previous * n))
+            tables.append((model.bigram, self.bigram_keys, base, pair, n * (n + self.start_label)))
         coordinates, values = [], []
         for table, keys, base, within, width in tables:
             feature = np.repeat(find_keys(keys, table.keys), np.diff(table.indptr))

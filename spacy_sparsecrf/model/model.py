@@ -87,22 +87,11 @@ class WeightTable:
         return cls(arrays["keys"], indptr, arrays["previous"], arrays["labels"], arrays["values"])
 
 
-def _check_dtype(dtype: str) -> str:
-    if dtype not in ("float32", "float64"):
-        raise SparseCRFError(Errors.SC310.format(value=dtype))
-    return dtype
-
-
 def check_kind(kind: str) -> str:
     """Return the kind. RAISES: SparseCRFError if it is not one of KINDS."""
     if kind not in KINDS:
         raise SparseCRFError(Errors.SC342.format(value=kind, known=", ".join(KINDS)))
     return kind
-
-
-def n_clusters(bounds: Sequence[int]) -> int:
-    """Return the number of clusters, from their bounds."""
-    return max(0, len(bounds) - 1)
 
 
 class CRFModel:
@@ -128,17 +117,17 @@ class CRFModel:
         bounds: Sequence[int] = (),
         first: CRFModel | None = None,
     ) -> None:
-        self.first = first
-        self.dtype = _check_dtype(dtype)
-        self.kind = check_kind(kind)
+        if dtype not in ("float32", "float64"):
+            raise SparseCRFError(Errors.SC310.format(value=dtype))
+        self.first, self.dtype, self.kind = first, dtype, check_kind(kind)
+        n_clusters = max(0, len(bounds) - 1)
         if bounds and kind != "maxent":
-            compatible.check(
-                {"clusters": str(n_clusters(bounds)), "not maxent": f'model = "{kind}"'}
-            )
-        if len(set(labels)) < len(labels) or len(labels) + n_clusters(bounds) > MAX_LABELS:
+            compatible.check({"clusters": str(n_clusters), "not maxent": f'model = "{kind}"'})
+        if len(set(labels)) < len(labels) or len(labels) + n_clusters > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
         self.labels: tuple[str, ...] = tuple(labels)
         self.bounds: tuple[int, ...] = tuple(bounds)
+        self.n_outcomes = len(labels) + n_clusters
         self.unigram = WeightTable.empty(dtype) if unigram is None else unigram
         self.bigram = WeightTable.empty(dtype) if bigram is None else bigram
 
@@ -158,11 +147,6 @@ class CRFModel:
     def n_active(self) -> int:
         """Number of stored weights, all non-zero, without the weights of the first-stage model."""
         return self.unigram.n_active + self.bigram.n_active
-
-    @property
-    def n_outcomes(self) -> int:
-        """Number of labels and of clusters of labels."""
-        return len(self.labels) + n_clusters(self.bounds)
 
     def add_label(self, label: str) -> None:
         """Append a label, with all weights zero, to the labels and to their last cluster.
@@ -209,9 +193,10 @@ class CRFModel:
         with reported_as(Errors.SC314):
             meta, arrays = file.read(data)
             file.check_meta(meta)
-            labels, dtype = meta["labels"], _check_dtype(meta["dtype"])
-            kind, bounds = check_kind(meta.get("kind", "chain")), meta.get("bounds", [])
-            file.check_arrays(arrays, dtype, len(labels), len(labels) + n_clusters(bounds))
+            labels, dtype = meta["labels"], meta["dtype"]
+            kind, bounds = meta.get("kind", "chain"), meta.get("bounds", [])
+            empty = CRFModel(labels, dtype, kind=kind, bounds=bounds)
+            file.check_arrays(arrays, dtype, len(labels), empty.n_outcomes)
         first = None
         for prefix in file.prefixes_of(arrays):
             unigram, bigram = (

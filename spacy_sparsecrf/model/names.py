@@ -48,8 +48,6 @@ _DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
 # Limits of a decompressed file of names: ratio to its size, or bytes if that is more.
 _MOST_TIMES = 100
 _LEAST_LIMIT = 1 << 24
-# Lines compressed at a time.
-_WRITTEN = 1 << 14
 _HASH = re.compile(r"0x[0-9a-f]{16}")
 
 
@@ -268,19 +266,11 @@ class Names:
         wanted = wanted[wanted >= 0]
         if not len(wanted):
             return b""
+        shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
+        lines = map("\t".join, zip(shown, self._texts[wanted].tolist(), strict=True))
         # Higher levels take up to eight times as long and save only a tenth of the size.
         packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
-        found = [
-            packed.compress(self._lines(wanted[first : first + _WRITTEN]))
-            for first in range(0, len(wanted), _WRITTEN)
-        ]
-        return b"".join([*found, packed.flush()])
-
-    def _lines(self, at: NDArray[np.int64]) -> bytes:
-        """Return the lines of the names at these positions [n]."""
-        shown = self._keys[at].astype(">u8").tobytes().hex("\n", 8).split()
-        lines = map("\t".join, zip(shown, self._texts[at].tolist(), strict=True))
-        return ("\n".join(lines) + "\n").encode("utf8")
+        return packed.compress(("\n".join(lines) + "\n").encode("utf8")) + packed.flush()
 
     def _known(self) -> NDArray[np.uint64]:
         """Return the hashes of named features, ascending; parse stored names first."""

@@ -95,9 +95,9 @@ class TokenAttribute(TokenTarget):
 
     def check_label(self, label: str) -> None:
         """Raise `SparseCRFError` for a part of speech that spaCy does not support."""
-        known = [name for name in PARTS if name]
-        if self.attr == "pos" and label not in known:
-            raise SparseCRFError(Errors.SC215.format(label=label, known=", ".join(known)))
+        if self.attr == "pos" and (not label or label not in PARTS):
+            known = ", ".join(filter(None, PARTS))
+            raise SparseCRFError(Errors.SC215.format(label=label, known=known))
 
     def complete(self, labels: Labels) -> tuple[str, ...]:
         """Return labels in normal form: features and their values sorted."""

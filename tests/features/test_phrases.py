@@ -115,8 +115,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, initialize: bool) -> None:
         (tmp_path / "missing.txt", r"\[SC134\].*missing\.txt, named in .*'places'"),
         (tmp_path, r"\[SC134\]"),
         ("a\0b", r"\[SC134\]"),
-        (tmp_path / "latin.txt", r"\[SC135\] Line 2 of the file .*latin\.txt"),
-        (tmp_path / "empty.txt", r"\[SC136\].*'places' has no phrases"),
+        (tmp_path / "latin.txt", r"\[SC135\] Line 2 of .*latin\.txt"),
+        (tmp_path / "empty.txt", r"\[SC136\].*'places' is empty"),
     ):
         with pytest.raises(SparseCRFError, match=message):
             read(path)
