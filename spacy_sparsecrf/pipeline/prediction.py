@@ -99,10 +99,12 @@ class Reader(NamedTuple):
         if forced and parts:
             target, overwrite = self.setup.target, self.setup.settings.overwrite
             permitted = target.permitted(docs, self.labels, overwrite=overwrite)
+        if permitted is None or len(parts) == 1:
+            return [(part, permitted) for part in parts]
         found, first = list[tuple["Source", Permitted]](), 0
         for part in parts:
             last = first + part.n_tokens
-            found.append((part, None if permitted is None else permitted[first:last]))
+            found.append((part, permitted[first:last]))
             first = last
         return found
 
