@@ -4,11 +4,10 @@ Creating a component does not import numba; training and prediction do.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import srsly
@@ -46,20 +45,13 @@ if TYPE_CHECKING:
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def within_memory(method: Method) -> Method:
-    """Decorate a component's method to raise a coded error if it runs out of memory."""
-
-    @wraps(method)
-    def coded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(self, *args, **kwargs)
-        except MemoryError as error:
-            raise SparseCRFError(Errors.SC224.format(name=self.name)) from error
-
-    return cast("Method", coded)
+@contextmanager
+def within_memory(name: str) -> Iterator[None]:
+    """Raise a coded error if component `name` runs out of memory in the body."""
+    try:
+        yield
+    except MemoryError as error:
+        raise SparseCRFError(Errors.SC224.format(name=name)) from error
 
 
 class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
@@ -96,7 +88,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Training
 
-    @within_memory
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
@@ -135,7 +126,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples, upstream = checks.watch(self.name, get_examples, nlp), [*loop.upstream.values()]
         if upstream:
             examples = annotated(examples, upstream)
-        with storage.renewed(setup, nlp, earlier.word_labels):
+        with within_memory(self.name), storage.renewed(setup, nlp, earlier.word_labels):
             driver = driver_of(setup)
             records = driver.record, driver.tree
             job = Job(setup, label_ids, checks, *records, nlp, shards, upstream)
@@ -145,12 +136,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
             state = begin(driver, read, checks, earlier, checkpoint)
             cfg = storage.learnt_cfg(setup, read.labels, checks)
-            if state.trainer is not None:
-                model = state.trainer.model()
-            else:
-                model = earlier.init or earlier.prior or self._no_model()
+            model = earlier.init or earlier.prior
+            if state.trainer is None:
                 cfg["labels"] = list(dict.fromkeys((*earlier.labels, *read.labels)))
-            model = with_labels(model, cfg["labels"])
+            elif model is not None or state.stepped:
+                model = state.trainer.model()
+            labels = cfg["labels"]
+            model = self._no_model(labels) if model is None else with_labels(model, labels)
             model.first = driver.first
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
@@ -161,10 +153,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.cfg, self.model, self._names = cfg, model, earlier.names
         self._cache = PredictionCache()
 
-    def _no_model(self) -> CRFModel:
-        return CRFModel((), self.settings.learning.dtype, kind=self.settings.model)
+    def _no_model(self, labels: Sequence[str] = ()) -> CRFModel:
+        return CRFModel(labels, self.settings.learning.dtype, kind=self.settings.model)
 
-    @within_memory
     def update(
         self,
         examples: Iterable[Example],
@@ -189,22 +180,19 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples = list(examples)
         validate_examples(examples, "SparseCRFPipe.update")
         losses = {} if losses is None else losses
-        if self._state is None:
-            losses[self.name] = losses.get(self.name, 0.0) + self._continue(examples)
-        else:
-            losses[self.name] = self._iterate(self._state, examples)
+        with within_memory(self.name):
+            if (state := self._state) is None:
+                losses[self.name] = losses.get(self.name, 0.0) + self._continue(examples)
+            else:
+                training = state.training_run(self.name)
+                state.checks.warn_of_unseen(self.name, examples)
+                if not (state.stepped or training.converged):
+                    model = with_labels(state.step(self.setup), self.label_data)
+                    model.first, self.model = self.model.first, model
+                losses[self.name] = training.objective
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses
-
-    def _iterate(self, state: TrainingState, examples: Sequence[Example]) -> float:
-        """Do an iteration over the corpus, if one is due. RETURNS: the objective."""
-        training = state.training_run(self.name)
-        state.checks.warn_of_unseen(self.name, examples)
-        if not (state.stepped or training.converged):
-            model = with_labels(state.step(self.setup), self.label_data)
-            model.first, self.model = self.model.first, model
-        return training.objective
 
     def _continue(self, examples: Sequence[Example]) -> float:
         """Learn from examples without a corpus. RETURNS: their loss."""
@@ -256,7 +244,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Prediction
 
-    @within_memory
     def predict(self, docs: Iterable[Doc], *, forced: bool = True) -> Predictions:
         """Predict labels, without changing the Docs.
 
@@ -271,7 +258,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         decoder, reader = self._decoder(), self._reader()
         if self.settings.sequences != "docs" and reader.expected.cut is not None:
             reader.expected.check_cut(docs)
-        return predict(decoder, reader, docs, forced)
+        with within_memory(self.name):
+            return predict(decoder, reader, docs, forced)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; report progress if this is an evaluation during a training run."""
@@ -406,7 +394,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     # Storage: saves the weights of the training run so far, but not the run
 
-    @within_memory
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialise, with the weights of the training run so far."""
         found = {part: data for part, data in self._parts(exclude).items() if data}
@@ -415,7 +402,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         packed: bytes = srsly.msgpack_dumps(found)
         return packed
 
-    @within_memory
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write to a directory, with the weights of the training run so far.
 
@@ -436,7 +422,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             storage.NAMES: lambda: names.to_bytes(*self.model.keys),
             storage.CLUSTERS: lambda: storage.clusters_to_bytes(self.features, names, self.model),
         }
-        return {part: content() for part, content in parts.items() if part not in exclude}
+        with within_memory(self.name):
+            return {part: content() for part, content in parts.items() if part not in exclude}
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""

@@ -39,8 +39,16 @@ ETA, ETA_NEW = 0.02, 0.1
 HORIZON, HORIZON_NEW = 100.0, 10_000.0
 
 
+class NotCopied:
+    """A part of a component that copies and pickles of it lack: their value is None."""
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Return the parts of None."""
+        return type(None), ()
+
+
 @dataclass
-class Continued:
+class Continued(NotCopied):
     """The state of continued training.
 
     origin: the model before the first update, whose weights are w0; model: the model after the last
@@ -50,10 +58,6 @@ class Continued:
     origin: CRFModel
     model: CRFModel
     n_visits: int = 0
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Pickle and copy as None."""
-        return type(None), ()
 
 
 def continue_training(setup: Setup, examples: Iterable[Example], run: Continued) -> float:

@@ -21,6 +21,7 @@ from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..progress import Task
 from ..progress import report as report_line
+from .continued import NotCopied
 from .data_checks import DataChecks
 from .drivers import Driver
 from .reader import EncodedExamples
@@ -116,8 +117,8 @@ def _doc_named(checks: DataChecks, labels: Sequence[str]) -> Iterator[None]:
 
 
 @dataclass
-class TrainingState:
-    """The training run of a component; a copy or a pickle of it is None.
+class TrainingState(NotCopied):
+    """The training run of a component.
 
     Corpus and solver state can be as large as memory allows, so they are never sent to worker
     processes.
@@ -136,10 +137,6 @@ class TrainingState:
     restart: Callable[..., Trainer] | None = None
     checkpoint: Path | None = None
     stepped: bool = False
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Pickle and copy as None."""
-        return type(None), ()
 
     def training_run(self, name: str) -> Trainer:
         """Return the run of component `name`. RAISES: SparseCRFError without gold labels."""
