@@ -85,6 +85,9 @@ def test_canonical_text_parses_to_itself(kind: str, tests: list[PlacedAttribute]
     assert parse_template(str(template)) == template
 
 
+PLACE = "Template 2 of [components.NAME.features] templates, "
+
+
 @pytest.mark.parametrize(
     ("text", "position", "expected", "found"), read_golden(__file__, "malformed.jsonl")
 )
@@ -92,31 +95,21 @@ def test_malformed(text: str, position: int, expected: str, found: str) -> None:
     """The message reports the expected and the found text at a character position."""
     with pytest.raises(SparseCRFError) as caught:
         parse_templates(["b:", text])
-    message = str(caught.value)
-    start = (
-        f"[SC101] Template 2 of [components.NAME.features] templates, {text!r}, is malformed "
-        f"at character {position}: expected {expected}"
-    )
-    assert message.startswith(start)
-    assert message.endswith(f"; found {found}. Correct the template." if found else ".")
+    what = f"{text!r}, is malformed at character {position}: expected {expected}"
+    assert str(caught.value).startswith(f"[SC101] {PLACE}{what}")
+    assert str(caught.value).endswith(f"; found {found}. Correct the template." if found else ".")
 
 
-def test_number_too_long_for_python() -> None:
+def test_numbers_and_places_that_are_refused() -> None:
     with pytest.raises(SparseCRFError, match=r"\[SC101\].*an offset"):
-        parse_template(f"u:lower[{'9' * 5000}]")
-
-
-def test_a_place_twice_is_refused() -> None:
-    with pytest.raises(
-        SparseCRFError, match=r"character 13: expected an attribute other than lower\[@1\]"
-    ):
+        parse_template(f"u:lower[{'9' * 5000}]")  # too long for Python
+    twice = r"character 13: expected an attribute other than lower\[@1\]"
+    with pytest.raises(SparseCRFError, match=twice):
         parse_template("u:lower[@1]|lower[@1]")
-
-
-@pytest.mark.parametrize("value", [-1, True])
-def test_boundaries_are_checked(value: object) -> None:
-    with pytest.raises(SparseCRFError, match=r"\[SC150\] .*boundaries = .* from 0"):
-        Featurizer(boundaries=value)  # type: ignore[arg-type]
+    values: list[Any] = [-1, True]
+    for value in values:
+        with pytest.raises(SparseCRFError, match=r"\[SC150\] .*boundaries = .* from 0"):
+            Featurizer(boundaries=value)
 
 
 @pytest.mark.parametrize(("value", "message"), read_golden(__file__, "refused_lists.jsonl"))
@@ -135,6 +128,9 @@ def test_repeated(first: str, second: str, conjoined: str) -> None:
         f"[SC104] Template 3 of [components.NAME.features] templates, {second!r}, repeats "
         f"template 1, {first!r}: both are the same feature of {conjoined}. Remove one."
     )
+
+
+MINE = "u:_.mine[0]"
 
 
 # Families: the sets of Lavergne et al. (2010), section 5.1.1
@@ -175,22 +171,15 @@ def test_a_family_is_all_its_templates() -> None:
     assert Featurizer(["b:ngrm(1,orth)-"]).templates == ("b:ngrm(1,orth)-",)
 
 
-def test_a_feature_is_added_to_a_set_in_one_entry() -> None:
-    texts = ["@entities", "@clusters(brown)", "@stacking", "u:_.mine[0]"]
-    templates = [*map(str, parse_templates(texts))]
-    assert templates[-1] == "u:_.mine[0]"
+def test_a_feature_is_added_to_a_set_in_one_entry_and_a_set_leaves_out_what_the_list_has() -> None:
+    templates = [*map(str, parse_templates(["@entities", "@clusters(brown)", "@stacking", MINE]))]
+    assert templates[-1] == MINE
     assert templates[: len(ENTITY_TEMPLATES)] == [*ENTITY_TEMPLATES]
     assert {'u:cluster("brown",4)[0]', "u:first[0]"} < {*templates}
-
-
-@pytest.mark.parametrize(
-    "texts", [["@tags", "*:lower[0]"], ["*: lower[0]", "@tags", "@tags_large"]]
-)
-def test_a_set_leaves_out_what_the_list_has(texts: list[str]) -> None:
-    templates = [*map(str, parse_templates(texts))]
-    assert templates.count("*:lower[0]") == 1
-    assert "u:lower[0]" not in templates
-    assert set(DEFAULT_TEMPLATES) - {"u:lower[0]"} < set(templates)
+    for texts in (["@tags", "*:lower[0]"], ["*: lower[0]", "@tags", "@tags_large"]):
+        templates = [*map(str, parse_templates(texts))]
+        assert templates.count("*:lower[0]") == 1 and "u:lower[0]" not in templates
+        assert set(DEFAULT_TEMPLATES) - {"u:lower[0]"} < set(templates)
 
 
 @pytest.mark.parametrize(("text", "close"), read_golden(__file__, "unknown_sets.jsonl"))
@@ -198,9 +187,7 @@ def test_an_unknown_set_is_refused_with_the_closest(text: str, close: str) -> No
     with pytest.raises(SparseCRFError) as caught:
         parse_templates(["b:", text])
     message = str(caught.value)
-    assert message.startswith(
-        f"[SC106] Template 2 of [components.NAME.features] templates, {text!r}"
-    )
+    assert message.startswith(f"[SC106] {PLACE}{text!r}")
     assert f"Did you mean {close}?" in message
     assert "Use one of: @tags, @tags_large, @entities, @chunks, @stacking" in message
 
@@ -214,8 +201,6 @@ def test_a_saved_pipeline_has_its_sets_written_out(
     block = load_config(tmp_path / "config.cfg")["components"]["sparse_crf"]["features"]
     assert block["templates"] == [*DEFAULT_TEMPLATES, "u:lower[3]"]
     monkeypatch.setitem(TEMPLATE_SETS, "tags", ("b:",))
-    sentences = make_sentences(10, 2)
-    loaded = spacy.load(tmp_path)
-    assert tags_of([*loaded.pipe(docs_of(loaded, sentences))]) == tags_of(
-        [*nlp.pipe(docs_of(nlp, sentences))]
-    )
+    both = (spacy.load(tmp_path), nlp)
+    found = [tags_of([*each.pipe(docs_of(each, make_sentences(10, 2)))]) for each in both]
+    assert found[0] == found[1]

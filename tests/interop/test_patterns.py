@@ -3,28 +3,49 @@
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span, Token
+from spacy.vocab import Vocab
 
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
+from spacy_sparsecrf.features.naming import templates_by_kind
 from spacy_sparsecrf.interop.patterns.featurizer import (
+    CRFPPTemplates,
     PatternFeaturizer,
     WapitiPatterns,
+)
+from spacy_sparsecrf.model.names import (
+    read_feature,
+    read_hash,
+    read_name,
+    read_pattern_name,
+    write_pattern_name,
 )
 from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
+from ..data import DATA, Sentence, needs, read_columns
 from ..golden import read_golden
+from ..model.names_cases import names_of
 from ..reference import Problem
 from ..runs import training_of
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
-from .reference_patterns import Table, expand, lines_of, search
+from .reference_patterns import (
+    Outside,
+    Table,
+    crfpp_outside,
+    expand,
+    lines_of,
+    search,
+    wapiti_outside,
+)
 
 VOCAB = ENGLISH
 COLUMNS = ["orth", "tag"]
@@ -187,3 +208,131 @@ def test_saved_pipelines_need_no_pattern_file(by: str, instead: str | None, tmp_
     # And after a second round trip.
     loaded.to_disk(tmp_path / "again")
     assert [token.tag_ for token in spacy.load(tmp_path / "again")("a b c a")] == tags
+
+
+# Feature names, as printed by the other programs, with braces
+
+
+texts = st.text(st.characters(codec="utf-8")) | st.text(st.sampled_from("\\\t\n\r|=^$01{} au"))
+
+
+def without_braces(name: str) -> str:
+    """Return a name in the notation of the other program."""
+    literals, values = read_pattern_name(name)
+    return "".join(x + y for x, y in zip(literals, [*values, ""], strict=True))
+
+
+@given(st.sampled_from("ub*"), st.lists(texts, min_size=1).filter(lambda x: len(x) % 2))
+def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
+    pieces[0] = kind + pieces[0]
+    name = write_pattern_name(pieces[::2], pieces[1::2])
+    assert read_pattern_name(name) == (pieces[::2], pieces[1::2])
+    assert read_feature(name).values == pieces[1::2]
+    assert not set("\t\n\r") & set(name)
+    assert read_hash(name) is None
+    with pytest.raises(ValueError):
+        read_name(name)
+
+
+@pytest.mark.parametrize("name", ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""])
+def test_what_is_no_name_is_refused(name: str):
+    with pytest.raises(ValueError):
+        read_feature(name)
+
+
+CRFPP = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"
+
+
+@pytest.mark.parametrize(
+    ("make", "text", "outside"),
+    [(WapitiPatterns, EVERYTHING, wapiti_outside), (CRFPPTemplates, CRFPP, crfpp_outside)],
+)
+def test_names_are_the_texts_of_the_reference(make: Any, text: str, outside: Outside):
+    rows = names_of(make(text=text, columns=COLUMNS), docs_of(SENTENCES), "docs")
+    assert [[without_braces(name) for name in row] for row in rows] == [
+        [expand(line, rows, t, outside) for line in lines_of(text)]
+        for rows in SENTENCES
+        for t in range(len(rows))
+    ]
+
+
+def test_names_of_columns_of_all_kinds():
+    doc = Doc(Vocab(), words=["Ab", "c", "d"], spaces=[True, False, False], ents=["B-X", "I-X", ""])
+    if not Token.has_extension("pattern_named"):
+        Token.set_extension("pattern_named", default=None)
+    doc[0]._.pattern_named, doc[1]._.pattern_named = "Word", -12
+    doc.spans["found"] = [Span(doc, 1, 3, label="Y")]
+    columns = ["_.pattern_named", "span(found)", "glued", "ent_iob", "is_title", "length"]
+    text = 'u:%X[0,0]\nu:%m[0,1,"^."]\nu:%x[0,2]\nu:%x[0,3]\nu:%t[0,3,"3"]\nu:%x[-1,4]%x[0,5]'
+    rows = names_of(WapitiPatterns(text=text, columns=columns), [doc])
+    assert rows == [
+        ["u:{word}", "", "u:{0}", "u:{3}", "u:{true}", "u:{_x-1}{2}"],
+        ["u:{-12}", "u:{B}", "u:{1}", "u:{1}", "u:{false}", "u:{1}{1}"],
+        ["", "u:{I}", "u:{0}", "", "", "u:{0}{1}"],
+    ]
+
+
+def test_empty_texts_and_pairs_of_patterns():
+    features = WapitiPatterns(text='u:%m[0,0,"x*"]%x[0,0]')
+    assert names_of(features, [Doc(Vocab(), words=["a"])]) == [["u:{}{a}"]]
+    assert templates_by_kind(WapitiPatterns(text="u:%x[0,0]\n*:%x[0,0]\nb")) == {
+        "u": {'["u:", ""]', '["*:", ""]'},
+        "b": {'["*:", ""]', '["b"]'},
+    }
+
+
+# Numbers of features, compared with those that Wapiti printed
+
+
+LETTERS = DATA / "nettalk.train.tsv.gz"
+CHUNKS = DATA / "conll2000.train7936.tsv.gz"
+
+
+def centred(n: int) -> str:
+    """Return the n-grm patterns of Lavergne et al. (2010), section 5.1.1."""
+    windows = [range(-(k // 2), k // 2 + 1) for k in range(1, n + 1, 2)]
+    joined = ["".join(f"%x[{i},0]" for i in window) for window in windows]
+    return "\n".join(
+        ["*", *(f"*:{len(w)}:{text}" for w, text in zip(windows, joined, strict=True))]
+    )
+
+
+CHUNKING = Path(__file__).with_name("chunking.wapiti").read_text(encoding="utf8")
+
+
+def docs_with(sentences: Sequence[Sentence], columns: Sequence[str]) -> list[Doc]:
+    made = [
+        {"words": [row[0] for row in rows], "tags": [row[1] for row in rows]} for rows in sentences
+    ]
+    return [Doc(ENGLISH, **one) if "tag" in columns else Doc(ENGLISH, one["words"]) for one in made]
+
+
+class Count(NamedTuple):
+    """Data and patterns; printed: labels, observations and features according to Wapiti."""
+
+    path: Path
+    text: str
+    columns: list[str]
+    n_sentences: int  # 0 for all
+    printed: tuple[int, int, int]
+
+
+COUNTS = {
+    "nettalk-3grm": Count(LETTERS, centred(3), ["orth"], 0, (51, 5306, 14071512)),
+    "conll2000": Count(CHUNKS, CHUNKING, ["orth", "tag"], 0, (22, 315097, 6932596)),
+    "everything": Count(CHUNKS, EVERYTHING, ["orth", "tag"], 500, (19, 26371, 600989)),
+}
+
+
+@needs(LETTERS)
+@needs(CHUNKS)
+@pytest.mark.parametrize("case", COUNTS.values(), ids=COUNTS)
+def test_counts_equal_what_wapiti_printed(case: Count) -> None:
+    """Wapiti counts potential weights without a start label, but bigrams of first tokens too."""
+    docs = docs_with(read_columns(case.path)[: case.n_sentences or None], case.columns)
+    made = WapitiPatterns(text=case.text, columns=case.columns)(docs, "docs")
+    columns = made.unigram_columns, made.bigram_columns
+    unigram, bigram = (np.unique(made.hashes[:, own]) for own in columns)
+    n_labels, n_blocks, n_features = case.printed
+    assert len(np.union1d(unigram, bigram)) == n_blocks
+    assert len(unigram) * n_labels + len(bigram) * n_labels**2 == n_features

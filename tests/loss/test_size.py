@@ -4,7 +4,6 @@ import logging
 
 import numpy as np
 import pytest
-import spacy
 
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.errors import SparseCRFError
@@ -16,7 +15,7 @@ from spacy_sparsecrf.solvers.warm_start import WarmStart
 
 from ..reference import random_observations, random_problem
 from ..runs import training_of
-from ..toy import examples_of, make_sentences
+from ..toy import blank_with, examples_of, make_sentences
 
 MEMINFO = "MemTotal:  8000 kB\nMemAvailable:    5000 kB\n"
 
@@ -42,12 +41,8 @@ def write(path, text):
     path.write_text(text)
 
 
-def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path):
-    for name in MEMORY:
-        check_available_memory(tmp_path / name, name)
-
-
-def check_available_memory(tmp_path, name):
+@pytest.mark.parametrize("name", MEMORY)
+def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path, name):
     meminfo, own, groups, expected = MEMORY[name]
     proc, cgroup = tmp_path / "proc", tmp_path / "sys" / "fs" / "cgroup"
     for path, text in ((proc / "meminfo", meminfo), (proc / "self" / "cgroup", own)):
@@ -82,11 +77,8 @@ def test_the_estimate_is_what_was_recorded(l1, history, n_bytes):
     n_features = len(problem.corpus.unigram_keys) + len(problem.corpus.bigram_keys)
     assert found == Size(n_features, len(problem.theta), n_observed, n_bytes)
     assert str(Size(3, 9, None, None)) == "3 features, 9 potential weights"
-    assert [as_text(n) for n in (123_456_789, 999_999_999, 10**9)] == [
-        "123 MB",
-        "1000 MB",
-        "1.0 GB",
-    ]
+    texts = [as_text(n) for n in (123_456_789, 999_999_999, 10**9)]
+    assert texts == ["123 MB", "1000 MB", "1.0 GB"]
 
 
 @pytest.mark.parametrize(("l1", "code"), [(0.0, "SC320"), (0.5, "SC321")])
@@ -106,44 +98,33 @@ def test_counts_are_those_of_the_problem(l1):
     assert training.size.n_potential == training.n_potential == corpus.n_potential(3)
     assert training.size.n_bytes > 0
     pairs = set()
-    for t in range(corpus.n_tokens):
-        begins = t in corpus.offsets
-        previous = 3 if begins else corpus.labels[t - 1]
-        c = corpus.context[t]
-        own = corpus.uni_indices[corpus.uni_indptr[t] : corpus.uni_indptr[t + 1]]
-        pairs |= {("u", o, corpus.labels[t]) for o in own}
-        own = corpus.ctx_indices[corpus.ctx_indptr[c] : corpus.ctx_indptr[c + 1]]
-        pairs |= {("b", o, previous, corpus.labels[t]) for o in own}
+    for t, label in enumerate(corpus.labels):
+        previous = 3 if t in corpus.offsets else corpus.labels[t - 1]
+        pairs |= {("u", o, label) for o in problem.unigram_tests(t)}
+        pairs |= {("b", o, previous, label) for o in problem.bigram_tests(t)}
+    n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
     if l1 < 1.0:
-        assert training.size.n_observed == len(pairs)
-        n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
-        assert training.size.n_features == n_features
+        assert (training.size.n_observed, training.size.n_features) == (len(pairs), n_features)
     else:
         assert training.size.n_observed < len(pairs)
 
 
 def test_the_size_is_logged_before_training(caplog):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sparse_crf", config={"n_threads": 1})
+    nlp = blank_with()
     with caplog.at_level(logging.INFO, logger="spacy"):
         nlp.initialize(lambda: examples_of(nlp, make_sentences(20, seed=1)))
-    told = [r.getMessage() for r in caplog.records if "potential" in r.getMessage()]
-    assert len(told) == 1
-    assert "observed weights" in told[0]
-    assert "memory" in told[0]
+    [told] = [r.getMessage() for r in caplog.records if "potential" in r.getMessage()]
+    assert "observed weights" in told and "memory" in told
 
 
 def test_no_array_is_as_long_as_the_potential_weights():
     """A thousand labels and as many bigram features: hundreds of millions of weights."""
-    rng = np.random.default_rng(2)
-    lengths = [20] * 25
-    builder = CorpusBuilder()
-    observations = random_observations(rng, lengths, n_values=1000)
-    builder.add(observations, rng.integers(0, 1000, sum(lengths)).astype(np.int32))
-    corpus = builder.build()
-    labels = [str(i) for i in range(1000)]
+    rng, builder = np.random.default_rng(2), CorpusBuilder()
+    observations = random_observations(rng, [20] * 25, n_values=1000)
+    builder.add(observations, rng.integers(0, 1000, 500).astype(np.int32))
     options = {"n_threads": 1, "warm_start": WarmStart(epochs=0)}
-    training = training_of(corpus, labels, OWLQN(), l1=0.5, l2=0.1, **options)
+    labels = [str(i) for i in range(1000)]
+    training = training_of(builder.build(), labels, OWLQN(), l1=0.5, l2=0.1, **options)
     assert training.n_potential > 3e8
     training.step()
     assert training.size.n_bytes < training.n_potential
