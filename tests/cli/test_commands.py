@@ -51,20 +51,23 @@ def test_configs_come_with_the_package(tmp_path: Path):
         text = path.read_text(encoding="utf8")
         assert f"{path.stem} " in listed and text.splitlines()[0][2:] in listed
         assert run("config", path.stem).stdout == text
-    run("config", "tagger", "--output", tmp_path / "config.cfg")
-    assert (tmp_path / "config.cfg").read_bytes() == (CONFIGS / "tagger.cfg").read_bytes()
+    target = tmp_path / "no" / "such" / "config.cfg"
+    run("config", "tagger", "--output", target)
+    assert target.read_bytes() == (CONFIGS / "tagger.cfg").read_bytes()
     assert "SC607" in run("config", "../configs/tagger", code=1).output
+    target.write_text("mine", encoding="utf8")
+    assert "SC608" in run("config", "tagger", "-o", target, code=1).output
+    assert target.read_text(encoding="utf8") == "mine"
+    run("config", "tagger", "-o", target, "--force")
+    assert target.read_bytes() == (CONFIGS / "tagger.cfg").read_bytes()
 
 
-def test_a_config_for_a_solver(tmp_path: Path):
+def test_a_config_for_a_solver_and_a_language():
     text = run("config", "tagger", "--solver", "sag").stdout
     assert 'solver]\n@crf_solvers = "spacy_sparsecrf.SAG.v1"\n' in text
     assert f"{'tagger --solver SAG':<27}{text.splitlines()[0][2:]}" in run("config").stdout
     for name, solver in ("tagger", "LBFGS"), ("ner", "SAG"), ("tagger", "GIS"):
         assert "SC609" in run("config", name, "--solver", solver, code=1).output
-
-
-def test_a_config_for_a_language():
     text = run("config", "tagger", "--lang", "es").stdout
     english = (CONFIGS / "tagger.cfg").read_text(encoding="utf8")
     assert text == english.replace('lang = "en"', 'lang = "es"')
@@ -73,48 +76,34 @@ def test_a_config_for_a_language():
     assert load_model_from_config(config, auto_fill=True).make_doc("我在北京")[3].text == "京"
 
 
-def test_options_that_do_not_fit_are_refused(tmp_path: Path):
-    assert "name a config" in run("config", "-o", tmp_path / "a.cfg", code=2).output
-    run("config", "tagger", "-o", tmp_path / "a.cfg")
-    done = run("tune", tmp_path / "a.cfg", "-o", tmp_path / "b.cfg", "--sead", "1", code=2)
+def test_options_that_do_not_fit_and_missing_files_are_refused(tmp_path: Path):
+    config = tmp_path / "a.cfg"
+    assert "name a config" in run("config", "-o", config, code=2).output
+    run("config", "tagger", "-o", config)
+    done = run("tune", config, "-o", tmp_path / "b.cfg", "--sead", "1", code=2)
     assert "--sead" in done.output and "--training.seed 1" in done.output
-    done = run("debug", tmp_path / "a.cfg", tmp_path / "a.cfg", "--sead", "1", code=2)
-    assert "--sead" in done.output
+    assert "--sead" in run("debug", config, config, "--sead", "1", code=2).output
+    data = ("--paths.train", "no.spacy", "--paths.dev", "no.spacy")
+    done = run("tune", config, "-o", tmp_path / "out", *data, code=1)
+    assert "no.spacy" in done.output and "Traceback" not in done.output
 
 
-def test_a_config_does_not_overwrite_files(tmp_path: Path):
-    path = tmp_path / "config.cfg"
-    path.write_text("mine", encoding="utf8")
-    assert "SC608" in run("config", "tagger", "-o", path, code=1).output
-    assert path.read_text(encoding="utf8") == "mine"
-    run("config", "tagger", "-o", path, "--force")
-    assert path.read_bytes() == (CONFIGS / "tagger.cfg").read_bytes()
-
-
-def test_explaining_a_model(trained_dir: Path):
+def test_explaining_a_model_and_a_text(trained_dir: Path, tmp_path: Path):
     shown = run("explain", trained_dir, "-n", 2).stdout
-    pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
-    assert f"{pipe.model.n_active} weights" in shown
+    nlp = spacy.load(trained_dir)
+    pipe = nlp.get_pipe("sparse_crf")
+    assert f"{pipe.model.n_active} weights" in shown and all(x in shown for x in pipe.labels)
     assert "lower[0]=a" in shown or "suffix(1)[0]=a" in shown
-    for label in pipe.labels:
-        assert label in shown
-
-
-def test_explaining_a_text(trained_dir: Path, tmp_path: Path):
     shown = run("explain", trained_dir, "--text", "the fentovtion").stdout
     for text in ("the: DT 0.9", "fentovtion: NN 0.", "lower[0]=the", "DT -> NN"):
         assert text in shown
+    assert "SC646" in run("explain", trained_dir, "--text", " ", code=1).stderr
     # Earlier pipes annotate the text before it is explained.
-    nlp = spacy.load(trained_dir)
     nlp.add_pipe("sentencizer", first=True)
     nlp.to_disk(tmp_path / "x")
     shown = run("explain", tmp_path / "x", "--text", "the a. the a.").stdout
     assert shown.count("(start) -> DT") in (0, 2)
-
-
-def test_explanations_as_pages(trained_dir: Path, tmp_path: Path):
     path = tmp_path / "a.html"
-    pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
     run("explain", trained_dir, "-n", 2, "--html", path)
     assert path.read_text(encoding="utf8") == render(pipe.explain(2), "sparse_crf", 2)
     run("explain", trained_dir, "-n", 2, "--text", "the a", "--html", path)
@@ -145,6 +134,8 @@ def test_errors_of_a_model(trained_dir: Path, corpus: Corpus, tmp_path: Path):
 
 
 def test_errors_without_gold_labels_or_a_path(trained_dir: Path, corpus: Corpus, tmp_path: Path):
+    failed = run("errors", trained_dir, corpus.dev_path, "--label", "NOTHERE", code=1).stderr
+    assert "SC647" in failed and "NOTHERE" in failed and "DT, IN, JJ, NN, VB" in failed
     nlp = spacy.load(trained_dir)
     DocBin(docs=docs_of(nlp, corpus.dev)).to_disk(tmp_path / "bare.spacy")
     assert "SC640" in run("errors", trained_dir, tmp_path / "bare.spacy", code=1).stderr
@@ -199,12 +190,6 @@ def test_pipelines_without_and_with_several_components(trained_dir: Path, tmp_pa
     assert "SC601" in failed.stderr and "sparse_crf, other" in failed.stderr
     assert run("dump", tmp_path / "two", "--component", "other").stdout == ""
     assert run("dump", tmp_path / "two", "-c", "sparse_crf").stdout
-
-
-def test_what_cannot_be_explained_is_refused(trained_dir: Path, corpus: Corpus):
-    assert "SC646" in run("explain", trained_dir, "--text", " ", code=1).stderr
-    failed = run("errors", trained_dir, corpus.dev_path, "--label", "NOTHERE", code=1).stderr
-    assert "SC647" in failed and "NOTHERE" in failed and "DT, IN, JJ, NN, VB" in failed
 
 
 def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
@@ -282,17 +267,3 @@ def test_conversions_that_fail(tmp_path: Path):
     assert "--attribute" in run("convert", source, target, "--attribute", "w", code=2).stderr
     assert "--merge-subtokens" in run("convert", source, target, "-T", code=2).stderr
     assert "--format" in run("convert", target, source, "--format", "conllu", code=2).stderr
-
-
-def test_directories_of_output_are_created(tmp_path: Path):
-    path = tmp_path / "no" / "such" / "a.cfg"
-    assert run("config", "ner", "-o", path).exit_code == 0
-    assert "sparse_crf_ner" in path.read_text()
-
-
-def test_missing_files_are_reported_without_a_traceback(tmp_path: Path):
-    config = tmp_path / "a.cfg"
-    run("config", "ner", "-o", config)
-    data = ("--paths.train", "no.spacy", "--paths.dev", "no.spacy")
-    done = run("tune", config, "-o", tmp_path / "out", *data, code=1)
-    assert "no.spacy" in done.output and "Traceback" not in done.output

@@ -86,55 +86,44 @@ def test_the_search_equals_that_of_everything(prune, integers, n_contexts, n_lab
 LABELS = ["A", "B", "C"]
 
 
-def test_forbidden_pairs():
+def test_lists_of_pairs_and_schemes_apply_together():
     assert valid_transitions(LABELS) is None
     assert valid_transitions(LABELS, scheme=np.ones((4, 4), dtype=bool)) is None
     valid = valid_transitions(LABELS, forbidden=[["A", "B"], ["", "C"], ["B", ""]])
     expected = np.ones((4, 4), dtype=bool)
     expected[0, 1] = expected[3, 2] = expected[1, 3] = False
     np.testing.assert_array_equal(valid, expected)
-
-
-def test_allowed_pairs_are_the_only_ones():
     pairs = [("", "A"), ("A", "B"), ("A", "A"), ("B", ""), ("A", "")]
     valid = valid_transitions(LABELS, allowed=pairs)
     assert valid.sum() == len(pairs) + 1
     assert all(valid[(*LABELS, "").index(a), (*LABELS, "").index(b)] for a, b in pairs)
     with_both = valid_transitions(LABELS, forbidden=[["A", "B"]], allowed=pairs)
-    assert not with_both[0, 1]
-    assert with_both[0, 0]
-
-
-def test_a_scheme_and_lists_apply_both():
+    assert not with_both[0, 1] and with_both[0, 0]
     labels = scheme_labels(1, "LU")
     valid = valid_transitions(labels, [["O", "U-0"]], scheme=scheme_mask(labels, "LU"))
-    assert not valid[labels.index("O"), labels.index("U-0")]
-    assert not valid[labels.index("O"), labels.index("L-0")]
-    assert valid[labels.index("B-0"), labels.index("L-0")]
+    cases = [("O", "U-0"), ("O", "L-0"), ("B-0", "L-0")]
+    found = [valid[labels.index(a), labels.index(b)] for a, b in cases]
+    assert found == [False, False, True]
 
 
-@pytest.mark.parametrize("key", ["forbidden", "allowed"])
-def test_unknown_labels(key):
-    with pytest.raises(SparseCRFError, match=rf"SC403.*{key} names 'X'.*A, B, C"):
-        valid_transitions(LABELS, **{key: [["A", "X"]]})
+UNKNOWN = r"SC403.*{} names 'X'.*A, B, C"
+CIRCLE = [["", "A"], ["A", ""], ["A", "B"]]
 
 
 @pytest.mark.parametrize(
-    ("lists", "problem"),
+    ("lists", "message"),
     [
-        ({"forbidden": [["", y] for y in LABELS]}, "no label can begin a sequence"),
-        ({"forbidden": [[y, ""] for y in LABELS]}, "no label can end a sequence"),
-        ({"allowed": [["A", "B"], ["B", "A"]]}, "no label can begin a sequence"),
-        ({"allowed": [["", "A"], ["A", ""]]}, "no sequence of 2 tokens"),
-        ({"allowed": [["", "A"], ["A", ""], ["A", "B"], ["B", "A"]]}, "no sequence of 2 tokens"),
-        (
-            {"allowed": [["", "A"], ["A", "B"], ["B", "C"], ["C", "C"], ["C", ""], ["A", ""]]},
-            "of 2",
-        ),
+        *(({key: [["A", "X"]]}, UNKNOWN.format(key)) for key in ("forbidden", "allowed")),
+        ({"forbidden": [["", y] for y in LABELS]}, "SC404.*no label can begin a sequence"),
+        ({"forbidden": [[y, ""] for y in LABELS]}, "SC404.*no label can end a sequence"),
+        ({"allowed": [["A", "B"], ["B", "A"]]}, "SC404.*no label can begin a sequence"),
+        ({"allowed": [["", "A"], ["A", ""]]}, "SC404.*no sequence of 2 tokens"),
+        ({"allowed": [*CIRCLE, ["B", "A"]]}, "SC404.*no sequence of 2 tokens"),
+        ({"allowed": [*CIRCLE, ["B", "C"], ["C", "C"], ["C", ""]]}, "SC404.*of 2"),
     ],
 )
-def test_masks_that_leave_no_path(lists, problem):
-    with pytest.raises(SparseCRFError, match=f"SC404.*{problem}"):
+def test_unknown_labels_and_masks_that_leave_no_path(lists, message):
+    with pytest.raises(SparseCRFError, match=message):
         valid_transitions(LABELS, **lists)
 
 

@@ -63,16 +63,14 @@ def check_sequence(case, tokens: range, results: dict, valid, permitted) -> None
 
 
 def check_spans(case, decoder, valid, permitted) -> None:
-    for tokens in case.problem.sequences():
-        if not len(tokens):
-            continue
+    for tokens in filter(len, case.problem.sequences()):
         spans = all_spans(tokens, case.n_labels)
         table = case.table(tokens, valid, permitted)
-        rows = np.array(list(table)) if len(tokens) else np.empty((1, 0))
-        weights = np.exp(list(table.values()))
-        bounded = decoder.span_probability(case.observations, spans, permitted)
-        unbounded = decoder.span_probability(
-            case.observations, SpanEvents(spans.starts, spans.run_ptr, spans.runs), permitted
+        rows, weights = np.array(list(table)), np.exp(list(table.values()))
+        without = SpanEvents(spans.starts, spans.run_ptr, spans.runs)
+        bounded, unbounded = (
+            decoder.span_probability(case.observations, each, permitted)
+            for each in (spans, without)
         )
         for m, first in enumerate(spans.starts - tokens.start):
             run = spans.runs[spans.run_ptr[m] : spans.run_ptr[m + 1]]
@@ -230,44 +228,35 @@ def test_what_is_set_wins_over_the_mask_where_it_must():
     decoder = Decoder(case.model, valid)
     with pytest.warns(SparseCRFWarning, match="SCW401.*1 sequences"):
         labels = decoder.viterbi(case.observations, permitted)
-    assert labels[1:3].tolist() == [0, 1]
-    assert n_illegal(tuple(labels[:4].tolist()), valid) == 1
-    assert n_illegal(tuple(labels[4:].tolist()), valid) == 0
+    first, second = tuple(labels[:4].tolist()), tuple(labels[4:].tolist())
+    assert first[1:3] == (0, 1)
+    assert (n_illegal(first, valid), n_illegal(second, valid)) == (1, 0)
     table = case.table(range(4), valid, permitted)
-    assert table[tuple(labels[:4].tolist())] == pytest.approx(max(table.values()), abs=1e-10)
-
-
-def test_a_token_that_may_get_nothing_gets_anything():
-    case = make_case(22, "chain", [3])
-    permitted = np.ones((3, 3), dtype=bool)
-    permitted[1] = False
+    assert table[first] == pytest.approx(max(table.values()), abs=1e-10)
+    # A token that may get nothing gets anything.
+    permitted[:], permitted[1] = True, False
     with pytest.warns(SparseCRFWarning, match="SCW402.*1 tokens"):
         labels = Decoder(case.model).viterbi(case.observations, permitted)
     np.testing.assert_array_equal(labels, Decoder(case.model).viterbi(case.observations))
 
 
+SPAN = SpanEvents.of([0], [[1]])
+SPANS = [SpanEvents.of([0, start], [[0], run]) for start, run in ((-1, [0]), (2, [0, 0]))]
+SPANS += [SpanEvents.of([0, start], [[0], run]) for start, run in ((3, [0]), (0, []))]
+MASKS = (np.ones((2, 3), bool), np.ones((3, 3)), [[True] * 3] * 3)
+NO_MASK = r"SC405.*\[3, 3\] of bool.*`permitted`"
+
+
 @pytest.mark.parametrize(
     ("method", "arguments", "message"),
     [
-        *(
-            (method, (*first, mask), r"SC405.*\[3, 3\] of bool.*`permitted`")
-            for mask in (np.ones((2, 3), bool), np.ones((3, 3)), [[True] * 3] * 3)
-            for method, first in (
-                ("viterbi", ()),
-                ("marginals", ()),
-                ("posterior", ()),
-                ("span_probability", (SpanEvents.of([0], [[1]]),)),
-            )
-        ),
+        *((name, (m,), NO_MASK) for m in MASKS for name in ("viterbi", "marginals", "posterior")),
+        *(("span_probability", (SPAN, mask), NO_MASK) for mask in MASKS),
         *(("nbest", (n,), "SC407") for n in (0, -1, 1.5, "2")),
         ("log_probability", (np.zeros(2, np.int32),), r"SC406.*2 labels.*3 tokens"),
         *(
-            (
-                "span_probability",
-                (SpanEvents.of([0, start], [[0], run]),),
-                rf"SC408.*Span 1, .*{start}.*3 tokens",
-            )
-            for start, run in ((-1, [0]), (2, [0, 0]), (3, [0]), (0, []))
+            ("span_probability", (spans,), rf"SC408.*Span 1, .*{spans.starts[1]}.*3 tokens")
+            for spans in SPANS
         ),
     ],
 )

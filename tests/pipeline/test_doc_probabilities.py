@@ -23,7 +23,7 @@ from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 from ..conftest import Corpus
 from ..decoding.decoding_reference import make_case
 from ..decoding.span_cases import span_examples, training_sentences
-from ..toy import docs_of, tags_of
+from ..toy import blank_with, docs_of, tags_of, train
 
 WORDS = ["the", "plan", "of", "a", "plan"]
 DEFAULTS = {"method": "viterbi", "forbidden": [], "allowed": [], "scores": False}
@@ -44,11 +44,6 @@ class PresetTags(TokenAttribute):
         if overwrite or not any(tags):
             return None
         return np.array([[tag in ("", label) for label in labels] for tag in tags])
-
-
-@pytest.fixture
-def pipe(trained: Language) -> Any:
-    return trained.get_pipe("sparse_crf")
 
 
 def with_decoding(trained: Language, path: Path, **decoding: Any) -> Language:
@@ -89,36 +84,26 @@ def test_probabilities_of_a_doc_agree(fitted: Language):
     assert pipe(doc) and [token.tag_ for token in doc] == ranked[0][0]
 
 
-def test_docs_without_tokens(fitted: Language):
-    pipe = fitted.get_pipe("sparse_crf")
-    empty = Doc(fitted.vocab)
-    assert pipe.nbest(empty, 3) == [([], 1.0)]
-    assert pipe.log_probability(empty, []) == 0.0
-    assert pipe.span_probabilities(empty, []).shape == (0,)
-    assert [len(array) for array in pipe.marginals([empty, empty])] == [0, 0]
-    mixed = pipe.marginals([empty, two_sentences(fitted), empty])
-    assert [array.shape for array in mixed] == [(0, 5), (5, 5), (0, 5)]
-
-
 def test_bad_arguments(fitted: Language):
-    pipe = fitted.get_pipe("sparse_crf")
-    doc = two_sentences(fitted)
-    with pytest.raises(SparseCRFError, match=r"SC406.*2 labels.*5 tokens"):
-        pipe.log_probability(doc, ["DT", "NN"])
-    with pytest.raises(SparseCRFError, match=r"SC409.*'XX'.*'sparse_crf'.*DT, IN"):
-        pipe.log_probability(doc, ["XX"] * 5)
-    with pytest.raises(SparseCRFError, match="SC407"):
-        pipe.nbest(doc, 0)
-    for span in [(4, ["DT", "NN"]), (-1, ["DT"]), (0, [])]:
-        with pytest.raises(SparseCRFError, match="SC408"):
-            pipe.span_probabilities(doc, [span])
-    with pytest.raises(SparseCRFError, match="SC409"):
-        pipe.span_probabilities(doc, [(0, ["DT"], ["XX"])])
+    pipe, doc = fitted.get_pipe("sparse_crf"), two_sentences(fitted)
+    spans = [[(4, ["DT", "NN"])], [(-1, ["DT"])], [(0, [])], [(0, ["DT"], ["XX"])]]
+    for call, argument, message in (
+        (pipe.log_probability, ["DT", "NN"], r"SC406.*2 labels.*5 tokens"),
+        (pipe.log_probability, ["XX"] * 5, r"SC409.*'XX'.*'sparse_crf'.*DT, IN"),
+        (pipe.nbest, 0, "SC407"),
+        *((pipe.span_probabilities, span, "SC408") for span in spans[:3]),
+        (pipe.span_probabilities, spans[3], "SC409"),
+    ):
+        with pytest.raises(SparseCRFError, match=message):
+            call(doc, argument)
 
 
-def test_the_defaults_are_in_the_config(nlp: Language):
+def test_the_defaults_are_in_the_config_and_solvers_have_short_names(nlp: Language):
     assert nlp.config["components"]["sparse_crf"]["decoding"] == DEFAULTS
     assert DecodingSettings.validated("x", DEFAULTS) == DecodingSettings()
+    for name in ("SGD", "sgd", "spacy_sparsecrf.SGD.v1"):
+        pipe: Any = blank_with(l1=0.0, solver={"@crf_solvers": name}).get_pipe("sparse_crf")
+        assert type(pipe.solver).__name__ == "SGD"
 
 
 def test_forbidden_labels_are_not_predicted(fitted: Language, tmp_path: Path, corpus: Corpus):
@@ -146,25 +131,29 @@ def test_posterior_decoding(fitted: Language, tmp_path: Path, corpus: Corpus):
         assert [labels[y] for y in marginals.argmax(axis=1)] == [token.tag_ for token in doc]
 
 
-def test_lists_are_checked_when_labels_are_known(fitted: Language, tmp_path: Path):
+def test_lists_and_templates_of_loaded_components_are_checked(fitted: Language, tmp_path: Path):
     with pytest.raises(SparseCRFError, match="SC403"):
         with_decoding(fitted, tmp_path, forbidden=[["DT", "XX"]])
     with pytest.raises(SparseCRFError, match="SC404.*no label can begin"):
         with_decoding(fitted, tmp_path, allowed=[["DT", "NN"]])
+    block = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["u:lower[0]", "b:"]}
+    with pytest.raises(SparseCRFError, match=r"SC225.*'sparse_crf'.*templates that differ"):
+        spacy.load(tmp_path, config={"components": {"sparse_crf": {"features": block}}})
 
 
-def test_labels_that_are_set_are_kept_and_others_follow(trained: Language, pipe: Any):
-    pipe.target = PresetTags()
-    free = Doc(trained.vocab, words=["the", "plan", "the", "plan"])
+def test_labels_that_are_set_are_kept_and_others_follow(trained: Language):
+    pipe: Any = trained.get_pipe("sparse_crf")
+    pipe.target, words = PresetTags(), ["the", "plan", "the", "plan"]
+    free = Doc(trained.vocab, words=words)
     assert pipe.nbest(free, 1)[0][0] == pipe.nbest(free, 1, forced=True)[0][0]
-    doc = Doc(trained.vocab, words=["the", "plan", "the", "plan"], tags=["", "VB", "", ""])
+    doc = Doc(trained.vocab, words=words, tags=["", "VB", "", ""])
     assert pipe.marginals([doc])[0][1].max() < 1.0
     [given_tags] = pipe.marginals([doc], forced=True)
     vb, noun = pipe.labels.index("VB"), pipe.labels.index("IN")
     np.testing.assert_allclose(given_tags[[1, 2], [vb, noun]], 1.0)
     assert pipe.log_probability(doc, ["DT", "NN", "IN", "NN"], forced=True) == -math.inf
     assert [token.tag_ for token in pipe(doc)][1:3] == ["VB", "IN"]
-    pipe.settings = type(pipe.settings)(**{**vars(pipe.settings), "overwrite": True})
+    pipe.settings = pipe.settings.model_copy(update={"overwrite": True})
     doc = Doc(trained.vocab, words=["the", "plan"], tags=["JJ", "JJ"])
     assert [token.tag_ for token in pipe(doc)] != ["JJ", "JJ"]
 
@@ -179,52 +168,48 @@ def test_scores_are_those_of_the_labels_and_are_stored(
     nlp = with_decoding(fitted, tmp_path, scores=True)
     pipe = nlp.get_pipe("sparse_crf")
     texts = [" ".join(words) for words, _ in corpus.dev]
-    for docs in (list(nlp.pipe(texts)), [nlp(text) for text in texts]):
+    of_processes = list(nlp.pipe(texts, n_process=2, batch_size=8))
+    for docs in (list(nlp.pipe(texts)), [nlp(text) for text in texts], of_processes):
         for doc, marginals in zip(docs, pipe.marginals(docs), strict=True):
             stored = scores_of(doc)
             ids = [pipe.labels.index(token.tag_) for token in doc]
             np.testing.assert_allclose(stored, marginals[np.arange(len(doc)), ids], rtol=1e-6)
             again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
             assert scores_of(again) == stored
+        assert tags_of(docs) == tags_of(of_processes)
         merged = Doc.from_docs(docs)
         assert scores_of(merged) == [score for doc in docs for score in scores_of(doc)]
     assert not nlp("").user_data and not fitted(texts[0]).user_data
 
 
 def test_slices_of_predictions_keep_their_probabilities():
-    nlp = spacy.blank("en")
-    config: dict[str, Any] = {"decoding": {"scores": True}, "threshold": 0.2, "n_threads": 1}
-    config["features"] = {"templates": ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]}
-    pipe: Any = nlp.add_pipe("sparse_crf_spans", config=config)
+    templates = ["b:", "u:lower[0]", "u:lower[-1]", "u:lower[1]"]
+    config = {"decoding": {"scores": True}, "threshold": 0.2}
+    nlp = blank_with(templates, "sparse_crf_spans", **config)
+    pipe: Any = nlp.get_pipe("sparse_crf_spans")
     examples = span_examples(nlp, training_sentences(), "sc")
-    nlp.initialize(lambda: examples)
-    nlp.update(examples)
+    train(nlp, examples, 1)
     once, again = ([example.x.copy() for example in examples] for _ in range(2))
     predictions = pipe.predict(once)
     pipe.set_annotations(once, predictions)
     for cut in (slice(0, 3), slice(3, 4), slice(4, None)):
         pipe.set_annotations(again[cut], predictions[cut])
     assert any(len(doc.spans["sc"]) for doc in once[3:])
-    for a, b in zip(once, again, strict=True):
-        assert [token._.sparse_crf_spans_score for token in a] == [
-            token._.sparse_crf_spans_score for token in b
-        ]
-        np.testing.assert_array_equal(*(doc.spans["sc"].attrs["scores"] for doc in (a, b)))
+    for pair in zip(once, again, strict=True):
+        tokens = [[token._.sparse_crf_spans_score for token in doc] for doc in pair]
+        assert tokens[0] == tokens[1]
+        np.testing.assert_array_equal(*(doc.spans["sc"].attrs["scores"] for doc in pair))
 
 
-def test_scores_come_from_other_processes(fitted: Language, tmp_path: Path, corpus: Corpus):
-    nlp = with_decoding(fitted, tmp_path, scores=True)
-    texts = [" ".join(words) for words, _ in corpus.dev]
-    one = list(nlp.pipe(texts))
-    two = list(nlp.pipe(texts, n_process=2, batch_size=8))
-    assert tags_of(one) == tags_of(two)
-    for a, b in zip(one, two, strict=True):
-        np.testing.assert_allclose(scores_of(a), scores_of(b), rtol=1e-6)
-
-
-def test_the_marginals_of_a_doc_are_those_of_a_list_of_one(fitted: Language):
+def test_docs_without_tokens_and_single_docs(fitted: Language):
     pipe = fitted.get_pipe("sparse_crf")
-    for doc in (two_sentences(fitted), Doc(fitted.vocab)):
+    empty = Doc(fitted.vocab)
+    assert pipe.nbest(empty, 3) == [([], 1.0)]
+    assert pipe.log_probability(empty, []) == 0.0
+    assert pipe.span_probabilities(empty, []).shape == (0,)
+    mixed = pipe.marginals([empty, two_sentences(fitted), empty])
+    assert [array.shape for array in mixed] == [(0, 5), (5, 5), (0, 5)]
+    for doc in (two_sentences(fitted), empty):
         [expected] = pipe.marginals([doc])
         found = pipe.marginals(doc)
         assert found.shape == (len(doc), len(pipe.label_data))
@@ -254,36 +239,17 @@ def test_what_is_not_a_doc_and_components_without_labels_are_refused(
 
 
 def test_spans_of_spacy_have_probabilities():
-    nlp = spacy.blank("en")
-    pipe: Any = nlp.add_pipe("sparse_crf_ner", config={"n_threads": 1})
+    nlp = blank_with(factory="sparse_crf_ner")
+    pipe: Any = nlp.get_pipe("sparse_crf_ner")
     examples = span_examples(nlp, training_sentences(), "ents")
-    nlp.initialize(lambda: examples)
-    nlp.update(examples)
-    doc = next(doc for doc in (example.reference for example in examples) if doc.ents)
+    train(nlp, examples, 1)
+    doc = next(example.reference for example in examples if example.reference.ents)
     tuples = [(span.start, span.end, span.label_) for span in doc.ents]
-    np.testing.assert_array_equal(
-        pipe.entity_probabilities(doc, doc.ents), pipe.entity_probabilities(doc, tuples)
-    )
+    found = (pipe.entity_probabilities(doc, spans) for spans in (doc.ents, tuples))
+    np.testing.assert_array_equal(*found)
 
 
-def test_a_component_with_other_templates_than_those_of_training_is_refused(
-    trained: Language, tmp_path: Path
-):
-    trained.to_disk(tmp_path)
-    block = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["u:lower[0]", "b:"]}
-    with pytest.raises(SparseCRFError, match=r"SC225.*'sparse_crf'.*templates that differ"):
-        spacy.load(tmp_path, config={"components": {"sparse_crf": {"features": block}}})
-
-
-@pytest.mark.parametrize("name", ["SGD", "sgd", "spacy_sparsecrf.SGD.v1"])
-def test_solvers_have_short_names(name: str):
-    nlp = spacy.blank("en")
-    pipe: Any = nlp.add_pipe("sparse_crf", config={"l1": 0.0, "solver": {"@crf_solvers": name}})
-    assert type(pipe.solver).__name__ == "SGD"
-
-
-# `uncertainty` of Docs equals enumeration of all label sequences.
-
+# `uncertainty` of Docs
 
 LENGTHS = [3, 1, 0, 2, 2]  # of sequences
 DOCS = [range(4), range(0), range(4)]

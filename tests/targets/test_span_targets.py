@@ -21,11 +21,12 @@ from ..decoding.span_cases import add_spans, scores_of, span_lists, spans_of
 
 NAMES = ("X", "Y-Z")
 VOCAB = Vocab()
-KINDS = [("ents", Entities), ("sc", SpanGroups)]
+every_key = pytest.mark.parametrize("key", ["ents", "sc"])
+every_scheme = pytest.mark.parametrize("scheme", LETTERS)
 
 
 def both(key: str, scheme: str = "BILUO") -> SpanTarget:
-    return dict(KINDS)[key](scheme=scheme)
+    return Entities(scheme=scheme) if key == "ents" else SpanGroups(scheme=scheme)
 
 
 def make_doc(n: int, vocab: Vocab = VOCAB) -> Doc:
@@ -48,8 +49,8 @@ def write(
     target.write(docs, ids, labels, overwrite=overwrite, **settings)
 
 
-@pytest.mark.parametrize("scheme", LETTERS)
-@pytest.mark.parametrize("key", ["ents", "sc"])
+@every_scheme
+@every_key
 @given(data=st.data())
 def test_gold_comes_back(key: str, scheme: str, data: st.DataObject):
     target = both(key, scheme)
@@ -81,7 +82,7 @@ def test_gold_entities_are_those_that_spacy_reads(data: st.DataObject):
     assert Entities().gold(example) == expected
 
 
-@pytest.mark.parametrize("key", ["ents", "sc"])
+@every_key
 def test_gold_of_other_tokens(key: str):
     reference = Doc(VOCAB, words=["New", "York-based", "it", "is"], spaces=[True] * 4)
     add_spans(reference, [(0, 2, "X"), (2, 3, "Y-Z")], key)
@@ -95,7 +96,7 @@ def test_gold_of_other_tokens(key: str):
     assert both(key, "IOB2").gold(Example(predicted, reference))[:4] == ["B-X", *["I-X"] * 3]
 
 
-@pytest.mark.parametrize("key", ["ents", "sc"])
+@every_key
 def test_no_annotation_is_missing_gold_and_no_spans_are_gold(key: str):
     target = both(key)
     assert target.gold(Example(make_doc(2), make_doc(2))) == [None, None]
@@ -103,27 +104,21 @@ def test_no_annotation_is_missing_gold_and_no_spans_are_gold(key: str):
     assert target.gold(Example(Doc(VOCAB), Doc(VOCAB))) == []
 
 
-def test_gold_spans_without_a_label_are_missing():
+def test_gold_spans_without_a_label_that_overlap_or_are_damaged():
     reference = make_doc(3)
     reference.spans["sc"] = [reference[0:2], reference[2:2]]
     assert SpanGroups().gold(Example(make_doc(3), reference)) == [None, None, "O"]
-
-
-def test_gold_spans_that_overlap():
     reference = add_spans(make_doc(4), [(2, 4, "X"), (0, 3, "Y")], "sc")
     with pytest.raises(SparseCRFError, match=r"SC502.*'sc'.*'w2 w3'.*begins: 'w0 w1"):
         SpanGroups().gold(Example(make_doc(4), reference))
-
-
-def test_gold_entities_that_are_damaged():
     reference = make_doc(2)
     reference.from_array(["ENT_IOB"], np.array([[2], [1]], dtype=np.uint64))
     with pytest.raises(SparseCRFError, match=r"(?s)SC503.*E093.*begins: 'w0 w1"):
         Entities().gold(Example(make_doc(2), reference))
 
 
-@pytest.mark.parametrize("scheme", LETTERS)
-@pytest.mark.parametrize("key", ["ents", "sc"])
+@every_scheme
+@every_key
 @given(data=st.data())
 def test_what_is_set_is_kept_and_nothing_overlaps_it(key: str, scheme: str, data: st.DataObject):
     target, n = both(key, scheme), data.draw(st.integers(1, 8))
@@ -140,8 +135,8 @@ def test_what_is_set_is_kept_and_nothing_overlaps_it(key: str, scheme: str, data
     assert spans_of(doc, key) == spans_of(plain, key)
 
 
-@pytest.mark.parametrize("scheme", LETTERS)
-@pytest.mark.parametrize("key", ["ents", "sc"])
+@every_scheme
+@every_key
 @given(data=st.data())
 def test_permitted_legal_labels_are_those_that_agree_with_what_is_set(
     key: str, scheme: str, data: st.DataObject
@@ -162,7 +157,7 @@ def test_permitted_legal_labels_are_those_that_agree_with_what_is_set(
     assert fits == (touching == preset)
 
 
-@pytest.mark.parametrize("key", ["ents", "sc"])
+@every_key
 def test_spans_that_labels_cannot_tell_are_outside(key: str):
     target = both(key)
     doc = make_doc(5)
@@ -181,20 +176,15 @@ def test_spans_that_labels_cannot_tell_are_outside(key: str):
     assert alone is not None and alone.all()
 
 
-def test_groups_whose_spans_overlap_are_kept():
+def test_groups_whose_spans_overlap_and_attributes_of_groups_are_kept():
     target, doc = SpanGroups(), add_spans(make_doc(5), [(0, 2, "X"), (1, 3, "X")], "sc")
     labels = labels_of(target)
     mask = target.permitted([doc], labels, overwrite=False)
     assert mask is not None and mask.sum(axis=1).tolist() == [1, 1, 1, len(labels), len(labels)]
     write(target, [doc], [["O", "O", "B-X", "L-X", "U-X"]])
     assert spans_of(doc, "sc") == [(0, 2, "X"), (1, 3, "X"), (4, 5, "X")]
-
-
-def test_attributes_of_a_group_are_kept():
-    doc = Doc(Vocab(), words=["a", "b", "c"])
-    doc.spans["sc"] = SpanGroup(
-        doc, name="sc", attrs={"by": "me", "scores": [0.1]}, spans=[doc[0:1]]
-    )
+    doc, attrs = make_doc(3), {"by": "me", "scores": [0.1]}
+    doc.spans["sc"] = SpanGroup(doc, name="sc", attrs=attrs, spans=[doc[0:1]])
     write(SpanGroups(), [doc], [["O", "O", "U-X"]])
     assert doc.spans["sc"].attrs == {"by": "me"} and len(doc.spans["sc"]) == 2
 
@@ -221,7 +211,7 @@ def test_blocked_tokens_stay_outside_and_others_are_free():
     assert doc[1].ent_type == 0
 
 
-@pytest.mark.parametrize("key", ["ents", "sc"])
+@every_key
 def test_scores_are_those_of_the_spans(key: str):
     target = both(key)
     docs = [make_doc(3), make_doc(0), add_spans(make_doc(3), [(1, 2, "X")], key)]
@@ -267,7 +257,7 @@ def test_labels_and_types():
 
 
 def test_writing_nothing():
-    for key, _ in KINDS:
+    for key in ("ents", "sc"):
         write(both(key), [], [])
         doc = Doc(VOCAB)
         write(both(key), [doc], [[]])

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import spacy
 from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -17,7 +16,7 @@ from spacy_sparsecrf.targets.token_attribute import (
     make_token_attribute,
 )
 
-from ..toy import blank_with
+from ..toy import blank_with, train
 
 VOCAB = Vocab()
 WORDS = ["a", "b", "c"]
@@ -40,14 +39,7 @@ def write(
     target.write([doc], [ids], labels, overwrite=overwrite)
 
 
-def train(nlp: spacy.Language, examples: list[Example]) -> None:
-    nlp.initialize(lambda: examples)
-    for _ in range(4):
-        nlp.update(examples[:1], sgd=None)
-        nlp.get_pipe("sparse_crf").finish_update(None)
-
-
-def test_empty_morphology_is_a_label_and_none_is_missing():
+def test_empty_morphology_is_a_label_none_is_missing_and_given_ones_get_their_normal_form():
     reference = Doc(VOCAB, words=WORDS, morphs=[NOUN, "_", ""])
     unset = Doc(VOCAB, words=WORDS)
     unset[0].set_morph("Number=Sing|Case=Nom")
@@ -55,6 +47,9 @@ def test_empty_morphology_is_a_label_and_none_is_missing():
     target = TokenAttribute("morph")
     assert target.gold(Example(Doc(VOCAB, words=WORDS), unset)) == [NOUN, "_", ""]
     assert target.gold(Example(Doc(VOCAB, words=WORDS), reference))[:2] == [NOUN, "_"]
+    assert target.complete(["Number=Sing|Case=Nom", NOUN, "_"]) == (NOUN, "_")
+    assert target.labels_of("B=2,1|A=x") == ("A=x|B=1,2",)
+    assert TokenAttribute("tag").complete(["B=2,1|A=x"]) == ("B=2,1|A=x",)
 
 
 @pytest.mark.parametrize("vocab", [VOCAB, Vocab()])
@@ -95,13 +90,6 @@ def test_what_is_set_is_kept(attr: str, labels: list[str], kept: list[str | None
     assert read(doc) == labels[:1] * 3
 
 
-def test_given_morphology_gets_its_normal_form():
-    target = TokenAttribute("morph")
-    assert target.complete(["Number=Sing|Case=Nom", NOUN, "_"]) == (NOUN, "_")
-    assert target.labels_of("B=2,1|A=x") == ("A=x|B=1,2",)
-    assert TokenAttribute("tag").complete(["B=2,1|A=x"]) == ("B=2,1|A=x",)
-
-
 def with_roles(values: list[str | None]) -> Doc:
     doc = Doc(VOCAB, words=WORDS)
     for token, value in zip(doc, values, strict=True):
@@ -110,16 +98,12 @@ def with_roles(values: list[str | None]) -> Doc:
     return doc
 
 
-def test_an_extension_is_registered_and_written():
+def test_an_extension_is_registered_and_read_at_other_tokens():
     target = make_token_attribute("_.role")
     assert isinstance(target, TokenExtension) and isinstance(target, Target)
     assert Token.get_extension("role") == (None, None, None, None)
     reference = with_roles(["X", None, "Y"])
     assert target.gold(Example(Doc(VOCAB, words=WORDS), reference)) == ["X", None, "Y"]
-
-
-def test_gold_extensions_of_other_tokens():
-    target = make_token_attribute("_.role")
     reference = Doc(VOCAB, words=["ab", "c", "d", "e"])
     for token, value in zip(reference, "XYZZ", strict=True):
         token._.role = value
@@ -158,13 +142,12 @@ def test_a_default_is_no_annotation(vocab: Vocab):
 def test_a_pipeline_learns_an_extension_and_stores_it():
     target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "_.role"}
     scorer = {"@scorers": "spacy_sparsecrf.token_scorer.v1", "attr": "_.role"}
-    nlp = blank_with(target=target, scorer=scorer)
+    nlp, loaded = (blank_with(target=target, scorer=scorer) for _ in range(2))
     docs = [with_roles(["X", None, "Y"]) for _ in range(10)]
     stored = DocBin(docs=docs, store_user_data=True).get_docs(nlp.vocab)
     examples = [Example(Doc(nlp.vocab, words=WORDS), doc) for doc in stored]
-    train(nlp, examples)
+    train(nlp, examples, 4)
     assert nlp.get_pipe("sparse_crf").labels == ("X", "Y")
     assert nlp.evaluate(examples)["role_acc"] == 1.0
-    loaded = blank_with(target=target, scorer=scorer)
     doc = loaded.from_bytes(nlp.to_bytes())(Doc(loaded.vocab, words=WORDS))
     assert [token._.role for token in doc][::2] == ["X", "Y"]
