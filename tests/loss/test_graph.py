@@ -1,5 +1,7 @@
 """Graph inference and losses equal enumeration where exact, and warn where they are not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +56,13 @@ def in_order(graphs: EncodedGraph, n_labels: int) -> np.ndarray:
     return np.concatenate(places)
 
 
+def placed(theta: np.ndarray, graphs: EncodedGraph, n_labels: int) -> np.ndarray:
+    """Return the weights of a `ToyGraph` in the order of features."""
+    given_theta = np.empty_like(theta)
+    given_theta[in_order(graphs, n_labels)] = theta
+    return given_theta
+
+
 def random_graphs(seed: int, n_labels: int, edges, n: int, missing: float = 0.0) -> list[ToyGraph]:
     rng = np.random.default_rng(seed)
     return [random_graph(rng, n, edges(rng, n), n_labels, missing) for _ in range(3)]
@@ -94,9 +103,7 @@ def test_propagation_is_exact_in_forests(seed, n_labels, n, missing, schedule):
     corpus = encoded(graphs, weights)
     order = in_order(corpus, n_labels)
     loss = GraphLoss(corpus, n_labels, Workers(1), Inference(schedule=schedule))
-    given_theta = np.empty_like(theta)
-    given_theta[order] = theta
-    value, gradient = loss.value_and_grad(given_theta)
+    value, gradient = loss.value_and_grad(placed(theta, corpus, n_labels))
     exact = [graph.loss(theta) for graph in graphs]
     assert value == pytest.approx(np.dot(weights, [v for v, _ in exact]), abs=1e-10)
     expected = np.array(weights) @ np.array([g for _, g in exact])
@@ -139,18 +146,14 @@ def test_a_fixed_point_on_a_lattice_has_the_conditions_of_bethe(size, schedule):
 
 
 def test_mean_field_is_a_lower_bound_of_log_z():
-    rng = np.random.default_rng(0)
-    graphs = []
+    rng, graphs = np.random.default_rng(0), []
     for _ in range(200):
         n = int(rng.integers(2, 6))
         edges = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.6] or [(0, 1)]
         graphs.append(random_graph(rng, n, edges, 3))
-    corpus = encoded(graphs)
-    theta, order = 1.5 * theta_of(graphs, 1), in_order(corpus, 3)
+    corpus, theta = encoded(graphs), 1.5 * theta_of(graphs, 1)
     loss = GraphLoss(corpus, 3, Workers(1), Inference(method="mean_field", limit=1000))
-    given_theta = np.empty_like(theta)
-    given_theta[order] = theta
-    loss.value_and_grad(given_theta)
+    loss.value_and_grad(placed(theta, corpus, 3))
     bounds = loss.field.real.beliefs.log_z
     exact = np.array([graph.log_z(theta, graph.paths)[0] for graph in graphs])
     assert (bounds <= exact + 1e-9).all()
@@ -162,14 +165,12 @@ def test_mean_field_is_a_lower_bound_of_log_z():
 def test_pseudo_likelihood_equals_enumeration(seed, n_labels):
     graphs = with_all_tests(random_graphs(seed, n_labels, ladder, 4))
     corpus, theta = encoded(graphs), theta_of(graphs, seed)
-    order = in_order(corpus, n_labels)
-    given_theta = np.empty_like(theta)
-    given_theta[order] = theta
     loss = GraphLoss(corpus, n_labels, Workers(1), Inference(method="pseudo_likelihood"))
-    value, gradient = loss.value_and_grad(given_theta)
+    value, gradient = loss.value_and_grad(placed(theta, corpus, n_labels))
     exact = [graph.pseudo_loss(theta) for graph in graphs]
     assert value == pytest.approx(sum(v for v, _ in exact), abs=1e-10)
-    np.testing.assert_allclose(gradient[order], sum(g for _, g in exact), atol=1e-10)
+    expected = sum(g for _, g in exact)
+    np.testing.assert_allclose(gradient[in_order(corpus, n_labels)], expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -203,8 +204,7 @@ def test_max_product_finds_the_best_labels_of_trees():
     for seed in range(10):
         graphs = with_all_tests(random_graphs(seed, 3, whole_tree, 5))
         corpus, theta = encoded(graphs), theta_of(graphs, seed)
-        given_theta = np.empty_like(theta)
-        given_theta[in_order(corpus, 3)] = theta
+        given_theta = placed(theta, corpus, 3)
         nothing = np.full(corpus.n_nodes, -1, np.int32)
         field = GraphInference(corpus, 3, nothing, np.zeros((0, 3), np.bool_), Inference())
         best = field.infer_all(given_theta, Workers(1), best=True).beliefs.nodes.argmax(axis=1)
@@ -243,25 +243,18 @@ def test_solvers_come_to_one_minimum(name, l1):
     assert -1e-9 < gap < (1e-6 if solver.exact and name != "rprop" else 5e-3)
 
 
-def test_screening_asks_for_the_gradient_where_it_is_told():
-    loss = lattices(2)
-    first, second = np.random.default_rng(1).normal(size=(2, loss.n_weights))
-    expected = loss.value_and_grad(second)[1]
-    loss.value_and_grad(first)
-    coordinates, found, *_ = loss.screen(loss, second, 0.0, loss.n_weights)
-    np.testing.assert_array_equal(found, expected[coordinates])
-    assert len(found) > 5
-
-
-def test_results_are_the_same_bits_for_any_number_of_threads():
+def test_results_are_the_same_bits_for_any_number_of_threads_and_points_evaluated_before():
     loss = lattices(40)
-    theta = np.random.default_rng(0).normal(size=loss.n_weights)
+    theta, other = np.random.default_rng(0).normal(size=(2, loss.n_weights))
     value, gradient = loss.value_and_grad(theta)
     for n_threads in (2, 3):
-        other = GraphLoss(loss.field.graphs, 2, Workers(n_threads))
-        found = other.value_and_grad(theta)
+        found = GraphLoss(loss.field.graphs, 2, Workers(n_threads)).value_and_grad(theta)
         assert found[0] == value
         np.testing.assert_array_equal(found[1], gradient)
+    loss.value_and_grad(other)
+    coordinates, found, *_ = loss.screen(loss, theta, 0.0, loss.n_weights)
+    np.testing.assert_array_equal(found, gradient[coordinates])
+    assert len(found) > 5
 
 
 def test_ties_are_weights_that_labels_share():
@@ -357,7 +350,7 @@ def test_what_diverges_says_so_and_loses_nothing(eta0):
     assert loss.value_and_grad(start)[0] == before and not start.any()
 
 
-def test_bad_graphs_are_refused():
+def test_bad_graphs_and_settings_are_refused():
     node, nobody = Observed(np.ones((2, 1), np.uint64)), Observed(np.zeros((0, 1), np.uint64))
     edge = Observed(np.ones((1, 1), np.uint64))
 
@@ -367,30 +360,22 @@ def test_bad_graphs_are_refused():
         builder.add(node, *given)
         return builder.build()
 
-    with pytest.raises(SparseCRFError, match=r"SC370.*Graph 1 "):
-        build([[0, 1]], nobody)
-    with pytest.raises(SparseCRFError, match=r"SC370.*Graph 1 "):
-        build([[0, 1]], Observed(edge.hashes, np.array([[np.nan]])))
-    with pytest.raises(SparseCRFError, match=r"SC371.*Edge 0 of graph 1 .*\[0, 2\]"):
-        build([[0, 2]], edge)
-    with pytest.raises(SparseCRFError, match=r"SC372.*Edge 0 of graph 1 .*\[1, 1\]"):
-        build([[1, 1]], edge)
-    with pytest.raises(SparseCRFError, match="SC302"):
-        GraphBuilder().build()
-    with pytest.raises(SparseCRFError, match="SC305"):
-        GraphLoss(build([[0, 1]], edge), 2, Workers(1))
-    with pytest.raises(SparseCRFError, match="SC374.*Label 5"):
-        GraphLoss(build([[0, 1]], edge, [0, 5]), 2, Workers(1))
-    some = build([[0, 1]], edge, [0, -1])
-    with pytest.raises(SparseCRFError, match="SC375.* 1 graphs"):
-        GraphLoss(some, 2, Workers(1), Inference(method="pseudo_likelihood"))
-    assert not examples_of(GraphLoss(some, 2, Workers(1))).complete.any()
+    def loss(*given, **settings) -> GraphLoss:
+        return GraphLoss(build([[0, 1]], edge, *given), 2, Workers(1), Inference(**settings))
 
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("method", "x"), ("schedule", "x"), ("damping", 1.0), ("limit", 0), ("tolerance", -1.0)],
-)
-def test_bad_settings_are_refused(key, value):
-    with pytest.raises(SparseCRFError, match=f"SC373.*{key} = "):
-        Inference(**{key: value})
+    bad: list[Any] = [(key, value) for key in ("method", "schedule") for value in ("x",)]
+    bad += [("damping", 1.0), ("limit", 0), ("tolerance", -1.0)]
+    for make, message in (
+        (lambda: build([[0, 1]], nobody), r"SC370.*Graph 1 "),
+        (lambda: build([[0, 1]], Observed(edge.hashes, np.array([[np.nan]]))), r"SC370.*Graph 1 "),
+        (lambda: build([[0, 2]], edge), r"SC371.*Edge 0 of graph 1 .*\[0, 2\]"),
+        (lambda: build([[1, 1]], edge), r"SC372.*Edge 0 of graph 1 .*\[1, 1\]"),
+        (GraphBuilder().build, "SC302"),
+        (loss, "SC305"),
+        (lambda: loss([0, 5]), "SC374.*Label 5"),
+        (lambda: loss([0, -1], method="pseudo_likelihood"), "SC375.* 1 graphs"),
+        *((lambda own=own: Inference(**dict([own])), f"SC373.*{own[0]} = ") for own in bad),
+    ):
+        with pytest.raises(SparseCRFError, match=message):
+            make()
+    assert not examples_of(loss([0, -1])).complete.any()

@@ -60,14 +60,9 @@ def test_a_name_is_read_as_it_was_written(parts):
 )
 def test_names_look_like_this(parts, name):
     assert write_name(parts) == name
-
-
-@pytest.mark.parametrize(
-    "name", ["", "lower[0]", "a=", "=b", "a=b|", "a=b=c", "|a=b", "a=b\\", f"a={2**64}"]
-)
-def test_what_is_no_name_is_refused(name):
-    with pytest.raises(ValueError):
-        read_name(name)
+    for bad in ("", "lower[0]", "a=", "=b", "a=b|", "a=b=c", "|a=b", "a=b\\", f"a={2**64}"):
+        with pytest.raises(ValueError):
+            read_name(bad)
 
 
 def test_names_hash_to_their_tests():

@@ -1,13 +1,13 @@
 """Trust-region Newton: constants, steps, start, stored vectors."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.working import WorkingLoss
-from spacy_sparsecrf.loss.workspace import LIMITS, Limits
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport, evaluate
 from spacy_sparsecrf.solvers.newton.newton_cg import (
@@ -24,27 +24,24 @@ ALL = 1e9
 
 
 def run(
-    problem: Problem,
-    l2: float,
-    theta: np.ndarray,
-    n_steps: int,
-    limits: Limits = LIMITS,
-    **settings,
+    problem: Problem, l2: float, theta: np.ndarray, n_steps: int, **settings: Any
 ) -> tuple[NewtonCGState, list[StepReport]]:
     solver = NewtonCG(**({"tolerance": 1e-9, "window": 0.0} | settings))
-    loss, penalty = working_loss(problem, stochastic=False, limits=limits), ElasticNet(0.0, l2)
+    loss, penalty = working_loss(problem, stochastic=False), ElasticNet(0.0, l2)
     state = solver.start(loss, penalty, theta)
-    reports = []
-    for _ in range(n_steps):
+    reports: list[StepReport] = []
+    while len(reports) < n_steps and not (reports and reports[-1].converged):
         reports.append(solver.step(loss, penalty, state))
-        if reports[-1].converged:
-            break
     return state, reports
 
 
-def test_an_exact_step_ends_the_products():
-    step, residual = truncated_newton_step(lambda v: 2.0 * v, np.array([4.0, -2.0]), 9.0, 0.0, 10)
-    assert step.tolist() == [-2.0, 1.0] and residual.tolist() == [0.0, 0.0]
+@pytest.mark.parametrize(
+    ("product", "gradient", "expected"),
+    [(lambda v: 2.0 * v, [4.0, -2.0], [-2.0, 1.0]), (np.copy, [3.0, -4.0], [-3.0, 4.0])],
+)
+def test_an_exact_step_ends_the_products(product, gradient, expected):
+    step, residual = truncated_newton_step(product, np.array(gradient), 9.0, 0.0, 10)
+    assert step.tolist() == expected and residual.tolist() == [0.0, 0.0]
 
 
 # A step of length 2 with slope -1; the parabola's minimum lies at length / (2 (1 - actual)).
@@ -78,6 +75,10 @@ def quadratic(seed: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(n, n))
     return root @ root.T + 0.1 * np.eye(n), rng.normal(size=n)
+
+
+def scaled_down(vector: np.ndarray) -> np.ndarray:
+    return -vector / np.linalg.norm(vector)
 
 
 @pytest.mark.parametrize(("radius", "shift"), [(ALL, 0.0), (1e-3, 0.0), (0.3, 0.0), (2.0, 5.0)])
@@ -115,44 +116,27 @@ def test_conjugate_gradients_stop_at_a_fraction_of_the_gradient(xi):
     assert all(left(n) > xi for n in range(1, n_products))
 
 
-def test_conjugate_gradients_end_at_the_minimum():
-    step, residual = truncated_newton_step(np.copy, np.array([3.0, -4.0]), ALL, 0.0, 9)
-    assert step.tolist() == [-3.0, 4.0] and residual.tolist() == [0.0, 0.0]
-
-
-def test_steps_end_where_rounding_hides_the_decrease():
+def test_steps_end_where_rounding_hides_the_decrease_and_the_radius_is_kept():
     problem, _ = random_problem(82, 2, [2, 1])
     state, reports = run(problem, 0.5, np.zeros(len(problem.theta)), 30, tolerance=0.0)
     assert state.stalled and reports[-1].converged and reports[-1].optimality < 1e-9
-
-
-def test_the_radius_is_kept_for_another_working_set():
-    problem, _ = random_problem(81, 3, [4, 2])
-    state, _ = run(problem, 0.5, np.zeros(len(problem.theta)), 1)
-    state.stalled = True
-    source = np.array([2, -1, 0])
-    moved = NewtonCG().remap(None, ElasticNet(0.0, 0.5), state, source, np.ones(3))
+    moved = NewtonCG().remap(None, ElasticNet(0.0, 0.5), state, np.array([2, -1, 0]), np.ones(3))
     assert moved.theta.tolist() == [state.theta[2], 0.0, state.theta[0]]
     assert moved.radius == state.radius > 0.0 and not moved.stalled
 
 
-def test_no_more_products_than_allowed():
-    problem, _ = random_problem(81, 3, [9, 8, 10, 3] * 4, n_bigram=3)
-    _, reports = run(problem, 1e-3, np.zeros(len(problem.theta)), 3, xi=0.0, max_cg=4)
-    # Each trial takes some products and an evaluation.
-    assert all(report.passes >= 2.0 for report in reports)
-    assert reports[0].passes <= 5.0
-
-
-def test_the_last_steps_converge_quadratically():
+def test_the_last_steps_converge_quadratically_with_no_more_products_than_allowed():
     problem, _ = random_problem(84, 3, [9, 8, 10, 3] * 5, n_values=5)
-    _, reports = run(problem, 0.5, np.zeros(len(problem.theta)), 20, xi=1e-10, max_cg=2000)
+    start = np.zeros(len(problem.theta))
+    _, reports = run(problem, 0.5, start, 20, xi=1e-10, max_cg=2000)
     distances = [report.optimality for report in reports]
-    assert reports[-1].converged
-    assert len(distances) <= 10
+    assert reports[-1].converged and len(distances) <= 10
     near = [(a, b) for a, b in itertools.pairwise(distances) if a < 0.3]
     assert len(near) >= 2
     assert all(b <= max(2.0 * a * a, 1e-10) for a, b in near)
+    _, reports = run(problem, 1e-3, start, 3, xi=0.0, max_cg=4)
+    # Each trial takes some products and an evaluation.
+    assert all(report.passes >= 2.0 for report in reports) and reports[0].passes <= 5.0
 
 
 @pytest.mark.parametrize(
@@ -210,7 +194,3 @@ def test_products_that_are_not_finite_leave_a_step_downhill():
     assert np.sqrt(step @ step) == pytest.approx(0.7)
     np.testing.assert_allclose(step / np.linalg.norm(step), scaled_down(gradient))
     np.testing.assert_array_equal(residual, -gradient)
-
-
-def scaled_down(vector: np.ndarray) -> np.ndarray:
-    return -vector / np.linalg.norm(vector)

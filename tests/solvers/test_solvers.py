@@ -1,5 +1,6 @@
 """Every solver reaches the same minimiser, with a certificate."""
 
+import itertools
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import partial
@@ -61,12 +62,9 @@ def make_loss(problem: Problem, kind: str = "chain") -> ChainLoss:
     return ChainLoss(corpus, problem.n_labels, Workers(1), valid=problem.valid)
 
 
-def skip_where_refused(solver: str, l1: float) -> None:
+def skip_where_refused(solver: str, l1: float, missing: float = 0.0) -> None:
     if l1 > 0.0 and "no l1" in ALL_SOLVERS[solver]().requires:
         pytest.skip(f"{solver} minimises l1 = 0 only")
-
-
-def skip_where_labels_are_missing(solver: str, missing: float) -> None:
     if missing > 0.0 and solver == "oeg":
         pytest.skip("the loss of missing labels has no dual")
 
@@ -106,15 +104,9 @@ def smooth_minimum(
     Cached for all solvers. origin: centre of the penalty; the optimum is relative to it.
     """
     key = replace(problem, theta=np.empty(0)).contents(), l1, l2, kind, origin.tobytes()
-    if key not in _MINIMA:
-        _MINIMA[key] = _smooth_minimum(problem, l1, l2, kind, origin)
-    value, theta = _MINIMA[key]
-    return value, theta.copy()
-
-
-def _smooth_minimum(
-    problem: Problem, l1: float, l2: float, kind: str, origin: np.ndarray
-) -> tuple[float, np.ndarray]:
+    if key in _MINIMA:
+        value, theta = _MINIMA[key]
+        return value, theta.copy()
     loss = make_loss(problem, kind)
     working = loss.restrict(loss.all_coordinates())
 
@@ -126,16 +118,12 @@ def _smooth_minimum(
         total = value + l1 * both.sum() + l2 / 2 * theta @ theta
         return total, np.concatenate((gradient + l1, l1 - gradient))
 
-    n = loss.n_potential
-    found = minimize(
-        objective,
-        np.zeros(2 * n),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * (2 * n),
-        options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-10},
-    )
+    start = np.zeros(2 * loss.n_potential)
+    options = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-16, "gtol": 1e-10}
+    settings = {"jac": True, "method": "L-BFGS-B", "bounds": [(0.0, None)] * len(start)}
+    found = minimize(objective, start, options=options, **settings)
     plus, minus = np.split(found.x, 2)
+    _MINIMA[key] = found.fun, plus - minus
     return found.fun, plus - minus
 
 
@@ -147,24 +135,17 @@ def dense_weights(training: Training, n: int) -> np.ndarray:
 
 
 # Cases with almost no curvature are marked as slow for the slowest solvers.
-CASES = [
-    pytest.param(
-        solver,
-        options,
-        l1,
-        l2,
-        marks=[pytest.mark.slow] if solver in ("gis", "saga") and options and l2 < 1e-3 else [],
-    )
-    for solver in ALL_SOLVERS
-    for options in ({}, {"missing": 0.1, "weighted": True})
-    for l1, l2 in ((0.5, 0.1), (0.5, 1e-5), (0.0, 1.0), (2.0, 0.01))
-]
+CASES = []
+for solver, options in itertools.product(ALL_SOLVERS, ({}, {"missing": 0.1, "weighted": True})):
+    for l1, l2 in ((0.5, 0.1), (0.5, 1e-5), (0.0, 1.0), (2.0, 0.01)):
+        is_slow = solver in ("gis", "saga") and options and l2 < 1e-3
+        marks = [pytest.mark.slow] if is_slow else []
+        CASES.append(pytest.param(solver, options, l1, l2, marks=marks))
 
 
 @pytest.mark.parametrize(("solver", "options", "l1", "l2"), CASES)
 def test_minimiser_equals_scipy_on_the_split_variable_problem(solver, options, l1, l2):
-    skip_where_refused(solver, l1)
-    skip_where_labels_are_missing(solver, options.get("missing", 0.0))
+    skip_where_refused(solver, l1, options.get("missing", 0.0))
     problem, _ = random_problem(21, 3, [6, 4, 7, 5, 8], n_values=2, **options)
     kind = kind_of(solver)
     expected_value, expected = smooth_minimum(problem, l1, l2, kind)
@@ -226,8 +207,7 @@ def test_single_precision_gets_near_the_minimum(solver):
 
 def test_no_weight_crosses_zero_in_a_step():
     problem, _ = random_problem(32, 4, [9, 8, 10, 3] * 5, n_bigram=3, n_values=8)
-    loss = ChainLoss(problem.corpus, 4, Workers(1))
-    working, penalty = loss.restrict(loss.all_coordinates()), ElasticNet(0.3, 0.01)
+    working, penalty = working_loss(problem, stochastic=False), ElasticNet(0.3, 0.01)
     solver = OWLQN()
     state = solver.start(working, penalty, problem.theta)
     for _ in range(20):
@@ -278,6 +258,12 @@ def test_vectors_move_to_another_working_set(source):
     rows, source = np.arange(1.0, 21.0).reshape(4, 5), np.array(source)
     expected = np.where(source >= 0, rows[:3, source], 0.0)
     np.testing.assert_array_equal(take(rows[:3], source), expected)
+    # Pairs without curvature are not kept.
+    state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 0, 2)))
+    for gradient, n_pairs in (([0.0, 1.0], 0), ([0.0, 1.0], 1)):
+        theta = state.theta + np.array([1.0, float(n_pairs)])
+        OWLQN()._accept(state, EvaluatedPoint(theta, -1.0, state.gradient + gradient))
+        assert state.n_pairs == n_pairs
 
 
 def test_classic_directions_leave_weights_without_gradient():
@@ -292,20 +278,11 @@ def test_classic_directions_leave_weights_without_gradient():
     assert (direction * pseudo <= 0.0).all() and np.count_nonzero(direction) == 3
 
 
-def test_pairs_without_curvature_are_not_kept():
-    state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 0, 2)))
-    for gradient, n_pairs in (([0.0, 1.0], 0), ([0.0, 1.0], 1)):
-        theta = state.theta + np.array([1.0, float(n_pairs)])
-        OWLQN()._accept(state, EvaluatedPoint(theta, -1.0, state.gradient + gradient))
-        assert state.n_pairs == n_pairs
-
-
 def test_rprop_survives_a_point_without_finite_objective():
     problem, _ = random_problem(30, 3, [6, 5])
-    loss = ChainLoss(problem.corpus, 3, Workers(1))
-    working, penalty = loss.restrict(loss.all_coordinates()), ElasticNet(0.0, 0.1)
+    working, penalty = working_loss(problem, stochastic=False), ElasticNet(0.0, 0.1)
     solver = RPROP(first_width=1e7, largest_width=1e9)
-    state = solver.start(working, penalty, np.zeros(loss.n_potential))
+    state = solver.start(working, penalty, np.zeros_like(problem.theta))
     first = state.value
     for _ in range(60):
         report = solver.step(working, penalty, state)
