@@ -1,17 +1,17 @@
 """A corpus reader that caches gold Docs and copies gold annotations to predicted Docs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple, TypeAlias
 
 import srsly
+from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.training import Example
-from spacy.training.corpus import FILE_TYPE, create_docbin_reader, walk_corpus
+from spacy.training.corpus import FILE_TYPE, Corpus
 from spacy.util import registry
 from spacy.vocab import Vocab
 
@@ -45,10 +45,11 @@ def make_annotated_corpus(
     keep: whether to cache gold Docs in memory, so that later passes read no files.
     RAISES: ValueError without a path, SparseCRFError for an unknown annotation.
     """
+    if path is None:
+        raise ValueError(SpacyErrors.E913)
     reading = {"gold_preproc": gold_preproc, "max_length": max_length, "limit": limit}
-    reader: Any = create_docbin_reader(path, augmenter=augmenter, **reading)
     handed = Annotations.parse(annotations)
-    return AnnotatedCorpus(reader, handed, gold_tokens, keep, augmented=augmenter is not None)
+    return AnnotatedCorpus(path, handed, gold_tokens, keep, augmenter=augmenter, **reading)
 
 
 class _KeptCorpus(NamedTuple):
@@ -62,88 +63,65 @@ class _KeptCorpus(NamedTuple):
     docs: list[Doc]
 
 
-@dataclass(eq=False)
-class AnnotatedCorpus:
+class AnnotatedCorpus(Corpus):
     """Reads Examples from .spacy files, and caches their gold Docs for the next pass.
 
     Gold Docs are the same objects in all passes; predicted Docs are created in each pass, because
     pipes write to them. With an augmenter, which may write to gold Docs, gold Docs are copied.
 
-    reader: spaCy's reader, with path, gold_preproc, max_length, limit and augmenter.
     annotations: gold annotations to copy to predicted Docs.
-    gold_tokens, keep: see `make_annotated_corpus`; augmented: whether there is an augmenter.
+    gold_tokens, keep: see `make_annotated_corpus`; settings: of spaCy's reader.
     """
 
-    reader: Any
-    annotations: Annotations
-    gold_tokens: bool
-    keep: bool
-    augmented: bool
-    _kept: _KeptCorpus | None = field(default=None, init=False, repr=False)
+    def __init__(
+        self,
+        path: Path,
+        annotations: Annotations,
+        gold_tokens: bool,
+        keep: bool,
+        augmenter: Augmenter | None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(path, augmenter=augmenter, **settings)
+        self._annotations, self._gold_tokens, self._keep = annotations, gold_tokens, keep
+        self._augmented = augmenter is not None
+        self._kept: _KeptCorpus | None = None
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
 
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
-        shown = Task("Reading corpus", "docs", items=self._gold_docs(nlp.vocab))
-        for gold in shown:
-            for example in self._examples(nlp, gold):
-                self.annotations.copy_to_predicted(example)
-                yield example
+        for example in super().__call__(nlp):
+            gold, predicted = example.reference, example.predicted
+            if self._augmented and self._gold_tokens and not have_same_words(predicted, gold):
+                example = super()._make_example(nlp, gold, True)
+            self._annotations.copy_to_predicted(example)
+            yield example
 
-    def _examples(self, nlp: Language, gold: Doc) -> Iterator[Example]:
-        """Yield the Example of a gold Doc, or the Examples that the augmenter creates from it."""
-        if not self.augmented:
-            yield Example(self._predicted(nlp, gold), gold)
-            return
-        gold = gold.copy()
-        example = Example(self._predicted(nlp, gold), gold)
-        for augmented in self.reader.augmenter(nlp, example):
-            gold, predicted = augmented.reference, augmented.predicted
-            if self.gold_tokens and not have_same_words(predicted, gold):
-                yield Example(_with_words_of(gold, nlp.vocab), gold)
-            else:
-                yield augmented
+    def _make_example(self, nlp: Language, reference: Doc, gold_preproc: bool) -> Example:
+        """Return an Example of a gold Doc; gold_preproc: whether it has the gold words."""
+        gold = reference.copy() if self._augmented else reference
+        return super()._make_example(nlp, gold, gold_preproc or self._gold_tokens)
 
-    def _predicted(self, nlp: Language, gold: Doc) -> Doc:
-        """Return a Doc without annotation; as in spaCy, with gold words if the text is unknown."""
-        if self.gold_tokens or self.reader.gold_preproc or gold.has_unknown_spaces:
-            return _with_words_of(gold, nlp.vocab)
-        return nlp.make_doc(gold.text)
-
-    def _gold_docs(self, vocab: Vocab) -> Iterator[Doc]:
-        """Yield gold Docs, from the cache or from the files.
+    def read_docbin(self, vocab: Vocab, locs: Iterable[str | Path]) -> Iterator[Doc]:
+        """Yield the gold Docs of files, from the cache if it has them.
 
         Docs are cached after a complete pass only, as a streamed corpus may be read in part.
         """
-        paths = walk_corpus(self.reader.path, FILE_TYPE)
+        paths = [*map(Path, locs)]
         files = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
         kept = self._kept
-        if kept is not None and kept.vocab is vocab and kept.files == files:
-            yield from kept.docs
-            return
-        self._kept = None
+        if kept is None or kept.vocab is not vocab or kept.files != files:
+            kept = self._kept = None
         docs: list[Doc] = []
-        for doc in self._cut(_read_docs(vocab, paths, self.reader.limit)):
+        read = _read_docs(vocab, paths, self.limit) if kept is None else kept.docs
+        for doc in Task("Reading corpus", "docs", items=read):
             yield doc
-            if self.keep:
+            if self._keep and kept is None:
                 docs.append(doc)
-        if self.keep:
+        if self._keep and kept is None:
             self._kept = _KeptCorpus(vocab, files, docs)
-
-    def _cut(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """Divide Docs into sentences, and leave out long ones, as spacy.Corpus.v1 does."""
-        by_sentence, longest = self.reader.gold_preproc, self.reader.max_length
-        for doc in docs:
-            if not by_sentence and (longest == 0 or len(doc) < longest):
-                yield doc
-            elif doc.has_annotation("SENT_START"):
-                for sentence in doc.sents:
-                    if by_sentence or len(sentence) < longest:
-                        yield sentence.as_doc()
-            elif by_sentence:
-                yield doc
 
 
 def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]:
@@ -200,9 +178,3 @@ def _set_group(doc: Doc, content: Any, keys: Sequence[str]) -> None:
     group = SpanGroup(doc, name=content["name"], attrs=dict(content["attrs"]), spans=spans)
     for key in keys or [group.name]:
         doc.spans[key] = group.copy() if key in keys[1:] else group
-
-
-def _with_words_of(gold: Doc, vocab: Vocab) -> Doc:
-    words = [token.text for token in gold]
-    spaces = [bool(token.whitespace_) for token in gold]
-    return Doc(vocab, words=words, spaces=spaces)

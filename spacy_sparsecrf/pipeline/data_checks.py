@@ -16,7 +16,7 @@ from ..targets.base import Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanGroups, SpanTarget
-from .tokenization import TokenCuts
+from .tokenization import MOST_CUT, TokenCuts
 
 if TYPE_CHECKING:
     from .settings import Setup
@@ -118,7 +118,7 @@ class DataChecks:
             if cuts is not None and cuts.n_tokens < _N_CUT:
                 cuts.add(doc)
             yield example
-        if cuts is not None and cuts.are_many:
+        if cuts is not None and cuts.share > MOST_CUT:
             values = {"n": cuts.n_others, "n_tokens": cuts.n_tokens, "words": cuts.examples}
             warn(Warnings.SCW220.format(name=name, **values))
 

@@ -139,21 +139,13 @@ def make_sparse_crf(
 
     The arguments are the keys of the config block, because spaCy validates a config against them.
     """
+    given = locals()
     from .component import SparseCRFPipe
     from .settings import ComponentSettings, Setup
 
-    settings = {
-        "model": model,
-        "l1": l1,
-        "l2": l2,
-        "sequences": sequences,
-        "n_threads": n_threads,
-        "overwrite": overwrite,
-        "threshold": threshold,
-        "decoding": decoding,
-        "learning": learning,
-    }
-    own = ComponentSettings.validated(name, settings)
+    own = ComponentSettings.validated(
+        name, {key: given[key] for key in ComponentSettings.model_fields}
+    )
     return SparseCRFPipe(nlp.vocab, Setup(name, features, target, solver, own, engine), scorer)
 
 

@@ -58,7 +58,7 @@ from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError
 from ..features.attributes import DOC_ENTITY
 from ..model.model import KINDS
-from ..registry import crf_engines, crf_features, crf_solvers, crf_targets
+from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
@@ -119,15 +119,16 @@ def _of_labels(value: Any) -> Any:
 
 
 _OR_DEFAULTS = BeforeValidator(lambda given: given or {})
-_Number = Annotated[float, Field(strict=True, ge=0.0, allow_inf_nan=False)]
-_Probability = Annotated[float, Field(strict=True, ge=0.0, le=1.0)]
-_Penalty = Annotated[
-    _Number, BeforeValidator(_from_text), Field(description="a finite number that is not negative")
+_Number = Annotated[
+    float,
+    Field(strict=True, ge=0.0, allow_inf_nan=False, description="a finite number >= 0"),
 ]
-_Natural = Annotated[int, Field(strict=True, ge=0)]
-_Positive = Annotated[
-    int, Field(strict=True, ge=1, description="a whole number that is at least 1")
+_Penalty = Annotated[_Number, BeforeValidator(_from_text)]
+_Probability = Annotated[
+    float, Field(strict=True, ge=0.0, le=1.0, description="a probability, from 0 to 1")
 ]
+_Natural = Annotated[int, Field(strict=True, ge=0, description="a whole number >= 0")]
+_Positive = Annotated[int, Field(strict=True, ge=1, description="a whole number >= 1")]
 _Truth = Annotated[bool, Field(strict=True, description="true or false")]
 _Float = Annotated[Literal["float32", "float64"], Field(description='"float32" or "float64"')]
 _Pairs = Annotated[
@@ -248,8 +249,8 @@ class StackSettings(SettingsBlock):
         default=0, description="a whole number that is at least 2"
     )
     steps: _Positive = 5
-    l1: _Number | None = Field(default=None, description="a finite number that is not negative")
-    l2: _Number | None = Field(default=None, description="a finite number that is not negative")
+    l1: _Number | None = Field(default=None, description="a finite number >= 0")
+    l2: _Number | None = Field(default=None, description="a finite number >= 0")
 
     @property
     def penalty(self) -> dict[str, float]:
@@ -263,9 +264,9 @@ class WarmStartSettings(SettingsBlock):
 
     section = "a section of epochs, averaged, seed, evaluated"
 
-    epochs: _Natural | None = Field(default=None, description="a whole number, 0 for none")
+    epochs: _Natural | None = Field(default=None, description="a whole number >= 0")
     averaged: _Truth | None = Field(default=None, description="true or false")
-    seed: _Natural | None = Field(default=None, description="a whole number that is not negative")
+    seed: _Natural | None = Field(default=None, description="a whole number >= 0")
     evaluated: _Truth | None = Field(default=None, description="true or false")
 
     def of(self, solver: "BatchSolver") -> "WarmStart":
@@ -278,8 +279,8 @@ class PolishSettings(SettingsBlock):
 
     section = "a section of iterations and l2"
 
-    iterations: _Natural = Field(default=0, description="a whole number, 0 for none")
-    l2: _Number = Field(default=1e-5, description="a finite number that is not negative")
+    iterations: _Natural = 0
+    l2: _Number = 1e-5
 
     def of(self) -> "Polish":
         """Return the object that polishes."""
@@ -320,8 +321,8 @@ class LearningSettings(SettingsBlock):
         'config would lose as keys, a list of pairs, such as [[":", 2.0]]',
     )
     doc_weight: str = Field(default="", description='a name, or "" for none')
-    negative_rate: _Probability = Field(default=0.1, description="a share, from 0 to 1")
-    negative_seed: _Natural = Field(default=0, description="a whole number that is not negative")
+    negative_rate: _Probability = 0.1
+    negative_seed: _Natural = 0
     constrained: _Truth = False
     prior: str = Field(default="", description='a path, or "" for none')
     schedule: list[StageSettings] = Field(
@@ -330,7 +331,7 @@ class LearningSettings(SettingsBlock):
     stack: Annotated[StackSettings, _OR_DEFAULTS] = StackSettings()
     warm_start: Annotated[WarmStartSettings, _OR_DEFAULTS] = WarmStartSettings()
     polish: Annotated[PolishSettings, _OR_DEFAULTS] = PolishSettings()
-    clusters: _Natural = Field(default=0, description="0 (none) or a number of clusters of labels")
+    clusters: _Natural = 0
     dtype: _Float = "float32"
     precision: _Float = "float64"
     store_feature_names: _Truth = True
@@ -368,21 +369,11 @@ class ComponentSettings(SettingsBlock):
     l1: _Penalty
     l2: _Penalty
     sequences: Literal["sents", "docs"] = Field(description='"sents" or "docs"')
-    n_threads: _Natural = Field(description="0 (all cores) or a number of threads")
+    n_threads: _Natural
     overwrite: _Truth
-    threshold: Annotated[_Probability, BeforeValidator(_from_text)] = Field(
-        description="a probability, from 0 to 1"
-    )
+    threshold: Annotated[_Probability, BeforeValidator(_from_text)]
     decoding: Annotated[DecodingSettings, _OR_DEFAULTS]
     learning: Annotated[LearningSettings, _OR_DEFAULTS]
-
-
-_EXAMPLES = {
-    "features": (crf_features, "Templates"),
-    "target": (crf_targets, "TokenAttribute"),
-    "solver": (crf_solvers, "OWLQN"),
-    "engine": (crf_engines, "Threads"),
-}
 
 
 class Setup(NamedTuple):
@@ -402,15 +393,16 @@ class Setup(NamedTuple):
 
     def check(self) -> None:
         """Check the settings. RAISES: SparseCRFError that names the wrong config key."""
-        for key, part, fits in (
-            ("features", self.features, callable(self.features)),
-            ("target", self.target, isinstance(self.target, Target)),
-            ("solver", self.solver, callable(getattr(self.solver, "step", None))),
-            ("engine", self.engine, callable(getattr(self.engine, "compile", None))),
-        ):
+        parts: dict[str, tuple[bool, PartRegistry, str]] = {
+            "features": (callable(self.features), crf_features, "Templates"),
+            "target": (isinstance(self.target, Target), crf_targets, "TokenAttribute"),
+            "solver": (hasattr(self.solver, "step"), crf_solvers, "OWLQN"),
+            "engine": (hasattr(self.engine, "compile"), crf_engines, "Threads"),
+        }
+        for key, (fits, registry, default) in parts.items():
             if not fits:
+                part = getattr(self, key)
                 found = {"name": self.name, "key": key, "found": repr(part)[:60]}
-                registry, default = _EXAMPLES[key]
                 found["example"] = registry.full_name(part) or registry.full_name(default)
                 found["registry"] = registry.namespace[-1]
                 raise SparseCRFError(Errors.SC662.format(**found))

@@ -11,35 +11,25 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]"
 )
 _N_SHOWN = 3
-_MOST_CUT = 0.01
+MOST_CUT = 0.01
 
 
 class TokenCuts:
     """Counts gold tokens, and gold tokens that a tokenizer splits differently.
 
-    tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; others:
-    frequencies of gold tokens that are split differently.
+    tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; n_others: number
+    of gold tokens that are split differently; others: their frequencies.
     """
 
     def __init__(self, tokenizer: Callable[[str], Doc]) -> None:
         self.tokenizer = tokenizer
-        self.n_tokens = 0
+        self.n_tokens = self.n_others = 0
         self.others: Counter[str] = Counter()
 
     @property
-    def n_others(self) -> int:
-        """The number of gold tokens that are split differently."""
-        return self.others.total()
-
-    @property
     def share(self) -> float:
-        """The share of gold tokens that are split differently."""
+        """The share of gold tokens that are split differently; a warning is due above MOST_CUT."""
         return self.n_others / max(1, self.n_tokens)
-
-    @property
-    def are_many(self) -> bool:
-        """Whether a warning is due: more than 1 % of the gold tokens are split differently."""
-        return self.share > _MOST_CUT
 
     @property
     def examples(self) -> str:
@@ -48,14 +38,17 @@ class TokenCuts:
 
     def add(self, gold: Doc) -> None:
         """Tokenize the text of a gold Doc again, and count its tokens."""
-        text, starts = gold.text, [token.idx for token in gold]
+        text, starts, found = gold.text, list[int](), set[tuple[int, int]]()
         if gold.has_unknown_spaces:
             text, starts = _joined([token.text for token in gold])
-        found = {(token.idx, len(token)) for token in self.tokenizer(text)}
+        for token in self.tokenizer(text):
+            found.add((token.idx, len(token)))
         self.n_tokens += len(gold)
-        for token, start in zip(gold, starts, strict=True):
+        for token in gold:
+            start = starts[token.i] if starts else token.idx
             if (start, len(token)) not in found:
                 self.others[token.text] += 1
+                self.n_others += 1
 
 
 def _joined(words: list[str]) -> tuple[str, list[int]]:

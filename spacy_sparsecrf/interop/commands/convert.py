@@ -15,7 +15,7 @@ from ...atomic_write import write_files
 from ...cli.common import reported
 from ...cli.files import SPACY, unpack
 from ...errors import Errors, SparseCRFError
-from ...pipeline.tokenization import TokenCuts
+from ...pipeline.tokenization import MOST_CUT, TokenCuts
 from ...progress import Task
 from ..attributes import DOCUMENTS, SENTENCES, parse_columns
 from ..columns import TAB, Source
@@ -180,7 +180,7 @@ def _say_cuts(cuts: TokenCuts, lang: str) -> None:
     if not cuts.n_others:
         msg.info(f"The tokenizer of '{lang}' splits all {cuts.n_tokens} tokens as in the file")
         return
-    say = msg.warn if cuts.are_many else msg.info
+    say = msg.warn if cuts.share > MOST_CUT else msg.info
     say(
         f"The tokenizer of '{lang}' splits {cuts.n_others} of {cuts.n_tokens} tokens "
         f"({cuts.share:.2%}) differently: {cuts.examples}. A pipeline with this "
