@@ -36,7 +36,7 @@ def convert(name: str, folder: Path) -> Path:
             path = folder / "train.tsv"
             path.write_text("".join(f"{s}\n\n" for s in itertools.islice(text, limit)), "utf8")
         _python("spacy_sparsecrf", "convert", path, folder / f"{split}.spacy",
-                "--columns", columns, "--lang", lang)  # fmt: skip
+                "--format", "tsv", "--columns", columns, "--lang", lang)  # fmt: skip
     return folder
 
 
