@@ -36,7 +36,7 @@ PASSES = 3  # over the examples of an update
 DECAY = 20_000.0  # visits after which the steps are half as long
 # First steps, and numbers of examples that the whole penalty counts for: of trained and new labels.
 ETA, ETA_NEW = 0.02, 0.1
-HORIZON, HORIZON_NEW = 100.0, 10_000.0
+HORIZON, HORIZON_NEW = 10.0, 10_000.0
 
 
 class NotCopied:
