@@ -167,12 +167,6 @@ def test_bad_options_are_refused(code: str, options: list[str], tmp_path: Path, 
     assert not (tmp_path / "x.cfg").exists()
 
 
-def changed(tmp_path: Path, change: dict[str, Any]) -> Path:
-    """Write the shipped config with changes."""
-    load_config(SHIPPED_CONFIG).merge(change).to_disk(tmp_path / "changed.cfg")
-    return tmp_path / "changed.cfg"
-
-
 def with_pipe(factory: str, *names: str) -> dict[str, Any]:
     """Return config changes that add another pipe to the pipeline."""
     return {"nlp": {"pipeline": [*names]}, "components": {"other": {"factory": factory}}}
@@ -185,20 +179,15 @@ def with_pipe(factory: str, *names: str) -> dict[str, Any]:
         ("SC707", with_pipe("senter", "other", "sparse_crf"), "other"),
         ("SC709", {"training": {"score_weights": {"tag_acc": None, "nothing": 1.0}}}, "nothing"),
         ("SC712", {"initialize": {"components": {"sparse_crf": {"checkpoint": "x"}}}}, ""),
+        ("SC203", {}, ""),  # A corpus without gold labels.
     ],
-    ids=["two CRFs to train", "another pipe", "no score", "a checkpoint"],
 )
-def test_configs_that_are_refused(
+def test_configs_and_corpora_that_are_refused(
     code: str, change: dict[str, Any], shown: str, tmp_path: Path, hard: Corpus
 ):
-    config = changed(tmp_path, change)
-    output = run("tune", config, "-o", tmp_path / "x.cfg", *ONE, *hard.arguments, code=1).output
+    config, bare = tmp_path / "changed.cfg", tmp_path / "bare.spacy"
+    load_config(SHIPPED_CONFIG).merge(change).to_disk(config)
+    DocBin(docs=docs_of(spacy.blank("xx"), hard.train), attrs=["TAG"]).to_disk(bare)
+    data = hard.arguments if change else ["--paths.train", bare, "--paths.dev", hard.dev_path]
+    output = run("tune", config, "-o", tmp_path / "x.cfg", *ONE, *data, code=1).output
     assert f"[{code}]" in output and shown in " ".join(output.split())
-
-
-def test_a_corpus_without_gold_is_refused(tmp_path: Path, hard: Corpus):
-    docs = docs_of(spacy.blank("xx"), hard.train)
-    DocBin(docs=docs, attrs=["TAG"]).to_disk(tmp_path / "bare.spacy")
-    bare = ["--paths.train", tmp_path / "bare.spacy", "--paths.dev", hard.dev_path]
-    output = run("tune", SHIPPED_CONFIG, "-o", tmp_path / "x.cfg", *ONE, *bare, code=1).output
-    assert "[SC203]" in output

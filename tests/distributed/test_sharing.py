@@ -21,7 +21,7 @@ from spacy_sparsecrf.features.naming import NameRecord
 from spacy_sparsecrf.parallel import LocalWorkerPool
 from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
 from spacy_sparsecrf.pipeline.data_checks import DataChecks
-from spacy_sparsecrf.pipeline.engines import Engine, Threads
+from spacy_sparsecrf.pipeline.engines import Threads
 from spacy_sparsecrf.pipeline.reader import Job, LabelIds, encode_corpus
 
 from ..decoding.span_cases import span_examples, training_sentences
@@ -218,35 +218,18 @@ def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_
 
 
 @pytest.mark.parametrize("engine", [Here(), Threads()])
-@pytest.mark.parametrize(
-    ("initialize", "config"),
-    [
-        ({}, {"model": "memm"}),
-        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGD.v1"}}),
-        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SGDL1.v1"}}),
-        ({}, {"solver": {"@crf_solvers": "spacy_sparsecrf.SAG.v1"}}),
-    ],
-)
-def test_what_needs_the_whole_corpus_is_refused(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    engine: Engine,
-    initialize: dict[str, Any],
-    config: dict[str, Any],
-) -> None:
+@pytest.mark.parametrize("solver", ["", "SGD", "SGDL1", "SAG"])
+def test_what_needs_the_whole_corpus_is_refused(folder, tmp_path, monkeypatch, engine, solver):
     monkeypatch.chdir(tmp_path)
+    own = {"solver": {"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"}} if solver else {}
     with pytest.raises(SparseCRFError, match="SC906"):
-        begun(folder, engine, initialize, **config)
+        begun(folder, engine, {}, **(own or {"model": "memm"}))
 
 
-def test_numbers_out_of_range_are_refused() -> None:
+def test_numbers_out_of_range_and_a_missing_ray_are_refused(folder: Path, monkeypatch) -> None:
     for wrong in ({"num_workers": 0}, {"cpus_per_worker": 0}, {"max_restarts": -1}):
         with pytest.raises(SparseCRFError, match="SC904"):
             Ray(**wrong)
-
-
-def test_without_ray_its_command_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spacy_sparsecrf.distributed.ray_engine.find_spec", lambda name: None)
     with pytest.raises(SparseCRFError, match=r"SC905.*pip install 'spacy-sparsecrf\[ray\]'"):
         begun(folder, Ray())

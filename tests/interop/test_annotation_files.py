@@ -16,6 +16,7 @@ from ..cli.commands import run
 
 TEXTS = ("Ann Lee flew to New York.", "Nobody 🙂 saw Bo.")
 SPANS = ([(0, 7, "PER"), (16, 24, "LOC")], [(13, 15, "PER")])
+CROSSING = [[1, 2, "A"], [7, 14, "B"]]
 FOUND = [[("Ann Lee", "PER"), ("New York", "LOC")], [("Bo", "PER")]]
 
 
@@ -64,6 +65,10 @@ def doccano_entities(text, spans):
 
 def version_2(text, spans):
     return [text, {"entities": spans}]
+
+
+def one(**values: Any) -> str:
+    return json.dumps({"text": "Ann Lee"} | values)
 
 
 FILES = {
@@ -135,13 +140,6 @@ def test_tagged_tokens_of_tools_are_no_docs(tmp_path: Path, more: dict[str, Any]
         assert [ent.label_ for ent in doc.ents] == ["P"]
 
 
-def test_answers_that_were_rejected_are_counted(tmp_path: Path):
-    rejected = prodigy(TEXTS[0], SPANS[0]) | {"answer": "reject"}
-    (tmp_path / "a.jsonl").write_text(lines(prodigy) + json.dumps(rejected), encoding="utf8")
-    docs, said = converted(tmp_path / "a.jsonl")
-    assert len(docs) == 2 and "1 records whose answer is reject or ignore" in said
-
-
 def test_brat(tmp_path: Path):
     (tmp_path / "one.txt").write_text(f"{TEXTS[0]}\n{TEXTS[1]}", encoding="utf8")
     (tmp_path / "one.ann").write_text(
@@ -156,53 +154,39 @@ def test_brat(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("alignment", "found", "said"),
+    ("spans", "options", "found", "said"),
     [
-        ("strict", [], "2 spans that do not fit the tokens (left out)"),
-        ("contract", ["flew"], "1 spans that do not fit the tokens (left out)"),
-        ("expand", ["Ann", "flew to"], "2 spans that do not fit the tokens (expanded"),
+        (CROSSING, ("--alignment", "strict"), [], "2 spans that do not fit the tokens (left out)"),
+        (CROSSING, ("--alignment", "contract"), ["flew"], "1 spans that do not fit the tokens"),
+        (CROSSING, (), ["Ann", "flew to"], "2 spans that do not fit the tokens (expanded"),
+        ([[0, 7, "A"], [4, 7, "B"]], (), ["Ann Lee"], "1 spans that overlap longer ones"),
     ],
 )
-def test_spans_that_do_not_fit_tokens(tmp_path: Path, alignment: str, found: list, said: str):
-    spans = [[1, 2, "A"], [7, 14, "B"]]
+def test_spans_that_overlap_or_do_not_fit_tokens(tmp_path, spans, options, found, said):
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": TEXTS[0], "spans": spans}))
-    docs, output = converted(tmp_path / "a.jsonl", "--alignment", alignment)
+    docs, output = converted(tmp_path / "a.jsonl", *options)
     assert [text for text, _ in entities(docs)[0]] == found and said in output
-
-
-def test_spans_that_overlap(tmp_path: Path):
-    spans = [[0, 7, "A"], [4, 7, "B"]]
-    (tmp_path / "a.jsonl").write_text(json.dumps({"text": TEXTS[0], "spans": spans}))
-    docs, said = converted(tmp_path / "a.jsonl")
-    assert entities(docs) == [[("Ann Lee", "A")]] and "1 spans that overlap longer ones" in said
-    docs, _ = converted(tmp_path / "a.jsonl", "--spans", "sc")
-    assert [span.label_ for span in docs[0].spans["sc"]] == ["A", "B"]
-
-
-def refused(path: Path, code: str, *options: str) -> None:
-    done = run("convert", path, path.parent / "refused.spacy", *options, code=1)
-    assert code in done.stderr
-    assert not (path.parent / "refused.spacy").exists()
-
-
-def one(**values: Any) -> str:
-    return json.dumps({"text": "Ann Lee"} | values)
+    if len(found) == 1 and not options:
+        docs, _ = converted(tmp_path / "a.jsonl", "--spans", "sc")
+        assert [span.label_ for span in docs[0].spans["sc"]] == ["A", "B"]
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "code"),
+    ("name", "text", "code", "options"),
     [
-        ("a.ann", "T1\tPER 0 2\tBo\n", "SC626"),
-        ("b.ann", "T1\t 0 2\tBo\n", "SC624"),
-        ("a.csv.gz", "no gzip", "SC618"),
-        ("a.csv", "1," + "a" * 200_000 + "\n", "SC624"),
-        ("a.jsonl", "[" * 100_000, "SC624"),
+        ("a.ann", "T1\tPER 0 2\tBo\n", "SC626", ()),
+        ("b.ann", "T1\t 0 2\tBo\n", "SC624", ()),
+        ("a.csv.gz", "no gzip", "SC618", ()),
+        ("a.csv", "1," + "a" * 200_000 + "\n", "SC624", ()),
+        ("a.jsonl", "[" * 100_000, "SC624", ()),
+        ("b.iob", "x B-A\n", "SC627", ("--dev", "0.5")),
     ],
 )
-def test_other_bad_files_are_refused(tmp_path: Path, name: str, text: str, code: str):
+def test_other_bad_files_are_refused(tmp_path: Path, name: str, text: str, code: str, options: Any):
     (tmp_path / "b.txt").write_text("Bo")
     (tmp_path / name).write_text(text)
-    refused(tmp_path / name, code)
+    done = run("convert", tmp_path / name, tmp_path / "refused.spacy", *options, code=1)
+    assert code in done.stderr and not (tmp_path / "refused.spacy").exists()
 
 
 def test_a_share_of_the_documents_is_for_development(tmp_path: Path):
@@ -217,8 +201,6 @@ def test_a_share_of_the_documents_is_for_development(tmp_path: Path):
         assert "16 docs are in" in said and "4 docs are in" in said
         assert parts.setdefault(seed, documents) == documents
     assert parts["0"] != parts["1"]
-    (tmp_path / "b.iob").write_text("x B-A\n")
-    refused(tmp_path / "b.iob", "SC627", "--dev", "0.5")
 
 
 def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path: Path):
@@ -236,51 +218,51 @@ def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path: Path):
     assert target.read_text() == "Ann\tB-A\nran\tB-B\n\nso\tB-B\n\n"
 
 
-def test_a_tokenizer_that_cuts_otherwise_is_warned_of(tmp_path: Path):
-    (tmp_path / "a.tsv").write_text("10mg\tB-DOSE\nof\tO\naspirin\tO\n")
-    _, said = converted(tmp_path / "a.tsv")
-    assert "splits 1 of 3 tokens (33.33%) differently: '10mg' (1)" in said
+COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "options"),
+    ("text", "options"),
     [
-        ("a.tsv", "a\tB-X\n", ("--spans", "sc")),
-        ("a.jsonl", one(spans=[[0, 3, "A"]]), ("--docs", "2")),
-        ("a.tsv", "a\tB-X\n", ("--skip-space",)),
-        ("a.tsv", "a\tB-X\n", ("--alignment", "strict")),
-        ("a.tsv", "a\tB-X\n", ("--merge-subtokens",)),
-        ("a.tsv", "a\tB-X\n", ("--seed", "1")),
-        ("a.jsonl", one(spans=[[0, 3, "A"]]), ("--scheme", "iob1")),
+        (COLUMNS, ("--spans", "sc")),
+        (SPANNED, ("--docs", "2")),
+        (COLUMNS, ("--skip-space",)),
+        (COLUMNS, ("--alignment", "strict")),
+        (COLUMNS, ("--merge-subtokens",)),
+        (COLUMNS, ("--seed", "1")),
+        (SPANNED, ("--scheme", "iob1")),
     ],
 )
-def test_options_without_effect_are_refused(
-    tmp_path: Path, name: str, text: str, options: tuple[str, ...]
-):
-    (tmp_path / name).write_text(text)
-    done = run("convert", tmp_path / name, tmp_path / "a.spacy", *options, code=2)
+def test_options_without_effect_are_refused(tmp_path: Path, text: str, options: tuple[str, ...]):
+    path = tmp_path / ("a.tsv" if text is COLUMNS else "a.jsonl")
+    path.write_text(text)
+    done = run("convert", path, tmp_path / "a.spacy", *options, code=2)
     assert f"{options[0]} has no effect" in done.stderr
 
 
-def test_an_empty_list_of_spans_does_not_hide_another(tmp_path: Path):
-    (tmp_path / "a.jsonl").write_text(one(ents=[], entities=[[0, 3, "A"]]))
-    assert entities(converted(tmp_path / "a.jsonl")[0]) == [[("Ann", "A")]]
+REJECTED = lines(prodigy) + json.dumps(prodigy(TEXTS[0], SPANS[0]) | {"answer": "reject"})
+TOKEN = {"start": 0, "end": 1, "pos": "N"}
+DATA = {"data": {"id": 7, "body": "Ann"}, "annotations": [{"result": []}]}
+BOTH = [{"text": "A", "x": [{"start": 0, "end": 1, "labels": ["P", "Q"]}]}]
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "said"),
     [
-        ("a.jsonl", one(text="a", tokens=[{"start": 0, "end": 1, "pos": "N"}], ents=[[0, 1, "P"]])),
-        ("a.jsonl", one(ents=[[0, 3, "P"]], spans={})),
-        ("a.json", '{"data": {"id": 7, "body": "Ann"}, "annotations": [{"result": []}]}'),
+        ("a.jsonl", one(text="a", tokens=[TOKEN], ents=[[0, 1, "P"]]), "1 doc"),
+        ("a.jsonl", one(ents=[[0, 3, "P"]], spans={}), "1 doc"),
+        ("a.json", json.dumps(DATA), "1 doc"),
+        # An empty list of spans does not hide another; labels of one span are counted.
+        ("a.jsonl", one(ents=[], entities=[[0, 3, "A"]]), "1 doc"),
+        ("a.json", json.dumps(BOTH), "1 span"),
+        ("a.jsonl", REJECTED, "1 records whose answer is reject or ignore"),
+        ("a.tsv", "10mg\tB-DOSE\nof\tO\naspirin\tO\n", "splits 1 of 3 tokens (33.33%) differently"),
     ],
 )
-def test_odd_files_lose_nothing(tmp_path: Path, name: str, text: str):
-    (tmp_path / name).write_text(text)
-    assert "1 doc" in run("convert", tmp_path / name, tmp_path / "a.spacy").output
-
-
-def test_labels_of_one_span_are_counted_where_they_overlap(tmp_path: Path):
-    span = {"start": 0, "end": 1, "labels": ["P", "Q"]}
-    (tmp_path / "a.json").write_text(json.dumps([{"text": "A", "x": [span]}]))
-    assert "1 span" in run("convert", tmp_path / "a.json", tmp_path / "a.spacy").output
+def test_odd_files_lose_nothing_that_is_not_said(tmp_path: Path, name: str, text: str, said: str):
+    (tmp_path / name).write_text(text, encoding="utf8")
+    docs, output = converted(tmp_path / name)
+    assert said in output
+    assert len(docs) == (2 if text is REJECTED else 1)
+    if "entities" in text:
+        assert entities(docs) == [[("Ann", "A")]]

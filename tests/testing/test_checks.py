@@ -44,13 +44,10 @@ def test_solvers(name: str):
 
 
 @pytest.mark.parametrize("options", [{}, {"templates": EVERY_TEMPLATE}, {"start_label": False}])
-def test_templates(options: dict[str, Any]):
+def test_templates_and_patterns(options: dict[str, Any]):
     check_features(Featurizer(**options))
-
-
-@pytest.mark.parametrize("make", [WapitiPatterns, CRFPPTemplates])
-def test_patterns(make: Any):
-    check_features(make(text="U01:%x[-1,0]/%x[0,0]\nB"), TAGGED)
+    for make in (WapitiPatterns, CRFPPTemplates):
+        check_features(make(text="U01:%x[-1,0]/%x[0,0]\nB"), TAGGED)
 
 
 @pytest.mark.parametrize("attr", ["tag", "pos", "morph", "_.role"])
@@ -64,6 +61,9 @@ def test_attributes_of_tokens(attr: str):
     check_target(target, docs)
     if attr == "_.role":
         Token.remove_extension("role")
+
+
+TEMPLATES = Featurizer(["b:", "u:lower[0]"])
 
 
 def changing(docs: Sequence[Doc], sequences: str) -> Observations:
@@ -93,19 +93,12 @@ def uncut(docs: Sequence[Doc], sequences: str) -> Observations:
     return TEMPLATES(docs, "docs")
 
 
-TEMPLATES = Featurizer(["b:", "u:lower[0]"])
+FAULTS: dict[Any, str] = {changing: "it changes Docs", with_numbers: "Docs change each other"}
+FAULTS |= {by_vocab: "another vocab", signed: "columns are not distinct int32"}
+FAULTS |= {uncut: "sequences = 'words'"}
 
 
-@pytest.mark.parametrize(
-    ("features", "fact"),
-    [
-        (changing, "it changes Docs"),
-        (with_numbers, "Docs change each other"),
-        (by_vocab, "another vocab"),
-        (signed, "columns are not distinct int32"),
-        (uncut, "sequences = 'words'"),
-    ],
-)
+@pytest.mark.parametrize(("features", "fact"), FAULTS.items())
 def test_features_with_a_fault(features: Any, fact: str):
     with pytest.raises(AssertionError, match=rf"^\[SC66[01]\] {features.__name__} .*{fact}"):
         check_features(features, TAGGED)
@@ -207,10 +200,10 @@ class Sloping:
 def test_losses_with_a_fault():
     theta = np.array([1.0, -2.0])
     check_loss(Sloping(2.0), theta)
-    for loss, fact in [
+    for loss, fact in (
         (Sloping(1.0), "not the slope"),
         (Sloping(2.0, True), "changes the weights"),
-    ]:
+    ):
         with pytest.raises(AssertionError, match=f"SC66[01].*Sloping.*{fact}"):
             check_loss(loss, theta)
     with pytest.raises(AssertionError, match="not finite"):
