@@ -96,12 +96,12 @@ def level_of_the_logger() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+def corpus(tmp_path_factory) -> Corpus:
     return make_corpus(tmp_path_factory.mktemp("corpus"), 120, 30)
 
 
 @pytest.fixture(scope="session")
-def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_dir(corpus, tmp_path_factory) -> Path:
     """A pipeline trained in a custom training loop, on disk."""
     nlp = blank_with()
     train(nlp, examples_of(nlp, corpus.train), 10)
@@ -111,7 +111,7 @@ def trained_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="session")
-def everything_compiled(tmp_path_factory: pytest.TempPathFactory) -> AllCompiled:
+def everything_compiled(tmp_path_factory) -> AllCompiled:
     """The kernels of all solvers, compiled once for all processes of the test run."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -136,7 +136,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def trained(trained_dir: Path) -> Language:
+def trained(trained_dir) -> Language:
     """The trained pipeline, reloaded for each test."""
     return spacy.load(trained_dir)
 

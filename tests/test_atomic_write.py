@@ -44,19 +44,19 @@ def watch(patch: pytest.MonkeyPatch, fails_at: int = 0) -> Calls:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     for name, data in OLD.items():
         (tmp_path / name).write_bytes(data)
     return tmp_path
 
 
-def test_files_are_replaced_made_and_removed(folder: Path) -> None:
+def test_files_are_replaced_made_and_removed(folder):
     write_files(folder, NEW, "a setting")
     assert contents(folder) == AFTER
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
-def test_a_fault_at_any_call_leaves_all_or_nothing(folder: Path) -> None:
+def test_a_fault_at_any_call_leaves_all_or_nothing(folder):
     for fails_at in range(1, 100):
         with pytest.MonkeyPatch.context() as patch:
             calls = watch(patch, fails_at)
@@ -79,7 +79,7 @@ def test_a_fault_at_any_call_leaves_all_or_nothing(folder: Path) -> None:
     raise AssertionError("no end")
 
 
-def test_errors_of_writers_leave_no_folder(tmp_path: Path) -> None:
+def test_errors_of_writers_leave_no_folder(tmp_path):
     def fail(path: Path) -> None:
         path.write_bytes(b"some")
         raise ValueError("made up")
@@ -92,7 +92,7 @@ def test_errors_of_writers_leave_no_folder(tmp_path: Path) -> None:
         write_files(tmp_path / "file", {"a": b"1"}, "a setting")
 
 
-def test_without_links_copies_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_links_copies_are_kept(folder, monkeypatch):
     def refuse(*args: object) -> None:
         raise OSError(errno.EPERM, "no links")
 
@@ -102,9 +102,7 @@ def test_without_links_copies_are_kept(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
-def test_after_a_power_cut_there_is_the_old_or_the_new_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_power_cut_there_is_the_old_or_the_new_file(folder, monkeypatch):
     """Unsynced data is lost; names may have been written early, in their order so far."""
     calls = watch(monkeypatch)
     write_files(folder, {"a": b"new a", "c": b"new c"}, "a setting")

@@ -330,7 +330,7 @@ def of_decoding(name: str) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_all_pairs_train_or_are_refused_by_a_row(tmp_path: Path):
+def test_all_pairs_train_or_are_refused_by_a_row(tmp_path):
     if not Doc.has_extension("weight"):
         Doc.set_extension("weight", default=1.0)
     bench, failures = Bench(tmp_path), []

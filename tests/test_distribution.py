@@ -44,7 +44,7 @@ build_meta.build_wheel(again)
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory) -> Path:
     source = tmp_path_factory.mktemp("source") / "tree"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*MADE))
     # The package has subdirectories with ignored names.
@@ -56,7 +56,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return source / "dist"
 
 
-def test_two_builds_have_the_same_bytes(dist: Path):
+def test_two_builds_have_the_same_bytes(dist):
     first, second = (
         {path.name: path.read_bytes() for path in folder.iterdir()}
         for folder in (dist, dist.parent / "again")
@@ -65,7 +65,7 @@ def test_two_builds_have_the_same_bytes(dist: Path):
     assert first == second
 
 
-def test_the_wheel_has_the_configs_the_pages_and_its_types(dist: Path):
+def test_the_wheel_has_the_configs_the_pages_and_its_types(dist):
     [wheel] = dist.glob("*.whl")
     found = set(zipfile.ZipFile(wheel).namelist())
     shown = {str(path.relative_to(ROOT)) for path in ROOT.glob("spacy_sparsecrf/pages/*.html")}
@@ -105,7 +105,7 @@ class Environment:
 
 
 @pytest.mark.parametrize("pattern", ["*.whl", "editable"])
-def test_configs_are_found_in_each_kind_of_installation(dist: Path, pattern: str, tmp_path: Path):
+def test_configs_are_found_in_each_kind_of_installation(dist, pattern, tmp_path):
     environment = Environment(tmp_path / "venv")
     environment.install(*(["-e", dist.parent] if pattern == "editable" else dist.glob(pattern)))
     code = "import spacy_sparsecrf as s; from spacy_sparsecrf.cli.config import make_config; "
@@ -120,10 +120,7 @@ def test_configs_are_found_in_each_kind_of_installation(dist: Path, pattern: str
         [path] = environment.packages.glob("__editable__*")
         assert path.suffix == ".pth"
         assert path.read_text(encoding="utf8").split() == [str(dist.parent)]
-    assert lines == [
-        *make_config("tagger", "SAG", "es").splitlines(keepends=True),
-        "\n",
-    ]
+    assert lines == [*make_config("tagger", "SAG", "es").splitlines(keepends=True), "\n"]
 
 
 TRAIN = """
@@ -182,7 +179,7 @@ def test_packages_are_those_of_the_folders():
     assert listed == sorted(found)
 
 
-def test_the_sdist_has_documents_project_and_changelog(dist: Path):
+def test_the_sdist_has_documents_project_and_changelog(dist):
     [path] = dist.glob("*.tar.gz")
     with tarfile.open(path) as sdist:
         found = {name.partition("/")[2] for name in sdist.getnames()}

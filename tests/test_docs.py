@@ -107,7 +107,7 @@ def test_the_reference_lists_every_setting():
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_files_and_modules_that_documents_name_are_there(document: Path):
+def test_files_and_modules_that_documents_name_are_there(document):
     faults = []
     for text in quoted(document):
         path = text.partition("::")[0]

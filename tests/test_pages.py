@@ -35,7 +35,7 @@ Names = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory) -> Path:
     """A directory after running the tutorial."""
     directory = tmp_path_factory.mktemp("tutorial")
     for path in (DOCS / "data").iterdir():
@@ -125,7 +125,7 @@ GIVEN |= {"cluster.md": for_cluster}
 GIVEN |= {"templates.md": for_templates}
 
 
-def test_the_tutorial_shows_what_it_does(place: Path):
+def test_the_tutorial_shows_what_it_does(place):
     nlp = spacy.load(place / "en_ingredients-1.0.0" / "en_ingredients" / "en_ingredients-1.0.0")
     assert [token.tag_ for token in nlp("1 cup of milk")] == ["QTY", "UNIT", "OTHER", "NAME"]
 
@@ -133,9 +133,7 @@ def test_the_tutorial_shows_what_it_does(place: Path):
 # The few sentences of pages have no tags, and labels of few types.
 @pytest.mark.filterwarnings("ignore:.*SCW205")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_a_page_shows_runs(
-    page: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_a_page_shows_runs(page, place, tmp_path, monkeypatch):
     copy = tmp_path / "place"
     shutil.copytree(place, copy)
     monkeypatch.chdir(copy)
@@ -161,7 +159,7 @@ def test_short_names_tell_components_apart_in_the_log():
 
 
 @pytest.mark.slow
-def test_the_site_is_built_without_a_warning(tmp_path: Path):
+def test_the_site_is_built_without_a_warning(tmp_path):
     pytest.importorskip("mkdocs", reason="needs the extra docs")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -172,7 +170,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
     assert not re.search(r"</p>\s*<math", shown)  # no formula stands apart from its sentence
 
 
-def test_a_page_that_shows_something_else_is_found(tmp_path: Path):
+def test_a_page_that_shows_something_else_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text('```python\nprint("b")\n```\n\n```text\na\n```\n', encoding="utf-8")
     with pytest.raises(AssertionError):

@@ -51,7 +51,7 @@ def run_on_a_terminal(code: str) -> str:
     return found.decode()
 
 
-def test_lines_of_the_log_tell_what_is_done_and_how_far() -> None:
+def test_lines_of_the_log_tell_what_is_done_and_how_far():
     lines = run_on_pipes(WORK.format(first="")).splitlines()
     assert [line.partition(" (")[0] for line in lines] == [
         "INFO Digging: 0 of 3 holes",
@@ -61,7 +61,7 @@ def test_lines_of_the_log_tell_what_is_done_and_how_far() -> None:
     ]
 
 
-def test_a_terminal_has_a_bar_that_goes_away() -> None:
+def test_a_terminal_has_a_bar_that_goes_away():
     shown = run_on_a_terminal(WORK.format(first=""))
     assert "Digging:" in shown and "2/3" in shown and "hole 1" in shown
     assert "INFO" not in shown
@@ -76,11 +76,11 @@ def test_a_terminal_has_a_bar_that_goes_away() -> None:
         (run_on_a_terminal, "progress.be_quiet(True)"),
     ],
 )
-def test_where_it_is_quiet_nothing_is_shown(run, first: str) -> None:
+def test_where_it_is_quiet_nothing_is_shown(run, first):
     assert run(WORK.format(first=first)) == ""
 
 
-def test_items_are_counted_while_they_pass() -> None:
+def test_items_are_counted_while_they_pass():
     task = progress.Task("Reading", "docs", 2, "ab", initial=1)
     assert [*task] == ["a", "b"] and task.n == 3
     assert str(progress.Task("Reading", "docs", 2)) == "Reading: 0 of 2 docs (0 s)"

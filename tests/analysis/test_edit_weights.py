@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.language import Language
 
 from spacy_sparsecrf.analysis.edit_weights import dump, patch
 from spacy_sparsecrf.errors import SparseCRFError
@@ -12,7 +11,6 @@ from spacy_sparsecrf.features.naming import hash_names
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 from spacy_sparsecrf.model.names import Names, write_hash
 
-from ..conftest import Corpus
 from ..golden import read_golden
 from ..toy import examples_of, train
 
@@ -75,7 +73,7 @@ def test_a_dump_gives_the_same_bytes_again_and_replaces_another_model(model, rep
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False).filter(bool))
-def test_weights_are_short_and_exact(weight: float):
+def test_weights_are_short_and_exact(weight):
     table = make_table({(1, -1, 0): weight}, False, "float32")
     (line,) = dump(CRFModel(("A",), unigram=table), Names())
     text = line.split("\t")[-1]
@@ -132,7 +130,7 @@ def test_a_patch_adds_changes_and_removes():
 
 
 @pytest.mark.parametrize(("line", "message"), read_golden(__file__, "bad_lines.jsonl"))
-def test_a_line_that_is_refused_is_named(line: str, message: str):
+def test_a_line_that_is_refused_is_named(line, message):
     model = CRFModel(("A", "B"))
     templates = {"u": frozenset(["", "lower[0]"]), "b": frozenset([""])}
     lines = ["u\tlower[0]=x\t#\tA\t1", line]
@@ -141,9 +139,7 @@ def test_a_line_that_is_refused_is_named(line: str, message: str):
     assert "weights.tsv, line 2" in str(caught.value)
 
 
-def test_a_component_that_still_trains_is_dumped_and_a_refused_patch_changes_nothing(
-    nlp: Language, corpus: Corpus
-):
+def test_a_component_that_still_trains_is_dumped_and_a_refused_patch_changes_nothing(nlp, corpus):
     train(nlp, examples_of(nlp, corpus.train), 2)
     pipe = nlp.get_pipe("sparse_crf")
     lines = [*pipe.dump()]

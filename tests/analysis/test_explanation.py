@@ -9,7 +9,6 @@ from spacy_sparsecrf.analysis.explanation import DocExplanation, explain_model, 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
 
-from ..conftest import Corpus
 from ..pipeline.test_doc_probabilities import PresetTags
 from ..toy import blank_with, docs_of, examples_of, tags_of, train
 
@@ -17,7 +16,7 @@ TEMPLATES = ["u:", "u:lower[0]", "u:suffix(2)[0]", "u:lower[1]", "b:", "*:shape[
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["start", "no-start"])
-def paired(corpus: Corpus, request: pytest.FixtureRequest) -> Language:
+def paired(corpus, request) -> Language:
     """A pipeline with label-pair features, with few zero weights."""
     nlp = blank_with(TEMPLATES, start_label=request.param, l1=0.0, l2=0.5)
     train(nlp, examples_of(nlp, corpus.train), 4)
@@ -101,7 +100,7 @@ def path_score(pipe, doc: Doc, labels: list[int]) -> float:
     return score
 
 
-def test_what_speaks_against_given_labels_sums_to_the_gap(paired: Language, corpus: Corpus):
+def test_what_speaks_against_given_labels_sums_to_the_gap(paired, corpus):
     pipe = paired.get_pipe("sparse_crf")
     for doc in docs_of(paired, corpus.dev[:6]):
         found = pipe.explain_doc(doc).tokens
@@ -120,7 +119,7 @@ def test_what_speaks_against_given_labels_sums_to_the_gap(paired: Language, corp
         pipe.explain_tokens(doc, {0: "ZZ"})
 
 
-def test_labels_and_probabilities_are_those_of_the_component(trained: Language, corpus: Corpus):
+def test_labels_and_probabilities_are_those_of_the_component(trained, corpus):
     pipe = trained.get_pipe("sparse_crf")
     for doc in docs_of(trained, corpus.dev):
         before = doc.to_bytes()
@@ -141,7 +140,7 @@ def test_labels_and_probabilities_are_those_of_the_component(trained: Language, 
         assert [token.label for token in found] == tags_of([doc])[0]
 
 
-def test_what_is_set_has_no_runner_up(trained: Language):
+def test_what_is_set_has_no_runner_up(trained):
     pipe = trained.get_pipe("sparse_crf")
     pipe.target = PresetTags()
     words = ["the", "plan", "of", "a", "plan"]

@@ -28,7 +28,7 @@ SGDL1 = "spacy_sparsecrf.SGDL1.v1"
 
 
 @pytest.fixture(scope="module")
-def hard(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+def hard(tmp_path_factory) -> Corpus:
     """Few training sentences, so that the score depends on the hyperparameters."""
     return make_corpus(tmp_path_factory.mktemp("hard"), 40, 60)
 
@@ -41,7 +41,7 @@ def tune(directory: Path, *arguments: object) -> tuple[list[list[str]], Any, str
     return rows, load_config(path), text
 
 
-def test_each_value_is_tried_with_the_best_of_the_others(tmp_path: Path, hard: Corpus):
+def test_each_value_is_tried_with_the_best_of_the_others(tmp_path, hard):
     rows, config, text = tune(tmp_path, *FEW, "--templates", "config,@entities", *hard.arguments)
     # The config's settings, other templates, min_freq = 2 and another l2, along falling l1.
     assert [row[-5] for row in rows] == ["1", "0.3"] * 4
@@ -59,7 +59,7 @@ def test_each_value_is_tried_with_the_best_of_the_others(tmp_path: Path, hard: C
     assert all(a < b for a, b in zip(weights[::2], weights[1::2], strict=True))
 
 
-def test_a_model_is_trained_from_the_one_before(hard: Corpus, monkeypatch: pytest.MonkeyPatch):
+def test_a_model_is_trained_from_the_one_before(hard, monkeypatch):
     config = load_config(SHIPPED_CONFIG, interpolate=False).merge(
         {"paths": {"train": str(hard.train_path), "dev": str(hard.dev_path)}}
     )
@@ -76,7 +76,7 @@ def test_a_model_is_trained_from_the_one_before(hard: Corpus, monkeypatch: pytes
     assert lower.n_active > last.n_active
 
 
-def test_folds_need_no_development_data(tmp_path: Path, hard: Corpus):
+def test_folds_need_no_development_data(tmp_path, hard):
     few = [*ONE, "--folds", "2", "--force", "--paths.train", hard.train_path]
     (first, config, _), (again, _, _) = tune(tmp_path, *few), tune(tmp_path, *few)
     assert [row[:-1] for row in first] == [row[:-1] for row in again]
@@ -86,9 +86,7 @@ def test_folds_need_no_development_data(tmp_path: Path, hard: Corpus):
 
 
 @pytest.mark.parametrize(("options", "shown"), [((), "Interrupted"), (("0.001s",), "budget")])
-def test_the_best_so_far_is_written(
-    options: tuple[str], shown: str, tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_best_so_far_is_written(options, shown, tmp_path, hard, monkeypatch):
     def interrupted(*arguments: Any) -> Iterator[Trial]:
         found = original(*arguments)
         yield next(found)
@@ -104,9 +102,7 @@ def test_the_best_so_far_is_written(
     assert config["components"]["sparse_crf"]["l1"] == 1.0
 
 
-def test_settings_that_fail_are_left_out(
-    tmp_path: Path, hard: Corpus, monkeypatch: pytest.MonkeyPatch
-):
+def test_settings_that_fail_are_left_out(tmp_path, hard, monkeypatch):
     def encode(self: TunableConfig, setting: Setting, l1: float) -> Any:
         if setting.min_freq == 2:
             raise SparseCRFError(Errors.SC351.format(min_freq=2, n_tokens=3))
@@ -161,7 +157,7 @@ def test_the_smallest_model_near_the_best_is_chosen():
         ("SC608", ["-o", SHIPPED_CONFIG]),
     ],
 )
-def test_bad_options_are_refused(code: str, options: list[str], tmp_path: Path, hard: Corpus):
+def test_bad_options_are_refused(code, options, tmp_path, hard):
     own = ["tune", SHIPPED_CONFIG, "-o", tmp_path / "x.cfg", *hard.arguments, *options]
     assert f"[{code}]" in run(*own, code=1).output
     assert not (tmp_path / "x.cfg").exists()
@@ -182,9 +178,7 @@ def with_pipe(factory: str, *names: str) -> dict[str, Any]:
         ("SC203", {}, ""),  # A corpus without gold labels.
     ],
 )
-def test_configs_and_corpora_that_are_refused(
-    code: str, change: dict[str, Any], shown: str, tmp_path: Path, hard: Corpus
-):
+def test_configs_and_corpora_that_are_refused(code, change, shown, tmp_path, hard):
     config, bare = tmp_path / "changed.cfg", tmp_path / "bare.spacy"
     load_config(SHIPPED_CONFIG).merge(change).to_disk(config)
     DocBin(docs=docs_of(spacy.blank("xx"), hard.train), attrs=["TAG"]).to_disk(bare)

@@ -110,7 +110,7 @@ ATTACKS: list[tuple[str, Change, str]] = [
 @pytest.mark.parametrize(
     ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in ATTACKS]
 )
-def test_attacks_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
+def test_attacks_are_refused_with_what_is_wrong(change, reason):
     file = taken_apart(model_of().to_bytes())
     change(file)
     model = model_of("memm")
@@ -131,7 +131,7 @@ def test_attacks_are_refused_with_what_is_wrong(change: Change, reason: str) -> 
         (told("first.unigram.keys", name="second.unigram.keys"), "its arrays are"),
     ],
 )
-def test_a_first_model_is_checked_as_the_other(change: Change, reason: str) -> None:
+def test_a_first_model_is_checked_as_the_other(change, reason):
     file = taken_apart(stacked(model_of()).to_bytes())
     change(file)
     with pytest.raises(SparseCRFError, match="SC314") as caught:
@@ -148,7 +148,7 @@ def test_a_first_model_is_checked_as_the_other(change: Change, reason: str) -> N
         ({"bounds": [0, 3]}, "SC343"),
     ],
 )
-def test_what_is_told_of_the_model_is_known(values: dict[str, object], code: str) -> None:
+def test_what_is_told_of_the_model_is_known(values, code):
     file = taken_apart(model_of().to_bytes())
     file.meta.update(values)
     with pytest.raises(SparseCRFError, match=code):
@@ -170,7 +170,7 @@ def test_what_is_told_of_the_model_is_known(values: dict[str, object], code: str
     ],
     ids=["lists", "objects", "many", "digits", "quotes", "escapes", "utf-16", "no utf-8", "long"],
 )
-def test_headers_take_no_more_time_or_memory_than_their_length(header: bytes) -> None:
+def test_headers_take_no_more_time_or_memory_than_their_length(header):
     header += b" " * (-len(header) % 8)
     prefix = taken_apart(model_of().to_bytes()).to_bytes()[:12] + len(header).to_bytes(4, "little")
     data = sealed(prefix, header)
@@ -183,7 +183,7 @@ def test_headers_take_no_more_time_or_memory_than_their_length(header: bytes) ->
         tracemalloc.stop()
 
 
-def test_loading_takes_less_memory_than_the_file() -> None:
+def test_loading_takes_less_memory_than_the_file():
     file = taken_apart(model_of().to_bytes())
     n = 200_000
     file.put("unigram.keys", np.arange(n, dtype="<u8"))
@@ -199,7 +199,7 @@ def test_loading_takes_less_memory_than_the_file() -> None:
         tracemalloc.stop()
 
 
-def test_labels_whose_names_fill_a_file_are_refused_when_it_is_written() -> None:
+def test_labels_whose_names_fill_a_file_are_refused_when_it_is_written():
     with pytest.raises(SparseCRFError, match="SC317"):
         CRFModel(["x" * (MAX_JSON + 1)]).to_bytes()
     model = CRFModel(
@@ -208,7 +208,7 @@ def test_labels_whose_names_fill_a_file_are_refused_when_it_is_written() -> None
     assert CRFModel().from_bytes(model.to_bytes()).labels == model.labels
 
 
-def test_the_header_is_told_in_short() -> None:
+def test_the_header_is_told_in_short():
     file = taken_apart(model_of().to_bytes())
     file.entries[0].told["name"] = "x" * 100_000
     with pytest.raises(SparseCRFError) as caught:

@@ -37,14 +37,14 @@ packed = partial(gzip.compress, mtime=0)
         (packed(b"00000000000000aa\t\xff\n"), "utf-8"),
     ],
 )
-def test_names_are_refused_with_what_is_wrong(data: bytes, reason: str) -> None:
+def test_names_are_refused_with_what_is_wrong(data, reason):
     names = Names(data)
     with pytest.warns(SparseCRFWarning, match=rf"SCW601.*({reason})"):
         assert len(names) == 0
     assert names[0xAA] == "0x00000000000000aa"
 
 
-def test_names_that_grow_a_thousandfold_take_no_memory() -> None:
+def test_names_that_grow_a_thousandfold_take_no_memory():
     data = packed(b"00000000000000aa\t" + b"a" * (1 << 27))
     tracemalloc.start()
     try:
@@ -75,7 +75,7 @@ CLASSES: list[tuple[str, Change, str]] = [
 @pytest.mark.parametrize(
     ("change", "reason"), [pytest.param(*case[1:], id=case[0]) for case in CLASSES]
 )
-def test_word_classes_are_refused_with_what_is_wrong(change: Change, reason: str) -> None:
+def test_word_classes_are_refused_with_what_is_wrong(change, reason):
     file = kinds.classes()
     change(file)
     with pytest.raises(SparseCRFError, match=f"SC148.*{reason}"):
@@ -83,12 +83,12 @@ def test_word_classes_are_refused_with_what_is_wrong(change: Change, reason: str
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"\n", b"[" * 100_000 + b"\n"])
-def test_what_is_no_file_of_word_classes_is_refused(data: bytes) -> None:
+def test_what_is_no_file_of_word_classes_is_refused(data):
     with pytest.raises(SparseCRFError, match="SC148"):
         unpack(data)
 
 
-def test_pieces_are_looked_at_where_they_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_are_looked_at_where_they_meet(monkeypatch):
     monkeypatch.setattr("spacy_sparsecrf.schema._PIECE", 2)
     fields = {"a": SchemaField("<i8", "n", rises=True)}
     assert check({"a": np.arange(7)}, fields, {}) == {"n": 7}
@@ -103,7 +103,7 @@ def test_pieces_are_looked_at_where_they_meet(monkeypatch: pytest.MonkeyPatch) -
         check({"a": np.zeros(0, np.int64)}, cuts, {"m": 5})
 
 
-def test_json_that_is_mostly_structure_is_refused() -> None:
+def test_json_that_is_mostly_structure_is_refused():
     assert parse(b'["' + b"[" * MAX_STRUCTURE + b'"]') == ["[" * MAX_STRUCTURE]
     with pytest.raises(ValueError, match="too many entries"):
         parse(b"[" + b"[]," * MAX_STRUCTURE + b"[]]")

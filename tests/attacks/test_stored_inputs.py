@@ -254,7 +254,7 @@ def outcome(row: list[Any]) -> Any:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", USES)
-def test_stored_inputs_are_used_or_refused_with_a_code(kind: str) -> None:
+def test_stored_inputs_are_used_or_refused_with_a_code(kind):
     found = [(row, outcome(row)) for row in ROWS if row[0] == kind]
     assert len(found) > 5
     assert [(data_of(row), own, row[3]) for row, own in found if own != row[3]] == []
@@ -288,7 +288,7 @@ def pipeline() -> Language:
 @pytest.mark.parametrize(
     "words", [[], WORDS, DIFFICULT, DIFFICULT[::-1], [" "], [" ", "\n", "\u3000"], ["x"] * 2_000]
 )
-def test_docs_of_any_characters_are_annotated(words: list[str], start: bool | None) -> None:
+def test_docs_of_any_characters_are_annotated(words, start):
     """Alone and among others, all tokens are kept, and have labels."""
     nlp, n = pipeline(), len(words)
     starts: Any = [start] * n

@@ -14,7 +14,7 @@ import spacy
 from confection import Config
 from spacy.util import load_config, logger
 
-from ..conftest import SHIPPED_CONFIG, Corpus
+from ..conftest import SHIPPED_CONFIG
 from ..toy import accuracy, docs_of, tags_of
 from .commands import run_spacy
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("level_of_the_logger")
 
 
 @pytest.fixture(scope="module")
-def cli_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cli_dir(corpus, tmp_path_factory) -> Path:
     """The output of `spacy train` with the shipped config."""
     output = tmp_path_factory.mktemp("cli")
     level = logger.level
@@ -32,11 +32,11 @@ def cli_dir(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model_best(cli_dir: Path) -> Path:
+def model_best(cli_dir) -> Path:
     return cli_dir / "model-best"
 
 
-def test_train_and_evaluate(model_best: Path, corpus: Corpus, tmp_path: Path):
+def test_train_and_evaluate(model_best, corpus, tmp_path):
     nlp = spacy.load(model_best)
     assert accuracy(nlp, corpus.dev) > 0.95
     assert nlp.meta["performance"]["tag_acc"] > 0.95
@@ -50,7 +50,7 @@ def test_train_and_evaluate(model_best: Path, corpus: Corpus, tmp_path: Path):
     assert "words/s" in run_spacy("benchmark", "speed", model_best, corpus.dev_path, *few)
 
 
-def test_train_reports_progress(corpus: Corpus, caplog: pytest.LogCaptureFixture):
+def test_train_reports_progress(corpus, caplog):
     settings = ["--training.patience", "0", "--training.max_steps", "40", "--verbose"]
     output = run_spacy("train", SHIPPED_CONFIG, *corpus.arguments, *settings)
     messages = [record.getMessage() for record in caplog.records]
@@ -69,7 +69,7 @@ def default_block(**settings: Any) -> dict[str, Any]:
     return block
 
 
-def test_fill_config_completes_configs(tmp_path: Path):
+def test_fill_config_completes_configs(tmp_path):
     base, filled = tmp_path / "base.cfg", tmp_path / "filled.cfg"
     base.write_text(
         '[nlp]\nlang = "en"\npipeline = ["sparse_crf"]\n'
@@ -104,12 +104,12 @@ UNKNOWN = ["--components.sparse_crf.solver.histroy", "3"]
         (["debug", "data", SHIPPED_CONFIG], 0, ["Pipeline can be initialized with data"]),
     ],
 )
-def test_debug(command: list[Any], code: int, shown: list[str], corpus: Corpus):
+def test_debug(command, code, shown, corpus):
     output = run_spacy(*command, *corpus.arguments, code=code)
     assert all(text in output for text in shown)
 
 
-def test_init_labels_writes_labels_that_train_reads(corpus: Corpus, tmp_path: Path):
+def test_init_labels_writes_labels_that_train_reads(corpus, tmp_path):
     run_spacy("init", "labels", SHIPPED_CONFIG, tmp_path / "labels", *corpus.arguments)
     path = tmp_path / "labels" / "sparse_crf.json"
     assert json.loads(path.read_text(encoding="utf8")) == ["DT", "IN", "JJ", "NN", "VB"]
@@ -127,7 +127,7 @@ def test_init_labels_writes_labels_that_train_reads(corpus: Corpus, tmp_path: Pa
     assert nlp.get_pipe("sparse_crf").labels == ("VB", "NN", "JJ", "IN", "DT")
 
 
-def test_assemble_with_a_sourced_component(model_best: Path, corpus: Corpus, tmp_path: Path):
+def test_assemble_with_a_sourced_component(model_best, corpus, tmp_path):
     config = tmp_path / "assemble.cfg"
     config.write_text(
         '[nlp]\nlang = "en"\npipeline = ["sentencizer", "sparse_crf"]\n'
@@ -142,7 +142,7 @@ def test_assemble_with_a_sourced_component(model_best: Path, corpus: Corpus, tmp
 
 
 @pytest.fixture(scope="module")
-def package_dir(model_best: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package_dir(model_best, tmp_path_factory) -> Path:
     """The output of `spacy package`."""
     output = tmp_path_factory.mktemp("package")
     named = ["--name", "toy", "--version", "1.2.3", "--build", "none"]
@@ -153,7 +153,7 @@ def package_dir(model_best: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return output / "en_toy-1.2.3"
 
 
-def test_a_package_lists_its_labels_and_describes_its_scores(package_dir: Path):
+def test_a_package_lists_its_labels_and_describes_its_scores(package_dir):
     meta = json.loads((package_dir / "meta.json").read_text(encoding="utf8"))
     assert meta["labels"] == {"sparse_crf": ["DT", "IN", "JJ", "NN", "VB"]}
     assert "| `TAG_ACC` | " in (package_dir / "README.md").read_text(encoding="utf8")
@@ -163,7 +163,7 @@ def test_a_package_lists_its_labels_and_describes_its_scores(package_dir: Path):
     "spacy_sparsecrf" not in packages_distributions(),
     reason="this editable installation does not tell spaCy to which package the module belongs",
 )
-def test_a_package_requires_this_plugin(package_dir: Path):
+def test_a_package_requires_this_plugin(package_dir):
     meta = json.loads((package_dir / "meta.json").read_text(encoding="utf8"))
     assert [name for name in meta["requirements"] if name.startswith("spacy-sparsecrf>=")]
 
@@ -176,9 +176,7 @@ def builds_wheels() -> bool:
     return (int(major), int(minor)) >= (70, 1)
 
 
-def test_an_installed_package_tags(
-    package_dir: Path, model_best: Path, corpus: Corpus, tmp_path: Path
-):
+def test_an_installed_package_tags(package_dir, model_best, corpus, tmp_path):
     pytest.importorskip("pip", reason="installs with pip")
     if not builds_wheels():
         pytest.skip("needs setuptools >= 70.1, which builds wheels offline")

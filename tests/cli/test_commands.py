@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model_from_config
 from spacy.vocab import Vocab
@@ -19,7 +18,7 @@ from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.loss.size import as_text
 from spacy_sparsecrf.pages.rendering import render
 
-from ..conftest import CONFIGS, SHIPPED_CONFIG, Corpus
+from ..conftest import CONFIGS, SHIPPED_CONFIG
 from ..pipeline.test_mistakes import mistagged
 from ..toy import docs_of, examples_of, write_corpus
 from .commands import run
@@ -38,14 +37,14 @@ def test_every_command_has_help():
         assert option in text
 
 
-def test_as_a_module(tmp_path: Path):
+def test_as_a_module(tmp_path):
     command = [sys.executable, "-m", "spacy_sparsecrf", "dump", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert "E050" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_configs_come_with_the_package(tmp_path: Path):
+def test_configs_come_with_the_package(tmp_path):
     listed = run("config").stdout
     for path in CONFIGS.glob("*.cfg"):
         text = path.read_text(encoding="utf8")
@@ -76,7 +75,7 @@ def test_a_config_for_a_solver_and_a_language():
     assert load_model_from_config(config, auto_fill=True).make_doc("我在北京")[3].text == "京"
 
 
-def test_options_that_do_not_fit_and_missing_files_are_refused(tmp_path: Path):
+def test_options_that_do_not_fit_and_missing_files_are_refused(tmp_path):
     config = tmp_path / "a.cfg"
     assert "name a config" in run("config", "-o", config, code=2).output
     run("config", "tagger", "-o", config)
@@ -88,7 +87,7 @@ def test_options_that_do_not_fit_and_missing_files_are_refused(tmp_path: Path):
     assert "no.spacy" in done.output and "Traceback" not in done.output
 
 
-def test_explaining_a_model_and_a_text(trained_dir: Path, tmp_path: Path):
+def test_explaining_a_model_and_a_text(trained_dir, tmp_path):
     shown = run("explain", trained_dir, "-n", 2).stdout
     nlp = spacy.load(trained_dir)
     pipe = nlp.get_pipe("sparse_crf")
@@ -111,7 +110,7 @@ def test_explaining_a_model_and_a_text(trained_dir: Path, tmp_path: Path):
     assert path.read_text(encoding="utf8") == render(explained, "sparse_crf", 2)
 
 
-def test_errors_of_a_model(trained_dir: Path, corpus: Corpus, tmp_path: Path):
+def test_errors_of_a_model(trained_dir, corpus, tmp_path):
     data, sentences = tmp_path / "gold.spacy", mistagged(corpus.dev)
     nlp = spacy.load(trained_dir)
     write_corpus(data, nlp, sentences)
@@ -133,7 +132,7 @@ def test_errors_of_a_model(trained_dir: Path, corpus: Corpus, tmp_path: Path):
     assert path.read_text(encoding="utf8") == render(report, "sparse_crf on gold.spacy", 3)
 
 
-def test_errors_without_gold_labels_or_a_path(trained_dir: Path, corpus: Corpus, tmp_path: Path):
+def test_errors_without_gold_labels_or_a_path(trained_dir, corpus, tmp_path):
     failed = run("errors", trained_dir, corpus.dev_path, "--label", "NOTHERE", code=1).stderr
     assert "SC647" in failed and "NOTHERE" in failed and "DT, IN, JJ, NN, VB" in failed
     nlp = spacy.load(trained_dir)
@@ -144,7 +143,7 @@ def test_errors_without_gold_labels_or_a_path(trained_dir: Path, corpus: Corpus,
     assert "SC641" in run("errors", tmp_path / "x", corpus.dev_path, code=1).stderr
 
 
-def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
+def test_what_training_would_take(corpus, trained_dir):
     shown = run("debug", SHIPPED_CONFIG, corpus.train_path, "--components.sparse_crf.l1", 1).stdout
     counts = Counter(tag for _, tags in corpus.train for tag in tags)
     rows = dict(line.split()[:2] for line in shown.splitlines() if line[:3].strip() in counts)
@@ -164,7 +163,7 @@ def test_what_training_would_take(corpus: Corpus, trained_dir: Path):
 
 
 @pytest.mark.filterwarnings("ignore:.*SCW220")
-def test_lost_and_rare_labels_are_told(nlp: Language, tmp_path: Path):
+def test_lost_and_rare_labels_are_told(nlp, tmp_path):
     nlp.to_disk(tmp_path / "x")
     words = {"words": ["ab", "c", "d"], "spaces": [False, True, True]}
     docs = [Doc(nlp.vocab, **words, tags=["X", "Y", "Z"])]
@@ -177,7 +176,7 @@ def test_lost_and_rare_labels_are_told(nlp: Language, tmp_path: Path):
     assert "2 of 3 (66.67%), first that of 'ab' in the Doc that begins 'abc d" in shown
 
 
-def test_pipelines_without_and_with_several_components(trained_dir: Path, tmp_path: Path):
+def test_pipelines_without_and_with_several_components(trained_dir, tmp_path):
     spacy.blank("xx").to_disk(tmp_path / "none")
     failed = run("dump", tmp_path / "none", code=1)
     assert "SC601" in failed.stderr and failed.stdout == ""
@@ -192,7 +191,7 @@ def test_pipelines_without_and_with_several_components(trained_dir: Path, tmp_pa
     assert run("dump", tmp_path / "two", "-c", "sparse_crf").stdout
 
 
-def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
+def test_weights_to_text_and_back(trained_dir, tmp_path):
     text = run("dump", trained_dir).stdout
     run("dump", trained_dir, "--output", tmp_path / "weights.tsv")
     assert (tmp_path / "weights.tsv").read_text(encoding="utf8") == text
@@ -210,7 +209,7 @@ def test_weights_to_text_and_back(trained_dir: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", [".tsv", ".tsv.gz"])
-def test_converting_there_and_back(tmp_path: Path, suffix: str):
+def test_converting_there_and_back(tmp_path, suffix):
     source = tmp_path / f"a{suffix}"
     data = gzip.compress(TSV.encode(), mtime=0) if suffix.endswith("gz") else TSV.encode()
     source.write_bytes(data)
@@ -226,7 +225,7 @@ def test_converting_there_and_back(tmp_path: Path, suffix: str):
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
 
 
-def test_multiword_tokens_are_told(tmp_path: Path):
+def test_multiword_tokens_are_told(tmp_path):
     source, target = tmp_path / "a.conllu", tmp_path / "a.spacy"
     rows = ["1-2", "del"], ["1", "de"], ["2", "el"]
     source.write_text("".join("\t".join([*row, *"_" * 8]) + "\n" for row in rows))
@@ -237,7 +236,7 @@ def test_multiword_tokens_are_told(tmp_path: Path):
     assert len(*DocBin().from_disk(target).get_docs(Vocab())) == 1
 
 
-def test_conversions_that_fail(tmp_path: Path):
+def test_conversions_that_fail(tmp_path):
     source, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
     source.write_text("a\tO\nb\nc\tB-X\n")
     for arguments, found in (

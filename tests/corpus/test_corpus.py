@@ -88,7 +88,7 @@ HASHES = st.lists(st.sampled_from([0, 1, 2, 7, 2**32, 2**63, 2**64 - 1]), max_si
 
 
 @given(HASHES)
-def test_distinct_values_come_by_arrival(values: list[int]) -> None:
+def test_distinct_values_come_by_arrival(values):
     found = distinct(np.array(values, dtype=np.uint64))
     known = list(dict.fromkeys(values))
     wanted = known, list(map(known.index, values)), list(map(values.count, known))
@@ -96,7 +96,7 @@ def test_distinct_values_come_by_arrival(values: list[int]) -> None:
     assert [array.dtype for array in found] == [np.uint64, np.int32, np.int64]
 
 
-def test_many_distinct_values_outgrow_the_first_table() -> None:
+def test_many_distinct_values_outgrow_the_first_table():
     values = np.random.default_rng(0).integers(0, 2**63, 1_200_000, dtype=np.uint64)
     values[-10:] = values[:10]
     keys, numbers, counts = distinct(values)
@@ -107,7 +107,7 @@ def test_many_distinct_values_outgrow_the_first_table() -> None:
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=12))
-def test_frequent_tests_come_first_and_zero_is_no_test(rows: list[tuple[int, int, int]]) -> None:
+def test_frequent_tests_come_first_and_zero_is_no_test(rows):
     hashes = np.array(rows, dtype=np.uint64).reshape(-1, 3)
     keys, indptr, ids = number_features(hashes)
     counts = Counter(value for row in rows for value in row if value)

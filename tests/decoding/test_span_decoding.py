@@ -69,7 +69,7 @@ def words_of(draw: st.DrawFn) -> list[str]:
 
 @pytest.mark.parametrize("scheme", LETTERS)
 @given(data=st.data(), seed=st.integers(0, 1000))
-def test_no_illegal_sequence_is_predicted(scheme: str, data: st.DataObject, seed: int):
+def test_no_illegal_sequence_is_predicted(scheme, data, seed):
     labels = data.draw(label_sets(scheme))
     nlp = with_random_weights(labels, seed, scheme=scheme)
     pipe = nlp.get_pipe("sparse_crf_ner")
@@ -85,7 +85,7 @@ def test_no_illegal_sequence_is_predicted(scheme: str, data: st.DataObject, seed
 @pytest.mark.parametrize("scheme", LETTERS)
 @pytest.mark.parametrize("name", FACTORIES)
 @given(data=st.data(), seed=st.integers(0, 1000))
-def test_what_is_set_is_predicted(name: str, scheme: str, data: st.DataObject, seed: int):
+def test_what_is_set_is_predicted(name, scheme, data, seed):
     """The labels of other tokens are the most probable ones given the preset spans."""
     labels = [*Scheme(scheme).labels_of("X"), *Scheme(scheme).labels_of("Y-Z"), OUTSIDE]
     nlp = with_random_weights(labels, seed, name, scheme)
@@ -107,9 +107,7 @@ def test_what_is_set_is_predicted(name: str, scheme: str, data: st.DataObject, s
 @pytest.mark.parametrize("name", FACTORIES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 1000))
-def test_scores_are_the_probabilities_of_spans(
-    name: str, scheme: str, data: st.DataObject, seed: int
-):
+def test_scores_are_the_probabilities_of_spans(name, scheme, data, seed):
     """Scores are sums over label sequences with the span; spans below the threshold are removed."""
     labels = [*Scheme(scheme).labels_of("X"), OUTSIDE]
     nlp = with_random_weights(labels, seed, name, scheme)

@@ -82,9 +82,7 @@ def marginals(decoder: Decoder, features: Featurizer, docs: list[Doc]) -> np.nda
     st.integers(0, 1000),
     st.booleans(),
 )
-def test_equals_decoding_from_every_hash(
-    templates: list[str], n_labels: int, seed: int, start_label: bool
-) -> None:
+def test_equals_decoding_from_every_hash(templates, n_labels, seed, start_label):
     docs = random_docs(6, seed, VOCABS)
     features = Featurizer(templates, start_label)
     # The model has weights of the start label, even if the templates have none.
@@ -101,12 +99,9 @@ def test_equals_decoding_from_every_hash(
 
 @pytest.mark.parametrize("start_label", [True, False])
 @pytest.mark.parametrize(
-    "templates",
-    [["b:", "u:lower[0]"], ["u:lower[-2]", "u:lower[1]", "b:"], ["b:lower[0]"]],
+    "templates", [["b:", "u:lower[0]"], ["u:lower[-2]", "u:lower[1]", "b:"], ["b:lower[0]"]]
 )
-def test_pairs_of_all_tokens_are_scored_as_those_of_each(
-    monkeypatch: pytest.MonkeyPatch, templates: list[str], start_label: bool
-) -> None:
+def test_pairs_of_all_tokens_are_scored_as_those_of_each(monkeypatch, templates, start_label):
     monkeypatch.setattr(lexemes, "MIN_ROWS", 2)
     docs = random_docs(12, 4)
     docs[3:3] = [Doc(VOCABS[0])]
@@ -122,9 +117,7 @@ def test_pairs_of_all_tokens_are_scored_as_those_of_each(
 
 @pytest.mark.parametrize("max_bytes", [0, 6 * 8 * 8 * 5, 2**20])
 @pytest.mark.parametrize("max_rows", [3, 1000])
-def test_results_do_not_depend_on_what_is_kept(
-    monkeypatch: pytest.MonkeyPatch, max_bytes: int, max_rows: int
-) -> None:
+def test_results_do_not_depend_on_what_is_kept(monkeypatch, max_bytes, max_rows):
     monkeypatch.setattr(word_sums, "MIN_ROWS", 2)
     monkeypatch.setattr(LexemeTable.__init__, "__defaults__", (max_rows,))
     words = [f"{word}{i}" for i in range(40) for word in WORDS]
@@ -147,7 +140,7 @@ def test_results_do_not_depend_on_what_is_kept(
     assert len(sums) <= max(8 * 5, max_bytes // (8 * 8))
 
 
-def test_interrupted_sums_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_sums_are_not_used(monkeypatch):
     docs = random_docs(10, 9)
     features = Featurizer()
     decoder = Decoder(random_model(features(docs), 5, 9))

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     return write_parts(tmp_path_factory.mktemp("parts"))
 
 
@@ -34,15 +34,13 @@ def cluster() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def expected(folder: Path) -> bytes:
+def expected(folder) -> bytes:
     _, pipe = begun(folder, Here(num_workers=2), **SHIPPED)
     steps(pipe)
     return learnt(pipe)
 
 
-def test_two_workers_learn_the_same_though_both_are_lost(
-    folder: Path, expected: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_two_workers_learn_the_same_though_both_are_lost(folder, expected, monkeypatch, caplog):
     monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PAUSE", 0.0)
     caplog.set_level("DEBUG", "spacy")
     _, pipe = begun(folder, Ray(num_workers=2), **SHIPPED)
@@ -59,7 +57,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(
     team.close()
 
 
-def test_workers_that_are_lost_too_often_end_the_run(folder: Path) -> None:
+def test_workers_that_are_lost_too_often_end_the_run(folder):
     _, pipe = begun(folder, Ray(num_workers=1, max_restarts=0))
     team = pipe.training_run().partition.pool
     ray.kill(team._actors[0])
@@ -68,20 +66,18 @@ def test_workers_that_are_lost_too_often_end_the_run(folder: Path) -> None:
     team.close()
 
 
-def test_errors_of_workers_are_told_as_our_own(folder: Path) -> None:
+def test_errors_of_workers_are_told_as_our_own(folder):
     with pytest.raises(SparseCRFError, match="SC206"):
         begun(folder, Ray(num_workers=2), {"labels": ["NN"]})
 
 
-def test_more_cores_than_there_are_are_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_cores_than_there_are_are_refused(folder, monkeypatch):
     monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PATIENCE", 0.1)
     with pytest.raises(SparseCRFError, match=r"SC910.*num_workers = 3"):
         begun(folder, Ray(num_workers=3))
 
 
-def test_a_cluster_that_is_not_there_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_not_there_is_told(folder, monkeypatch):
     monkeypatch.setattr("ray.is_initialized", lambda: False)
 
     def fail(**settings: object) -> None:

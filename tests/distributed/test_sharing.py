@@ -46,16 +46,14 @@ SOLVERS = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     return write_parts(tmp_path_factory.mktemp("parts"))
 
 
 @pytest.mark.parametrize(
     ("min_freq", "templates"), [(1, ["@tags"]), (3, ["@tags"]), (1, ["b:", "@word_labels"])]
 )
-def test_parts_are_the_corpus_that_is_read_at_once(
-    folder: Path, min_freq: int, templates: list[str]
-) -> None:
+def test_parts_are_the_corpus_that_is_read_at_once(folder, min_freq, templates):
     nlp = blank_with(templates, learning={"min_freq": min_freq})
     setup = nlp.get_pipe("sparse_crf").setup
     files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
@@ -93,7 +91,7 @@ def test_parts_are_the_corpus_that_is_read_at_once(
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> None:
+def test_the_same_bits_for_any_number_of_workers(folder, name):
     config: dict[str, Any] = SOLVERS[name]
     _, alone = begun(folder, Threads(), **config)
     expected = steps(alone)
@@ -105,7 +103,7 @@ def test_the_same_bits_for_any_number_of_workers(folder: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["observed", "observed, l1 = 0", "constrained"])
-def test_shards_reach_the_minimum_of_the_corpus_in_one_piece(folder: Path, name: str) -> None:
+def test_shards_reach_the_minimum_of_the_corpus_in_one_piece(folder, name):
     config: dict[str, Any] = {**SOLVERS[name], "solver": {"tolerance": 1e-6}}
     nlp = spacy.blank("xx")
     whole = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
@@ -119,7 +117,7 @@ def test_shards_reach_the_minimum_of_the_corpus_in_one_piece(folder: Path, name:
     assert own.objective == pytest.approx(other.objective, rel=1e-9)
 
 
-def test_invalid_gold_labels_are_named_by_their_doc(folder: Path) -> None:
+def test_invalid_gold_labels_are_named_by_their_doc(folder):
     config = {"learning": {"constrained": True}, "decoding": {"forbidden": [["JJ", "NN"]]}}
     nlp = spacy.blank("xx")
     whole = nlp.add_pipe("sparse_crf", config=config)
@@ -134,7 +132,7 @@ def test_invalid_gold_labels_are_named_by_their_doc(folder: Path) -> None:
     assert messages[0] == messages[1]
 
 
-def test_workers_annotate_with_earlier_components(folder: Path) -> None:
+def test_workers_annotate_with_earlier_components(folder):
     nlp = spacy.blank("xx")
     nlp.add_pipe("sentencizer", config={"punct_chars": ["of"]})
     nlp.add_pipe("tagger").initialize(lambda: examples_of(nlp, SENTENCES[1:9]), nlp=nlp)
@@ -159,7 +157,7 @@ def test_workers_annotate_with_earlier_components(folder: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
 @pytest.mark.parametrize("name", ["tagger", "ner", "spans"])
-def test_shipped_configs_train_on_workers(name: str, tmp_path: Path) -> None:
+def test_shipped_configs_train_on_workers(name, tmp_path):
     examples = span_examples(spacy.blank("en"), training_sentences(), "sc")
     docs = [example.reference for example in examples]
     for doc in docs:
@@ -183,7 +181,7 @@ def test_shipped_configs_train_on_workers(name: str, tmp_path: Path) -> None:
     assert found[0] == found[1] == found[2]
 
 
-def test_workers_that_are_lost_before_each_call_learn_the_same(folder: Path) -> None:
+def test_workers_that_are_lost_before_each_call_learn_the_same(folder):
     config: dict[str, Any] = {**SHIPPED, "learning": {"min_freq": 2}}
     _, expected = begun(folder, Here(num_workers=2), **config)
     _, pipe = begun(folder, Forgetful(num_workers=2), **config)
@@ -191,9 +189,7 @@ def test_workers_that_are_lost_before_each_call_learn_the_same(folder: Path) -> 
     assert learnt(pipe) == learnt(expected)
 
 
-def test_threads_learn_the_same_bits_without_ray(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_learn_the_same_bits_without_ray(folder, monkeypatch):
     _, expected = begun(folder, Here(num_workers=2))
     losses = steps(expected)
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -205,7 +201,7 @@ def test_threads_learn_the_same_bits_without_ray(
         assert learnt(pipe) == learnt(expected)
 
 
-def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder: Path, tmp_path: Path) -> None:
+def test_a_run_goes_on_from_its_checkpoint_with_other_workers(folder, tmp_path):
     _, whole = begun(folder, Here(num_workers=2))
     losses = steps(whole, 4)
     kept = {"checkpoint": str(tmp_path / "run")}
@@ -226,7 +222,7 @@ def test_what_needs_the_whole_corpus_is_refused(folder, tmp_path, monkeypatch, e
         begun(folder, engine, {}, **(own or {"model": "memm"}))
 
 
-def test_numbers_out_of_range_and_a_missing_ray_are_refused(folder: Path, monkeypatch) -> None:
+def test_numbers_out_of_range_and_a_missing_ray_are_refused(folder, monkeypatch):
     for wrong in ({"num_workers": 0}, {"cpus_per_worker": 0}, {"max_restarts": -1}):
         with pytest.raises(SparseCRFError, match="SC904"):
             Ray(**wrong)
@@ -235,7 +231,7 @@ def test_numbers_out_of_range_and_a_missing_ray_are_refused(folder: Path, monkey
         begun(folder, Ray())
 
 
-def test_files_without_labels_are_nothing_to_learn_from(tmp_path: Path) -> None:
+def test_files_without_labels_are_nothing_to_learn_from(tmp_path):
     nlp = spacy.blank("xx")
     DocBin(docs=[Doc(nlp.vocab, words=["a", "b"])]).to_disk(tmp_path / "part-0.spacy")
     _, pipe = begun(tmp_path, Here())
@@ -246,7 +242,7 @@ def test_files_without_labels_are_nothing_to_learn_from(tmp_path: Path) -> None:
         begun(tmp_path, Here())
 
 
-def test_the_warm_start_begins_at_the_prior(folder: Path, tmp_path: Path) -> None:
+def test_the_warm_start_begins_at_the_prior(folder, tmp_path):
     nlp, pipe = begun(folder, None)
     steps(pipe)
     nlp.to_disk(tmp_path)

@@ -23,7 +23,6 @@ from spacy_sparsecrf.features.featurizer import Featurizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.model.names import ALWAYS
 
-from ..conftest import Corpus
 from ..model.names_cases import names_of
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
 from .feature_cases import EVERY_TEMPLATE, SENTENCE
@@ -55,7 +54,7 @@ def make_doc(vocab: Vocab, made: dict[str, Any]) -> Doc:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case["templates"]))
-def test_golden(case: dict[str, Any]) -> None:
+def test_golden(case):
     langs = {doc.get("lang", "en") for doc in case["docs"]}
     vocabs = {lang: vocab_of(lang, case.get("vectors")) for lang in langs}
     docs = [make_doc(vocabs[doc.pop("lang", "en")], doc) for doc in map(dict, case["docs"])]
@@ -64,14 +63,14 @@ def test_golden(case: dict[str, Any]) -> None:
     assert [[name for name in row if name] for row in names] == case["names"]
 
 
-def test_every_attribute_is_in_a_golden_test() -> None:
+def test_every_attribute_is_in_a_golden_test():
     texts = "|".join(template for case in CASES for template in case["templates"])
     found = {name for name in NAMES for mark in "[(." if name + mark in texts}
     # Classes, values, and attributes of a first-stage model have separate tests.
     assert set(NAMES) - found == {CLUSTER, VALUE, WORD_LABELS, *STACKED}
 
 
-def test_hashes_are_frozen(vocab: Vocab) -> None:
+def test_hashes_are_frozen(vocab):
     # Models store these hashes: changing them breaks every saved model.
     doc = Doc(vocab, words=["Ms.", "Straße"])
     templates = ["b:", "u:lower[0]", "u:suffix(3)[0]|is_title[1]", "u:lower[-1]"]
@@ -93,19 +92,19 @@ def with_value(value: Any) -> Doc:
 @pytest.mark.parametrize(
     ("value", "name"), [(np.int32(3), "3"), (np.True_, "1"), ("never seen", "never seen")]
 )
-def test_numbers_of_numpy_and_new_strings_are_values(value: Any, name: str) -> None:
+def test_numbers_of_numpy_and_new_strings_are_values(value, name):
     doc = with_value(value)
     assert names_of(Featurizer([TEMPLATE]), [doc]) == [[""], [f"_.golden[0]={name}"]]
     assert "never seen" not in doc.vocab.strings
 
 
-def test_unknown_extension() -> None:
+def test_unknown_extension():
     with pytest.raises(SparseCRFError, match=r"\[SC120\].*token\._\.nobody, which is not"):
         Featurizer(["u:_.nobody[0]"])([Doc(ENGLISH, words=["a"])])
 
 
 @pytest.mark.parametrize(("value", "kind"), [(1.5, "float"), (["a"], "list"), (b"a", "bytes")])
-def test_extension_of_another_type(value: Any, kind: str) -> None:
+def test_extension_of_another_type(value, kind):
     with pytest.raises(SparseCRFError, match=rf"\[SC121\].*is a {kind} at the token 'b'"):
         Featurizer([TEMPLATE])([with_value(value)])
 
@@ -124,7 +123,7 @@ def _named_extensions() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("boundaries", [None, 0])
-def test_every_attribute_has_names_inside_and_outside(boundaries: int | None):
+def test_every_attribute_has_names_inside_and_outside(boundaries):
     n = len(SENTENCE)
     doc = Doc(
         ENGLISH,
@@ -164,7 +163,7 @@ places = offsets.map(str) | offsets.filter(bool).map("@{}".format)
     st.lists(places, min_size=1, max_size=3, unique=True),
     st.none() | st.integers(0, 7),
 )
-def test_names_of_any_places(lengths: list[list[int]], chosen: list[str], boundaries: int | None):
+def test_names_of_any_places(lengths, chosen, boundaries):
     templates = [f"u:orth[{place}]|ngrams(1,2)[{-i}]" for i, place in enumerate(chosen)]
     features = Featurizer(templates, boundaries=boundaries)
     names_of(features, [sentences(*of_doc) for of_doc in lengths])
@@ -183,7 +182,7 @@ def test_negative_numbers_and_what_looks_like_them():
         hash_names([f"a[0]=-{2**63 + 1}"])
 
 
-def test_a_pipeline_has_names_for_all_of_its_features(corpus: Corpus):
+def test_a_pipeline_has_names_for_all_of_its_features(corpus):
     templates = ["*:", "u:ngrams(2,3)[0]", "u:phrase(articles)[-1]|suffix(2)[0]", "b:orth[@1]"]
     templates += ["u:_.named[0]", 'u:regex("t|=")[0]', "u:lower[-3]"]
     nlp = blank_with(templates, phrases={"articles": ["the", "a"]}, boundaries=1, l1=0.1)

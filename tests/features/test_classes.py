@@ -45,14 +45,14 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("key", GOLDEN)
-def test_golden(tmp_path: Path, key: str) -> None:
+def test_golden(tmp_path, key):
     words = ["la", "LA", "Madrid", "MADRID", "Sold", "unknown"]
     expected = [hash_values(key, value) for value in GOLDEN[key]]
     assert hashes(words, key, brown(tmp_path)) == expected
 
 
 @given(st.dictionaries(st.text("aAbBİ", min_size=1, max_size=3), st.text("01", min_size=1)))
-def test_equals_the_reference(words: dict[str, str]) -> None:
+def test_equals_the_reference(words):
     own = unpack(pack({"x": WordClasses.of(words, True)}))["x"]
     kept = {1: {"0"}, 0: {"11"}}
     pruned = own.pruned(kept)
@@ -64,7 +64,7 @@ def test_equals_the_reference(words: dict[str, str]) -> None:
         assert ClassReader(pruned, 0)(word) == (expected if is_kept else "")
 
 
-def test_table_of_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_of_lookups(tmp_path, monkeypatch):
     plain, path = tmp_path / "classes.json", tmp_path / "classes.json.gz"
     path.write_bytes(gzip.compress(json.dumps({"la": 2, "Sold": 5, ",": 0}).encode()))
     monkeypatch.setattr(type(registry.lookups), "__contains__", lambda _, lang: lang == "en")
@@ -94,14 +94,14 @@ def test_table_of_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         ("\n", "brown", r"\[SC136\].*clusters 'brown' is empty"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path: Path, text: str, form: str, message: str) -> None:
+def test_files_that_cannot_be_read(tmp_path, text, form, message):
     clusters = brown(tmp_path, "", format=form)
     Path(clusters["brown"]["path"]).write_bytes(text.encode("utf8", "surrogateescape"))
     with pytest.raises(SparseCRFError, match=message):
         hashes(["a"], "cluster(brown)[0]", clusters)
 
 
-def test_missing_file(tmp_path: Path) -> None:
+def test_missing_file(tmp_path):
     with pytest.raises(SparseCRFError, match=r"\[SC134\].*no, named in .*'a'"):
         hashes(["a"], "cluster(a)[0]", {"a": {"path": str(tmp_path / "no")}})
 
@@ -109,17 +109,17 @@ def test_missing_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "source", ["a", {}, {"path": 1}, {"path": "a", "lookups": "b"}, {"path": "a", "format": "c"}]
 )
-def test_settings_that_are_not_valid(source: Any) -> None:
+def test_settings_that_are_not_valid(source):
     with pytest.raises(SparseCRFError, match=r"\[SC140\].*is not valid"):
         Featurizer(["u:cluster(a)[0]"], clusters={"a": source})
 
 
-def test_the_name_of_learnt_classes_is_refused() -> None:
+def test_the_name_of_learnt_classes_is_refused():
     with pytest.raises(SparseCRFError, match=r"\[SC140\].*word_labels\[0\].*is not valid"):
         Featurizer(["u:word[0]"], clusters={"word_labels[0]": {"path": "a"}})
 
 
-def test_templates_that_are_not_valid(tmp_path: Path) -> None:
+def test_templates_that_are_not_valid(tmp_path):
     with pytest.raises(SparseCRFError, match=r"\[SC131\] Template 1 .*'b'.*`clusters`.*: 'brown'"):
         hashes(["a"], "cluster(b)[0]", brown(tmp_path))
     with pytest.raises(SparseCRFError, match=r"\[SC147\] Template 1 .*numbers without"):
@@ -146,7 +146,7 @@ def read_by(nlp: Language) -> list[list[int]]:
     return found
 
 
-def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
+def test_saved_pipeline_needs_no_file(tmp_path):
     nlp = trained(tmp_path)
     expected = read_by(nlp)
     nlp.to_disk(tmp_path / "pipeline")
@@ -165,7 +165,7 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
     assert any('cluster("brown",4)[0]=1' in line for line in lines)
 
 
-def test_classes_of_features_without_names_are_saved_whole(tmp_path: Path) -> None:
+def test_classes_of_features_without_names_are_saved_whole(tmp_path):
     component = trained(tmp_path, prune=True).get_pipe("sparse_crf")
     component.to_disk(tmp_path / "saved")
     (tmp_path / "saved" / "names").unlink()
@@ -174,7 +174,7 @@ def test_classes_of_features_without_names_are_saved_whole(tmp_path: Path) -> No
         component.to_disk(tmp_path / "again")
 
 
-def test_classes_that_are_missing(tmp_path: Path) -> None:
+def test_classes_that_are_missing(tmp_path):
     features = Featurizer(["u:cluster(brown)[0]"], clusters=brown(tmp_path))
     with pytest.raises(SparseCRFError, match=r"\[SC137\].*'brown' are missing"):
         features.restore({"clusters": unpack(pack({"others": WordClasses.of({"a": "1"}, True)}))})

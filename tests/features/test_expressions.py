@@ -1,7 +1,6 @@
 """Regular expressions in templates: syntax, matches, and errors."""
 
 import sys
-from pathlib import Path
 
 import pytest
 import spacy
@@ -26,7 +25,7 @@ VICTIM = "a" * 40 + "!"
     ("expression", "at"),
     [("(a", 2), ("a)", 1), ("[a", 2), ("*a", 0), (r"\p{Nonsense}", 12), ("(?P<n>a)(?P=m)", 11)],
 )
-def test_malformed_expression(expression: str, at: int) -> None:
+def test_malformed_expression(expression, at):
     text = f'u:lower[0] | regex("{expression}")[0]'
     with pytest.raises(SparseCRFError) as caught:
         Featurizer(["b:", text])
@@ -45,14 +44,12 @@ def test_malformed_expression(expression: str, at: int) -> None:
         (r"(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:a{1000}){0}|(?:x{10}){100}", None),
     ],
 )
-def test_escaped_dollars_are_faults_and_large_expressions_are_none(
-    expression: str, fault: tuple[str, int] | None
-) -> None:
+def test_escaped_dollars_are_faults_and_large_expressions_are_none(expression, fault):
     assert find_fault(expression) == fault
 
 
 @pytest.mark.filterwarnings("ignore:.*SCW220")
-def test_configs_keep_dollars(tmp_path: Path) -> None:
+def test_configs_keep_dollars(tmp_path):
     # spaCy doubles them each time it saves and loads a config.
     text = 'u:match("[$]?[0-9]+$")[0]|phrase("a$b")[0]|ngrams(3,3,"^$")[0]'
     nlp = blank_with([text], phrases={"a$b": ["12", "$12"]})
@@ -72,7 +69,7 @@ def test_configs_keep_dollars(tmp_path: Path) -> None:
 
 @given(st.text("a()[]{}*+?|\\^$-<>=!:#,0189PpLu&~", max_size=12))
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_any_expression_is_compiled_or_faulty(text: str) -> None:
+def test_any_expression_is_compiled_or_faulty(text):
     fault = find_fault(text)
     if fault is None:
         Expression(text, text=True, number=1, template="")("word 1")
@@ -92,13 +89,13 @@ def test_any_expression_is_compiled_or_faulty(text: str) -> None:
         ("a{99999999999}", "more than 100000 items"),
     ],
 )
-def test_expression_too_large_for_the_compiler(expression: str, reason: str) -> None:
+def test_expression_too_large_for_the_compiler(expression, reason):
     fault = find_fault(expression)
     assert fault is not None
     assert reason in fault[0]
 
 
-def test_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "regex", None)
     with pytest.raises(SparseCRFError) as caught:
         Featurizer(["u:lower[0]", 'u:match("a")[0]'])
@@ -106,7 +103,7 @@ def test_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install 'FILE.whl[regex]'" in str(caught.value)
 
 
-def test_each_word_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_word_is_searched_once(monkeypatch):
     seen: list[str] = []
     search = Expression.__call__
 
@@ -122,7 +119,7 @@ def test_each_word_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(seen) == ["one", "two"]
 
 
-def test_catastrophe_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catastrophe_is_stopped(monkeypatch):
     monkeypatch.setattr(expressions, "SECONDS", 0.05)
     vocab = vocab_of()
     text = f"u:regex('{CATASTROPHE}')[0]"
@@ -141,7 +138,7 @@ def test_catastrophe_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert features([Doc(vocab, words=["three"])]).hashes[:, 0].tolist() == expected
 
 
-def test_the_limit_is_per_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_per_word(monkeypatch):
     # Easy words together may take longer than a single hard word.
     monkeypatch.setattr(expressions, "SECONDS", 0.2)
     expression = Expression("a.*b.*c$", text=False, number=1, template="")
@@ -149,9 +146,7 @@ def test_the_limit_is_per_word(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("letters", [800, 8000])
-def test_long_texts_are_given_up_where_short_ones_are_not(
-    letters: int, monkeypatch: pytest.MonkeyPatch
-):
+def test_long_texts_are_given_up_where_short_ones_are_not(letters, monkeypatch):
     monkeypatch.setattr(expressions, "SECONDS", 0.05)
     # With a plain letter at the end, `regex` would find at once that there is no match.
     expression = Expression("a*" * 9 + "[bc]", text=False, number=1, template="u:")

@@ -8,7 +8,6 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.featurizer import Featurizer
@@ -18,7 +17,7 @@ from .feature_cases import EVERY_TEMPLATE, SENTENCE
 from .reference_features import hash_docs, hash_values
 
 
-def test_windows_stop_at_sentence_bounds(vocab: Vocab) -> None:
+def test_windows_stop_at_sentence_bounds(vocab):
     doc = Doc(vocab, words=["a", "b", "c"], sent_starts=[True, False, True])
     features = Featurizer(["u:lower[-1]", "u:lower[1]"])
     assert features([doc], "sents").offsets.tolist() == [0, 2, 3]
@@ -27,7 +26,7 @@ def test_windows_stop_at_sentence_bounds(vocab: Vocab) -> None:
     assert across.hashes[2, 0] == hash_values("lower[-1]", "b")
 
 
-def test_columns_by_kind(vocab: Vocab) -> None:
+def test_columns_by_kind(vocab):
     docs = [Doc(vocab, words=SENTENCE)]
     features = Featurizer(["b:", "u:orth[0]", "*:lower[0]", "u:shape[0]"], start_label=False)
     both = features(docs)
@@ -43,24 +42,24 @@ def test_columns_by_kind(vocab: Vocab) -> None:
     np.testing.assert_array_equal(apart.hashes[:, 1], both.hashes[:, 2])
 
 
-def test_unknown_sequences(vocab: Vocab) -> None:
+def test_unknown_sequences(vocab):
     with pytest.raises(SparseCRFError, match=r"\[SC105\].*sequences = 'words'.*sents, docs"):
         Featurizer()([Doc(vocab, words=["a"])], "words")
 
 
 @pytest.mark.parametrize("words", [["x", "Ab-1é" * 20_000], [" ", "\n\n", "\t"], ["   "]])
-def test_difficult_tokens(vocab: Vocab, words: list[str]) -> None:
+def test_difficult_tokens(vocab, words):
     docs = [Doc(vocab, words=words)]
     assert Featurizer(EVERY_TEMPLATE)(docs).hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
 
 
-def test_words_outside_are_told_by_their_distance(vocab: Vocab) -> None:
+def test_words_outside_are_told_by_their_distance(vocab):
     templates = [f"u:lower[{offset}]" for offset in (-4, -3, -2, -1, 1, 2, 3, 4)]
     docs = [Doc(vocab, words=SENTENCE[:n]) for n in (1, 2, 5)]
     assert Featurizer(templates)(docs).hashes.tolist() == hash_docs(docs, templates)
 
 
-def test_several_vocabs_in_one_call() -> None:
+def test_several_vocabs_in_one_call():
     vocabs = [vocab_of(lang) for lang in ("en", "en", "fr")]
     words = [["two", "dogs"], ["cats"], ["deux", "chats"], ["Été"], ["two", "deux"]]
     docs = [Doc(vocabs[i], words=words[k]) for k, i in enumerate((0, 1, 2, 2, 0))]
@@ -70,7 +69,7 @@ def test_several_vocabs_in_one_call() -> None:
     assert together.offsets.tolist() == [0, 2, 3, 5, 6, 8]
 
 
-def test_inside_a_memory_zone() -> None:
+def test_inside_a_memory_zone():
     nlp = spacy.blank("xx")
     features = Featurizer()
     expected = Featurizer()([nlp.make_doc("A transient word")]).hashes
@@ -80,7 +79,7 @@ def test_inside_a_memory_zone() -> None:
         np.testing.assert_array_equal(hashes, expected)
 
 
-def test_pickle_leaves_the_words_behind(vocab: Vocab) -> None:
+def test_pickle_leaves_the_words_behind(vocab):
     features = Featurizer()
     before_use = pickle.dumps(features)
     features([Doc(vocab, words=SENTENCE)])
@@ -96,7 +95,7 @@ sentences = st.lists(words, max_size=8)
     st.lists(st.tuples(sentences, st.randoms(use_true_random=False)), max_size=4),
     st.lists(st.sampled_from(EVERY_TEMPLATE), min_size=1, max_size=6, unique=True),
 )
-def test_equals_the_reference(drawn: list[tuple[list[str], object]], templates: list[str]) -> None:
+def test_equals_the_reference(drawn, templates):
     docs = []
     for sentence, random in drawn:
         starts = [random.choice([True, False, None]) for _ in sentence]  # type: ignore[attr-defined]

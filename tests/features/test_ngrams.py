@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features import lexemes
@@ -31,7 +30,7 @@ words = st.text(characters, min_size=1, max_size=50) | st.text("ab", min_size=1,
     st.lists(st.lists(words, min_size=1, max_size=4), max_size=3),
     st.lists(st.sampled_from(TEMPLATES), min_size=1, unique=True),
 )
-def test_hashes_equal_the_reference(sentences: list[list[str]], templates: list[str]) -> None:
+def test_hashes_equal_the_reference(sentences, templates):
     docs = [Doc(ENGLISH, words=sentence) for sentence in sentences]
     observations = Featurizer(templates)(docs)
     assert observations.hashes.tolist() == hash_docs(docs, templates)
@@ -41,7 +40,7 @@ def test_hashes_equal_the_reference(sentences: list[list[str]], templates: list[
             assert len(np.unique(present)) == len(present)  # a feature occurs once per token
 
 
-def test_too_many_combinations() -> None:
+def test_too_many_combinations():
     text = "u:ngrams(1,9)[0] | ngrams(1,9)[1]"
     with pytest.raises(SparseCRFError) as caught:
         Featurizer(["b:", text])
@@ -50,7 +49,7 @@ def test_too_many_combinations() -> None:
     assert f"up to template 2, {text.replace(' ', '')!r}" in str(caught.value)
 
 
-def test_words_kept_are_bounded_by_memory(monkeypatch: pytest.MonkeyPatch, vocab: Vocab) -> None:
+def test_words_kept_are_bounded_by_memory(monkeypatch, vocab):
     reader = Ngrams(2, 4)
     monkeypatch.setattr(lexemes, "MAX_BYTES", 8 * reader.width * 3)
     table = LexemeTable([reader])

@@ -38,7 +38,7 @@ def places(phrases: Any, **settings: Any) -> Featurizer:
     st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), min_size=1, max_size=5),
     st.lists(st.sampled_from("abcd"), min_size=1, max_size=10),
 )
-def test_equals_the_reference(phrases: list[list[str]], words: list[str]) -> None:
+def test_equals_the_reference(phrases, words):
     expected = ["-"] * len(words)
     matches = [
         (len(phrase), -i)
@@ -53,7 +53,7 @@ def test_equals_the_reference(phrases: list[list[str]], words: list[str]) -> Non
     assert signs(places([" ".join(phrase) for phrase in phrases]), words) == expected
 
 
-def test_file(tmp_path: Path) -> None:
+def test_file(tmp_path):
     path = tmp_path / "places.txt"
     path.write_bytes("\ufeffNew York\r\n\n  Århus \nÎle de Ré".encode())
     features = places(str(path))
@@ -62,7 +62,7 @@ def test_file(tmp_path: Path) -> None:
     assert signs(places(str(path)), ["århus", "new", "york"]) == list("UBL")
 
 
-def test_tokens_are_those_of_the_pipeline() -> None:
+def test_tokens_are_those_of_the_pipeline():
     nlp = spacy.blank("en")
     features = places(["St. John's, Newfoundland"])
     features.initialize(nlp)
@@ -95,13 +95,13 @@ PHRASES = {"places": ["a"]}
         ),
     ],
 )
-def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_settings_that_are_refused(settings, message):
     with pytest.raises(SparseCRFError, match=message):
         Featurizer(TEMPLATES, **settings)
 
 
 @pytest.mark.parametrize("initialize", [True, False])
-def test_files_that_cannot_be_read(tmp_path: Path, initialize: bool) -> None:
+def test_files_that_cannot_be_read(tmp_path, initialize):
     def read(path: Path | str) -> None:
         features = places(str(path))
         if initialize:
@@ -122,7 +122,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, initialize: bool) -> None:
             read(path)
 
 
-def test_files_that_no_template_reads_are_not_read(tmp_path: Path) -> None:
+def test_files_that_no_template_reads_are_not_read(tmp_path):
     features = Featurizer(["u:lower[0]"], phrases={"places": str(tmp_path / "missing")})
     with pytest.warns(SparseCRFWarning, match="SCW226.*'places'"):
         features.initialize()
@@ -137,7 +137,7 @@ def trained(path: Path) -> Language:
     return nlp
 
 
-def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
+def test_saved_pipeline_needs_no_file(tmp_path):
     path = tmp_path / "places.txt"
     nlp = trained(path)
     nlp.to_disk(tmp_path / "pipeline")
@@ -157,7 +157,7 @@ def test_saved_pipeline_needs_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged", read_golden(__file__, "damaged_phrases.jsonl"))
-def test_damaged_phrases(damaged: Any) -> None:
+def test_damaged_phrases(damaged):
     features = places(["a"])
     with pytest.raises(SparseCRFError, match=r"\[SC137\] The saved feature data"):
         features.restore(damaged)
@@ -171,7 +171,7 @@ def typed(features: Featurizer, words: list[str]) -> list[str]:
     return [{**marks, 0: "-"}[number] for number in numbers]
 
 
-def test_types_and_folded_forms(tmp_path: Path) -> None:
+def test_types_and_folded_forms(tmp_path):
     """The longest phrase determines the type; an entry with two types has the first."""
     path = tmp_path / "names.tsv"
     path.write_text("São Paulo\tcity\nPaulo\tperson\nSAO PAULO FC\tclub\nPaulo\tcity\nÀ\n", "utf8")

@@ -1,6 +1,5 @@
 """The template language: parsing, and refusals with their position."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,7 +70,7 @@ words = st.text("ab_1éß", min_size=1)
 
 
 @pytest.mark.parametrize(("text", "canonical", "argument"), read_golden(__file__, "parsed.jsonl"))
-def test_parses(text: str, canonical: str, argument: str | None) -> None:
+def test_parses(text, canonical, argument):
     """Canonical text names every part; argument: of the last attribute."""
     template = parse_template(text)
     assert str(template) == canonical
@@ -80,7 +79,7 @@ def test_parses(text: str, canonical: str, argument: str | None) -> None:
 
 
 @given(st.sampled_from("ub*"), st.lists(placed_attributes(), unique=True, max_size=4))
-def test_canonical_text_parses_to_itself(kind: str, tests: list[PlacedAttribute]) -> None:
+def test_canonical_text_parses_to_itself(kind, tests):
     template = Template(kind, tuple(sorted(tests)))
     assert parse_template(str(template)) == template
 
@@ -91,7 +90,7 @@ PLACE = "Template 2 of [components.NAME.features] templates, "
 @pytest.mark.parametrize(
     ("text", "position", "expected", "found"), read_golden(__file__, "malformed.jsonl")
 )
-def test_malformed(text: str, position: int, expected: str, found: str) -> None:
+def test_malformed(text, position, expected, found):
     """The message reports the expected and the found text at a character position."""
     with pytest.raises(SparseCRFError) as caught:
         parse_templates(["b:", text])
@@ -100,7 +99,7 @@ def test_malformed(text: str, position: int, expected: str, found: str) -> None:
     assert str(caught.value).endswith(f"; found {found}. Correct the template." if found else ".")
 
 
-def test_numbers_and_places_that_are_refused() -> None:
+def test_numbers_and_places_that_are_refused():
     with pytest.raises(SparseCRFError, match=r"\[SC101\].*an offset"):
         parse_template(f"u:lower[{'9' * 5000}]")  # too long for Python
     twice = r"character 13: expected an attribute other than lower\[@1\]"
@@ -113,7 +112,7 @@ def test_numbers_and_places_that_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("value", "message"), read_golden(__file__, "refused_lists.jsonl"))
-def test_lists_that_are_refused(value: Any, message: str) -> None:
+def test_lists_that_are_refused(value, message):
     with pytest.raises(SparseCRFError, match=message):
         parse_templates(value)
 
@@ -121,7 +120,7 @@ def test_lists_that_are_refused(value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "conjoined"), read_golden(__file__, "repeated_templates.jsonl")
 )
-def test_repeated(first: str, second: str, conjoined: str) -> None:
+def test_repeated(first, second, conjoined):
     with pytest.raises(SparseCRFError) as caught:
         parse_templates([first, "u:shape[0]", second])
     assert str(caught.value) == (
@@ -140,7 +139,7 @@ def texts_of_windows(word: str, t: int, n: int, variant: str) -> list[str]:
     return [word[t + min(window, default=0) :][: len(window)] for window in windows(n, variant)]
 
 
-def test_example_of_the_paper() -> None:
+def test_example_of_the_paper():
     """Position 2 of "lemma", counted from 1."""
     assert sorted(texts_of_windows("lemma", 1, 3, "")) == ["", "e", "lem"]
     assert texts_of_windows("lemma", 1, 3, "-") == ["lem"]
@@ -148,7 +147,7 @@ def test_example_of_the_paper() -> None:
     assert sorted(texts_of_windows("lemma", 1, 3, "++")) == ["", "e", "em", "l", "le", "lem", "m"]
 
 
-def test_all_templates_together_read_a_bounded_number_of_attributes() -> None:
+def test_all_templates_together_read_a_bounded_number_of_attributes():
     parsed = Featurizer(["u:ngrm(45,lower)++", "b:"]).parsed
     assert sum(len(template.attributes) for template in parsed) == 16_215
     message = r"\[SC139\].* read 16411 attributes .* up to template 3, 'u:pos.* limit is 16384"
@@ -156,7 +155,7 @@ def test_all_templates_together_read_a_bounded_number_of_attributes() -> None:
         Featurizer(["u:ngrm(45,lower)++", "u:ngrm(99,tag)-", "u:ngrm(97,pos)-"])
 
 
-def test_a_family_is_all_its_templates() -> None:
+def test_a_family_is_all_its_templates():
     (first, *others) = parse_templates(["u:tag[0]", "*: ngrm ( 3 , suffix(2) ) +", "b:tag[@1]"])
     assert str(first) == "u:tag[0]"
     assert [*map(str, others)] == [
@@ -171,7 +170,7 @@ def test_a_family_is_all_its_templates() -> None:
     assert Featurizer(["b:ngrm(1,orth)-"]).templates == ("b:ngrm(1,orth)-",)
 
 
-def test_a_feature_is_added_to_a_set_in_one_entry_and_a_set_leaves_out_what_the_list_has() -> None:
+def test_a_feature_is_added_to_a_set_in_one_entry_and_a_set_leaves_out_what_the_list_has():
     templates = [*map(str, parse_templates(["@entities", "@clusters(brown)", "@stacking", MINE]))]
     assert templates[-1] == MINE
     assert templates[: len(ENTITY_TEMPLATES)] == [*ENTITY_TEMPLATES]
@@ -183,7 +182,7 @@ def test_a_feature_is_added_to_a_set_in_one_entry_and_a_set_leaves_out_what_the_
 
 
 @pytest.mark.parametrize(("text", "close"), read_golden(__file__, "unknown_sets.jsonl"))
-def test_an_unknown_set_is_refused_with_the_closest(text: str, close: str) -> None:
+def test_an_unknown_set_is_refused_with_the_closest(text, close):
     with pytest.raises(SparseCRFError) as caught:
         parse_templates(["b:", text])
     message = str(caught.value)
@@ -192,9 +191,7 @@ def test_an_unknown_set_is_refused_with_the_closest(text: str, close: str) -> No
     assert "Use one of: @tags, @tags_large, @entities, @chunks, @stacking" in message
 
 
-def test_a_saved_pipeline_has_its_sets_written_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_saved_pipeline_has_its_sets_written_out(monkeypatch, tmp_path):
     nlp = blank_with(["@tags", "u:lower[3]"])
     train(nlp, examples_of(nlp, make_sentences(20, 1)), 3)
     nlp.to_disk(tmp_path)

@@ -1,7 +1,6 @@
 """Vectors in bins, and real-valued features from templates to predictions: vectors and numbers."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ def bins_of(vector: np.ndarray, bins: int) -> list[int]:
     arrays("f4", (4, 5), elements=st.floats(-(2.0**99), 2.0**99, width=32) | st.just(0.0)),
     st.sampled_from([2, 3]),
 )
-def test_equals_the_reference(matrix: np.ndarray, bins: int) -> None:
+def test_equals_the_reference(matrix, bins):
     doc = with_tensor(matrix.tolist())
     found = Featurizer([f"u:vector({bins})[0]"])([doc]).hashes
     expected = [bins_of(vector, bins) for vector in matrix]
@@ -56,7 +55,7 @@ def test_equals_the_reference(matrix: np.ndarray, bins: int) -> None:
     assert found.tolist() == [[hash_values(key, value) for value in row] for row in expected]
 
 
-def test_where_vectors_come_from() -> None:
+def test_where_vectors_come_from():
     vocab = vocab_of("", {"a": [1.0, -1.0], "b": [-1.0, 1.0]})
     table = Doc(vocab, words=["b", "a", "b"])
     hooked = Doc(vocab, words=["x", "y"])
@@ -71,7 +70,7 @@ of_both_kinds = pytest.mark.parametrize("template", ["u:vector(2)[0]", "u:vector
 
 
 @of_both_kinds
-def test_no_vectors_and_those_of_another_width(template: str) -> None:
+def test_no_vectors_and_those_of_another_width(template):
     features = Featurizer([template])
     with pytest.raises(SparseCRFError, match=r"\[SC125\].*the pipeline has no vectors"):
         features([Doc(Vocab(), words=["a"])])
@@ -92,7 +91,7 @@ def test_no_vectors_and_those_of_another_width(template: str) -> None:
         *(("u:vector[0]", value) for value in (np.nan, np.inf, -np.inf, 1e300)),
     ],
 )
-def test_vectors_that_are_not_finite(template: str, value: float) -> None:
+def test_vectors_that_are_not_finite(template, value):
     doc = Doc(Vocab(), words=["good", "bad"])
     doc.user_token_hooks["vector"] = lambda token: np.array([1.0, value if token.i else 2.0])
     message = r"\[SC127\].*not finite at the token 'bad' of the Doc that begins 'good bad "
@@ -100,7 +99,7 @@ def test_vectors_that_are_not_finite(template: str, value: float) -> None:
         Featurizer([template])([doc])
 
 
-def test_too_many_dimensions() -> None:
+def test_too_many_dimensions():
     with pytest.raises(SparseCRFError, match=r"\[SC139\].* read 16385 attributes"):
         Featurizer(["u:vector(2)[0]"])([with_tensor([[1.0] * 16385])])
 
@@ -125,7 +124,7 @@ def numbered(values: Sequence[Any], vocab: Vocab | None = None) -> Doc:
     return doc
 
 
-def test_vectors_are_read_as_they_are() -> None:
+def test_vectors_are_read_as_they_are():
     vocab = vocab_of("", {"a": [1.0, -2.0, 30.0], "b": [-0.25, 0.0, 0.5]})
     observations = Featurizer(["u:vector[0]", "b:"])([Doc(vocab, words=["a", "b", "unknown"])])
     expected = [[1.0, -2.0, 30.0], [-0.25, 0.0, 0.5], [0.0, 0.0, 0.0]]
@@ -137,7 +136,7 @@ def test_vectors_are_read_as_they_are() -> None:
     assert observations.unigram_columns.tolist() == []
 
 
-def test_where_values_are_read() -> None:
+def test_where_values_are_read():
     doc = with_tensor([[1.0], [2.0], [3.0], [4.0], [5.0]])
     for token, start in zip(doc, [True, False, False, True, False], strict=True):
         token.is_sent_start = start
@@ -154,14 +153,14 @@ def test_where_values_are_read() -> None:
     assert Featurizer(templates)([empty, doc, empty]).values.tolist() == expected
 
 
-def test_numbers_of_tokens() -> None:
+def test_numbers_of_tokens():
     values = [None, 2, -0.5, True, np.float32(0.25), np.int64(7), np.True_]
     found = Featurizer(["u:value(_.number)[0]"])([numbered(values)])
     assert found.values.ravel().tolist() == [0.0, 2.0, -0.5, 1.0, 0.25, 7.0, 1.0]
     assert found.value_keys.tolist() == hash_names(["value(_.number)[0]=d0"]).tolist()
 
 
-def test_vocabs_and_parts() -> None:
+def test_vocabs_and_parts():
     features = Featurizer(["u:vector[0]", "u:value(_.number)[0]"])
     docs = [numbered([1, 2]), numbered([3.5])]
     for i, doc in enumerate(docs):
@@ -182,7 +181,7 @@ def test_vocabs_and_parts() -> None:
         "u:value(_.number)[0]|value(_.number)[1]",
     ],
 )
-def test_numbers_are_conjoined_with_the_label_alone(template: str) -> None:
+def test_numbers_are_conjoined_with_the_label_alone(template):
     with pytest.raises(SparseCRFError, match=r"\[SC390\] Template 2 .* reads a number"):
         Featurizer(["u:lower[0]", template])
 
@@ -203,7 +202,7 @@ NOT_FINITE = r"\[SC392\].*token\._\.number is .* at the token 'w1' of the Doc th
         ("u:value(_.absent)[0]", 1, r"\[SC120\].*token\._\.absent"),
     ],
 )
-def test_values_that_are_refused(template: str, value: Any, message: str) -> None:
+def test_values_that_are_refused(template, value, message):
     with pytest.raises(SparseCRFError, match=message):
         Featurizer([template])([numbered([1, value])])
 
@@ -244,7 +243,7 @@ def predicted(nlp: Language, examples: Sequence[Example]) -> list[list[np.ndarra
     return [pipe.predict(docs), pipe.marginals(docs)]
 
 
-def test_component_learns_and_is_saved(tmp_path: Path) -> None:
+def test_component_learns_and_is_saved(tmp_path):
     nlp = made_pipeline()
     examples = made_examples(nlp)
     losses = train(nlp, examples, 8)
@@ -267,7 +266,7 @@ def test_component_learns_and_is_saved(tmp_path: Path) -> None:
         loaded("w1 w2")
 
 
-def test_names_explanations_and_patches() -> None:
+def test_names_explanations_and_patches():
     nlp = made_pipeline()
     examples = made_examples(nlp)
     train(nlp, examples, 6)

@@ -97,7 +97,7 @@ def entities(docs: list[Doc]) -> list[list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_json_of_every_tool_gives_the_same_entities(tmp_path: Path, name: str):
+def test_json_of_every_tool_gives_the_same_entities(tmp_path, name):
     (tmp_path / name).write_text(FILES[name], encoding="utf8")
     docs, said = converted(tmp_path / name)
     assert entities(docs) == FOUND and [doc.text for doc in docs] == [*TEXTS]
@@ -105,7 +105,7 @@ def test_json_of_every_tool_gives_the_same_entities(tmp_path: Path, name: str):
     assert counts.get(name[0], "") in said
 
 
-def test_json_of_docs_has_their_annotation(tmp_path: Path):
+def test_json_of_docs_has_their_annotation(tmp_path):
     starts = [True, False, False, True]
     words = ["Ann", "ran", "  ", "."]
     doc = Doc(Vocab(), words, [True, True, False, False], tags=[*"abcd"], sent_starts=starts)
@@ -130,7 +130,7 @@ def test_json_of_docs_has_their_annotation(tmp_path: Path):
         ({"ents": [{"start": 0, "end": 3, "label": "P"}], "label": "sports"}, "1 docs"),
     ],
 )
-def test_tagged_tokens_of_tools_are_no_docs(tmp_path: Path, more: dict[str, Any], said: str):
+def test_tagged_tokens_of_tools_are_no_docs(tmp_path, more, said):
     tokens = [{"id": 0, "start": 0, "end": 3, "text": "Ann", "pos": "N"}]
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "Ann", "tokens": tokens} | more))
     done = run("convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", code=int("SC" in said))
@@ -140,7 +140,7 @@ def test_tagged_tokens_of_tools_are_no_docs(tmp_path: Path, more: dict[str, Any]
         assert [ent.label_ for ent in doc.ents] == ["P"]
 
 
-def test_brat(tmp_path: Path):
+def test_brat(tmp_path):
     (tmp_path / "one.txt").write_text(f"{TEXTS[0]}\n{TEXTS[1]}", encoding="utf8")
     (tmp_path / "one.ann").write_text(
         "T1\tPER 0 7\tAnn Lee\nT2\tLOC 16 24\tNew York\nT3\tPER 39 41\tBo\n"
@@ -182,14 +182,14 @@ def test_spans_that_overlap_or_do_not_fit_tokens(tmp_path, spans, options, found
         ("b.iob", "x B-A\n", "SC627", ("--dev", "0.5")),
     ],
 )
-def test_other_bad_files_are_refused(tmp_path: Path, name: str, text: str, code: str, options: Any):
+def test_other_bad_files_are_refused(tmp_path, name, text, code, options):
     (tmp_path / "b.txt").write_text("Bo")
     (tmp_path / name).write_text(text)
     done = run("convert", tmp_path / name, tmp_path / "refused.spacy", *options, code=1)
     assert code in done.stderr and not (tmp_path / "refused.spacy").exists()
 
 
-def test_a_share_of_the_documents_is_for_development(tmp_path: Path):
+def test_a_share_of_the_documents_is_for_development(tmp_path):
     text = "".join(f"-DOCSTART- O\n\nx{i} B-A\n\ny{i} O\n\n" for i in range(10))
     (tmp_path / "a.iob").write_text(text)
     parts = {}
@@ -203,7 +203,7 @@ def test_a_share_of_the_documents_is_for_development(tmp_path: Path):
     assert parts["0"] != parts["1"]
 
 
-def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path: Path):
+def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path):
     (tmp_path / "a.jsonl").write_text(one(text="Ann\nLee ran", spans=[[0, 7, "A"]]))
     converted(tmp_path / "a.jsonl")
     source, target = tmp_path / "out.spacy", tmp_path / "a.tsv"
@@ -233,7 +233,7 @@ COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])
         (SPANNED, ("--scheme", "iob1")),
     ],
 )
-def test_options_without_effect_are_refused(tmp_path: Path, text: str, options: tuple[str, ...]):
+def test_options_without_effect_are_refused(tmp_path, text, options):
     path = tmp_path / ("a.tsv" if text is COLUMNS else "a.jsonl")
     path.write_text(text)
     done = run("convert", path, tmp_path / "a.spacy", *options, code=2)
@@ -259,7 +259,7 @@ BOTH = [{"text": "A", "x": [{"start": 0, "end": 1, "labels": ["P", "Q"]}]}]
         ("a.tsv", "10mg\tB-DOSE\nof\tO\naspirin\tO\n", "splits 1 of 3 tokens (33.33%) differently"),
     ],
 )
-def test_odd_files_lose_nothing_that_is_not_said(tmp_path: Path, name: str, text: str, said: str):
+def test_odd_files_lose_nothing_that_is_not_said(tmp_path, name, text, said):
     (tmp_path / name).write_text(text, encoding="utf8")
     docs, output = converted(tmp_path / name)
     assert said in output

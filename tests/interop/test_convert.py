@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 import spacy
@@ -60,9 +59,7 @@ CRFSUITE = "DT\tw[0]=The\tw[1]=a\\:b:0.5\nNN\tb\tw[0]=x\\\\y\\:z:2\n\nVB\tw[0]=R
 @pytest.mark.parametrize(
     ("kind", "options", "text", "columns", "expected"), read_golden(__file__, "converted.jsonl")
 )
-def test_converted_texts_are_those_of_the_table(
-    tmp_path: Path, kind: str, options: dict[str, Any], text: str, columns: str, expected: list[str]
-):
+def test_converted_texts_are_those_of_the_table(tmp_path, kind, options, text, columns, expected):
     """Compare each Doc as columns; options: of the command."""
     path = tmp_path / "a"
     path.write_text(text, encoding="utf8")
@@ -70,7 +67,7 @@ def test_converted_texts_are_those_of_the_table(
 
 
 @pytest.mark.parametrize("attribute", ["", "w[2]"])
-def test_crfsuite_without_words(tmp_path: Path, attribute: str):
+def test_crfsuite_without_words(tmp_path, attribute):
     path = tmp_path / "a.crfsuite"
     path.write_text("X\tw[2]=a\n" + CRFSUITE)
     with pytest.raises(SparseCRFError, match=r"SC617.*line [12].*--attribute.*w\[0\]"):
@@ -83,7 +80,7 @@ def test_crfsuite_without_words(tmp_path: Path, attribute: str):
         docs_of(path, Format.crfsuite, attribute="w")
 
 
-def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
+def test_marks_of_documents_are_words_in_conllu(tmp_path):
     path = tmp_path / "a.conllu"
     rows = (f"{i}\t{word}\t_\tX" + "\t_" * 6 for i, word in enumerate(("-DOCSTART-", "a"), 1))
     path.write_text("\n".join(rows))
@@ -93,7 +90,7 @@ def test_marks_of_documents_are_words_in_conllu(tmp_path: Path):
         text_of([doc], "orth,pos")
 
 
-def test_lines_of_pipes_are_read_once(tmp_path: Path):
+def test_lines_of_pipes_are_read_once(tmp_path):
     os.mkfifo(tmp_path / "a.tsv")
     writer = Thread(target=lambda: (tmp_path / "a.tsv").write_text("a\tX\n" * 20_000))
     writer.start()
@@ -101,7 +98,7 @@ def test_lines_of_pipes_are_read_once(tmp_path: Path):
     writer.join()
 
 
-def test_documents_of_conllu(tmp_path: Path):
+def test_documents_of_conllu(tmp_path):
     path, rest = tmp_path / "a.conllu", "\t_" * 8
     heads = "# newdoc id = x\n# text = a\n", "", "# newdoc\n1.1\tgone" + rest + "\n\n", "#newdocs\n"
     texts = [f"{head}1\t{word}{rest}\n" for head, word in zip(heads, "abcd", strict=True)]
@@ -114,7 +111,7 @@ def test_documents_of_conllu(tmp_path: Path):
     assert len([*unpack(tmp_path / "dev.spacy", Vocab())]) == 2
 
 
-def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
+def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path):
     words = ["\ufeffa", "\ufeffb"]
     path = tmp_path / "a.tsv"
     path.write_text(text_of([Doc(Vocab(), words)] * 2, "orth"), encoding="utf8")
@@ -124,14 +121,14 @@ def test_a_word_that_begins_as_a_file_does_comes_back(tmp_path: Path):
 @pytest.mark.parametrize(
     ("kind", "text", "columns", "message"), read_golden(__file__, "bad_columns.jsonl")
 )
-def test_bad_columns(tmp_path: Path, kind: str, text: str, columns: str, message: str):
+def test_bad_columns(tmp_path, kind, text, columns, message):
     path = tmp_path / "a.tsv"
     path.write_text(text)
     with pytest.raises(SparseCRFError, match=message):
         docs_of(path, Format(kind), columns)
 
 
-def test_files_that_are_no_text(tmp_path: Path):
+def test_files_that_are_no_text(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes("a\tX\nStraße\tX\n".encode("latin1"))
     with pytest.raises(SparseCRFError, match="SC610.*a.tsv, line 2, is not UTF-8"):
@@ -152,7 +149,7 @@ def test_files_that_are_no_text(tmp_path: Path):
         docs_of(path, Format.tsv)
 
 
-def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path):
+def test_marks_and_ends_of_lines_of_other_systems(tmp_path):
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress("\ufeffa\tX\r\n\r\nb\u2028c\tY\x85".encode()))
     docs = docs_of(path, Format.tsv, "orth,tag")
@@ -160,7 +157,7 @@ def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("columns", "code"), read_golden(__file__, "bad_lists_of_columns.jsonl"))
-def test_bad_lists_of_columns(columns: str, code: str):
+def test_bad_lists_of_columns(columns, code):
     with pytest.raises(SparseCRFError, match=code):
         parse_columns(columns)
 
@@ -254,7 +251,7 @@ def corpora(draw: st.DrawFn, scheme: ColumnScheme) -> str:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), scheme, st.integers(1, 3))
-def test_text_to_docs_and_back(tmp_path: Path, data: st.DataObject, scheme: ColumnScheme, n: int):
+def test_text_to_docs_and_back(tmp_path, data, scheme, n):
     text = data.draw(corpora(scheme))
     path = tmp_path / "a.tsv"
     path.write_text(text, encoding="utf8", newline="\n")
@@ -267,13 +264,13 @@ def test_text_to_docs_and_back(tmp_path: Path, data: st.DataObject, scheme: Colu
 
 
 @given(st.data(), scheme, st.integers(1, 8))
-def test_spans_to_labels_and_back(data: st.DataObject, scheme: ColumnScheme, n: int):
+def test_spans_to_labels_and_back(data, scheme, n):
     found = data.draw(spans(n))
     assert read_spans(write_spans(found, n, scheme), scheme) == found
 
 
 @given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"]), max_size=8))
-def test_spans_are_those_that_spacy_finds(labels: list[str]):
+def test_spans_are_those_that_spacy_finds(labels):
     doc = Doc(Vocab(), words=["w"] * len(labels))
     expected = [(s.start, s.end, s.label_) for s in biluo_tags_to_spans(doc, iob_to_biluo(labels))]
     assert read_spans(labels, ColumnScheme.iob1) == expected
@@ -292,7 +289,7 @@ def test_bmes_is_read_as_bioes():
 
 
 @pytest.mark.parametrize(("scheme", "labels", "index"), read_golden(__file__, "bad_labels.jsonl"))
-def test_labels_that_mark_no_spans(scheme: str, labels: list[str], index: int):
+def test_labels_that_mark_no_spans(scheme, labels, index):
     with pytest.raises(BadLabelError) as caught:
         read_spans(labels, ColumnScheme(scheme))
     assert caught.value.index == index
@@ -301,9 +298,7 @@ def test_labels_that_mark_no_spans(scheme: str, labels: list[str], index: int):
 @pytest.mark.parametrize(
     ("name", "text", "options", "expected"), read_golden(__file__, "files.jsonl")
 )
-def test_files_are_read_right_or_refused(
-    tmp_path: Path, name: str, text: str, options: list[str], expected: list[str] | str
-):
+def test_files_are_read_right_or_refused(tmp_path, name, text, options, expected):
     """Compare each Doc as WORD/LABEL, or match the message of an error."""
     path, target = tmp_path / name, tmp_path / "out.spacy"
     path.write_text(text, encoding="utf8", newline="")
@@ -317,13 +312,13 @@ def test_files_are_read_right_or_refused(
     assert [own.replace("\n", " ").replace("\t", "/") for own in sentences] == expected
 
 
-def test_formats_show_in_names(tmp_path: Path):
+def test_formats_show_in_names(tmp_path):
     names = {"a.tsv.gz": "columns", "b.x.conllu": "conllu", "c.json": "json", "d.doc": "columns"}
     assert {name: format_of(Path(name)).value for name in names} == names
     assert format_of(tmp_path) is Format.brat
 
 
-def test_io_marks_spans_by_their_labels_alone(tmp_path: Path):
+def test_io_marks_spans_by_their_labels_alone(tmp_path):
     path, target = tmp_path / "a.tsv", tmp_path / "a.spacy"
     path.write_text("a\tvitamin-B\nb\tvitamin-B\nc\tX\nd\t_\n" + "o\tO\n" * 5)
     assert "SC637" in run("convert", path, target, "--scheme", "io", code=1).stderr
@@ -336,7 +331,7 @@ def test_io_marks_spans_by_their_labels_alone(tmp_path: Path):
     assert "not written" in run("convert", target, path, *numbers, code=2).stderr
 
 
-def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_path: Path):
+def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_path):
     text = "Token\tNER\n# id = 1\nAnn\tb-PER\nran\tO\n"
     (tmp_path / "a.tsv").write_text(text, encoding="utf8")
     done = run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy")

@@ -49,7 +49,7 @@ def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) 
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_labels_are_those_of_wapiti_and_crfpp(model: str, tmp_path: Path):
+def test_labels_are_those_of_wapiti_and_crfpp(model, tmp_path):
     run("import", PEERS / model, tmp_path, "--columns", "orth,tag", "--target", "_.chunk")
     sentences, column = read_peers(), 2 + MODELS.index(model)
     expected = [[row[column] for row in rows] for rows in sentences]
@@ -57,7 +57,7 @@ def test_labels_are_those_of_wapiti_and_crfpp(model: str, tmp_path: Path):
     assert labels_of(tmp_path, sentences, "_.chunk") == expected
 
 
-def test_missing_columns_are_warned_of(tmp_path: Path):
+def test_missing_columns_are_warned_of(tmp_path):
     given = "import", PEERS / MODELS[0], tmp_path / "model", "--columns", "orth,tag"
     names = tmp_path / "names.json"
     names.write_text("{}")
@@ -88,7 +88,7 @@ def without_short(token: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dumped", [False, True])
-def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
+def test_labels_are_those_of_crfsuite(dumped, tmp_path):
     X, Y = make_xy(40)
     tagger = crfsuite(X, Y, tmp_path / "model")
     tagger.dump(str(tmp_path / "dump"))
@@ -103,11 +103,8 @@ def test_labels_are_those_of_crfsuite(dumped: bool, tmp_path: Path):
     assert found == [tagger.tag(tokens) for tokens in X]
 
 
-@pytest.mark.parametrize(
-    ("feature", "names"),
-    read_golden(__file__, "features_of_patterns.jsonl"),
-)
-def test_a_feature_is_each_test_that_becomes_its_text(feature: str, names: list[str]):
+@pytest.mark.parametrize(("feature", "names"), read_golden(__file__, "features_of_patterns.jsonl"))
+def test_a_feature_is_each_test_that_becomes_its_text(feature, names):
     text = 'u1:%x[0,0]/%x[0,1]\nu2:%t[0,0,"a"]%m[0,0,"b*"]\nu3:%x[0,0]%x[0,1]\nb\n'
     patterns = parse_patterns(text, WAPITI, 2, "here")
     assert names_by_patterns(feature, patterns) == names
@@ -142,7 +139,7 @@ def damaged(name: str, old: str, new: str) -> str:
         ("a word\n", ("--features", PEERS / "labels.txt"), "SC634"),
     ],
 )
-def test_what_cannot_be_imported(text: str, options: Any, message: str, tmp_path: Path):
+def test_what_cannot_be_imported(text, options, message, tmp_path):
     source = tmp_path / "model"
     source.write_text(text, encoding="utf8")
     result = run("import", source, tmp_path / "out", *options, code=1)
@@ -150,7 +147,7 @@ def test_what_cannot_be_imported(text: str, options: Any, message: str, tmp_path
     assert not (tmp_path / "out").exists()
 
 
-def test_features_of_crfsuite_that_are_no_tests(tmp_path: Path):
+def test_features_of_crfsuite_that_are_no_tests(tmp_path):
     crfsuite(*make_xy(20), tmp_path / "model")
     result = run("import", tmp_path / "model", tmp_path / "out", code=1)
     assert "SC810" in result.output and "--features" in result.output

@@ -1,8 +1,6 @@
 """Refused pattern files, and their messages."""
 
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 from spacy.tokens import Doc
@@ -20,10 +18,9 @@ SOURCE = r"\[components.NAME.features\] text"
 
 
 @pytest.mark.parametrize(
-    ("line", "position", "expected", "found"),
-    read_golden(__file__, "malformed_patterns.jsonl"),
+    ("line", "position", "expected", "found"), read_golden(__file__, "malformed_patterns.jsonl")
 )
-def test_malformed(line: str, position: int, expected: str, found: str) -> None:
+def test_malformed(line, position, expected, found):
     with pytest.raises(SparseCRFError) as caught:
         WapitiPatterns(text=f"# first\nb\n{line}")([DOC])
     shown = line.partition("#")[0]
@@ -43,14 +40,14 @@ def test_malformed(line: str, position: int, expected: str, found: str) -> None:
         ("U:%x[9,0]", "%x[OFFSET,COLUMN], with OFFSET from -8 to 8"),
     ],
 )
-def test_crfpp_knows_less(line: str, expected: str) -> None:
+def test_crfpp_knows_less(line, expected):
     with pytest.raises(SparseCRFError, match=r"\[SC151\].*line 1: ") as caught:
         CRFPPTemplates(text=line)([DOC])
     assert f"expected {expected}; found" in str(caught.value)
 
 
 @pytest.mark.parametrize("expression", ["*", "^*", "a**", "a?*", "?a"])
-def test_malformed_expressions(expression: str) -> None:
+def test_malformed_expressions(expression):
     with pytest.raises(SparseCRFError) as caught:
         WapitiPatterns(text=f'u:%t[0,0,"{expression}"]')([DOC])
     message = str(caught.value)
@@ -87,26 +84,26 @@ NO_COLUMN = r", line 2: 'u:%x\[0,2\]' reads column 2, but .* names 2, .* 0 to 1"
         ),
     ],
 )
-def test_settings_that_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_settings_that_are_refused(settings, message):
     with pytest.raises(SparseCRFError, match=message):
         WapitiPatterns(**settings)([DOC])
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n  \n"])
-def test_no_patterns(text: str, tmp_path: Path) -> None:
+def test_no_patterns(text, tmp_path):
     (tmp_path / "empty").write_text(text, encoding="utf8")
     with pytest.raises(SparseCRFError, match=r"\[SC153\] .*empty has no patterns.* of Wapiti"):
         WapitiPatterns(tmp_path / "empty")([DOC])
 
 
-def test_package_regex_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_package_regex_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "regex", None)
     assert WapitiPatterns(text="u:%X[0,0]")([DOC]).n_tokens == 2
     with pytest.raises(SparseCRFError, match=r"\[SC156\] " + SOURCE + r" has regular .*\[regex\]"):
         WapitiPatterns(text=r'u:%t[0,0,"\u"]')([DOC])
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read(tmp_path):
     for path in (tmp_path / "absent", tmp_path):
         with pytest.raises(SparseCRFError, match=r"\[SC159\] Pattern file .* cannot be read"):
             WapitiPatterns(path)([DOC])
@@ -118,13 +115,13 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             WapitiPatterns("absent").restore({"patterns": saved})
 
 
-def test_byte_order_mark(tmp_path: Path) -> None:
+def test_byte_order_mark(tmp_path):
     (tmp_path / "marked").write_text("u:%x[0,0]\r\n", encoding="utf-8-sig")
     plain = WapitiPatterns(text="u:%x[0,0]")([DOC]).hashes
     assert (WapitiPatterns(tmp_path / "marked")([DOC]).hashes == plain).all()
 
 
-def test_expression_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expression_that_takes_too_long(monkeypatch):
     for module in (expressions, macros):
         monkeypatch.setattr(module, "SECONDS", 0.05)
     features = WapitiPatterns(text='u:%t[0,0,"' + r"\a*" * 12 + r'\d"]')

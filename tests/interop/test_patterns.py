@@ -1,9 +1,9 @@
 """Pattern files of Wapiti and CRF++ against the reference, and saved with a component."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -27,7 +27,6 @@ from spacy_sparsecrf.model.names import (
     read_pattern_name,
     write_pattern_name,
 )
-from spacy_sparsecrf.solvers.base import BatchSolver
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
@@ -37,15 +36,7 @@ from ..model.names_cases import names_of
 from ..reference import Problem
 from ..runs import training_of
 from ..toy import ENGLISH, blank_with, examples_of, train, vocab_of
-from .reference_patterns import (
-    Outside,
-    Table,
-    crfpp_outside,
-    expand,
-    lines_of,
-    search,
-    wapiti_outside,
-)
+from .reference_patterns import Table, crfpp_outside, expand, lines_of, search, wapiti_outside
 
 VOCAB = ENGLISH
 COLUMNS = ["orth", "tag"]
@@ -84,7 +75,7 @@ def check_wapiti(text: str, sentences: Sequence[Table]) -> None:
     assert_same_features(WapitiPatterns(text=text, columns=COLUMNS), texts, docs_of(sentences))
 
 
-def test_every_feature_of_the_language() -> None:
+def test_every_feature_of_the_language():
     check_wapiti(EVERYTHING, SENTENCES)
 
 
@@ -126,17 +117,17 @@ def patterns(draw: st.DrawFn) -> str:
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(patterns(), min_size=1, max_size=5), st.lists(tables, min_size=1, max_size=3))
-def test_equals_the_reference(lines: list[str], sentences: list[Table]) -> None:
+def test_equals_the_reference(lines, sentences):
     check_wapiti("\n".join(lines), sentences)
 
 
 @pytest.mark.parametrize("row", read_golden(__file__, "expressions.jsonl"))
-def test_expressions_find_what_those_of_wapiti_find(row: list[str]):
+def test_expressions_find_what_those_of_wapiti_find(row):
     expression, text, found = row
     assert search(expression, text) == found
 
 
-def test_texts_of_several_vocabs() -> None:
+def test_texts_of_several_vocabs():
     vocabs = [VOCAB, vocab_of("es")]
     docs = [Doc(vocab, words=["Xyz"], tags=["Tagged"]) for vocab in vocabs]
     docs[1:1] = [Doc(vocabs[0]), Doc(vocabs[1])]
@@ -146,7 +137,7 @@ def test_texts_of_several_vocabs() -> None:
 
 
 @pytest.mark.parametrize("solver", [OWLQN, BCD])
-def test_solvers_count_twice_what_is_on_twice(solver: Callable[..., BatchSolver]) -> None:
+def test_solvers_count_twice_what_is_on_twice(solver):
     rng = np.random.default_rng(0)
     words = [["ab"[i] for i in rng.integers(0, 2, 4)] for _ in range(8)]
     text = "u%x[0,0]\nu%x[-1,0]\nu%x[1,0]\nb%x[0,0]\nb%x[-1,0]\nb"
@@ -192,7 +183,7 @@ PATTERNS = "u:%x[0,0]\nu:%x[-1,0]\nb\n"
 
 @pytest.mark.parametrize("instead", [None, "u:%q[broken"])
 @pytest.mark.parametrize("by", ["disk", "bytes"])
-def test_saved_pipelines_need_no_pattern_file(by: str, instead: str | None, tmp_path: Path) -> None:
+def test_saved_pipelines_need_no_pattern_file(by, instead, tmp_path):
     path = tmp_path / "patterns"
     nlp = trained(tagger(write(path, PATTERNS)))
     tags = [token.tag_ for token in nlp("a b c a")]
@@ -223,7 +214,7 @@ def without_braces(name: str) -> str:
 
 
 @given(st.sampled_from("ub*"), st.lists(texts, min_size=1).filter(lambda x: len(x) % 2))
-def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
+def test_a_name_is_read_as_it_was_written(kind, pieces):
     pieces[0] = kind + pieces[0]
     name = write_pattern_name(pieces[::2], pieces[1::2])
     assert read_pattern_name(name) == (pieces[::2], pieces[1::2])
@@ -235,7 +226,7 @@ def test_a_name_is_read_as_it_was_written(kind: str, pieces: list[str]):
 
 
 @pytest.mark.parametrize("name", ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""])
-def test_what_is_no_name_is_refused(name: str):
+def test_what_is_no_name_is_refused(name):
     with pytest.raises(ValueError):
         read_feature(name)
 
@@ -247,7 +238,7 @@ CRFPP = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"
     ("make", "text", "outside"),
     [(WapitiPatterns, EVERYTHING, wapiti_outside), (CRFPPTemplates, CRFPP, crfpp_outside)],
 )
-def test_names_are_the_texts_of_the_reference(make: Any, text: str, outside: Outside):
+def test_names_are_the_texts_of_the_reference(make, text, outside):
     rows = names_of(make(text=text, columns=COLUMNS), docs_of(SENTENCES), "docs")
     assert [[without_braces(name) for name in row] for row in rows] == [
         [expand(line, rows, t, outside) for line in lines_of(text)]
@@ -327,7 +318,7 @@ COUNTS = {
 @needs(LETTERS)
 @needs(CHUNKS)
 @pytest.mark.parametrize("case", COUNTS.values(), ids=COUNTS)
-def test_counts_equal_what_wapiti_printed(case: Count) -> None:
+def test_counts_equal_what_wapiti_printed(case):
     """Wapiti counts potential weights without a start label, but bigrams of first tokens too."""
     docs = docs_with(read_columns(case.path)[: case.n_sentences or None], case.columns)
     made = WapitiPatterns(text=case.text, columns=case.columns)(docs, "docs")

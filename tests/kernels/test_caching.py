@@ -50,7 +50,7 @@ def run():
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
+def package(tmp_path) -> Path:
     """A directory with a copy of the package, without cached code."""
     source = Path(spacy_sparsecrf.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__")
@@ -59,7 +59,7 @@ def package(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path) -> Path:
     """A home directory without a cache."""
     path = tmp_path / "home"
     path.mkdir()

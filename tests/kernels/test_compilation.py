@@ -1,11 +1,10 @@
 """No kernel is compiled twice because of accidental differences between types."""
 
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
-from .compiled_cases import AllCompiled, Call, Signatures, compile_all
+from .compiled_cases import Call, Signatures, compile_all
 
 
 def accidents(first: Call, second: Call, *, widths: bool) -> set[str]:
@@ -31,11 +30,11 @@ def check(compiled: Signatures, precision: str) -> None:
     assert {name: arguments for name, arguments in found.items() if arguments} == {}
 
 
-def test_no_kernel_is_compiled_twice_by_accident(everything_compiled: AllCompiled) -> None:
+def test_no_kernel_is_compiled_twice_by_accident(everything_compiled):
     check(everything_compiled.signatures, "float64")
 
 
 @pytest.mark.slow
-def test_no_kernel_of_single_precision_is_compiled_twice_by_accident(tmp_path: Path) -> None:
+def test_no_kernel_of_single_precision_is_compiled_twice_by_accident(tmp_path):
     # The speed of the compiled code is irrelevant.
     check(compile_all("float32", tmp_path, NUMBA_OPT="0"), "float32")

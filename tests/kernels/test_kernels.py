@@ -92,13 +92,13 @@ def test_scores_of_more_values_than_are_held_at_once():
 # Hash kernels, and key tables compared with dicts
 
 
-def test_threads_that_read_docs_keep_the_gil_until_they_score() -> None:
+def test_threads_that_read_docs_keep_the_gil_until_they_score():
     """Two threads that alternate between reading and scoring then overlap."""
     assert not hashing.cut.targetoptions["nogil"] and not hashing.lookup.targetoptions["nogil"]
 
 
 @pytest.mark.parametrize("jit", [True, False])
-def test_hash_zero_is_kept_for_absent_tests(jit: bool) -> None:
+def test_hash_zero_is_kept_for_absent_tests(jit):
     # mix is one-to-one with mix(0) = 0: a value equal to the seed makes the hash 0.
     hashes = np.ones((2, 2), dtype=np.uint64)
     seeds = np.array([5, 0], dtype=np.uint64)
@@ -126,7 +126,7 @@ uint64s = st.integers(0, 2**64 - 1) | st.integers(0, 20)
 
 
 @given(st.lists(uint64s, unique=True, max_size=200), st.lists(uint64s, max_size=50))
-def test_lookup(keys: list[int], others: list[int]) -> None:
+def test_lookup(keys, others):
     queries = np.array([*keys, *others, *keys], dtype=np.uint64)
     slots = hashing.build_table(np.array(keys, dtype=np.uint64))
     assert len(slots) >= 2 * len(keys)
@@ -139,7 +139,7 @@ def test_lookup(keys: list[int], others: list[int]) -> None:
 
 
 @pytest.mark.parametrize("jit", [True, False])
-def test_lookup_past_the_end_of_the_slots(jit: bool) -> None:
+def test_lookup_past_the_end_of_the_slots(jit):
     # All keys hash to the last slot: probing must continue at the first slot.
     keys = np.array([k for k in range(2000) if mix(k) & 15 == 15][:8], dtype=np.uint64)
     slots = np.full_like(hashing.build_table(keys), -1)

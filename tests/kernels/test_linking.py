@@ -36,7 +36,7 @@ def largest(row: np.ndarray) -> float:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, type]]:
+def made(monkeypatch, tmp_path) -> list[tuple[str, type]]:
     """Collects the names of functions that get machine code, and the classes of their libraries."""
     # The usual cache has code from earlier test runs.
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
@@ -58,7 +58,7 @@ def make_scale():
     return scale
 
 
-def test_a_kernel_holds_what_it_calls_at_any_depth(made) -> None:
+def test_a_kernel_holds_what_it_calls_at_any_depth(made):
     """`double` is needed by two callers, of which one comes before the other's callee."""
     assert make_scale()(np.array([0.5, 3.0, -1.0])) == 7.0 * 1.0
     assert ("scale", linking.KernelLibrary) in made
@@ -96,7 +96,7 @@ def test_named_tuples_are_read_made_and_returned():
 PART = Part(0.5, np.array([7, 1, 5], np.int32))
 
 
-def test_an_error_in_what_a_kernel_calls_reaches_python() -> None:
+def test_an_error_in_what_a_kernel_calls_reaches_python():
     @inlined
     def check(x: float) -> float:
         if x < 0.0:
@@ -113,7 +113,7 @@ def test_an_error_in_what_a_kernel_calls_reaches_python() -> None:
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_garbage_is_collected_after_compilation_if_it_was_before(collects: bool) -> None:
+def test_garbage_is_collected_after_compilation_if_it_was_before(collects):
     @kernel
     def negate(x: float) -> float:
         return -x

@@ -82,7 +82,7 @@ def check(precision: str, n_kept: int) -> None:
         *(pytest.param(p, 16, marks=pytest.mark.slow) for p in ("float64", "float32")),
     ],
 )
-def test_kernels_leave_the_same_numbers_compiled_and_in_python(precision: str, n_kept: int) -> None:
+def test_kernels_leave_the_same_numbers_compiled_and_in_python(precision, n_kept) -> None:
     # In a new process, because code that is bound to a kernel is kept until the process ends.
     call = f"check({precision!r}, {n_kept})"
     code = f"from tests.kernels.test_same_results import check; {call}"
@@ -95,7 +95,7 @@ def test_kernels_leave_the_same_numbers_compiled_and_in_python(precision: str, n
 
 @pytest.mark.slow
 @pytest.mark.skipif(not binding.get_host_cpu_features().get("avx2"), reason="no x86-64-v3")
-def test_all_solvers_train_the_same_models_for_processors(tmp_path: Path) -> None:
+def test_all_solvers_train_the_same_models_for_processors(tmp_path):
     newest = "skylake-avx512" if binding.get_host_cpu_features().get("avx512vl") else NATIVE
     found = []
     for cpu in ("x86-64-v3", newest):

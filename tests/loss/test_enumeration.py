@@ -74,7 +74,7 @@ def made(name: str, share: float = 1.0) -> tuple[Problem, np.ndarray, float, np.
 @every_way
 @every_problem
 @pytest.mark.parametrize("share", [1.0, 0.4])
-def test_value_gradient_and_violators(name: str, limits: Limits, share: float):
+def test_value_gradient_and_violators(name, limits, share):
     check_loss_of(*made(name, share), limits)
 
 
@@ -102,7 +102,7 @@ def check_loss_of(
 @pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
 @every_problem
 @pytest.mark.parametrize("stored", [-1, 2])
-def test_hessian_products(name: str, limits: Limits, stored: int):
+def test_hessian_products(name, limits, stored):
     problem, chosen, _, _ = made(name, 0.6)
     expected = hessian_of(name)[np.ix_(chosen, chosen)]
     product = HessianProduct(loss_of(problem, limits=limits).restrict(chosen), stored)
@@ -130,14 +130,14 @@ SMALL |= {"table_bytes": 200, "sums_bytes": 1, "held_pairs": 9, "merged": 1}
 
 
 @every_problem
-def test_small_pieces_of_work(name: str):
+def test_small_pieces_of_work(name):
     for limits in LAYOUTS.values():
         test_value_gradient_and_violators(name, limits._replace(**SMALL), 0.4)
         test_hessian_products(name, limits._replace(**SMALL), 2)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_working_sets_that_end_within_a_feature(layout: str):
+def test_working_sets_that_end_within_a_feature(layout):
     problem, _ = random_problem(6, 3, [3, 1, 3], n_values=2)
     n = len(problem.theta)
     problem.theta[5:] = 0.0
@@ -157,7 +157,7 @@ def test_working_sets_that_end_within_a_feature(layout: str):
 
 
 @in_every_layout
-def test_losses_of_examples_alone(limits: Limits):
+def test_losses_of_examples_alone(limits):
     for n_labels in (3, 8, 20):
         check_losses_alone(n_labels, limits)
 
@@ -190,7 +190,7 @@ def hessian_of(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if "real" not in name])
-def test_examples_add_up(name: str, limits: Limits):
+def test_examples_add_up(name, limits):
     problem, chosen, expected, gradient = made(name, 0.6)
     working = loss_of(problem, limits=limits).restrict(chosen, stochastic=True)
     examples, theta = ChainExamples(working), problem.theta[chosen]

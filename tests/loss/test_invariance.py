@@ -65,7 +65,7 @@ def results(name: str, limits: Limits, n_threads: int = 1) -> list[np.ndarray]:
 @pytest.mark.parametrize("n_threads", [2, 7])
 @pytest.mark.parametrize("limits", [LIMITS, *LAYOUTS.values()], ids=["rule", *LAYOUTS])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_threads_change_no_bit(name: str, limits: Limits, n_threads: int):
+def test_threads_change_no_bit(name, limits, n_threads):
     expected, found = results(name, limits), results(name, limits, n_threads)
     for got, wanted in zip(found, expected, strict=True):
         np.testing.assert_array_equal(got, wanted)
@@ -74,7 +74,7 @@ def test_threads_change_no_bit(name: str, limits: Limits, n_threads: int):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_sizes_change_only_rounding(name: str, layout: str, size: str):
+def test_sizes_change_only_rounding(name, layout, size):
     expected = results(name, LAYOUTS[layout])
     found = results(name, LAYOUTS[layout]._replace(**SIZES[size]))
     np.testing.assert_array_equal(found[3], expected[3])

@@ -26,14 +26,12 @@ def summed(values: dict[int, float]) -> float | None:
 
 
 @given(partials)
-def test_the_tree_equals_recursion(values: dict[int, float]) -> None:
+def test_the_tree_equals_recursion(values):
     assert summed(values) == tree_sum(values, 0, LEAVES)
 
 
 @given(partials, st.lists(st.integers(0, LEAVES), max_size=4))
-def test_machines_that_own_ranges_compute_the_same(
-    values: dict[int, float], cuts: list[int]
-) -> None:
+def test_machines_that_own_ranges_compute_the_same(values, cuts):
     bounds = [0, *sorted(cuts), LEAVES]
     nodes: dict[int, float] = {}
     for first, last in pairwise(bounds):
@@ -47,12 +45,12 @@ def test_machines_that_own_ranges_compute_the_same(
 @pytest.mark.parametrize(
     ("n_tokens", "n"), [(0, 8), (131_072, 8), (131_073, 16), (262_144, 16), (262_145, 32)]
 )
-def test_leaves_are_a_power_of_two_of_at_most_16384_tokens(n_tokens: int, n: int) -> None:
+def test_leaves_are_a_power_of_two_of_at_most_16384_tokens(n_tokens, n):
     assert count_leaves(n_tokens) == n
 
 
 @given(st.lists(st.integers(0, 9), max_size=20), st.sampled_from([1, 2, 8, 16]))
-def test_a_sequence_is_in_the_leaf_of_its_middle(lengths: list[int], n: int) -> None:
+def test_a_sequence_is_in_the_leaf_of_its_middle(lengths, n):
     costs = [length + 1 for length in lengths]
     middles = [2 * sum(costs[:i]) + cost for i, cost in enumerate(costs)]
     leaves = [n * middle // (2 * sum(costs)) for middle in middles]
@@ -63,7 +61,7 @@ def test_a_sequence_is_in_the_leaf_of_its_middle(lengths: list[int], n: int) -> 
 # Sums over leaves, and gradients at weights that were evaluated earlier.
 
 
-def test_a_gradient_is_taken_at_weights_that_were_evaluated_before() -> None:
+def test_a_gradient_is_taken_at_weights_that_were_evaluated_before():
     for layout in LAYOUTS.values():
         problem, _ = random_problem(5, 4, [4, 3, 5, 2, 1, 6], n_unigram=9, n_bigram=4)
         loss = ChainLoss(problem.corpus, 4, Workers(1), limits=layout)

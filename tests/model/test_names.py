@@ -1,14 +1,12 @@
 """Feature names: syntax, record of names, and the file that stores them."""
 
 import copy
-from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -25,7 +23,6 @@ from spacy_sparsecrf.model.names import (
     write_name,
 )
 
-from ..conftest import Corpus
 from ..features.reference_features import hash_values
 from ..toy import blank_with, docs_of, examples_of, run_steps, train
 
@@ -77,7 +74,7 @@ def test_names_hash_to_their_tests():
     assert hash_names([names[3], "orth[-2]=^1", "orth[-2]=a"]).tolist() == first.tolist()
 
 
-def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab: Vocab, monkeypatch):
+def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab, monkeypatch):
     features = Featurizer(["u:lower[0]"])
     record = NameRecord(features)
     keys = record([Doc(vocab, words=["A", "b"])]).hashes.ravel()
@@ -122,9 +119,7 @@ def names_of(pipe) -> set[str]:
     return {pipe._names[key] for key in keys_of(pipe)}
 
 
-def test_names_survive_bytes_disk_copies_and_pickles(
-    trained: Language, trained_dir: Path, tmp_path: Path
-):
+def test_names_survive_bytes_disk_copies_and_pickles(trained, trained_dir, tmp_path):
     pipe = trained.get_pipe("sparse_crf")
     expected = names_of(pipe)
     assert (trained_dir / "sparse_crf" / "names").is_file()
@@ -152,7 +147,7 @@ def test_names_survive_bytes_disk_copies_and_pickles(
     assert "names" not in spacy.util.srsly.msgpack_loads(pipe.to_bytes(exclude=["names"]))
 
 
-def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpus, tmp_path: Path):
+def test_names_are_those_of_the_model_that_is_saved(nlp, corpus, tmp_path):
     examples = examples_of(nlp, corpus.train)
     nlp.initialize(lambda: examples)
     for _ in range(3):
@@ -162,7 +157,7 @@ def test_names_are_those_of_the_model_that_is_saved(nlp: Language, corpus: Corpu
         assert sorted(pipe._names._known().tolist()) == sorted(keys_of(pipe))
 
 
-def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path: Path):
+def test_weights_to_continue_from_bring_their_names(trained_dir, tmp_path):
     # No stored names, and no gold label in the corpus.
     nlp = blank_with(learning={"store_feature_names": False})
     pipe = nlp.get_pipe("sparse_crf")
@@ -175,7 +170,7 @@ def test_weights_to_continue_from_bring_their_names(trained_dir: Path, tmp_path:
     assert (tmp_path / "x" / "names").is_file()
 
 
-def test_features_of_another_kind_have_no_names(nlp: Language, corpus: Corpus):
+def test_features_of_another_kind_have_no_names(nlp, corpus):
     pipe, features = nlp.get_pipe("sparse_crf"), Featurizer(["u:lower[0]", "b:"])
     pipe.features = lambda docs, sequences: features(docs, sequences)
     examples = examples_of(nlp, corpus.train)

@@ -29,8 +29,6 @@ from spacy_sparsecrf.analysis.explanation import (
 from spacy_sparsecrf.pages.rendering import Page, render
 from spacy_sparsecrf.targets.matching import KINDS, Matches
 
-from ..conftest import Corpus
-
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
 )
@@ -136,7 +134,7 @@ class Reader(html.parser.HTMLParser):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_are_whole_and_load_nothing(name: str):
+def test_pages_are_whole_and_load_nothing(name):
     text = render(PAGES[name], HOSTILE)
     page = Reader(text)
     assert page.all("src") == []
@@ -163,7 +161,7 @@ def test_spans_are_shown_as_spans():
 
 
 @pytest.mark.parametrize(("n", "squares"), [(59, 1), (60, 0)])
-def test_transitions_of_many_labels_are_a_list(n: int, squares: int):
+def test_transitions_of_many_labels_are_a_list(n, squares):
     text = render(explained_model(n))
     assert text.count('class="square"') == squares
     assert text.count("<tr") == (2 + n) + n * (1 + 3)
@@ -188,7 +186,7 @@ def test_labels_have_the_colour_of_their_type():
     assert "-0.0" not in text and "9,876 weights" in text and "1,234 weights" in text
 
 
-def test_long_docs_are_small_pages(trained_dir: Path, corpus: Corpus):
+def test_long_docs_are_small_pages(trained_dir, corpus):
     pipe = spacy.load(trained_dir).get_pipe("sparse_crf")
     words = [word for words, _ in corpus.train for word in words][:300]
     page = render(pipe.explain_doc(Doc(pipe.vocab, words=words)))
@@ -219,7 +217,7 @@ def seen(shown: Sequence[Page], tmp_path: Path, *options: str) -> list[dict[str,
 
 
 @pytest.mark.skipif(not BROWSER, reason="no Chromium or Chrome is installed")
-def test_pages_fit_and_work_in_a_browser(tmp_path: Path):
+def test_pages_fit_and_work_in_a_browser(tmp_path):
     found = seen([*PAGES.values()], tmp_path)
     assert [each["width"] for each in found] == [*WIDTHS] * len(PAGES)
     assert [each["over"] for each in found] == [[]] * len(found)

@@ -1,7 +1,5 @@
 """Bad input gives a coded error with a remedy, or correct results."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ from spacy.util import load_config
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 
-from ..conftest import SHIPPED_CONFIG, Corpus
+from ..conftest import SHIPPED_CONFIG
 from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
 
 
@@ -27,7 +25,7 @@ def trained_on(nlp: Language, examples: list[Example]) -> Any:
     return nlp.get_pipe("sparse_crf")
 
 
-def test_one_label(nlp: Language):
+def test_one_label(nlp):
     examples = examples_of(nlp, [(["a", "b", "c"], ["X", "X", "X"])] * 3)
     pipe = trained_on(nlp, examples)
     assert pipe.update(examples)["sparse_crf"] == pytest.approx(0.0, abs=1e-9)
@@ -35,7 +33,7 @@ def test_one_label(nlp: Language):
     assert pipe.model.n_active == 0
 
 
-def test_labels_that_occur_in_the_development_set_only(corpus: Corpus, tmp_path: Path):
+def test_labels_that_occur_in_the_development_set_only(corpus, tmp_path):
     nlp = spacy.blank("en")
     other = [Doc(nlp.vocab, words=["the", "new"], tags=["DT", "UNSEEN"])]
     DocBin(docs=other, attrs=["TAG"]).to_disk(tmp_path / "dev.spacy")
@@ -47,15 +45,13 @@ def test_labels_that_occur_in_the_development_set_only(corpus: Corpus, tmp_path:
     assert spacy.load(tmp_path / "model-best").meta["performance"]["tag_acc"] == 0.5
 
 
-def test_a_gold_label_outside_the_labels_given(nlp: Language, corpus: Corpus):
+def test_a_gold_label_outside_the_labels_given(nlp, corpus):
     pipe = nlp.get_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match=r"SC206.*'(IN|JJ)'.*DT, NN, VB.*The text begins"):
         pipe.initialize(lambda: examples_of(nlp, corpus.train), labels=["DT", "NN", "VB"])
 
 
-def test_own_targets_and_features_of_another_length(
-    nlp: Language, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-):
+def test_own_targets_and_features_of_another_length(nlp, corpus, monkeypatch):
     examples = examples_of(nlp, corpus.train)
     pipe = trained_on(nlp, examples)
     doc = examples[0].predicted
@@ -78,7 +74,7 @@ def test_own_targets_and_features_of_another_length(
 
 
 @pytest.mark.parametrize("label", ["-", "a b", "naïve", "标签", "x" * 1000, "\n", "NOUN", "ORTH"])
-def test_any_string_is_a_label(nlp: Language, label: str, tmp_path: Path):
+def test_any_string_is_a_label(nlp, label, tmp_path):
     trained_on(nlp, examples_of(nlp, [(["a", "b"], [label, "X"])] * 5))
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
@@ -88,7 +84,7 @@ def test_any_string_is_a_label(nlp: Language, label: str, tmp_path: Path):
 @pytest.mark.parametrize(
     "words", [[], [" "], ["\n", "\n\n", "\t"], ["a" * 100_000], ["\x00", "🦜"]]
 )
-def test_odd_docs_train_and_predict(nlp: Language, corpus: Corpus, words: list[str]):
+def test_odd_docs_train_and_predict(nlp, corpus, words):
     odd = Doc(nlp.vocab, words=words, tags=["DT"] * len(words))
     plain = Doc(nlp.vocab, words=words)
     examples = [*examples_of(nlp, corpus.train), Example(plain.copy(), odd)]
@@ -100,7 +96,7 @@ def test_odd_docs_train_and_predict(nlp: Language, corpus: Corpus, words: list[s
     assert all(token.tag_ for doc in annotated for token in doc)
 
 
-def test_updates_without_initialize_or_tokens_are_refused(nlp: Language, corpus: Corpus):
+def test_updates_without_initialize_or_tokens_are_refused(nlp, corpus):
     with pytest.raises(SparseCRFError, match=r"SC202.*nlp\.initialize"):
         nlp.update(examples_of(nlp, corpus.dev))
     examples = [Example(Doc(nlp.vocab), Doc(nlp.vocab))] * 2
@@ -112,7 +108,7 @@ def test_updates_without_initialize_or_tokens_are_refused(nlp: Language, corpus:
 
 
 @pytest.mark.filterwarnings("ignore:.*SCW220")
-def test_gold_words_without_spaces_between_them_are_warned_of(nlp: Language, corpus: Corpus):
+def test_gold_words_without_spaces_between_them_are_warned_of(nlp, corpus):
     """Such words come from a DocBin written with `spaces=[False] * n`."""
     examples = examples_of(nlp, corpus.train[:2])
     for words, tags in corpus.train[5:30]:
@@ -125,7 +121,7 @@ def test_gold_words_without_spaces_between_them_are_warned_of(nlp: Language, cor
     assert nlp.update(examples[:1])["sparse_crf"] > 0
 
 
-def test_partly_missing_gold_is_summed_over(nlp: Language, corpus: Corpus):
+def test_partly_missing_gold_is_summed_over(nlp, corpus):
     sentences = [
         (words, [tag if (i + t) % 3 else "" for t, tag in enumerate(tags)])
         for i, (words, tags) in enumerate(corpus.train)
@@ -145,7 +141,7 @@ def test_partly_missing_gold_is_summed_over(nlp: Language, corpus: Corpus):
         ("l1", "much", "sparse_crf -> l1"),
     ],
 )
-def test_wrong_keys_and_types_in_the_config_are_located(key: str, value: Any, where: str):
+def test_wrong_keys_and_types_in_the_config_are_located(key, value, where):
     config = load_config(SHIPPED_CONFIG, overrides={f"components.sparse_crf.{key}": value})
     with pytest.raises(ConfigValidationError, match=where):
         spacy.util.load_model_from_config(config, auto_fill=True)
@@ -162,7 +158,7 @@ def test_wrong_keys_and_types_in_the_config_are_located(key: str, value: Any, wh
         ("1e999", "E961.*'l1': inf"),
     ],
 )
-def test_penalties_in_a_config_file(tmp_path: Path, value: str, message: str):
+def test_penalties_in_a_config_file(tmp_path, value, message):
     text = SHIPPED_CONFIG.read_text(encoding="utf8").replace("l1 = 0.1", f"l1 = {value}")
     (tmp_path / "bad.cfg").write_text(text, encoding="utf8")
     with pytest.raises(ValueError, match=f"(?s){message}"):
@@ -174,13 +170,13 @@ NO_EXAMPLES += [(lambda: ["text"], "SC216"), ([], "SC216"), (None, "SC216")]
 
 
 @pytest.mark.parametrize(("get_examples", "code"), NO_EXAMPLES)
-def test_examples_that_are_none(nlp: Language, get_examples: Callable[[], Any], code: str):
+def test_examples_that_are_none(nlp, get_examples, code):
     with pytest.raises(SparseCRFError, match=code):
         nlp.get_pipe("sparse_crf").initialize(get_examples, nlp=nlp)
 
 
 @pytest.mark.parametrize("messages", [Errors, Warnings])
-def test_every_message_has_its_own_code_in_front(messages: type):
+def test_every_message_has_its_own_code_in_front(messages):
     codes = [code for code in dir(messages) if not code.startswith("_")]
     assert codes
     for code in codes:

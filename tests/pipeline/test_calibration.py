@@ -23,7 +23,6 @@ from spacy_sparsecrf.pages.rendering import render
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 
 from ..cli.commands import run
-from ..conftest import Corpus
 from ..toy import blank_with, examples_of
 
 WORDS = ["ada", "bob", "rome", "oslo", "went", "to", "met", "in"]
@@ -45,7 +44,7 @@ def made_up(nlp: Language, n: int, seed: int) -> list[Example]:
 
 
 @pytest.fixture(scope="module")
-def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def noisy(tmp_path_factory) -> Path:
     """A pipeline that predicts every name, right in about three of four cases."""
     nlp = blank_with(factory="sparse_crf_ner", lang="en")
     examples = made_up(nlp, 150, 1)
@@ -103,7 +102,7 @@ def test_reliability_of_calibrated_probabilities_is_near_the_diagonal():
     assert reliability(p, rng.random(len(p)) < p**2).error > 0.1
 
 
-def test_the_wanted_precision_is_reached_on_other_data(noisy: Path):
+def test_the_wanted_precision_is_reached_on_other_data(noisy):
     nlp = spacy.load(noisy)
     pipe = nlp.get_pipe("sparse_crf_ner")
     found = calibrate(pipe, made_up(nlp, 400, 2), 0.7)
@@ -117,7 +116,7 @@ def test_the_wanted_precision_is_reached_on_other_data(noisy: Path):
     assert scores["ents_r"] > 0.3
 
 
-def test_best_labels_stay_and_probabilities_change_with_temperature(noisy: Path):
+def test_best_labels_stay_and_probabilities_change_with_temperature(noisy):
     plain = spacy.load(noisy)
     warm = spacy.load(noisy, config={"components.sparse_crf_ner.decoding.temperature": 2.0})
     doc = Doc(plain.vocab, words=["ada", "met", "bob", "in", "rome", "oslo"])
@@ -136,7 +135,7 @@ def test_best_labels_stay_and_probabilities_change_with_temperature(noisy: Path)
     assert pipes[0].log_probability(doc, labels) > pipes[1].log_probability(doc, labels)
 
 
-def test_thresholds_by_type_replace_the_component_s_and_annotation_is_kept(noisy: Path):
+def test_thresholds_by_type_replace_the_component_s_and_annotation_is_kept(noisy):
     own = {"threshold": 0.0, "decoding.thresholds": {"LOC": 1.0}}
     config = {f"components.sparse_crf_ner.{key}": value for key, value in own.items()}
     nlp = spacy.load(noisy, config=config)
@@ -151,7 +150,7 @@ def test_thresholds_by_type_replace_the_component_s_and_annotation_is_kept(noisy
     assert ("met", "LOC") in [(ent.text, ent.label_) for ent in nlp(doc).ents]
 
 
-def test_the_weight_of_the_outside_label_has_the_best_f(noisy: Path):
+def test_the_weight_of_the_outside_label_has_the_best_f(noisy):
     nlp = spacy.load(noisy)
     pipe, name = nlp.get_pipe("sparse_crf_ner"), "sparse_crf_ner"
     examples, weights, scores = made_up(nlp, 120, 6), [], []
@@ -178,7 +177,7 @@ def test_the_weight_of_the_outside_label_has_the_best_f(noisy: Path):
         calibrate(pipe, examples, outside_beta=0.0)
 
 
-def test_labels_of_tokens_get_a_temperature_only(trained: Language, corpus: Corpus):
+def test_labels_of_tokens_get_a_temperature_only(trained, corpus):
     pipe, examples = trained.get_pipe("sparse_crf"), examples_of(trained, corpus.dev)
     found = calibrate(pipe, examples)
     assert found.thresholds == () and found.n == sum(len(words) for words, _ in corpus.dev)
@@ -187,7 +186,7 @@ def test_labels_of_tokens_get_a_temperature_only(trained: Language, corpus: Corp
         calibrate(pipe, examples, precision=0.9)
 
 
-def test_what_cannot_be_calibrated_is_refused(noisy: Path):
+def test_what_cannot_be_calibrated_is_refused(noisy):
     nlp = spacy.load(noisy)
     pipe = nlp.get_pipe("sparse_crf_ner")
     with pytest.raises(SparseCRFError, match="SC642.*1.0"):
@@ -204,7 +203,7 @@ def test_what_cannot_be_calibrated_is_refused(noisy: Path):
         calibrate(pipe, [Example(doc, doc.copy())])
 
 
-def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):
+def test_the_command_saves_only_on_request(noisy, tmp_path):
     nlp = spacy.load(noisy)
     data, out, page = tmp_path / "dev.spacy", tmp_path / "out", tmp_path / "page.html"
     DocBin(docs=[each.reference for each in made_up(nlp, 200, 5)]).to_disk(data)
@@ -235,7 +234,7 @@ def test_the_command_saves_only_on_request(noisy: Path, tmp_path: Path):
     assert "SC643" in run("calibrate", "no_such_package", data, "--in-place", code=1).output
 
 
-def test_calibrating_on_training_data_is_warned_of(noisy: Path, tmp_path: Path):
+def test_calibrating_on_training_data_is_warned_of(noisy, tmp_path):
     data = tmp_path / "train.spacy"
     nlp = spacy.load(noisy, config={"paths.train": str(data)})
     nlp.to_disk(tmp_path / "model")

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from ..conftest import Corpus
 from ..toy import accuracy, blank_with, docs_of, examples_of, run_steps, tags_of, train
 
 
-def test_the_factory_declares_and_fills_what_spacy_asks_for(nlp: Language):
+def test_the_factory_declares_and_fills_what_spacy_asks_for(nlp):
     meta = nlp.get_factory_meta("sparse_crf")
     assert meta.assigns == ["token.tag"]
     assert meta.default_score_weights == {"tag_acc": 1.0}
@@ -35,14 +34,12 @@ def test_the_factory_declares_and_fills_what_spacy_asks_for(nlp: Language):
     assert block["target"]["attr"] == "tag"
 
 
-def test_it_learns_and_generalises_to_words_it_has_not_seen(fitted: Language, corpus: Corpus):
+def test_it_learns_and_generalises_to_words_it_has_not_seen(fitted, corpus):
     assert accuracy(fitted, corpus.train) > 0.99
     assert accuracy(fitted, corpus.dev) > 0.95
 
 
-def test_labels_come_sorted_from_the_examples_and_given_ones_keep_their_order(
-    nlp: Language, corpus: Corpus
-):
+def test_labels_come_sorted_from_the_examples_and_given_ones_keep_their_order(nlp, corpus):
     examples, pipe = examples_of(nlp, corpus.train), nlp.get_pipe("sparse_crf")
     nlp.initialize(lambda: examples)
     assert pipe.labels == pipe.label_data == ("DT", "IN", "JJ", "NN", "VB")
@@ -57,7 +54,7 @@ def test_labels_come_sorted_from_the_examples_and_given_ones_keep_their_order(
         pipe.set_output(7)
 
 
-def test_pipe_equals_call_and_predict_changes_nothing(fitted: Language, corpus: Corpus):
+def test_pipe_equals_call_and_predict_changes_nothing(fitted, corpus):
     docs = docs_of(fitted, corpus.dev)
     pipe = fitted.get_pipe("sparse_crf")
     before = [doc.to_bytes() for doc in docs]
@@ -71,7 +68,7 @@ def test_pipe_equals_call_and_predict_changes_nothing(fitted: Language, corpus: 
     assert one_by_one == streamed == [[pipe.labels[i] for i in row] for row in ids]
 
 
-def test_tags_that_are_set_are_kept_unless_overwrite(fitted: Language, trained_dir: Path):
+def test_tags_that_are_set_are_kept_unless_overwrite(fitted, trained_dir):
     words = ["the", "fentovtion"]
     kept = fitted(Doc(fitted.vocab, words=words, tags=["", "MINE"]))
     assert tags_of([kept]) == [["DT", "MINE"]]
@@ -81,7 +78,7 @@ def test_tags_that_are_set_are_kept_unless_overwrite(fitted: Language, trained_d
     assert tags_of([replaced]) == [["DT", "NN"]]
 
 
-def test_pos_can_be_the_target(corpus: Corpus):
+def test_pos_can_be_the_target(corpus):
     target = {"@crf_targets": "spacy_sparsecrf.TokenAttribute.v1", "attr": "pos"}
     nlp = blank_with(target=target, scorer={"@scorers": "spacy.morphologizer_scorer.v1"})
     names = {"DT": "DET", "IN": "ADP", "JJ": "ADJ", "NN": "NOUN", "VB": "VERB"}
@@ -108,7 +105,7 @@ def with_boundaries(nlp: Language, corpus: Corpus) -> list[Doc]:
     ]
 
 
-def test_sentences_are_tagged_as_docs_of_their_own(fitted: Language, corpus: Corpus):
+def test_sentences_are_tagged_as_docs_of_their_own(fitted, corpus):
     """Without a warning, as training Docs without any boundaries tell nothing about skew."""
     assert fitted.get_pipe("sparse_crf").cfg["sequences"] is None
     joint = tags_of(list(fitted.pipe(with_boundaries(fitted, corpus))))
@@ -116,9 +113,7 @@ def test_sentences_are_tagged_as_docs_of_their_own(fitted: Language, corpus: Cor
     assert joint == [a + b for a, b in pairs(apart)]
 
 
-def test_training_on_sentences_and_predicting_on_docs_or_vice_versa_warns_once(
-    nlp: Language, corpus: Corpus
-):
+def test_training_on_sentences_and_predicting_on_docs_or_vice_versa_warns_once(nlp, corpus):
     pipe: Any = nlp.get_pipe("sparse_crf")
     examples = examples_of(nlp, corpus.train)
     for example in examples:
@@ -139,7 +134,7 @@ def test_training_on_sentences_and_predicting_on_docs_or_vice_versa_warns_once(
         pipe.predict(with_boundaries(nlp, corpus))
 
 
-def test_pipelines_and_pipes_are_stored(fitted: Language, corpus: Corpus, tmp_path: Path):
+def test_pipelines_and_pipes_are_stored(fitted, corpus, tmp_path):
     fitted.to_disk(tmp_path / "whole")
     folder = tmp_path / "whole" / "sparse_crf"
     assert sorted(path.name for path in folder.iterdir()) == ["cfg", "model", "names"]
@@ -164,9 +159,7 @@ def trained_on(nlp: Language, corpus: Corpus, n: int = 1) -> tuple[Any, list[Exa
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, pickled])
-def test_a_copy_made_during_training_has_the_weights_but_not_the_corpus(
-    nlp: Language, corpus: Corpus, duplicate: Callable[[Any], Any]
-):
+def test_a_copy_made_during_training_has_the_weights_but_not_the_corpus(nlp, corpus, duplicate):
     pipe, examples = trained_on(nlp, corpus, 2)
     nlp("of the")
     assert len(fields(pipe._state)) <= 6
@@ -182,7 +175,7 @@ def test_a_copy_made_during_training_has_the_weights_but_not_the_corpus(
     assert pipe.update(examples)
 
 
-def test_saving_during_training_saves_the_current_weights(nlp: Language, corpus: Corpus):
+def test_saving_during_training_saves_the_current_weights(nlp, corpus):
     pipe, examples = trained_on(nlp, corpus, 0)
     saved = [pipe.to_bytes(exclude=["vocab"])]
     for _ in range(2):
@@ -192,7 +185,7 @@ def test_saving_during_training_saves_the_current_weights(nlp: Language, corpus:
 
 
 def test_newer_formats_and_files_that_do_not_belong_together_are_refused(
-    trained: Language, trained_dir: Path, tmp_path: Path
+    trained, trained_dir, tmp_path
 ):
     pipe = trained.get_pipe("sparse_crf")
     pipe.add_label("ZZ")
@@ -226,7 +219,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
-def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Path):
+def test_two_processes_after_a_parallel_training_step(method, tmp_path):
     if method == "fork" and sys.platform in ("win32", "darwin"):
         pytest.skip("no safe fork on this platform")
     script = tmp_path / "in_processes.py"
@@ -239,7 +232,7 @@ def test_two_processes_after_a_parallel_training_step(method: str, tmp_path: Pat
     assert done.returncode == 0, done.stderr
 
 
-def test_only_training_changes_the_model(nlp: Language, corpus: Corpus):
+def test_only_training_changes_the_model(nlp, corpus):
     pipe, examples = trained_on(nlp, corpus)
     run = pipe.training_run()
     with pytest.warns(SparseCRFWarning, match="SCW207"):
@@ -255,9 +248,7 @@ def test_only_training_changes_the_model(nlp: Language, corpus: Corpus):
     assert pipe.labels == ("DT", "IN", "JJ", "NN", "VB")
 
 
-def test_a_refused_initialize_leaves_a_trained_component_as_it_was(
-    nlp: Language, corpus: Corpus, tmp_path: Path
-):
+def test_a_refused_initialize_leaves_a_trained_component_as_it_was(nlp, corpus, tmp_path):
     pipe, examples = trained_on(nlp, corpus)
     before, run, n_active = pipe.to_bytes(), pipe.training_run(), pipe.model.n_active
     assert n_active > 0
@@ -280,7 +271,7 @@ def test_a_refused_initialize_leaves_a_trained_component_as_it_was(
     assert pipe.training_run().objective < float("inf")
 
 
-def test_updates_after_convergence_take_no_step(nlp: Language, corpus: Corpus):
+def test_updates_after_convergence_take_no_step(nlp, corpus):
     examples = examples_of(nlp, corpus.train[:10])
     nlp.initialize(lambda: examples)
     pipe: Any = nlp.get_pipe("sparse_crf")
@@ -290,7 +281,7 @@ def test_updates_after_convergence_take_no_step(nlp: Language, corpus: Corpus):
     assert nlp.update(examples) == loss and pipe.model is model
 
 
-def test_initialize_ends_the_threads_of_the_run_that_it_replaces(corpus: Corpus):
+def test_initialize_ends_the_threads_of_the_run_that_it_replaces(corpus):
     nlp, before = blank_with(n_threads=2), threading.enumerate()
     trained_on(nlp, corpus)
     begun = [thread for thread in threading.enumerate() if thread not in before]

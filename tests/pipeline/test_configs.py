@@ -14,7 +14,7 @@ from spacy_sparsecrf.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 from spacy_sparsecrf.registry import crf_solvers
 
 from ..cli.commands import run_spacy
-from ..conftest import CONFIGS, Corpus
+from ..conftest import CONFIGS
 from ..decoding.span_cases import add_spans, span_examples, spans_of, training_sentences
 from ..toy import accuracy
 from ..training.test_training_loop import run_training
@@ -39,7 +39,7 @@ def test_every_solver_has_a_config_and_headers_name_their_configs():
 
 
 @pytest.mark.parametrize("name", TAGGERS)
-def test_every_config_trains_and_stops_on_the_development_score(name: str, corpus: Corpus):
+def test_every_config_trains_and_stops_on_the_development_score(name, corpus):
     overrides = {
         "paths.train": str(corpus.train_path),
         "paths.dev": str(corpus.dev_path),
@@ -60,7 +60,7 @@ NAMES = ["ner", "spans", "ner_documents", "ner_classes", "tagger_classes"]
 # The toy spans have no tags, which the default span templates read.
 @pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
 @pytest.mark.parametrize("name", NAMES)
-def test_configs_of_spans_documents_and_classes_train(name: str, corpus: Corpus, tmp_path: Path):
+def test_configs_of_spans_documents_and_classes_train(name, corpus, tmp_path):
     config = load_config(CONFIGS / f"{name}.cfg")
     component = config["nlp"]["pipeline"][-1]
     block = config["components"][component]
@@ -86,7 +86,7 @@ def test_configs_of_spans_documents_and_classes_train(name: str, corpus: Corpus,
 
 
 @pytest.mark.parametrize("solver", VARIANTS)
-def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
+def test_variants_have_the_solver_its_penalties_and_nothing_else(solver):
     variant = VARIANTS[solver]
     base, own = (
         Config().from_str(shipped_configs()[name], interpolate=False)
@@ -108,7 +108,7 @@ def test_variants_have_the_solver_its_penalties_and_nothing_else(solver: str):
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_what_initialize_takes_can_be_overridden_on_the_command_line(path: Path):
+def test_what_initialize_takes_can_be_overridden_on_the_command_line(path):
     config = load_config(path)
     name = config["nlp"]["pipeline"][-1]
     keys = "init_weights", "checkpoint"
@@ -119,7 +119,7 @@ def test_what_initialize_takes_can_be_overridden_on_the_command_line(path: Path)
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_configs_are_complete(path: Path, corpus: Corpus, tmp_path: Path):
+def test_configs_are_complete(path, corpus, tmp_path):
     arguments = corpus.arguments
     if path.stem == "ner_upstream":
         nlp = spacy.blank("en")
@@ -129,7 +129,7 @@ def test_configs_are_complete(path: Path, corpus: Corpus, tmp_path: Path):
     run_spacy("debug", "config", path, *arguments)
 
 
-def test_texts_are_cut_into_sentences_in_training_and_prediction(corpus: Corpus):
+def test_texts_are_cut_into_sentences_in_training_and_prediction(corpus):
     overrides = {**corpus.overrides, "training.max_steps": 1, "components.crf.n_threads": 1}
     nlp, _ = run_training(config_of(TAGGER, overrides))
     assert nlp.get_pipe("crf").cfg["sequences"] == "sents"
@@ -150,7 +150,7 @@ def test_texts_are_cut_into_sentences_in_training_and_prediction(corpus: Corpus)
 
 
 @pytest.fixture(scope="module", params=["ner", "sparse_crf_ner"])
-def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def upstream(request, tmp_path_factory) -> Path:
     """A pipeline with spaCy's ner or ours that finds chunks, with types unlike the gold types."""
     nlp = spacy.blank("en")
     nlp.add_pipe(request.param, name="ner")
@@ -166,7 +166,7 @@ def upstream(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return path
 
 
-def test_entities_of_another_pipeline_are_features(upstream: Path, tmp_path: Path) -> None:
+def test_entities_of_another_pipeline_are_features(upstream, tmp_path):
     """Training and evaluation read the other pipeline's predictions, never gold entities."""
     nlp = spacy.blank("en")
     docs = [example.y for example in span_examples(nlp, training_sentences(), "ents")]

@@ -2,7 +2,6 @@
 
 import random
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,15 +14,13 @@ from spacy.util import load_config, minibatch
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
-from ..conftest import SHIPPED_CONFIG, Corpus
+from ..conftest import SHIPPED_CONFIG
 from ..toy import accuracy, blank_with, examples_of, train
 
 NEW = [(["the", "plan", "gadgetoid"], ["DT", "NN", "XX"]), (["a", "quuxoid"], ["DT", "XX"])]
 
 
-def test_a_new_label_is_learnt_around_a_saved_pipeline(
-    corpus: Corpus, trained_dir: Path, tmp_path: Path
-):
+def test_a_new_label_is_learnt_around_a_saved_pipeline(corpus, trained_dir, tmp_path):
     nlp = blank_with(lang="en", learning={"prior": str(trained_dir)}, l2=1.0)
     examples = examples_of(nlp, NEW * 3)
     nlp.initialize(lambda: examples)
@@ -40,7 +37,7 @@ def test_a_new_label_is_learnt_around_a_saved_pipeline(
     assert not any("0x" in line.split("\t")[0] for line in pipe.dump())
 
 
-def test_weights_of_other_templates_are_warned_of(corpus: Corpus, trained_dir: Path):
+def test_weights_of_other_templates_are_warned_of(corpus, trained_dir):
     nlp = blank_with(["b:", "u:shape[0]"])
     nlp.config["initialize"]["components"]["sparse_crf"] = {"init_weights": str(trained_dir)}
     with pytest.warns(SparseCRFWarning, match="SCW222.*init_weights.*differ"):
@@ -48,7 +45,7 @@ def test_weights_of_other_templates_are_warned_of(corpus: Corpus, trained_dir: P
 
 
 @pytest.mark.parametrize("solver", ["OWLQN", "AdaGrad"])
-def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_path: Path):
+def test_spacys_loop_goes_on_with_a_new_label(solver, corpus, tmp_path):
     nlp = blank_with(lang="en", solver={"@crf_solvers": f"spacy_sparsecrf.{solver}.v1"})
     train(nlp, examples_of(nlp, corpus.train), 6)
     nlp.to_disk(tmp_path / "first")
@@ -64,7 +61,7 @@ def test_spacys_loop_goes_on_with_a_new_label(solver: str, corpus: Corpus, tmp_p
     assert accuracy(spacy.load(tmp_path / "second"), NEW) == 1.0
 
 
-def test_an_unknown_label_is_refused_and_changes_no_weight(trained: Language, corpus: Corpus):
+def test_an_unknown_label_is_refused_and_changes_no_weight(trained, corpus):
     with pytest.raises(SparseCRFError, match="SC385.*'XX'.*add_label"):
         trained.update(examples_of(trained, NEW))
     trained.update(examples_of(trained, corpus.train[:5]))
@@ -92,9 +89,7 @@ def passes(nlp: Language, examples: list[Example], n: int) -> list[float]:
 @pytest.mark.parametrize(
     "config", [{}, {"model": "maxent"}, {"model": "memm", "learning": {"dtype": "float64"}}]
 )
-def test_updates_learn_after_initialization_without_examples(
-    corpus: Corpus, labels: tuple[str, ...], config: dict[str, Any], tmp_path: Path
-):
+def test_updates_learn_after_initialization_without_examples(corpus, labels, config, tmp_path):
     nlp = blank_with(**config)
     for label in labels:
         nlp.get_pipe("sparse_crf").add_label(label)
@@ -110,14 +105,14 @@ def test_updates_learn_after_initialization_without_examples(
     assert accuracy(spacy.load(tmp_path / "learnt"), corpus.dev) == accuracy(nlp, corpus.dev)
 
 
-def test_continued_training_keeps_what_was_learnt(trained: Language, corpus: Corpus):
+def test_continued_training_keeps_what_was_learnt(trained, corpus):
     few = examples_of(trained, corpus.train[:10])
     before = accuracy(trained, corpus.dev)
     passes(trained, few, 20)
     assert accuracy(trained, corpus.dev) >= before
 
 
-def test_an_update_without_gold_labels_changes_nothing(trained: Language):
+def test_an_update_without_gold_labels_changes_nothing(trained):
     blank = Example(trained.make_doc("of the"), trained.make_doc("of the"))
     pipe: Any = trained.get_pipe("sparse_crf")
     before = pipe.to_bytes()
@@ -125,7 +120,7 @@ def test_an_update_without_gold_labels_changes_nothing(trained: Language):
     assert pipe.to_bytes() == before
 
 
-def test_weights_of_docs_and_labels_count(corpus: Corpus):
+def test_weights_of_docs_and_labels_count(corpus):
     sentences, found = corpus.train[:8], []
     for learning in ({}, {"label_weights": {"NN": 2.0}}):
         nlp = blank_with(learning=learning)
@@ -134,7 +129,7 @@ def test_weights_of_docs_and_labels_count(corpus: Corpus):
     assert found[1] > found[0]
 
 
-def test_settings_that_need_a_corpus_and_a_streamed_corpus_are_refused(corpus: Corpus):
+def test_settings_that_need_a_corpus_and_a_streamed_corpus_are_refused(corpus):
     nlp = blank_with(model="maxent", learning={"clusters": 2})
     nlp.initialize()
     with pytest.raises(SparseCRFError, match=r"SC384.*sparse_crf.* clusters = 2\. Set it"):
@@ -150,7 +145,7 @@ OTHERS = [(["c", "c"], ["A", "A"]), (["d"], ["B"])]
 
 
 @pytest.mark.filterwarnings("error")
-def test_an_update_of_other_examples_is_warned_of_once(nlp: Language, corpus: Corpus):
+def test_an_update_of_other_examples_is_warned_of_once(nlp, corpus):
     nlp.initialize(lambda: examples_of(nlp, KNOWN))
     pipe: Any = nlp.get_pipe("sparse_crf")
     run = pipe.training_run()
@@ -170,7 +165,7 @@ def test_an_update_of_other_examples_is_warned_of_once(nlp: Language, corpus: Co
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_same_examples_read_again_or_in_another_vocab_are_known(nlp: Language, corpus: Corpus):
+def test_the_same_examples_read_again_or_in_another_vocab_are_known(nlp, corpus):
     examples = examples_of(nlp, corpus.train[:20])
     nlp.initialize(lambda: examples)
     stored = DocBin(docs=[example.reference for example in examples])

@@ -69,7 +69,7 @@ def blank() -> Language:
 
 
 @pytest.fixture
-def path(blank: Language, tmp_path: Path) -> Path:
+def path(blank, tmp_path) -> Path:
     """A directory of two files, with a Doc without sentences and a Doc of unknown spaces."""
     directory = tmp_path / "corpus"
     directory.mkdir()
@@ -107,9 +107,7 @@ SETTINGS += [{"limit": 3}, {"gold_preproc": True, "max_length": 6, "limit": 2}]
 
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_it_yields_what_spacys_reader_does(
-    settings: dict[str, Any], keep: bool, path: Path, blank: Language
-):
+def test_it_yields_what_spacys_reader_does(settings, keep, path, blank):
     expected = list(SpacyCorpus(path, **settings)(blank))
     assert len(expected) > 2
     read = make_annotated_corpus(path, **settings, keep=keep)
@@ -118,9 +116,7 @@ def test_it_yields_what_spacys_reader_does(
 
 
 @pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
-def test_an_augmenter_augments_anew_at_each_reading(
-    settings: dict[str, Any], path: Path, blank: Language
-):
+def test_an_augmenter_augments_anew_at_each_reading(settings, path, blank):
     augment, readings = create_lower_casing_augmenter(level=0.5), []
     for reader in (SpacyCorpus, make_annotated_corpus):
         random.seed(1)
@@ -131,7 +127,7 @@ def test_an_augmenter_augments_anew_at_each_reading(
     assert not same_examples(*readings[1][:2])
 
 
-def test_what_an_augmenter_writes_to_gold_is_gone_at_the_next_reading(path: Path, blank: Language):
+def test_what_an_augmenter_writes_to_gold_is_gone_at_the_next_reading(path, blank):
     def spoil(nlp: Language, example: Example) -> Iterator[Example]:
         assert example.reference[0].tag_ != "SPOILT"
         example.reference[0].tag_ = "SPOILT"
@@ -143,7 +139,7 @@ def test_what_an_augmenter_writes_to_gold_is_gone_at_the_next_reading(path: Path
 
 
 @pytest.fixture
-def n_reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+def n_reads(monkeypatch) -> list[Path]:
     """Record the paths of files that are read."""
     found: list[Path] = []
     read = DocBin.from_disk
@@ -156,7 +152,7 @@ def n_reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_files_are_read_once(path: Path, blank: Language, n_reads: list[Path]):
+def test_files_are_read_once(path, blank, n_reads):
     read = make_annotated_corpus(path)
     next(read(blank))  # A reading that is broken off keeps nothing.
     first, second = list(read(blank)), list(read(blank))
@@ -169,7 +165,7 @@ def test_files_are_read_once(path: Path, blank: Language, n_reads: list[Path]):
     assert len(n_reads) == 3 + 4
 
 
-def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Language):
+def test_another_vocab_and_changed_files_are_read_anew(path, blank):
     read = make_annotated_corpus(path)
     assert len(list(read(blank))) == 6
     other = spacy.blank("en")
@@ -183,7 +179,7 @@ def test_another_vocab_and_changed_files_are_read_anew(path: Path, blank: Langua
 EVERYTHING = ["tag", "pos", "morph", "lemma", "dep", "ents", "spans", f"_.{EXTENSION}"]
 
 
-def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
+def test_gold_tokens_get_all_that_is_named(path, blank):
     plain = list(make_annotated_corpus(path, gold_tokens=True)(blank))
     found = list(make_annotated_corpus(path, gold_tokens=True, annotations=EVERYTHING)(blank))
     names = ["TAG", "POS", "MORPH", "LEMMA", "DEP", "ENT_IOB", "ENT_TYPE", "ENT_KB_ID"]
@@ -201,7 +197,7 @@ def test_gold_tokens_get_all_that_is_named(path: Path, blank: Language):
     assert found[0].predicted.spans["other"][0].id_ == "7"
 
 
-def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language):
+def test_of_other_tokens_what_aligns_is_handed_over(path, blank):
     example = next(make_annotated_corpus(path, annotations=EVERYTHING)(blank))
     predicted, gold = example.predicted, example.reference
     # "don't" is two predicted tokens, which both get the gold token's values.
@@ -219,7 +215,7 @@ def test_of_other_tokens_what_aligns_is_handed_over(path: Path, blank: Language)
     assert ends == {"sc": [(0, 2, "NP"), (1, 3, "XP")], "other": [(n - 2, n, "END")]}
 
 
-def test_of_tokens_that_do_not_align_nothing_is_said(blank: Language):
+def test_of_tokens_that_do_not_align_nothing_is_said(blank):
     words = ["New", "York-based", "firm"]
     spaces = [True, False, False, True, False]
     parts = ["New", "York", "-", "based", "firm"]
@@ -241,7 +237,7 @@ def test_of_tokens_that_do_not_align_nothing_is_said(blank: Language):
     ("words", "starts"),
     [("a b c d", [1, 0, 1, 1]), ("a bc d", [1, 1, 1]), ("a b c d !", [1, 0, 1, 1, 0])],
 )
-def test_sentences_begin_where_gold_ones_do(words: str, starts: list[int], blank: Language):
+def test_sentences_begin_where_gold_ones_do(words, starts, blank):
     given, last = words.split(), "d!" if "!" in words else "d"
     spaces: dict[str, Any] = {"spaces": [False] * 4, "sent_starts": [True, False, True, True]}
     gold = Doc(blank.vocab, words=["a", "b", "c", last], **spaces)
@@ -250,9 +246,7 @@ def test_sentences_begin_where_gold_ones_do(words: str, starts: list[int], blank
     assert [bool(token.is_sent_start) for token in example.predicted] == starts
 
 
-def test_one_group_of_spans_can_be_named_and_computed_extensions_are_left_alone(
-    path: Path, blank: Language
-):
+def test_one_group_of_spans_can_be_named_and_computed_extensions_are_left_alone(path, blank):
     for name in ("spans(other)", 'spans("other")', "spans('other')"):
         read = make_annotated_corpus(path, annotations=[name], gold_tokens=True)
         example = next(read(blank))
@@ -263,7 +257,7 @@ def test_one_group_of_spans_can_be_named_and_computed_extensions_are_left_alone(
     assert not next(read(blank)).predicted.user_data
 
 
-def test_what_pipes_write_to_what_was_handed_over_is_not_gold(path: Path, blank: Language):
+def test_what_pipes_write_to_what_was_handed_over_is_not_gold(path, blank):
     read = make_annotated_corpus(path, annotations=EVERYTHING, gold_tokens=True)
     expected = [contents(example.reference) for example in read(blank)]
     for example in read(blank):
@@ -276,7 +270,7 @@ def test_what_pipes_write_to_what_was_handed_over_is_not_gold(path: Path, blank:
 
 
 @pytest.mark.parametrize("name", ["tags", "spans()", "_.", "ent_type", "", "_.never_registered"])
-def test_unknown_annotations_and_extensions_are_refused(name: str, path: Path, blank: Language):
+def test_unknown_annotations_and_extensions_are_refused(name, path, blank):
     known = name == "_.never_registered"
     with pytest.raises(SparseCRFError, match=rf"SC221.*{name}" if known else "SC220"):
         list(make_annotated_corpus(path, annotations=[name])(blank))
@@ -298,7 +292,7 @@ def tagged(examples: list[Example]) -> list[Example]:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
+def test_training_warns_of_an_attribute_that_no_token_has(named):
     templates = [*TEMPLATES, f"u:_.{EXTENSION}[0]", "u:span(sc)[0]", "u:glued[0]"]
     nlp = pipeline(templates, learning={"store_feature_names": named})
     examples = examples_of(nlp, make_sentences(20, seed=1))
@@ -312,7 +306,7 @@ def test_training_warns_of_an_attribute_that_no_token_has(named: bool):
     nlp("the plan")  # training has raised the warning already
 
 
-def test_prediction_warns_once_of_an_attribute_that_training_had(tmp_path: Path):
+def test_prediction_warns_once_of_an_attribute_that_training_had(tmp_path):
     learnt = pipeline(overwrite=True)
     train(learnt, tagged(examples_of(learnt, make_sentences(30, seed=1))), 2)
     assert learnt.get_pipe("sparse_crf").cfg["shares"] == {"tag": 1.0}
@@ -327,7 +321,7 @@ def test_prediction_warns_once_of_an_attribute_that_training_had(tmp_path: Path)
 
 
 @pytest.mark.parametrize("is_flag", [False, True])
-def test_rare_attributes_may_be_missing_from_a_few_tokens(is_flag: bool):
+def test_rare_attributes_may_be_missing_from_a_few_tokens(is_flag):
     """A flag is false at tokens without it: that it is rare raises no warning."""
     nlp = pipeline(["b:", "u:lower[0]", f"u:_.{EXTENSION}[0]"])
     examples = examples_of(nlp, make_sentences(30, seed=1))
@@ -342,7 +336,7 @@ def test_rare_attributes_may_be_missing_from_a_few_tokens(is_flag: bool):
 
 
 def test_span_groups_are_read_without_a_change_of_the_registry_of_decoders(
-    blank: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    blank, tmp_path, monkeypatch
 ):
     doc = gold_doc(blank, 1, 0)
     doc.spans["sc"].attrs["order"] = np.arange(2)

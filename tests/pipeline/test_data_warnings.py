@@ -166,7 +166,7 @@ DOSES = r"SCW220.*10 of 15, most often '10mg' \(5\), 'b\.i\.d\.' \(5\)"
         ({}, misaligned(60, 120), LOST),
     ],
 )
-def test_training_warns_of_data(config: Any, make: Given, warned: str, tmp_path: Path):
+def test_training_warns_of_data(config, make, warned, tmp_path):
     """Once each of what is told, and of nothing else."""
     nlp = pipeline(**config)
     found = make(nlp, tmp_path)
@@ -187,7 +187,7 @@ def test_training_warns_of_data(config: Any, make: Given, warned: str, tmp_path:
     ],
 )
 def test_without_the_annotation_of_its_target_the_error_names_the_right_config(
-    factory: str, gold: dict[str, Any], config: str
+    factory, gold, config
 ):
     nlp = pipeline(factory)
     nlp.initialize(lambda: examples(nlp, gold))
@@ -204,7 +204,7 @@ def test_entities_that_do_not_fit_the_tokens_need_no_other_config():
         nlp.get_pipe("crf").training_run()
 
 
-def test_gold_annotation_of_development_docs_is_warned_of(tmp_path: Path):
+def test_gold_annotation_of_development_docs_is_warned_of(tmp_path):
     stored(spacy.blank("en"), tmp_path, [*map("\t".join, zip(WORDS, TAGS["tags"], strict=True))])
     paths = {f"paths.{name}": str(tmp_path / "a.spacy") for name in ("train", "dev")}
     for block, names, known in (("dev", ["tag"], 1), ("dev", ["ents"], 0), ("train", ["tag"], 0)):
@@ -217,7 +217,7 @@ def test_gold_annotation_of_development_docs_is_warned_of(tmp_path: Path):
 
 
 @pytest.mark.parametrize("n", [0, 3])
-def test_an_evaluation_without_gold_annotation_is_warned_of(n: int):
+def test_an_evaluation_without_gold_annotation_is_warned_of(n):
     nlp = pipeline()
     given = examples(nlp, TAGS)
     nlp.initialize(lambda: given)
@@ -239,7 +239,7 @@ def test_a_model_without_weights_is_warned_of_once():
     nlp("Ana")
 
 
-def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path: Path):
+def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path):
     stored(spacy.blank("en"), tmp_path, [*["a\tX"] * 99, "10mg\tX"])
     shown = run("debug", CONFIGS / "tagger.cfg", tmp_path / "a.spacy", "--steps", 0).output
     assert "splits differently: 1 of 100 (1.00%), such as '10mg' (1)" in " ".join(shown.split())
@@ -263,9 +263,7 @@ def counted(example: Example, target: Target) -> DataChecks:
         (SpanGroups(), {}, 3, 0, ""),
     ],
 )
-def test_labels_that_no_predicted_token_has(
-    nlp: Language, target: Target, annotation: Any, n_gold: int, n_lost: int, word: str
-):
+def test_labels_that_no_predicted_token_has(nlp, target, annotation, n_gold, n_lost, word):
     gold = Doc(nlp.vocab, **GOLD, **annotation)
     gold.spans["sc"] = [Span(gold, 0, 2, label="X")]
     count = counted(Example(Doc(nlp.vocab, **CUT), gold), target)

@@ -20,7 +20,6 @@ from spacy_sparsecrf.pipeline.uncertainty import measure
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
-from ..conftest import Corpus
 from ..decoding.decoding_reference import make_case
 from ..decoding.span_cases import span_examples, training_sentences
 from ..toy import blank_with, docs_of, tags_of, train
@@ -56,7 +55,7 @@ def two_sentences(nlp: Language) -> Doc:
     return Doc(nlp.vocab, words=WORDS, sent_starts=[True, False, False, True, False])
 
 
-def test_probabilities_of_a_doc_agree(fitted: Language):
+def test_probabilities_of_a_doc_agree(fitted):
     pipe = fitted.get_pipe("sparse_crf")
     doc = two_sentences(fitted)
     [marginals] = pipe.marginals([doc])
@@ -84,7 +83,7 @@ def test_probabilities_of_a_doc_agree(fitted: Language):
     assert pipe(doc) and [token.tag_ for token in doc] == ranked[0][0]
 
 
-def test_bad_arguments(fitted: Language):
+def test_bad_arguments(fitted):
     pipe, doc = fitted.get_pipe("sparse_crf"), two_sentences(fitted)
     spans = [[(4, ["DT", "NN"])], [(-1, ["DT"])], [(0, [])], [(0, ["DT"], ["XX"])]]
     for call, argument, message in (
@@ -98,7 +97,7 @@ def test_bad_arguments(fitted: Language):
             call(doc, argument)
 
 
-def test_the_defaults_are_in_the_config_and_solvers_have_short_names(nlp: Language):
+def test_the_defaults_are_in_the_config_and_solvers_have_short_names(nlp):
     assert nlp.config["components"]["sparse_crf"]["decoding"] == DEFAULTS
     assert DecodingSettings.validated("x", DEFAULTS) == DecodingSettings()
     for name in ("SGD", "sgd", "spacy_sparsecrf.SGD.v1"):
@@ -106,7 +105,7 @@ def test_the_defaults_are_in_the_config_and_solvers_have_short_names(nlp: Langua
         assert type(pipe.solver).__name__ == "SGD"
 
 
-def test_forbidden_labels_are_not_predicted(fitted: Language, tmp_path: Path, corpus: Corpus):
+def test_forbidden_labels_are_not_predicted(fitted, tmp_path, corpus):
     docs = docs_of(fitted, corpus.dev)
     tags = tags_of(list(fitted.pipe(docs)))
     assert any(pair == ("DT", "NN") for row in tags for pair in itertools.pairwise(row))
@@ -123,7 +122,7 @@ def test_forbidden_labels_are_not_predicted(fitted: Language, tmp_path: Path, co
     assert tags_of(list(again.pipe(docs_of(again, corpus.dev)))) == tags
 
 
-def test_posterior_decoding(fitted: Language, tmp_path: Path, corpus: Corpus):
+def test_posterior_decoding(fitted, tmp_path, corpus):
     nlp = with_decoding(fitted, tmp_path, method="posterior")
     docs = list(nlp.pipe(docs_of(nlp, corpus.dev)))
     for doc, marginals in zip(docs, nlp.get_pipe("sparse_crf").marginals(docs), strict=True):
@@ -131,7 +130,7 @@ def test_posterior_decoding(fitted: Language, tmp_path: Path, corpus: Corpus):
         assert [labels[y] for y in marginals.argmax(axis=1)] == [token.tag_ for token in doc]
 
 
-def test_lists_and_templates_of_loaded_components_are_checked(fitted: Language, tmp_path: Path):
+def test_lists_and_templates_of_loaded_components_are_checked(fitted, tmp_path):
     with pytest.raises(SparseCRFError, match="SC403"):
         with_decoding(fitted, tmp_path, forbidden=[["DT", "XX"]])
     with pytest.raises(SparseCRFError, match="SC404.*no label can begin"):
@@ -141,7 +140,7 @@ def test_lists_and_templates_of_loaded_components_are_checked(fitted: Language, 
         spacy.load(tmp_path, config={"components": {"sparse_crf": {"features": block}}})
 
 
-def test_labels_that_are_set_are_kept_and_others_follow(trained: Language):
+def test_labels_that_are_set_are_kept_and_others_follow(trained):
     pipe: Any = trained.get_pipe("sparse_crf")
     pipe.target, words = PresetTags(), ["the", "plan", "the", "plan"]
     free = Doc(trained.vocab, words=words)
@@ -162,9 +161,7 @@ def scores_of(doc: Doc) -> list[float]:
     return [token._.sparse_crf_score for token in doc]
 
 
-def test_scores_are_those_of_the_labels_and_are_stored(
-    fitted: Language, tmp_path: Path, corpus: Corpus
-):
+def test_scores_are_those_of_the_labels_and_are_stored(fitted, tmp_path, corpus):
     nlp = with_decoding(fitted, tmp_path, scores=True)
     pipe = nlp.get_pipe("sparse_crf")
     texts = [" ".join(words) for words, _ in corpus.dev]
@@ -201,7 +198,7 @@ def test_slices_of_predictions_keep_their_probabilities():
         np.testing.assert_array_equal(*(doc.spans["sc"].attrs["scores"] for doc in pair))
 
 
-def test_docs_without_tokens_and_single_docs(fitted: Language):
+def test_docs_without_tokens_and_single_docs(fitted):
     pipe = fitted.get_pipe("sparse_crf")
     empty = Doc(fitted.vocab)
     assert pipe.nbest(empty, 3) == [([], 1.0)]
@@ -226,9 +223,7 @@ CALLS: list[Callable[[Any, Any], Any]] = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_what_is_not_a_doc_and_components_without_labels_are_refused(
-    fitted: Language, nlp: Language, call: Callable[[Any, Any], Any]
-):
+def test_what_is_not_a_doc_and_components_without_labels_are_refused(fitted, nlp, call):
     pipe = fitted.get_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match=r"SC430\].* but got '\w"):
         call(pipe, "the plan")
@@ -287,7 +282,7 @@ def expected(table: dict[tuple[int, ...], float], target: Any, n: int) -> list[A
 
 @pytest.mark.parametrize("target", [TokenAttribute(), Entities("IOB2")], ids=["tags", "entities"])
 @pytest.mark.parametrize("kind", ["chain", "memm", "maxent"])
-def test_uncertainty_equals_enumeration(kind: str, target: Any):
+def test_uncertainty_equals_enumeration(kind, target):
     for seed in range(3):
         case = make_case(seed, kind, LENGTHS)
         legal = target.legal(LABELS)
@@ -305,7 +300,7 @@ def test_uncertainty_equals_enumeration(kind: str, target: Any):
                 assert value == pytest.approx(right, abs=1e-10)
 
 
-def test_uncertainty_of_docs(fitted: Language):
+def test_uncertainty_of_docs(fitted):
     pipe: Any = fitted.get_pipe("sparse_crf")
     docs = [Doc(fitted.vocab, words=words) for words in (["the", "plan"], [], ["plan", "of"])]
     found = pipe.uncertainty(docs)

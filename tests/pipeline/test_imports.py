@@ -73,7 +73,7 @@ assert not any(name.startswith("spacy_sparsecrf.graphs.") for name in sys.module
 
 
 @pytest.mark.parametrize("code", [WITHOUT_SPACY, WITH_SPACY], ids=["without", "with"])
-def test_what_is_imported_with_and_without_spacy(code: str):
+def test_what_is_imported_with_and_without_spacy(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -1,13 +1,11 @@
 """Errors of a component, and their causes."""
 
 import pytest
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.analysis.error_analysis import Report, find_mistakes
 
-from ..conftest import Corpus
 from ..toy import Sentence, examples_of
 
 
@@ -22,7 +20,7 @@ def mistagged(sentences: list[Sentence]) -> list[Sentence]:
 
 
 @pytest.fixture
-def examples(trained: Language, corpus: Corpus) -> list[Example]:
+def examples(trained, corpus) -> list[Example]:
     """Held-out Examples; the last has an unknown gold tag, and tokens without a gold tag."""
     words = ["the", "plan", "of", "the", "fentovtion"]
     reference = Doc(trained.vocab, words=words, tags=["DT", "ZZ", "", "IN", ""])
@@ -31,11 +29,11 @@ def examples(trained: Language, corpus: Corpus) -> list[Example]:
 
 
 @pytest.fixture
-def report(trained: Language, examples: list[Example]) -> Report:
+def report(trained, examples) -> Report:
     return find_mistakes(trained.get_pipe("sparse_crf"), examples)
 
 
-def test_scores_are_those_of_the_scorer(trained: Language, examples: list[Example], report: Report):
+def test_scores_are_those_of_the_scorer(trained, examples, report):
     assert report.kinds == ("strict",)
     accuracy = trained.evaluate(examples)["tag_acc"]
     assert report.scores[0].rates["strict"].f == pytest.approx(accuracy)
@@ -45,7 +43,7 @@ def test_scores_are_those_of_the_scorer(trained: Language, examples: list[Exampl
     assert report.labels == ["DT", "IN", "JJ", "NN", "VB", "ZZ"]
 
 
-def test_mistakes_tell_what_and_why(trained: Language, examples: list[Example], report: Report):
+def test_mistakes_tell_what_and_why(trained, examples, report):
     pipe = trained.get_pipe("sparse_crf")
     for mistake in report.mistakes:
         doc = examples[mistake.doc].predicted
@@ -67,9 +65,7 @@ def test_mistakes_tell_what_and_why(trained: Language, examples: list[Example], 
     assert sure == sorted(sure, reverse=True)
 
 
-def test_mistakes_are_chosen_by_label_and_word(
-    trained: Language, examples: list[Example], report: Report
-):
+def test_mistakes_are_chosen_by_label_and_word(trained, examples, report):
     pipe = trained.get_pipe("sparse_crf")
     for label, word in (("ZZ", ""), ("NN", ""), ("", "PLAN"), ("VB", "plan"), ("", "nowhere")):
         found = find_mistakes(pipe, examples, label=label, word=word, most=1)

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ TEMPLATES = ["b:", "u:", "u:norm[0]", "u:norm[-1]|lower[0]", "u:like_num[0]", "u
 
 
 @pytest.fixture
-def normed(corpus: Corpus) -> Language:
+def normed(corpus) -> Language:
     """A pipeline whose features read an attribute that users can change in the vocab."""
     nlp = blank_with(TEMPLATES, lang="en", l1=0.1)
     train(nlp, examples_of(nlp, corpus.train), 4)
@@ -45,7 +44,7 @@ def predicted(nlp: Language, docs: Sequence[Doc]) -> list[int]:
     return np.concatenate(nlp.get_pipe("sparse_crf").predict(docs)).tolist()
 
 
-def test_a_norm_that_changes_is_seen(normed: Language):
+def test_a_norm_that_changes_is_seen(normed):
     words = ["fentovtion", "fentovizes", "of"]
     before = predicted(normed, [Doc(normed.vocab, words=words)])
     normed.vocab["fentovtion"].norm_ = "of"
@@ -68,7 +67,7 @@ CHANGES: list[Callable[[Any], object]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=["weights", "model", "features", "labels"])
-def test_what_changes_after_prediction_is_seen(trained: Language, corpus: Corpus, change: Any):
+def test_what_changes_after_prediction_is_seen(trained, corpus, change):
     docs = docs_of(trained, corpus.dev)
     first = predicted(trained, docs)
     change(trained.get_pipe("sparse_crf"))
@@ -76,7 +75,7 @@ def test_what_changes_after_prediction_is_seen(trained: Language, corpus: Corpus
     assert (predicted(trained, docs) == first) == (change is add_labels)
 
 
-def test_steps_after_prediction_are_seen(nlp: Language, corpus: Corpus):
+def test_steps_after_prediction_are_seen(nlp, corpus):
     examples = examples_of(nlp, corpus.train)
     nlp.initialize(lambda: examples)
     docs = docs_of(nlp, corpus.dev)
@@ -85,7 +84,7 @@ def test_steps_after_prediction_are_seen(nlp: Language, corpus: Corpus):
         assert predicted(nlp, docs) == plain(nlp, docs)
 
 
-def test_features_may_be_a_plain_function(trained: Language, corpus: Corpus):
+def test_features_may_be_a_plain_function(trained, corpus):
     docs = docs_of(trained, corpus.dev)
     pipe = trained.get_pipe("sparse_crf")
     expected = predicted(trained, docs)
@@ -98,7 +97,7 @@ def test_features_may_be_a_plain_function(trained: Language, corpus: Corpus):
     assert predicted(trained, docs) == expected
 
 
-def test_docs_of_several_vocabs_and_without_tokens(fitted: Language, corpus: Corpus):
+def test_docs_of_several_vocabs_and_without_tokens(fitted, corpus):
     others = [spacy.blank("en"), spacy.blank("de"), fitted]
     docs = [doc for nlp in others for doc in docs_of(nlp, corpus.dev[:5])]
     docs.insert(3, Doc(others[0].vocab))
@@ -109,13 +108,13 @@ def test_docs_of_several_vocabs_and_without_tokens(fitted: Language, corpus: Cor
     assert apart[3] == []
 
 
-def test_nothing_that_is_kept_is_stored(trained: Language, corpus: Corpus, tmp_path: Path):
+def test_nothing_that_is_kept_is_stored(trained, corpus, tmp_path):
     fresh = trained.to_bytes(exclude=["vocab"])
     list(trained.pipe(docs_of(trained, corpus.dev)))
     assert trained.to_bytes(exclude=["vocab"]) == fresh
 
 
-def test_tags_written_after_strings_are_lost(trained: Language):
+def test_tags_written_after_strings_are_lost(trained):
     words = ["the", "fentovtion"]
     with trained.memory_zone():
         assert tags_of([trained(Doc(trained.vocab, words=words))]) == [["DT", "NN"]]
@@ -160,7 +159,7 @@ def run(nlp: Language, corpus: Corpus, seed: int, barrier: threading.Barrier | N
 
 
 @pytest.mark.parametrize("n_rounds", [3, pytest.param(200, marks=pytest.mark.slow)])
-def test_threads_find_what_one_finds(trained_dir: Path, corpus: Corpus, n_rounds: int) -> None:
+def test_threads_find_what_one_finds(trained_dir, corpus, n_rounds):
     expected = [run(spacy.load(trained_dir), corpus, seed, None) for seed in range(N_THREADS)]
     nlp, barrier = spacy.load(trained_dir), threading.Barrier(N_THREADS)  # its caches are empty
     with ThreadPoolExecutor(N_THREADS) as pool:

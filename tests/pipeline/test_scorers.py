@@ -62,7 +62,7 @@ def gold_doc(nlp: Language, attr: str) -> Doc:
 
 
 @pytest.mark.parametrize("attr", SCORES)
-def test_the_default_scorer_scores_what_is_learnt(attr: str):
+def test_the_default_scorer_scores_what_is_learnt(attr):
     nlp = blank_with(lang="en", target=target_of(attr))
     examples = [Example(Doc(nlp.vocab, words=WORDS), gold_doc(nlp, attr)) for _ in range(10)]
     train(nlp, examples, 4)
@@ -86,7 +86,7 @@ def config_for(tmp_path: Path, attr: str, weights: dict[str, float | None], gold
 
 
 @pytest.mark.parametrize("attr", ["pos", "morph"])
-def test_training_with_the_weight_of_tags_is_refused(attr: str, tmp_path: Path):
+def test_training_with_the_weight_of_tags_is_refused(attr, tmp_path):
     lines = rf"SC219.*\n\[training.score_weights\]\n{attr}_acc = 1.0\ntag_acc = null"
     for scorer in ("spacy_sparsecrf.token_scorer.v1", "spacy.tagger_scorer.v1"):
         config = config_for(tmp_path, attr, {"tag_acc": 1.0})
@@ -95,7 +95,7 @@ def test_training_with_the_weight_of_tags_is_refused(attr: str, tmp_path: Path):
             run_training(config)
 
 
-def test_a_target_that_does_not_say_its_score_is_warned_of(tmp_path: Path):
+def test_a_target_that_does_not_say_its_score_is_warned_of(tmp_path):
     config = config_for(tmp_path, "pos", {"tag_acc": 1.0})
     nlp = load_model_from_config(config, auto_fill=True)
     pipe: Any = nlp.get_pipe("sparse_crf")
@@ -104,7 +104,7 @@ def test_a_target_that_does_not_say_its_score_is_warned_of(tmp_path: Path):
         check_loop(pipe.setup, nlp)
 
 
-def test_training_with_the_lines_of_the_message_chooses_by_the_score(tmp_path: Path):
+def test_training_with_the_lines_of_the_message_chooses_by_the_score(tmp_path):
     _, rows = run_training(config_for(tmp_path, "pos", {"pos_acc": 1.0, "tag_acc": None}))
     assert float(rows[-1][-1]) == 1.0
     # A tagger beside it may have the weight.

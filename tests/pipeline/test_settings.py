@@ -1,8 +1,6 @@
 """Settings of a component: refusals, non-JSON numbers, and effects of those of learning."""
 
 import logging
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +28,7 @@ KEYS = {"sparse_crf_ner": "ents", "sparse_crf_spans": "sc"}
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: f"{row['match'][:24]}-{row['config']}")
-def test_what_is_refused_names_its_key(row: dict[str, Any], tmp_path: Path, monkeypatch):
+def test_what_is_refused_names_its_key(row, tmp_path, monkeypatch):
     """On creation, or before or after examples are read; paths are in the current directory."""
     monkeypatch.chdir(tmp_path)
     nlp = spacy.blank("xx")
@@ -49,7 +47,7 @@ def toy_examples(nlp: Language, factory: str) -> list[Example]:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
-def test_numbers_that_are_not_finite_are_refused(nlp: Language, value: float):
+def test_numbers_that_are_not_finite_are_refused(nlp, value):
     for key in ("l1", "l2"):
         pipe = nlp.get_pipe("sparse_crf")
         own = {name: one for name, one in COMMON.items() if not isinstance(one, dict)}

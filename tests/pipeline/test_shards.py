@@ -17,7 +17,7 @@ SENTENCES = make_sentences(60, seed=3)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("shards")
     for i in range(3):
         name = str(path / f"part-{i}.spacy")
@@ -34,7 +34,7 @@ def trained(nlp: Language, examples: list[Example], **settings: object) -> float
     return pipe.training_run().objective
 
 
-def test_shards_stand_for_the_examples(folder: Path) -> None:
+def test_shards_stand_for_the_examples(folder):
     nlp = blank_with()
     whole = trained(nlp, examples_of(nlp, SENTENCES))
     nlp = blank_with()
@@ -43,14 +43,14 @@ def test_shards_stand_for_the_examples(folder: Path) -> None:
     assert trained(nlp, examples[:5], shards=[str(folder / "part-*.spacy")]) == pytest.approx(whole)
 
 
-def test_files_come_in_the_order_of_patterns_and_once(folder: Path) -> None:
+def test_files_come_in_the_order_of_patterns_and_once(folder):
     paths = [folder / f"part-{i}.spacy" for i in (2, 0, 1)]
     given = [str(paths[0]), str(folder / "*.spacy")]
     assert shard_files("x", given, {}) == paths
     assert shard_files("x", [], {"path": str(folder)}) == sorted(paths)
 
 
-def test_what_is_no_corpus_is_refused(folder: Path) -> None:
+def test_what_is_no_corpus_is_refused(folder):
     nlp = blank_with()
     with pytest.raises(SparseCRFError, match="SC900"):
         shard_files("x", [str(folder / "none-*.spacy")], {})

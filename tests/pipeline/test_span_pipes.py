@@ -31,7 +31,7 @@ TYPES = ("NP", "VP")
 
 
 @pytest.fixture(scope="module")
-def trained_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def trained_dirs(tmp_path_factory) -> dict[str, Path]:
     """A trained pipeline for each factory, on disk."""
     paths = {}
     for name, key in FACTORIES.items():
@@ -43,13 +43,13 @@ def trained_dirs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module", params=FACTORIES)
-def fitted(request: pytest.FixtureRequest, trained_dirs: dict[str, Path]) -> Language:
+def fitted(request, trained_dirs) -> Language:
     """A trained pipeline for each factory, for tests that do not modify it."""
     return spacy.load(trained_dirs[request.param])
 
 
 @pytest.fixture(params=FACTORIES)
-def trained(request: pytest.FixtureRequest, trained_dirs: dict[str, Path]) -> Language:
+def trained(request, trained_dirs) -> Language:
     return spacy.load(trained_dirs[request.param])
 
 
@@ -70,7 +70,7 @@ def predicted(nlp: Language) -> list[list[tuple[int, int, str]]]:
     return [spans_of(doc, key_of(nlp)) for doc in nlp.pipe(docs)]
 
 
-def test_mistakes_are_spans(fitted: Language):
+def test_mistakes_are_spans(fitted):
     pipe, examples = fitted.get_pipe(fitted.pipe_names[0]), held_out(fitted)
     for example in examples[::3]:
         # One gold span is longer by a token, one has the other type, one is missing.
@@ -100,7 +100,7 @@ def test_mistakes_are_spans(fitted: Language):
     assert [span for span, _ in told.parts() if span] == list(told.spans)
 
 
-def test_it_learns_types_and_label_data_is_what_initialize_needs(fitted: Language):
+def test_it_learns_types_and_label_data_is_what_initialize_needs(fitted):
     scores = fitted.evaluate(held_out(fitted))
     assert scores[score_of(fitted)] > 0.95
     assert scores[score_of(fitted).replace("_f", "_per_type")].keys() == set(TYPES)
@@ -117,7 +117,7 @@ def test_it_learns_types_and_label_data_is_what_initialize_needs(fitted: Languag
         fresh.initialize(lambda: held_out(fitted), labels=["OTHER"])
 
 
-def test_adding_a_type_adds_all_its_labels(trained: Language):
+def test_adding_a_type_adds_all_its_labels(trained):
     pipe = trained.get_pipe(trained.pipe_names[0])
     before = predicted(trained)
     assert pipe.add_label("PER") == 1
@@ -138,7 +138,7 @@ def test_one_label_too_few_is_there_anyway():
     assert pipe.label_data == ("B-X", "L-X", "O")
 
 
-def test_spans_that_are_set_are_kept(fitted: Language):
+def test_spans_that_are_set_are_kept(fitted):
     words, tags = held_out_sentences()[0]
     preset = [(0, 1, "OTHER")]
     kept = fitted(add_spans(Doc(fitted.vocab, words=words), preset, key_of(fitted)))
@@ -147,7 +147,7 @@ def test_spans_that_are_set_are_kept(fitted: Language):
     assert found[-1] == chunks_of(tags)[-1]
 
 
-def test_weights_of_another_scheme_are_refused(tmp_path: Path):
+def test_weights_of_another_scheme_are_refused(tmp_path):
     words, ents = ["ada", "lee", "met", "bob"], ["B-PER", "I-PER", "O", "B-PER"]
 
     def pipeline(scheme: str, **config: object) -> Language:

@@ -96,7 +96,7 @@ def test_labels_of_a_fold_are_those_of_a_model_that_has_not_seen_it(monkeypatch)
             assert found[i].tolist() == np.array(pipe.label_data)[ids].tolist()
 
 
-def test_names_of_features_are_stored_only_if_they_are_wanted() -> None:
+def test_names_of_features_are_stored_only_if_they_are_wanted():
     for stored in (True, False):
         stack = {"folds": 2, "steps": 1}
         nlp = pipeline(BASE + READING, stack, learning={"store_feature_names": stored})
@@ -135,7 +135,7 @@ NAMES = np.array([11, 12, 13], np.uint64)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=15))
-def test_most_elsewhere_counts_all_others(members: list[tuple[int, int]]) -> None:
+def test_most_elsewhere_counts_all_others(members):
     groups, values = (np.array([m[i] for m in members], np.int64) for i in (0, 1))
     expected = []
     for i, (group, _) in enumerate(members):
@@ -151,7 +151,7 @@ def said(ids: list[int], ends: list[int], spans: list[tuple[int, int, int]] = ()
     )
 
 
-def test_majorities_are_of_a_doc() -> None:
+def test_majorities_are_of_a_doc():
     docs = [Doc(ENGLISH, words=words.split()) for words in ("a B A a", "a b", "b")]
     features = Featurizer(["u:first[0]", "u:doc_majority[0]", "u:doc_entity[0]"])
     (readings,) = features.readings(docs)
@@ -167,7 +167,7 @@ def test_majorities_are_of_a_doc() -> None:
     assert not readings.annotations[:, columns].any()
 
 
-def test_a_first_stage_model_has_the_features_that_do_not_read_it() -> None:
+def test_a_first_stage_model_has_the_features_that_do_not_read_it():
     docs = [Doc(Vocab(), words=["x", "Y", "x"])]
     both, alone = Featurizer(TEMPLATES), Featurizer(["b:", "u:lower[0]", "*:lower[1]"])
     found, expected = both(docs), alone(docs)

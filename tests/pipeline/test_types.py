@@ -66,7 +66,7 @@ def trained() -> Language:
     return pipeline(*TYPES)
 
 
-def test_components_with_one_key_find_nested_spans(trained: Language):
+def test_components_with_one_key_find_nested_spans(trained):
     labels = [trained.get_pipe(name).labels for name in trained.pipe_names]
     assert labels == [("ORG", "PER"), ("LOC",)]
     alone = [annotated(pipeline(types)) for types in TYPES]
@@ -79,7 +79,7 @@ def test_components_with_one_key_find_nested_spans(trained: Language):
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_existing_spans_of_other_types_are_kept(trained: Language, overwrite: bool):
+def test_existing_spans_of_other_types_are_kept(trained, overwrite):
     pipe = trained.get_pipe("PER+ORG")
     doc = Doc(trained.vocab, words=["mayor", "of", "ulm"])
     add_spans(doc, [(1, 3, "LOC"), (0, 1, "ORG")], "sc")
@@ -110,7 +110,7 @@ def test_gold_of_some_types():
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_entities_of_other_types_are_kept(overwrite: bool):
+def test_entities_of_other_types_are_kept(overwrite):
     target, labels = Entities(types=["PER"]), ["B-PER", "I-PER", "L-PER", "U-PER", "O"]
     doc = Doc(spacy.blank("en").vocab, words=["a", "b", "c", "d"])
     add_spans(doc, [(0, 1, "LOC"), (3, 4, "PER")], "ents")

@@ -55,7 +55,7 @@ def run(words: list[str], there: bool = True) -> None:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory) -> Path:
     """A project on toy data, with corpora and a few small pipelines."""
     folder = tmp_path_factory.mktemp("project")
     for name in ("configs", "scripts", "lavergne"):
@@ -81,7 +81,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in commands()]
 )
 @pytest.mark.filterwarnings("ignore")
-def test_commands_run_on_toy_data(name: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_run_on_toy_data(name, place, monkeypatch):
     monkeypatch.chdir(place)
     monkeypatch.setenv("SPARSECRF_DATA", str(place / "data"))
     command = commands()[name]
@@ -100,16 +100,14 @@ def test_commands_run_on_toy_data(name: str, place: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("config", sorted(PROJECT.glob("configs/*.cfg")), ids=lambda p: p.stem)
-def test_config_fills_and_is_valid(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_config_fills_and_is_valid(config, tmp_path, capsys):
     fill_config(tmp_path / "filled.cfg", config, silent=True)
     debug_config(tmp_path / "filled.cfg", overrides={})
     assert "Config is valid" in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_demo_runs_from_end_to_end(tmp_path: Path) -> None:
+def test_demo_runs_from_end_to_end(tmp_path):
     project = tmp_path / "project"
     ignored = shutil.ignore_patterns("metrics", "corpus", "training", "packages", "project.lock")
     shutil.copytree(PROJECT, project, ignore=ignored)

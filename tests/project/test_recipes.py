@@ -20,7 +20,7 @@ def run(name: str, *arguments: Path | str) -> None:
         runpy.run_path(str(ROOT / "project" / "recipes" / f"{name}.py"), run_name="__main__")
 
 
-def test_words_of_a_kind_have_a_class(tmp_path: Path):
+def test_words_of_a_kind_have_a_class(tmp_path):
     rng = np.random.default_rng(0)
     kinds = [["the", "a"], ["cat", "dog", "cow"], ["eats", "sees", "runs"]]
     lines = [" ".join(str(rng.choice(kind)) for kind in kinds) + "\n" for _ in range(200)]
@@ -31,7 +31,7 @@ def test_words_of_a_kind_have_a_class(tmp_path: Path):
     assert found.find("once") == 0
 
 
-def test_places_are_phrases_with_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_places_are_phrases_with_types(tmp_path, monkeypatch):
     bonn = {"name": "Bonn", "alternatenames": ["Bonna"]}
     tables = {"get_cities": bonn, "get_us_states": {"name": "New York"}}
     tables |= {"get_countries": {"name": "Chad"}, "get_continents": {"name": "Asia"}}

@@ -19,7 +19,7 @@ from .test_sgd import MISSING, example_loss, lattice_order
 
 @pytest.mark.parametrize("source", [[1, 4], [0, -1, -1, 1, 2, -1, 4, -1], [-1, 3, 4], [], [-1] * 7])
 @pytest.mark.parametrize("n_pairs", [0, 2, 4, 9])
-def test_pairs_move_as_vectors_do(source: list[int], n_pairs: int) -> None:
+def test_pairs_move_as_vectors_do(source, n_pairs):
     theta, gradient, *pairs = np.random.default_rng(n_pairs).normal(size=(4, 4, 5))
     pairs = [rows.astype(np.float32) for rows in pairs]
     state = OwlqnState(

@@ -339,7 +339,7 @@ def test_a_corpus_without_complete_sequences_is_refused():
 
 
 @pytest.mark.parametrize("n_labels", [3, 20])
-def test_a_pass_moves_weights_from_guessed_to_gold_labels(n_labels: int) -> None:
+def test_a_pass_moves_weights_from_guessed_to_gold_labels(n_labels):
     problem, _ = random_problem(8, n_labels, [2, 1, 3][: 5 - n_labels // 10], weighted=True)
     working, solver = working_loss(problem), AveragedPerceptron(seed=3)
     state = solver.start(working, NONE, problem.theta.copy())
@@ -362,7 +362,7 @@ def averaged_pass(problem: Problem, working: Any) -> tuple[Any, Any]:
     return there.theta, total / len(numbers)
 
 
-def test_a_pass_moves_the_weights_of_real_values() -> None:
+def test_a_pass_moves_the_weights_of_real_values():
     problem, _ = random_value_problem(8, 3, [4, 1, 6, 5], n_real=6)
     working, solver = working_loss(problem), AveragedPerceptron(seed=3)
     state = solver.start(working, NONE, problem.theta.copy())
@@ -375,7 +375,7 @@ def test_a_pass_moves_the_weights_of_real_values() -> None:
 
 
 @pytest.mark.parametrize("solver", [SGDL1(), AveragedPerceptron()])
-def test_a_run_goes_on_while_passes_change_the_objective(solver: Any) -> None:
+def test_a_run_goes_on_while_passes_change_the_objective(solver):
     problem, _ = random_problem(7, 3, [4, 3, 5, 2, 1, 3])
     l1 = 0.1 if isinstance(solver, SGDL1) else 0.0
     training = training_of(problem.corpus, list("abc"), solver, l1=l1, l2=0.0)

@@ -84,22 +84,22 @@ def check(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BATCH)
-def test_batch_solvers_take_recorded_steps(name: str) -> None:
+def test_batch_solvers_take_recorded_steps(name):
     check(name)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_batch_solvers_take_recorded_steps_without_l1(name: str) -> None:
+def test_batch_solvers_take_recorded_steps_without_l1(name):
     check(name)
 
 
 @pytest.mark.parametrize("name", STOCHASTIC)
-def test_stochastic_solvers_take_recorded_steps(name: str) -> None:
+def test_stochastic_solvers_take_recorded_steps(name):
     check(name)
 
 
 @pytest.mark.parametrize("name", DESCENT)
-def test_solvers_without_memory_take_recorded_steps(name: str) -> None:
+def test_solvers_without_memory_take_recorded_steps(name):
     check(name)
 
 

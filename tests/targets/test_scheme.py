@@ -58,7 +58,7 @@ def decode_slowly(sequence: list[str]) -> list[SpanTriple]:
 
 @pytest.mark.parametrize("name", LETTERS)
 @given(data=st.data())
-def test_spans_come_back(name: str, data: st.DataObject):
+def test_spans_come_back(name, data):
     scheme, n = Scheme(name), data.draw(st.integers(0, 12))
     spans = data.draw(span_lists(n))
     labels = labels_of(scheme)
@@ -71,7 +71,7 @@ def test_spans_come_back(name: str, data: st.DataObject):
 
 @pytest.mark.parametrize("name", LETTERS)
 @given(data=st.data())
-def test_any_labels_tell_spans_that_do_not_overlap(name: str, data: st.DataObject):
+def test_any_labels_tell_spans_that_do_not_overlap(name, data):
     scheme = Scheme(name)
     labels = data.draw(st.permutations(labels_of(scheme)))
     sequence = data.draw(st.lists(st.sampled_from(labels), max_size=12))
@@ -82,7 +82,7 @@ def test_any_labels_tell_spans_that_do_not_overlap(name: str, data: st.DataObjec
 
 
 @given(st.lists(st.lists(st.sampled_from(labels_of(Scheme())), max_size=5), max_size=5))
-def test_spans_end_with_their_doc(sequences: list[list[str]]):
+def test_spans_end_with_their_doc(sequences):
     scheme = Scheme()
     labels, joined = labels_of(scheme), [label for sequence in sequences for label in sequence]
     ids = np.array([labels.index(label) for label in joined], dtype=np.int32)
@@ -95,7 +95,7 @@ def test_spans_end_with_their_doc(sequences: list[list[str]]):
 
 
 @pytest.mark.parametrize("name", LETTERS)
-def test_legal_sequences_are_those_that_come_back(name: str):
+def test_legal_sequences_are_those_that_come_back(name):
     """In BILUO, invalid sequences do not round-trip; in IOB2, I- that begins a span does not."""
     scheme = Scheme(name)
     labels = labels_of(scheme)
@@ -116,7 +116,7 @@ def test_legality_of_labels_that_lack_some_of_a_type():
 
 
 @pytest.mark.parametrize(("label", "biluo", "iob2"), read_golden(__file__, "labels.jsonl"))
-def test_what_is_a_label(label: str, biluo: bool, iob2: bool):
+def test_what_is_a_label(label, biluo, iob2):
     assert Scheme("BILUO").is_label(label) == biluo
     assert Scheme("IOB2").is_label(label) == iob2
 
@@ -141,9 +141,7 @@ Spans = list[tuple[int, int, str]]
     ("gold", "predicted", "recall", "precision", "faults"),
     [pytest.param(*row[1:], id=row[0]) for row in read_golden(__file__, "matches.jsonl")],
 )
-def test_kinds_of_match(
-    gold: Spans, predicted: Spans, recall: list[float], precision: list[float], faults: list[str]
-):
+def test_kinds_of_match(gold, predicted, recall, precision, faults):
     """Match spans by tokens and their types "A" and "B"."""
     gold, predicted = ([tuple(span) for span in spans] for spans in (gold, predicted))
     matches = Matches()
@@ -170,7 +168,7 @@ def spans(draw: st.DrawFn) -> list[tuple[int, int, str]]:
 
 
 @given(st.lists(st.tuples(spans(), spans()), max_size=4))
-def test_strict_scores_are_those_of_spacy(docs: list):
+def test_strict_scores_are_those_of_spacy(docs):
     matches, examples = Matches(), []
     vocab = Vocab()
     for both in docs:

@@ -52,7 +52,7 @@ def write(
 @every_scheme
 @every_key
 @given(data=st.data())
-def test_gold_comes_back(key: str, scheme: str, data: st.DataObject):
+def test_gold_comes_back(key, scheme, data):
     target = both(key, scheme)
     lengths = [1, *data.draw(st.lists(st.integers(0, 8), max_size=4))]
     expected = [data.draw(span_lists(n)) for n in lengths]
@@ -65,7 +65,7 @@ def test_gold_comes_back(key: str, scheme: str, data: st.DataObject):
 
 
 @given(data=st.data())
-def test_gold_entities_are_those_that_spacy_reads(data: st.DataObject):
+def test_gold_entities_are_those_that_spacy_reads(data):
     n = data.draw(st.integers(1, 8))
     words = data.draw(st.lists(st.sampled_from(["a", "b", " "]), min_size=n, max_size=n))
     reference = Doc(VOCAB, words=words)
@@ -83,7 +83,7 @@ def test_gold_entities_are_those_that_spacy_reads(data: st.DataObject):
 
 
 @every_key
-def test_gold_of_other_tokens(key: str):
+def test_gold_of_other_tokens(key):
     reference = Doc(VOCAB, words=["New", "York-based", "it", "is"], spaces=[True] * 4)
     add_spans(reference, [(0, 2, "X"), (2, 3, "Y-Z")], key)
     words = ["New", "York", "-", "based", "itis"]
@@ -97,7 +97,7 @@ def test_gold_of_other_tokens(key: str):
 
 
 @every_key
-def test_no_annotation_is_missing_gold_and_no_spans_are_gold(key: str):
+def test_no_annotation_is_missing_gold_and_no_spans_are_gold(key):
     target = both(key)
     assert target.gold(Example(make_doc(2), make_doc(2))) == [None, None]
     assert target.gold(Example(make_doc(2), add_spans(make_doc(2), [], key))) == ["O", "O"]
@@ -120,7 +120,7 @@ def test_gold_spans_without_a_label_that_overlap_or_are_damaged():
 @every_scheme
 @every_key
 @given(data=st.data())
-def test_what_is_set_is_kept_and_nothing_overlaps_it(key: str, scheme: str, data: st.DataObject):
+def test_what_is_set_is_kept_and_nothing_overlaps_it(key, scheme, data):
     target, n = both(key, scheme), data.draw(st.integers(1, 8))
     preset = data.draw(span_lists(n, [*NAMES, "OTHER"]))
     doc, plain = add_spans(make_doc(n), preset, key), make_doc(n)
@@ -138,9 +138,7 @@ def test_what_is_set_is_kept_and_nothing_overlaps_it(key: str, scheme: str, data
 @every_scheme
 @every_key
 @given(data=st.data())
-def test_permitted_legal_labels_are_those_that_agree_with_what_is_set(
-    key: str, scheme: str, data: st.DataObject
-):
+def test_permitted_legal_labels_are_those_that_agree_with_what_is_set(key, scheme, data):
     """A label sequence is permitted if its spans agree with the annotation at preset tokens."""
     target, n = both(key, scheme), data.draw(st.integers(1, 7))
     labels = labels_of(target)
@@ -158,7 +156,7 @@ def test_permitted_legal_labels_are_those_that_agree_with_what_is_set(
 
 
 @every_key
-def test_spans_that_labels_cannot_tell_are_outside(key: str):
+def test_spans_that_labels_cannot_tell_are_outside(key):
     target = both(key)
     doc = make_doc(5)
     doc[3].is_sent_start = True
@@ -212,7 +210,7 @@ def test_blocked_tokens_stay_outside_and_others_are_free():
 
 
 @every_key
-def test_scores_are_those_of_the_spans(key: str):
+def test_scores_are_those_of_the_spans(key):
     target = both(key)
     docs = [make_doc(3), make_doc(0), add_spans(make_doc(3), [(1, 2, "X")], key)]
     rows = [["U-X", "B-X", "L-X"], [], ["U-X", "U-X", "U-Y-Z"]]
@@ -228,7 +226,7 @@ def test_scores_are_those_of_the_spans(key: str):
 
 @pytest.mark.parametrize("scheme", LETTERS)
 @given(data=st.data())
-def test_spans_are_taken_out_of_labels(scheme: str, data: st.DataObject):
+def test_spans_are_taken_out_of_labels(scheme, data):
     target = Entities(scheme)
     labels = labels_of(target)
     rows = data.draw(st.lists(st.lists(st.integers(0, len(labels) - 1), max_size=6), min_size=1))

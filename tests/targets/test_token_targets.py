@@ -53,7 +53,7 @@ def test_empty_morphology_is_a_label_none_is_missing_and_given_ones_get_their_no
 
 
 @pytest.mark.parametrize("vocab", [VOCAB, Vocab()])
-def test_morphology_is_written_and_comes_back(vocab: Vocab):
+def test_morphology_is_written_and_comes_back(vocab):
     target, doc = TokenAttribute("morph"), Doc(vocab, words=WORDS)
     write(target, doc, [NOUN, "_", NOUN], [NOUN, "_"])
     assert [str(token.morph) for token in doc] == [NOUN, "", NOUN]
@@ -72,7 +72,7 @@ def test_morphology_is_written_and_comes_back(vocab: Vocab):
         ("_.role", ["X", "Y"], ["Y", "Z", ""]),
     ],
 )
-def test_what_is_set_is_kept(attr: str, labels: list[str], kept: list[str | None]):
+def test_what_is_set_is_kept(attr, labels, kept):
     def read(doc: Doc) -> list[object]:
         return [str(t.morph) if attr == "morph" else t._.role for t in doc]
 
@@ -128,7 +128,7 @@ def test_extensions_that_cannot_be_written():
     assert list(written.values()) == ["X"]
 
 
-def test_a_default_is_no_annotation(vocab: Vocab):
+def test_a_default_is_no_annotation(vocab):
     Token.set_extension("slot", default="O")
     target = make_token_attribute("_.slot")
     doc = Doc(vocab, words=["a", "b"])

@@ -39,19 +39,19 @@ TAGGED = [
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_solvers(name: str):
+def test_solvers(name):
     check_solver(SOLVERS[name])
 
 
 @pytest.mark.parametrize("options", [{}, {"templates": EVERY_TEMPLATE}, {"start_label": False}])
-def test_templates_and_patterns(options: dict[str, Any]):
+def test_templates_and_patterns(options):
     check_features(Featurizer(**options))
     for make in (WapitiPatterns, CRFPPTemplates):
         check_features(make(text="U01:%x[-1,0]/%x[0,0]\nB"), TAGGED)
 
 
 @pytest.mark.parametrize("attr", ["tag", "pos", "morph", "_.role"])
-def test_attributes_of_tokens(attr: str):
+def test_attributes_of_tokens(attr):
     docs = [Doc(NLP.vocab, words=["a", "dog", "runs"]), Doc(NLP.vocab, words=["it", "rains"])]
     target, labels = make_token_attribute(attr), ["DET", "NOUN", "VERB"]
     if attr == "morph":
@@ -99,7 +99,7 @@ FAULTS |= {uncut: "sequences = 'words'"}
 
 
 @pytest.mark.parametrize(("features", "fact"), FAULTS.items())
-def test_features_with_a_fault(features: Any, fact: str):
+def test_features_with_a_fault(features, fact):
     with pytest.raises(AssertionError, match=rf"^\[SC66[01]\] {features.__name__} .*{fact}"):
         check_features(features, TAGGED)
 
@@ -134,7 +134,7 @@ class Short(TokenAttribute):
         (Entities(), "references must have gold labels"),
     ],
 )
-def test_targets_with_a_fault(target: Any, fact: str):
+def test_targets_with_a_fault(target, fact):
     with pytest.raises(AssertionError, match=f"SC66[01].*{fact}"):
         check_target(target, TAGGED)
 
@@ -180,7 +180,7 @@ class Boasting(SGD):
         (Forgetful(inner_iterations=1), "threads change it"),
     ],
 )
-def test_solvers_with_a_fault(solver: Any, fact: str):
+def test_solvers_with_a_fault(solver, fact):
     with pytest.raises(AssertionError, match=f"SC66[01].*{type(solver).__name__}.*{fact}"):
         check_solver(solver)
 

@@ -13,7 +13,7 @@ import pytest
 from spacy_sparsecrf.distributed.training import WorkerShard
 
 from ..cli.commands import run_spacy
-from ..conftest import SHIPPED_CONFIG, Corpus
+from ..conftest import SHIPPED_CONFIG
 from ..reference import random_problem
 
 
@@ -26,9 +26,7 @@ def read_files(directory: Path, replace: Callable[[bytes], bytes]) -> dict[str, 
 
 
 @pytest.mark.usefixtures("level_of_the_logger")
-def test_model_directories_are_the_same_whatever_hash_seed_and_threads(
-    corpus: Corpus, tmp_path: Path
-):
+def test_model_directories_are_the_same_whatever_hash_seed_and_threads(corpus, tmp_path):
     """Compares this process, with a random hash seed, and another one with two threads."""
     here, there = tmp_path / "here", tmp_path / "there"
     options = [SHIPPED_CONFIG, *corpus.arguments, "--training.max_steps", "3"]
@@ -54,7 +52,7 @@ def test_model_directories_are_the_same_whatever_hash_seed_and_threads(
 # Digests of a worker's shards.
 
 
-def test_digests_do_not_depend_on_the_numbers_of_sets() -> None:
+def test_digests_do_not_depend_on_the_numbers_of_sets():
     problem, _ = random_problem(3, 3, [4, 3, 2])
     corpus = problem.corpus
     corpus.labels[[1, 5]], corpus.labels[7] = [-2, -3], -1

@@ -81,7 +81,7 @@ for each, admit in product((OWLQN, BCD), ("features", "labels")):
 @pytest.mark.parametrize(
     ("name", "n_steps"), [(name, n) for name, (_, numbers) in CASES.items() for n in numbers]
 )
-def test_a_resumed_run_ends_with_the_same_weights(name: str, n_steps: int, tmp_path: Path):
+def test_a_resumed_run_ends_with_the_same_weights(name, n_steps, tmp_path):
     plain, whole, later = (CASES[name][0](n_threads=n) for n in (1, 1, 2))
     for _ in range(n_steps):
         plain.step()
@@ -122,7 +122,7 @@ OTHERS["valid"] += [{"label_weights": np.array([1.0, 0.5, 2.0, 1.0])}]
 @pytest.mark.parametrize(
     ("name", "changes"), [(name, own) for name, changes in OTHERS.items() for own in changes]
 )
-def test_another_run_is_refused(name: str, changes: dict, tmp_path: Path):
+def test_another_run_is_refused(name, changes, tmp_path):
     make, numbers = CASES[name]
     run = make()
     run.save(tmp_path / "run")
@@ -134,7 +134,7 @@ def test_another_run_is_refused(name: str, changes: dict, tmp_path: Path):
         make(**changes).resume(tmp_path / "run")
 
 
-def test_rules_that_end_a_run_may_differ(tmp_path: Path):
+def test_rules_that_end_a_run_may_differ(tmp_path):
     run = plain()
     run.step()
     run.save(tmp_path / "run")

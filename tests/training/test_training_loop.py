@@ -66,7 +66,7 @@ def with_sourced(config: Any, name: str, path: Path, *, frozen: bool, first: boo
     return config
 
 
-def test_a_row_of_the_log_is_an_iteration_and_its_loss_the_objective(corpus: Corpus):
+def test_a_row_of_the_log_is_an_iteration_and_its_loss_the_objective(corpus):
     nlp, rows = run_training(config_for(corpus, patience=0, max_steps=4))
     assert [(int(row[0]), int(row[1])) for row in rows] == [(i, i) for i in range(5)]
     losses = [float(row[2]) for row in rows]
@@ -75,7 +75,7 @@ def test_a_row_of_the_log_is_an_iteration_and_its_loss_the_objective(corpus: Cor
     assert accuracy(nlp, corpus.dev) > 0.95
 
 
-def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus: Corpus, tmp_path: Path):
+def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus, tmp_path):
     _, rows = run_training(config_for(corpus, patience=3), tmp_path)
     scores = [float(row[3]) for row in rows]
     assert len(rows) == scores.index(max(scores)) + 1 + 3
@@ -84,7 +84,7 @@ def test_patience_stops_on_the_development_score_and_keeps_the_best(corpus: Corp
     assert 100 * best.meta["performance"]["tag_acc"] == pytest.approx(max(scores), abs=0.01)
 
 
-def test_accumulating_gradients_makes_one_step_an_update(corpus: Corpus):
+def test_accumulating_gradients_makes_one_step_an_update(corpus):
     batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": 12}
     settings = {"batcher": batcher, "patience": 0, "max_steps": 2}
     _, once = run_training(config_for(corpus, **settings))
@@ -92,7 +92,7 @@ def test_accumulating_gradients_makes_one_step_an_update(corpus: Corpus):
     assert [row[2] for row in once] == [row[2] for row in thrice]
 
 
-def test_other_pipes_may_use_averages(corpus: Corpus, tmp_path: Path):
+def test_other_pipes_may_use_averages(corpus, tmp_path):
     config = config_for(corpus, patience=0, max_steps=2)
     config["training"]["optimizer"]["use_averages"] = True
     config["training"]["batcher"] = {"@batchers": "spacy.batch_by_sequence.v1", "size": 40}
@@ -112,7 +112,7 @@ def get_crf(nlp: Language) -> Any:
     return nlp.get_pipe("sparse_crf")
 
 
-def test_use_params_and_rehearse_leave_the_weights_alone(trained: Language, corpus: Corpus):
+def test_use_params_and_rehearse_leave_the_weights_alone(trained, corpus):
     pipe = get_crf(trained)
     before, optimizer = pipe.model.to_bytes(), trained.resume_training()
     with trained.use_params({(1, "W"): None}):
@@ -123,7 +123,7 @@ def test_use_params_and_rehearse_leave_the_weights_alone(trained: Language, corp
     assert pipe.model.to_bytes() == before
 
 
-def test_a_frozen_component_stays_as_it_is(corpus: Corpus, trained_dir: Path, tmp_path: Path):
+def test_a_frozen_component_stays_as_it_is(corpus, trained_dir, tmp_path):
     config = config_for(corpus, patience=0, max_steps=2)
     with_sourced(config, "frozen", trained_dir, frozen=True)
     config["components"]["sparse_crf"]["overwrite"] = True
@@ -134,15 +134,13 @@ def test_a_frozen_component_stays_as_it_is(corpus: Corpus, trained_dir: Path, tm
     assert accuracy(spacy.load(tmp_path / "model-last"), corpus.dev) > 0.9
 
 
-def test_a_sourced_component_that_sees_one_example_an_epoch_is_told(
-    corpus: Corpus, trained_dir: Path
-):
+def test_a_sourced_component_that_sees_one_example_an_epoch_is_told(corpus, trained_dir):
     config = with_sourced(config_for(corpus), "sourced", trained_dir, frozen=False)
     with pytest.warns(SparseCRFWarning, match=r"SCW212.*components\.sourced\.learning\] prior"):
         run_training(config)
 
 
-def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained_dir: Path):
+def test_features_may_read_a_frozen_annotating_component(corpus, trained_dir):
     config = config_for(corpus, patience=0, max_steps=3, annotating_components=["first"])
     with_sourced(config, "first", trained_dir, frozen=True)
     block = config["components"]["sparse_crf"]
@@ -155,7 +153,7 @@ def test_features_may_read_a_frozen_annotating_component(corpus: Corpus, trained
         assert accuracy(nlp, corpus.dev) < 0.6
 
 
-def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Corpus):
+def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus):
     config = config_for(corpus, annotating_components=["tagger"])
     config["components"]["tagger"] = {"factory": "tagger", "model": SMALL_TAGGER}
     config["nlp"]["pipeline"] = ["tagger", "sparse_crf"]
@@ -164,9 +162,7 @@ def test_an_annotating_component_trained_in_the_same_run_is_warned_of(corpus: Co
 
 
 @pytest.mark.parametrize(("dtype", "precision"), [("float64", 1e-12), ("float32", 1e-6)])
-def test_init_weights_continues_at_the_saved_objective(
-    corpus: Corpus, tmp_path: Path, dtype: str, precision: float
-):
+def test_init_weights_continues_at_the_saved_objective(corpus, tmp_path, dtype, precision):
     nlp = blank_with(lang="en", learning={"dtype": dtype})
     examples = examples_of(nlp, corpus.train)
     saved = train_steps(nlp, examples, 2)[-1]
@@ -181,9 +177,7 @@ def test_init_weights_continues_at_the_saved_objective(
     assert run_steps(other, examples, 30)[-1] == pytest.approx(final, rel=1e-4)
 
 
-def test_labels_of_init_weights_are_united_with_those_of_the_corpus(
-    corpus: Corpus, trained_dir: Path
-):
+def test_labels_of_init_weights_are_united_with_those_of_the_corpus(corpus, trained_dir):
     nlp = blank_with()
     nlp.config["initialize"]["components"] = {"sparse_crf": {"init_weights": str(trained_dir)}}
     nlp.initialize()  # without a corpus
@@ -200,7 +194,7 @@ def test_labels_of_init_weights_are_united_with_those_of_the_corpus(
 
 
 def test_examples_are_read_once_and_a_step_is_taken_until_finish_update_whatever_the_batch(
-    nlp: Language, corpus: Corpus
+    nlp, corpus
 ):
     examples, reads, losses = examples_of(nlp, corpus.train), [], {}
 
@@ -220,9 +214,7 @@ def test_examples_are_read_once_and_a_step_is_taken_until_finish_update_whatever
     assert pipe.update(examples[:5])["sparse_crf"] < first
 
 
-def test_a_non_finite_objective_never_reaches_the_losses(
-    nlp: Language, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_non_finite_objective_never_reaches_the_losses(nlp, corpus, monkeypatch):
     examples = examples_of(nlp, corpus.train)
     nlp.initialize(lambda: examples)
     training = get_crf(nlp).training_run()
@@ -234,7 +226,7 @@ def test_a_non_finite_objective_never_reaches_the_losses(
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
+def config(tmp_path) -> Config:
     """The config of `spacy init config --pipeline sparse_crf`, with a corpus."""
     vocab = spacy.blank("en").vocab
     docs = [Doc(vocab, words=["a", "b"], tags=["X", "Y"]) for _ in range(3)]
@@ -245,7 +237,7 @@ def config(tmp_path: Path) -> Config:
     return config
 
 
-def test_the_config_that_spacy_makes_is_told_which_two_lines_to_change(config: Config) -> None:
+def test_the_config_that_spacy_makes_is_told_which_two_lines_to_change(config):
     with pytest.warns(SparseCRFWarning, match="SCW209.*'sparse_crf'.*200 steps") as told:
         init_nlp(config)
     (message,) = [str(each.message) for each in told if "SCW209" in str(each.message)]
@@ -260,7 +252,7 @@ def test_the_config_that_spacy_makes_is_told_which_two_lines_to_change(config: C
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_loop_with_others_or_of_ones_own_is_not_told(config: Config) -> None:
+def test_a_loop_with_others_or_of_ones_own_is_not_told(config):
     both = init_config(pipeline=["sparse_crf", "tagger"], silent=True)
     both["paths"] = config["paths"]
     assert init_nlp(both).pipe_names[-2:] == ["sparse_crf", "tagger"]
@@ -274,7 +266,7 @@ def test_a_loop_with_others_or_of_ones_own_is_not_told(config: Config) -> None:
         assert Loop.of(nlp, None).quiet is not wanted
 
 
-def test_an_epoch_is_one_batch(config: Config) -> None:
+def test_an_epoch_is_one_batch(config):
     config["training"].update(batcher={"@batchers": ONE_STEP}, eval_frequency=1, patience=5)
     nlp = init_nlp(config)
     read = registry.resolve({"train": config.interpolate()["corpora"]["train"]})["train"]
@@ -288,7 +280,7 @@ def test_an_epoch_is_one_batch(config: Config) -> None:
         list(one_step_per_epoch([]))
 
 
-def test_two_pipelines_of_one_vocab_train_to_their_own_convergence(corpus: Corpus) -> None:
+def test_two_pipelines_of_one_vocab_train_to_their_own_convergence(corpus):
     """The loops of spaCy run in turns; the one with few sentences converges earlier."""
     nlp = blank_with(lang="en", solver={"tolerance": 1e-3})
     other = Language(nlp.vocab)

@@ -35,7 +35,7 @@ TOKENS = [
 
 
 @pytest.mark.parametrize("token", TOKENS, ids=str)
-def test_attributes_are_those_of_python_crfsuite(token: Any):
+def test_attributes_are_those_of_python_crfsuite(token):
     reason = "python-crfsuite (extra `bench`) is not installed"
     pycrfsuite = pytest.importorskip("pycrfsuite", reason=reason)
     [expected] = pycrfsuite.ItemSequence([token]).items()
@@ -84,6 +84,6 @@ def test_unknown_attributes_are_not_there_and_do_not_grow_a_vocabulary():
         ([3], r"SC801\] X\[0\].*it is a int"),
     ],
 )
-def test_what_is_no_feature_is_refused_with_its_place(X: Any, message: str):
+def test_what_is_no_feature_is_refused_with_its_place(X, message):
     with pytest.raises(SparseCRFError, match=message):
         read_attributes(X, Vocabulary())

@@ -151,12 +151,12 @@ SCRIPTS += [train_with_other_algorithms, train_on_real_values]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_scripts_need_another_import_only(script: Any, fitted: CRF):
+def test_scripts_need_another_import_only(script, fitted):
     script(fitted)
 
 
 @pytest.mark.parametrize("options", [{"c1": 0.2, "c2": 0.1}, {"c2": 0.1}], ids=["l1", "l2"])
-def test_iterations_end_where_crfsuite_ends(options: dict[str, float]):
+def test_iterations_end_where_crfsuite_ends(options):
     """After the given number; else near the minimum, or at it with stricter criteria."""
     for n in (1, 3, 25):
         assert CRF(**options, max_iterations=n, delta=0.0).fit(X, Y).n_iter_ == n
@@ -167,7 +167,7 @@ def test_iterations_end_where_crfsuite_ends(options: dict[str, float]):
     assert CRF(**options, epsilon=1e9).fit(X, Y).n_iter_ < default.n_iter_
 
 
-def test_a_line_is_written_for_each_iteration(capsys: pytest.CaptureFixture[str]):
+def test_a_line_is_written_for_each_iteration(capsys):
     rows: list[Any] = []
     dev = [[None, *labels[1:]] for labels in Y_TEST]
     crf = CRF(c1=0.1, max_iterations=12, verbose=True)
@@ -179,7 +179,7 @@ def test_a_line_is_written_for_each_iteration(capsys: pytest.CaptureFixture[str]
     assert rows[-1].accuracy is None and not capsys.readouterr().out
 
 
-def test_weights_are_kept_in_a_file(tmp_path: Path):
+def test_weights_are_kept_in_a_file(tmp_path):
     """Feature names that look like other lines of the file are read correctly."""
     path = tmp_path / "model.crfsuite"
     odd = [[{**token, "} = {": "a --> b: 1"} for token in tokens] for tokens in X]
@@ -193,7 +193,7 @@ def test_weights_are_kept_in_a_file(tmp_path: Path):
         CRF(model_filename=str(path)).fit([[{"a\n": "b"}] * len(y) for y in Y], Y)
 
 
-def test_a_model_of_crfsuite_is_read(tmp_path: Path):
+def test_a_model_of_crfsuite_is_read(tmp_path):
     path = str(tmp_path / "model.crfsuite")
     tagger = crfsuite(X, Y, Path(path), c1=0.1, max_iterations=50)
     assert [*CRF(model_filename=path).predict(X)] == [tagger.tag(tokens) for tokens in X]
@@ -208,7 +208,7 @@ def test_a_model_of_crfsuite_is_read(tmp_path: Path):
         ({"algorithm": "ap", "c1": 0.1, "max_iterations": 5}, r"SCW802\] c1: .*Perceptron"),
     ],
 )
-def test_what_has_another_effect_is_warned_of(options: dict[str, Any], message: str):
+def test_what_has_another_effect_is_warned_of(options, message):
     with pytest.warns(SparseCRFWarning, match=message):
         CRF(**options).fit(X, Y)
 
@@ -226,6 +226,6 @@ def test_what_has_another_effect_is_warned_of(options: dict[str, Any], message: 
         ({}, {"X_dev": X_TEST, "y_dev": [3, *Y_TEST[1:]]}, r"SC804\].* is 3"),
     ],
 )
-def test_bad_parameters_are_refused(options: Any, held_out: Any, message: str):
+def test_bad_parameters_are_refused(options, held_out, message):
     with pytest.raises(SparseCRFError, match=message):
         CRF(**options).fit(X, Y, **held_out)

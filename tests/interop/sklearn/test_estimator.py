@@ -1,6 +1,5 @@
 """The estimator: the minimiser of the component and CRFsuite, and scikit-learn's checks."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def assert_same(found: dict[Any, float], expected: dict[Any, float], tolerance: 
 
 @pytest.mark.parametrize("everything", [False, True])
 @pytest.mark.parametrize("bigrams", [(), ("lower[0]",)])
-def test_the_minimiser_is_that_of_the_component(everything: bool, bigrams: tuple[str, ...]):
+def test_the_minimiser_is_that_of_the_component(everything, bigrams):
     sentences = make_sentences(30, seed=3)
     templates = ["b:", f"{'*' if bigrams else 'u'}:lower[0]", "u:suffix(3)[0]"]
     nlp = blank_with(
@@ -86,9 +85,7 @@ def weights_of(pipe: Any) -> dict[tuple[str, ...], float]:
     ("l1", "states", "transitions"),
     [(0.0, 0, 0), (0.0, 1, 1), (0.2, 0, 0), (0.2, 0, 1), (0.2, 1, 0), (0.2, 1, 1)],
 )
-def test_the_minimiser_is_that_of_crfsuite(
-    l1: float, states: int, transitions: int, tmp_path: Path
-):
+def test_the_minimiser_is_that_of_crfsuite(l1, states, transitions, tmp_path):
     """With numbers, which both use as real values, and with features that are False.
 
     (CRFsuite drops features whose numbers sum to less than 0.)
@@ -110,7 +107,7 @@ def test_the_minimiser_is_that_of_crfsuite(
             assert p == pytest.approx(tagger.marginal(label, t), abs=2e-3)
 
 
-def test_the_certificate_tells_how_near_the_minimum_is(fitted: CRF):
+def test_the_certificate_tells_how_near_the_minimum_is(fitted):
     crf = exact().fit(X, Y)
     assert 0.0 <= crf.optimality_ <= 1e-6 < fitted.optimality_
     assert CRF(max_iterations=1).fit(X, Y).n_iter_ == 1 < fitted.n_iter_
@@ -142,7 +139,7 @@ def test_rare_features_are_left_out():
     assert len(kept) < len(CRF(c1=0.01, c2=5e-6).fit(X, Y).attributes_)
 
 
-def test_marginals_sum_to_one_and_agree_with_predictions(fitted: CRF):
+def test_marginals_sum_to_one_and_agree_with_predictions(fitted):
     for tokens, labels in zip(fitted.predict_marginals(X), fitted.predict(X), strict=True):
         for probabilities, label in zip(tokens, labels, strict=True):
             assert sum(probabilities.values()) == pytest.approx(1.0)
@@ -150,7 +147,7 @@ def test_marginals_sum_to_one_and_agree_with_predictions(fitted: CRF):
             assert probabilities[label] > 0.5
 
 
-def test_the_score_is_the_share_of_right_tokens(fitted: CRF):
+def test_the_score_is_the_share_of_right_tokens(fitted):
     wrong = [["?"] * len(labels) for labels in Y[:30]] + Y[30:]
     share = sum(map(len, Y[30:])) / sum(map(len, Y))
     assert fitted.score(X, Y) == 1.0
@@ -158,7 +155,7 @@ def test_the_score_is_the_share_of_right_tokens(fitted: CRF):
     assert fitted.score(X, wrong, sample_weight=[0.0] * 30 + [1.0] * 30) == 1.0
 
 
-def test_one_sequence_none_and_features_that_training_did_not_see(fitted: CRF):
+def test_one_sequence_none_and_features_that_training_did_not_see(fitted):
     assert fitted.predict_single(X[0]) == fitted.predict(X)[0]
     assert len(fitted.predict([])) == len(fitted.predict_marginals([])) == 0
     assert [*fitted.predict([[], X[0], []])] == [[], fitted.predict_single(X[0]), []]
@@ -172,7 +169,7 @@ CHECKS += ["check_set_params", "check_valid_tag_types", "check_estimator_tags_re
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_checks_of_scikit_learn(check: str):
+def test_checks_of_scikit_learn(check):
     getattr(estimator_checks, check)("CRF", CRF())
 
 
@@ -187,7 +184,7 @@ def test_it_ends_a_pipeline():
     assert model.get_params()["crf__c1"] == 0.3
 
 
-def test_what_is_fitted_again_forgets(fitted: CRF):
+def test_what_is_fitted_again_forgets(fitted):
     crf = clone(fitted).fit(X, Y)
     crf.predict(X)
     other = [["A"] * len(labels) for labels in Y]
@@ -210,7 +207,7 @@ def test_what_is_fitted_again_forgets(fitted: CRF):
         (Y, [float("nan")] * 60, r"SC809\] sample_weight = nan"),
     ],
 )
-def test_labels_and_weights_that_do_not_fit(y: Any, weight: Any, message: str):
+def test_labels_and_weights_that_do_not_fit(y, weight, message):
     with pytest.raises(SparseCRFError, match=message):
         CRF().fit(X, y, sample_weight=weight)
 
@@ -259,19 +256,19 @@ def test_features_of_pairs_are_binary_in_every_batch():
         ({"dtype": "float16"}, "SC310"),
     ],
 )
-def test_settings_that_cannot_be(settings: dict[str, Any], message: str):
+def test_settings_that_cannot_be(settings, message):
     with pytest.raises(SparseCRFError, match=message):
         CRF(**settings).fit(X, Y)
 
 
-def test_numbers_that_do_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch):
+def test_numbers_that_do_not_fit_into_memory(monkeypatch):
     monkeypatch.setattr("spacy_sparsecrf.loss.size.available_memory", lambda: 100)
     with pytest.raises(SparseCRFError, match=r"SC808\] 1 features have numbers"):
         CRF().fit([[{"n": 0.5}] * 30], [["A"] * 30])
 
 
 @pytest.mark.parametrize(("X", "y"), [([], []), ([[]], [[]]), (X, [[None] * len(x) for x in X])])
-def test_nothing_to_learn_from(X: Any, y: Any):
+def test_nothing_to_learn_from(X, y):
     with pytest.raises(SparseCRFError, match="SC305"):
         CRF().fit(X, y)
     with pytest.raises(NotFittedError, match=r"SC805\] This CRF"):

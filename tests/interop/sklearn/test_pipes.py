@@ -1,6 +1,5 @@
 """Estimators as components, and vice versa: the same labels and probabilities."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ X = [[features(words, i) for i in range(len(words))] for words, _ in SENTENCES]
 
 
 @pytest.mark.parametrize("options", [{}, {"bigrams": ["word"], "start_label": True}])
-def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: Path):
+def test_a_component_labels_as_the_estimator(options, tmp_path):
     crf = CRF(c1=0.05, c2=0.005, n_threads=1, **options).fit(X[:40], Y[:40])
     nlp = spacy.blank("xx")
     crf.to_pipe(nlp, TESTS)
@@ -48,7 +47,7 @@ def test_a_component_labels_as_the_estimator(options: dict[str, Any], tmp_path: 
 
 
 @pytest.mark.parametrize("scheme", ["IOB2", "BILUO"])
-def test_a_component_of_entities_has_the_scheme_of_the_labels(scheme: str):
+def test_a_component_of_entities_has_the_scheme_of_the_labels(scheme):
     last = "L-PER" if scheme == "BILUO" else "I-PER"
     words = [{"lower[0]": word} for word in ("met", "ann", "lee", "now")]
     crf = CRF(c1=0.01, c2=0.005).fit([words] * 5, [["O", "B-PER", last, "O"]] * 5)
@@ -62,7 +61,7 @@ def test_a_component_of_entities_has_the_scheme_of_the_labels(scheme: str):
 @pytest.mark.parametrize(
     "templates", [["b:", "u:", "*:lower[0]", "u:suffix(3)[-1]|lower[0]"], None]
 )
-def test_an_estimator_labels_as_the_component(templates: list[str] | None):
+def test_an_estimator_labels_as_the_component(templates):
     nlp = blank_with(templates)
     train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
     pipe = nlp.get_pipe("sparse_crf")
@@ -89,7 +88,7 @@ def test_an_estimator_labels_as_the_component(templates: list[str] | None):
         {"decoding": {"thresholds": {"PER": 0.5}}},
     ],
 )
-def test_a_component_that_predicts_otherwise_is_refused(config: dict[str, Any]):
+def test_a_component_that_predicts_otherwise_is_refused(config):
     pipe = blank_with(factory="sparse_crf_ner", **config).get_pipe("sparse_crf_ner")
     with pytest.raises(SparseCRFError, match=r"SC818\].*'sparse_crf_ner' does: \[components"):
         CRF.from_pipe(pipe)
@@ -112,7 +111,7 @@ def test_the_scheme_of_entities_comes_along():
 
 
 @pytest.mark.parametrize(("text", "name"), read_golden(__file__, "names.jsonl"))
-def test_names_of_external_features(text: str, name: str | None):
+def test_names_of_external_features(text, name):
     assert name_of(text, TESTS) == name
 
 
