@@ -78,10 +78,11 @@ def test_a_failure_is_told_and_nothing_more_begins(n_threads):
 def test_a_training_run_ends_its_threads():
     problem, _ = random_problem(5, 3, [5, 4, 6, 3] * 20)
     before = threading.enumerate()
-    with training_of(problem.corpus, list("abc"), OWLQN(), l1=0.1, l2=0.1, n_threads=3) as training:
-        objective = training.step().objective
-        begun = [thread for thread in threading.enumerate() if thread not in before]
-        assert begun
+    training = training_of(problem.corpus, list("abc"), OWLQN(), l1=0.1, l2=0.1, n_threads=3)
+    objective = training.step().objective
+    begun = [thread for thread in threading.enumerate() if thread not in before]
+    assert begun
+    training.close()
     assert not any(thread.is_alive() for thread in begun)
     assert training.step().objective < objective
     training.close()

@@ -54,12 +54,6 @@ def sliced(corpus: EncodedCorpus, first: int, last: int) -> EncodedCorpus:
     )
 
 
-def without_tokens(corpus: EncodedCorpus) -> EncodedCorpus:
-    """Return the corpus without the features of tokens, which take most of its memory."""
-    nothing = np.empty(0, np.int32)
-    return replace(corpus, uni_indptr=np.zeros(1, np.int64), uni_indices=nothing)
-
-
 def weights_of_features(corpus: EncodedCorpus) -> tuple[Floats, Floats]:
     """Return the total weight of the labelled tokens of each unigram and bigram feature."""
     from ..kernels.indexing import sum_columns

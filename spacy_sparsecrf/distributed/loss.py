@@ -118,8 +118,7 @@ class _ShardLoss:
         pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
         features = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
         own = with_distinct_contexts(reduced(corpus, features))
-        whole = Part(corpus, problem.n_labels)
-        self.part = ReducedPart(own, problem.n_labels, whole, features)
+        self.part = ReducedPart.of_features(Part.of(corpus, problem.n_labels), features)
         self.loss = problem.loss(own, workers, _OF_SHARD)
 
     def restrict(self, coordinates: Longs) -> _Weights:

@@ -112,7 +112,7 @@ class PartitionedTraining(Training):
         self.partition = partition
         super().__init__(corpus, *args, **options)
 
-    def _make_runs(self, known: Longs | None = None) -> list[Run]:
+    def _make_runs(self, known: Longs | None) -> tuple[list[Part], list[Run]]:
         corpus, n, problem = self._corpus, len(self._labels), self._problem
         given = problem.label_weights, problem.precision, problem.observed_only, problem.valid
         shared = ShardProblem(n, *given)
@@ -123,11 +123,11 @@ class PartitionedTraining(Training):
             raise SparseCRFError(Errors.SC356)
         args = present, corpus.n_potential(n), problem.observed_only, self._origin
         loss: Any = PartitionedLoss(self.partition, *args)
-        run = PartitionedRun(Part(corpus, n), loss, self._penalty, self._solver, self._warm_start)
-        run.n_sequences = self.n_sequences
+        own = self._penalty, self._solver, self._warm_start
+        run = PartitionedRun(loss, *own, self.n_sequences)
         n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
         self.size = Size(n_features, loss.n_potential, None, None)
-        return [run]
+        return [Part.of(corpus, n)], [run]
 
     def _check_gold(self, valid: Mask) -> None:
         """See `check_gold`; positions are those in the whole corpus."""

@@ -15,15 +15,14 @@ A sub-problem can also drop features, for example features whose weights are zer
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..corpus.csr import Csr
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus
 from ..corpus.numbering import find_ascending, find_keys, positions
-from ..corpus.transform import reduced, weights_of_features, without_tokens
+from ..corpus.transform import reduced, weights_of_features
 from ..errors import Errors, SparseCRFError
 from .lattice import Floats, Longs, Mask
 from .per_token import tokens_as_corpus
@@ -53,23 +52,23 @@ def coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[i
 class Part:
     """A whole problem, whose local coordinates are global.
 
-    corpus: training corpus of the part; n_labels: of the corpus.
+    n_unigram: number of unigram features; widths: potential weights of a unigram feature, one for
+    each label, and of a bigram feature.
     """
 
-    corpus: EncodedCorpus
-    n_labels: int
+    n_unigram: int
+    widths: tuple[int, int]
 
-    def without_tokens(self) -> "Part":
-        """Return the part without the features of tokens; coordinates do not depend on them."""
-        own: dict[str, Any] = {"corpus": without_tokens(self.corpus)}
-        if "whole" in vars(self):
-            own["whole"] = vars(self)["whole"].without_tokens()
-        return replace(self, **own)
+    @classmethod
+    def of(cls, corpus: EncodedCorpus, n_labels: int) -> "Part":
+        """Return the whole problem of a corpus."""
+        widths = n_labels, n_labels * (n_labels + int(corpus.start_label))
+        return cls(len(corpus.unigram_keys), widths)
 
     @property
-    def widths(self) -> tuple[int, int]:
-        """Potential weights of a unigram feature, and of a bigram feature."""
-        return self.n_labels, self.n_labels * (self.n_labels + int(self.corpus.start_label))
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return self.widths[0]
 
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
@@ -132,8 +131,8 @@ def cluster_bounds(n_labels: int, n_clusters: int) -> tuple[int, ...]:
     return tuple(n_labels * c // n_clusters for c in range(n_clusters + 1))
 
 
-def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[Part]:
-    """Return the parts of a maximum entropy model with labels in clusters.
+def cluster_parts(corpus: EncodedCorpus, bounds: Sequence[int]) -> list[tuple[Part, EncodedCorpus]]:
+    """Return the parts of a maximum entropy model with labels in clusters, and their corpora.
 
     corpus: of tokens, see `local_corpus`; bounds: of clusters, see `cluster_bounds`. Clusters of
     one label have no part, and a feature has no weights in a cluster in which it does not occur.
@@ -168,7 +167,7 @@ def _part(
     labels: Longs,
     outcomes: Longs,
     n_outcomes: int,
-) -> Part:
+) -> tuple[Part, EncodedCorpus]:
     """Return the part of some tokens [n], given their cases [n] and their labels [n] there."""
     n_cases, n_labels = outcomes.shape
     features = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
@@ -185,7 +184,9 @@ def _part(
         Csr(features.indptr, rank[number]),
         corpus.unigram_keys[names[order] // n_cases],
     )
-    return OutcomePart(own, n_labels, outcomes, names[order], n_outcomes)
+    whole = Part.of(own, n_labels)
+    part = OutcomePart(whole.n_unigram, whole.widths, outcomes, names[order], n_outcomes)
+    return part, own
 
 
 @dataclass(frozen=True)
@@ -198,26 +199,25 @@ class ReducedPart(Part):
     whole: Part
     features: Longs
 
-    @property
-    def _n_unigram(self) -> tuple[int, int]:
-        """Number of unigram features of the whole part, and of this one."""
-        n = len(self.whole.corpus.unigram_keys)
-        return n, int(np.searchsorted(self.features, n))
+    @classmethod
+    def of_features(cls, whole: Part, features: Longs) -> "ReducedPart":
+        """Return the problem with a subset of the features of a part."""
+        n_unigram = int(np.searchsorted(features, whole.n_unigram))
+        return cls(n_unigram, whole.widths, whole, features)
 
     def to_global(self, coordinates: Longs) -> Longs:
         """Return the global coordinates, [n] int64, of local coordinates."""
-        (n_all, n_own), widths = self._n_unigram, self.whole.widths
-        feature, place = places_of(coordinates, n_own, widths)
-        return self.whole.to_global(coordinates_of(self.features[feature], place, n_all, widths))
+        feature, place = places_of(coordinates, self.n_unigram, self.widths)
+        there = self.features[feature], place, self.whole.n_unigram, self.widths
+        return self.whole.to_global(coordinates_of(*there))
 
     def to_local(self, coordinates: Longs) -> Longs:
         """Return local coordinates, [n] int64, of global ones; -1: of another part, or dropped."""
-        (n_all, n_own), widths = self._n_unigram, self.whole.widths
         found = self.whole.to_local(coordinates)
-        feature, place = places_of(found, n_all, widths)
+        feature, place = places_of(found, self.whole.n_unigram, self.widths)
         own = find_ascending(self.features, feature)
         known = (found >= 0) & (own >= 0)
-        return np.where(known, coordinates_of(own, place, n_own, widths), -1)
+        return np.where(known, coordinates_of(own, place, self.n_unigram, self.widths), -1)
 
 
 def permits(whole: Part, part: Part, limited: Longs, coordinates: Longs) -> Mask:
@@ -226,28 +226,28 @@ def permits(whole: Part, part: Part, limited: Longs, coordinates: Longs) -> Mask
     whole: the whole problem; limited: [m] int64, ascending, feature of the whole problem * Y + y:
     features listed there have weights for these labels y only, with any previous label.
     """
-    n, n_unigram = whole.n_labels, len(whole.corpus.unigram_keys)
-    feature, place = places_of(part.to_global(coordinates), n_unigram, whole.widths)
+    n = whole.n_labels
+    feature, place = places_of(part.to_global(coordinates), whole.n_unigram, whole.widths)
     bounds = np.searchsorted(limited, feature * n)
     # A sentinel after the last one.
     is_whole: Mask = np.append(limited, -1)[bounds] // n != feature
     return is_whole | (find_ascending(limited, feature * n + place % n) >= 0)
 
 
-def without_idle_features(part: Part, l1: float, known: Longs | None = None) -> Part:
-    """Remove the features whose weights must be zero at the minimum.
+def without_idle_features(
+    part: Part, corpus: EncodedCorpus, l1: float, known: Longs | None = None
+) -> tuple[Part, EncodedCorpus]:
+    """Remove the features whose weights must be zero at the minimum from a part and its corpus.
 
     known: [n] int64, global coordinates of initial weights, whose features are kept.
-    RETURNS: the part itself if all features are kept.
     """
-    corpus, n_unigram = part.corpus, len(part.corpus.unigram_keys)
     kept = np.concatenate(weights_of_features(corpus)) > l1
     # Counts do not bound the gradients of real values.
     kept[corpus.value_features] = True
     if known is not None:
         inner = part.to_local(known)
-        kept[places_of(inner[inner >= 0], n_unigram, part.widths)[0]] = True
+        kept[places_of(inner[inner >= 0], part.n_unigram, part.widths)[0]] = True
     if kept.all():
-        return part
+        return part, corpus
     features = np.flatnonzero(kept)
-    return ReducedPart(reduced(corpus, features), part.n_labels, part, features)
+    return ReducedPart.of_features(part, features), reduced(corpus, features)

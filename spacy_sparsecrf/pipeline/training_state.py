@@ -62,7 +62,7 @@ def begin(
     state = TrainingState(run, names, checks, restart, path)
     if path is not None and path.is_file():
         run.resume(path)
-        logger.info("%s: resumes from %s, %s", name, path, run.progress)
+        logger.info("%s: resumes from %s, objective %.6g", name, path, run.objective)
         warn(Warnings.SCW229.format(name=name, path=path))
         # The first row of the log repeats the last one of the interrupted run.
         state.stepped = True

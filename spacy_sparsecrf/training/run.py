@@ -17,7 +17,6 @@ import numpy as np
 
 from ..corpus.numbering import find_ascending
 from ..loss.chain import ChainLoss
-from ..loss.subproblems import Part
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..progress import Task
@@ -60,27 +59,24 @@ class RunState:
 class Run:
     """Minimises the loss of one sub-problem on a working set; a step is an outer iteration.
 
-    part: maps the coordinates of its weights to the whole model; loss: of the part's corpus;
-    penalty; solver; first: the warm start. state: None before the first step.
+    loss, penalty, solver; first: the warm start; n_sequences: of the sub-problem's corpus. state:
+    None before the first step.
     """
 
     def __init__(
         self,
-        part: Part,
         loss: ChainLoss,
         penalty: ElasticNet,
         solver: BatchSolver,
         first: WarmStart,
+        n_sequences: int,
     ) -> None:
-        self._part = part
-        self.loss = loss
-        self._penalty = penalty
-        self._solver, self._first = solver, first
-        self.n_sequences = part.corpus.n_sequences
+        self.loss, self.n_sequences = loss, n_sequences
+        self._penalty, self._solver, self._first = penalty, solver, first
         self.state: RunState | None = None
         self._working: WorkingLoss
 
-    def _start(self, coordinates: Longs, theta: Floats, moved: bool = True) -> None:
+    def begin(self, coordinates: Longs, theta: Floats, moved: bool = False) -> None:
         """Begin, or restart, from weights theta [n] at coordinates [n], ascending.
 
         moved: whether theta is the difference from the prior, not weights of the model.
@@ -111,40 +107,21 @@ class Run:
         return self.state is not None and self.state.converged
 
     @property
-    def _weights(self) -> tuple[Longs, Floats]:
-        """Coordinates in the part [n] int64, ascending, and values [n] of non-zero weights."""
+    def weights(self) -> tuple[Longs, Floats]:
+        """Coordinates [n] int64, ascending, and values [n] float64 of non-zero weights."""
         if self.state is None:
             return np.empty(0, np.int64), np.empty(0)
         theta = self._working.model_weights(self.state.solver.theta)
         active = theta != 0.0
         return self._working.coordinates[active], theta[active]
 
-    @property
-    def weights(self) -> tuple[Longs, Floats]:
-        """Coordinates in the whole model [n] int64 and values [n] float64 of non-zero weights."""
-        coordinates, theta = self._weights
-        return self._part.to_global(coordinates), theta
-
-    def polished(self, polish: "Polish") -> tuple[Longs, Floats]:
-        """Return `weights`, polished; the run keeps the unpolished ones."""
-        coordinates, theta = polish(self.loss, self._weights)
-        return self._part.to_global(coordinates), theta
-
     def reached(self, passes: float = 0.0) -> StepReport:
         """Return the report of the last step; passes: of it."""
-        n_active, state = len(self._weights[0]), self.state
+        n_active, state = len(self.weights[0]), self.state
         if state is None:
             return StepReport(np.inf, np.inf, n_active, passes, False)
         values = self.objective, state.optimality, n_active, passes, state.converged, state.gap
         return StepReport(*values)
-
-    def begin(self, coordinates: Longs, theta: Floats, penalty: ElasticNet) -> None:
-        """Begin with given weights and a penalty; weights of other parts are ignored.
-
-        coordinates: [n] int64, distinct, in the whole model; theta: [n] float64.
-        """
-        self._penalty = penalty
-        self._start(*self._part.local_weights(coordinates, theta), moved=False)
 
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
@@ -200,7 +177,7 @@ class Run:
         if "examples" in self._solver.requires and n_epochs == 0 and sparse:
             coordinates = self.loss.descent_coordinates()
             first = coordinates, np.zeros(len(coordinates))
-        self._start(*first)
+        self.begin(*first, moved=True)
         return n_epochs
 
     def resume(self, state: RunState) -> None:

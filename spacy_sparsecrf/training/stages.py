@@ -17,7 +17,7 @@ from ..model.model import CRFModel
 from ..solvers.base import BatchSolver, Longs, StepReport, fields_of
 from . import checkpoint
 from .run import Polish
-from .training import CHAIN, Problem, Training
+from .training import CHAIN, NOT_POLISHED, Problem, Training
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class InTurn:
         self._problem, self._notify, self.n_sequences = problem, report, corpus.n_sequences
         keys = corpus.unigram_keys, corpus.bigram_keys
         self._names = WeightNames(*keys, tuple(labels), (), corpus.start_label, problem.kind)
-        self._widths, self._solver = Part(corpus, len(labels)).widths, solver
+        self._widths, self._solver = Part.of(corpus, len(labels)).widths, solver
         self._train: Callable[..., Training]
         self._train = partial(Training, labels=labels, solver=solver, **options)
         admitted = tree.stage == 0
@@ -130,11 +130,6 @@ class InTurn:
         """See `Training`."""
         return self._run.objective
 
-    @property
-    def progress(self) -> str:
-        """Short description of the state of the run."""
-        return f"stage {self._beginning.number + 1} of {len(self._stages)}, {self._run.progress}"
-
     def step(self) -> StepReport:
         """Do one outer iteration; if the stage is over, begin the next stage first."""
         if self._is_over and not self.converged:
@@ -153,7 +148,8 @@ class InTurn:
     def _advance(self) -> None:
         """Begin the next stage; without new features, the run goes on."""
         number, before, limited, _ = self._beginning
-        number, model, n_labels = number + 1, self._run.exact(), len(self._names.labels)
+        number, model = number + 1, self._run.model(NOT_POLISHED, "float64")
+        n_labels = len(self._names.labels)
         admitted, pairs = self._admit(number, model)
         pairs = pairs[~before[pairs // n_labels]]
         admitted[pairs // n_labels] = True
@@ -200,7 +196,7 @@ class InTurn:
 
     def _report(self, *, ended: bool) -> StageReport:
         number, admitted, limited, _ = self._beginning
-        features, coordinates = self._active(self._run.exact())
+        features, coordinates = self._active(self._run.model(NOT_POLISHED, "float64"))
         return StageReport(
             number + 1,
             len(self._stages),

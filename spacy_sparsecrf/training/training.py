@@ -20,6 +20,7 @@ from ..loss import subproblems
 from ..loss.chain import ChainLoss
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.size import available_memory, check_fits, measure, total
+from ..loss.subproblems import Part
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel, check_kind
@@ -122,7 +123,7 @@ class Training:
         warn_of_pairs(corpus, problem.kind)
         weights = None if init is None else self._names.coordinates_of(init)
         known = [each[0] for each in (weights, self._origin) if each is not None]
-        self._runs = self._make_runs(np.concatenate(known) if known else None)
+        self._parts, self._runs = self._make_runs(np.concatenate(known) if known else None)
         self.n_potential = self.size.n_potential
         self._n_kept = [run.loss.n_potential for run in self._runs]
         if weights is not None:
@@ -132,21 +133,13 @@ class Training:
         """End the threads of the run; another step starts new ones."""
         self._workers.close()
 
-    def __enter__(self) -> "Training":
-        """Return the run, which is closed at the end of a `with` statement."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Close the run."""
-        self.close()
-
     def begin(self, coordinates: Longs, theta: Floats) -> None:
         """Begin, or restart, with given weights instead of the solver's warm start.
 
         coordinates: [n] int64, distinct; theta: [n] float64.
         """
-        for run in self._runs:
-            run.begin(coordinates, theta, self._penalty)
+        for part, run in zip(self._parts, self._runs, strict=True):
+            run.begin(*part.local_weights(coordinates, theta))
 
     def _check_compatible(self) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
@@ -167,8 +160,8 @@ class Training:
             facts["partial labels"] = f"{n} training sequences"
         compatible.check(facts, solver=self._solver)
 
-    def _make_runs(self, known: Longs | None = None) -> list[Run]:
-        """Create a run for each sub-problem, without starting it.
+    def _make_runs(self, known: Longs | None) -> tuple[list[Part], list[Run]]:
+        """Return the sub-problems, and a run for each, which is not yet started.
 
         known: coordinates [n] int64 of initial weights, whose features are kept.
         RAISES: SparseCRFError if memory does not suffice.
@@ -176,19 +169,19 @@ class Training:
         l1, problem, runs = self._penalty.l1, self._problem, list[Run]()
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
         parts = self._divide(self._corpus)
-        n_potential = sum(part.corpus.n_potential(part.n_labels) for part in parts)
+        n_potential = sum(corpus.n_potential(part.n_labels) for part, corpus in parts)
         if l1 > 0.0:
-            parts = [subproblems.without_idle_features(part, l1, known) for part in parts]
-        for part in parts:
+            parts = [subproblems.without_idle_features(*each, l1, known) for each in parts]
+        for part, corpus in parts:
             also = None if problem.also is None else part.to_local(problem.also)
             also = also if also is None else also[also >= 0]
             origin = None if self._origin is None else part.local_weights(*self._origin)
             permits = None
             if problem.limited is not None and len(problem.limited):
-                whole = subproblems.Part(self._corpus, len(self._labels))
+                whole = Part.of(self._corpus, len(self._labels))
                 permits = partial(subproblems.permits, whole, part, problem.limited)
             loss = ChainLoss(
-                part.corpus,
+                corpus,
                 part.n_labels,
                 *settings,
                 permits,
@@ -196,26 +189,26 @@ class Training:
                 problem.limits,
                 prior=origin,
             )
-            own = part.without_tokens(), loss, self._penalty, self._solver
-            runs.append(Run(*own, self._warm_start))
+            own = self._penalty, self._solver, self._warm_start
+            runs.append(Run(loss, *own, corpus.n_sequences))
         history = getattr(self._solver, "history", 0)
         self.size = total([measure(run.loss, l1, history) for run in runs])
         if not problem.observed_only:
             self.size = replace(self.size, n_potential=n_potential)
         check_fits(self.size, available_memory(), len(self._labels), l1)
-        return runs
+        return [part for part, _ in parts], runs
 
-    def _divide(self, corpus: EncodedCorpus) -> list[subproblems.Part]:
+    def _divide(self, corpus: EncodedCorpus) -> list[tuple[Part, EncodedCorpus]]:
         """Return the sub-problems to solve, each with its corpus."""
         whole = corpus_of_kind(corpus, len(self._labels), self._problem.kind)
         if self._problem.label_weights is not None:
             whole = weighted(whole, self._problem.label_weights)
         if not whole.weights.any() and (whole.labels != MISSING).any():
             raise SparseCRFError(Errors.SC356)
-        parts = [subproblems.Part(whole, len(self._labels))]
-        if self._bounds:
-            parts = subproblems.cluster_parts(whole, self._bounds)
-        return [part for part in parts if part.corpus.weights.any()] or parts
+        if not self._bounds:
+            return [(Part.of(whole, len(self._labels)), whole)]
+        parts = subproblems.cluster_parts(whole, self._bounds)
+        return [each for each in parts if each[1].weights.any()] or parts
 
     @property
     def converged(self) -> bool:
@@ -231,11 +224,6 @@ class Training:
     def n_sequences(self) -> int:
         """Number of sequences in the corpus."""
         return self._corpus.n_sequences
-
-    @property
-    def progress(self) -> str:
-        """Short description of the state of the run."""
-        return f"objective {self.objective:.6g}"
 
     def step(self) -> StepReport:
         """Do one outer iteration; the first one includes the warm start.
@@ -303,28 +291,28 @@ class Training:
     @property
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
-        return self._joined([run.weights for run in self._runs])
+        return self._polished(NOT_POLISHED)
 
-    def _joined(self, of_runs: list[tuple[Longs, Floats]]) -> tuple[Longs, Floats]:
-        """Join the weights of all runs, by ascending coordinate."""
-        if len(of_runs) == 1 and not self._bounds:
-            return of_runs[0]
-        coordinates, theta = map(np.concatenate, zip(*of_runs, strict=True))
+    def _polished(self, polish: Polish) -> tuple[Longs, Floats]:
+        """Return `weights`, polished; runs keep the unpolished ones."""
+        found = []
+        for part, run in zip(self._parts, self._runs, strict=True):
+            coordinates, theta = polish(run.loss, run.weights)
+            found.append((part.to_global(coordinates), theta))
+        if not self._bounds:
+            return found[0]
+        coordinates, theta = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(coordinates)
         return coordinates[order], theta[order]
 
-    def model(self, polish: Polish | None = None) -> CRFModel:
-        """Return the model with the current weights, polished; polish: default: of the run.
+    def model(self, polish: Polish | None = None, dtype: str | None = None) -> CRFModel:
+        """Return the model with the current weights, polished; default: as the run says.
 
         Each returned model is polished, because spaCy's loop keeps the model with the best
         evaluation, not the last one. Training continues from the unpolished weights.
         """
-        weights = self._joined([run.polished(polish or self._polish) for run in self._runs])
-        return self._names.model(*weights, self._dtype, self._prior)
-
-    def exact(self) -> CRFModel:
-        """Return the model with the current weights in float64, not polished."""
-        return self._names.model(*self.weights, "float64", self._prior)
+        weights = self._polished(polish or self._polish)
+        return self._names.model(*weights, dtype or self._dtype, self._prior)
 
 
 def _count_partial(corpus: EncodedCorpus, kind: str) -> int:

@@ -65,37 +65,33 @@ def train(corpus: EncodedCorpus, l1: float, **options: object) -> Training:
 @pytest.mark.parametrize("l1", [0.6, 1.0, 3.0, 1e9])
 def test_the_tests_that_are_left_out_are_those_of_small_weight(options, l1):
     corpus = make_corpus(**options)
-    part = without_idle_features(Part(corpus, 3), l1)
+    _, kept = without_idle_features(Part.of(corpus, 3), corpus, l1)
     totals = weight_of(corpus)
-    np.testing.assert_array_equal(part.corpus.unigram_keys, corpus.unigram_keys[totals["u"] > l1])
-    np.testing.assert_array_equal(part.corpus.bigram_keys, corpus.bigram_keys[totals["b"] > l1])
+    np.testing.assert_array_equal(kept.unigram_keys, corpus.unigram_keys[totals["u"] > l1])
+    np.testing.assert_array_equal(kept.bigram_keys, corpus.bigram_keys[totals["b"] > l1])
     for t in range(corpus.n_tokens):
-        own, whole = (
-            c.uni_indices[c.uni_indptr[t] : c.uni_indptr[t + 1]] for c in (part.corpus, corpus)
-        )
-        assert set(part.corpus.unigram_keys[own]) == {
+        own, whole = (c.uni_indices[c.uni_indptr[t] : c.uni_indptr[t + 1]] for c in (kept, corpus))
+        assert set(kept.unigram_keys[own]) == {
             corpus.unigram_keys[o] for o in whole if totals["u"][o] > l1
         }
 
 
 def test_real_values_are_kept_whatever_l1():
     corpus = random_value_problem(0, 3, [5, 3, 1, 8, 2], n_real=2)[0].corpus
-    part = without_idle_features(Part(corpus, 3), 1e9)
-    assert len(part.corpus.bigram_keys) == 0
-    assert part.corpus.value_features.tolist() == [0, 1]
-    np.testing.assert_array_equal(
-        part.corpus.unigram_keys, corpus.unigram_keys[corpus.value_features]
-    )
-    assert part.corpus.values is corpus.values
+    _, kept = without_idle_features(Part.of(corpus, 3), corpus, 1e9)
+    assert len(kept.bigram_keys) == 0
+    assert kept.value_features.tolist() == [0, 1]
+    np.testing.assert_array_equal(kept.unigram_keys, corpus.unigram_keys[corpus.value_features])
+    assert kept.values is corpus.values
 
 
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
 def test_the_minimum_is_the_same(monkeypatch, kind):
     corpus = make_corpus(2, n_bigram=0 if kind == "maxent" else 3, n_unigram=4)
     dropping = train(corpus, 1.05, kind=kind)
-    assert isinstance(dropping._runs[0]._part, ReducedPart)
+    assert isinstance(dropping._parts[0], ReducedPart)
     monkeypatch.setattr(
-        "spacy_sparsecrf.loss.subproblems.without_idle_features", lambda part, *_: part
+        "spacy_sparsecrf.loss.subproblems.without_idle_features", lambda *both: both[:2]
     )
     whole = train(corpus, 1.05, kind=kind)
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)
@@ -158,8 +154,8 @@ def test_weights_of_clusters_are_found_in_the_whole():
         np.testing.assert_array_equal(made.unigram_keys, expected.unigram_keys)
     n = len(corpus.unigram_keys) * 7
     parts, found = cluster_parts(corpus, bounds), []
-    for part in parts:
-        own = np.arange(len(part.corpus.unigram_keys) * part.n_labels)
+    for part, corpus in parts:
+        own = np.arange(len(corpus.unigram_keys) * part.n_labels)
         whole = part.to_global(own)
         np.testing.assert_array_equal(part.to_local(whole), own)
         others = np.setdiff1d(np.arange(n), whole)
@@ -186,11 +182,11 @@ def test_a_warning_of_pairs_shows_who_made_the_problem():
 
 def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():
     corpus = random_problem(3, 4, [4, 3])[0].corpus
-    whole, n_unigram = Part(corpus, 4), len(corpus.unigram_keys)
+    whole, n_unigram = Part.of(corpus, 4), len(corpus.unigram_keys)
     features = np.array([0, 2, 3, n_unigram, n_unigram + 2])
     allowed = {0: [1, 3], 3: [0], n_unigram + 2: [2, 3]}
     listed = np.array([feature * 4 + y for feature, own in allowed.items() for y in own])
-    part = ReducedPart(corpus, 4, whole, features)
+    part = ReducedPart.of_features(whole, features)
     own = np.arange(3 * 4 + 2 * 5 * 4)
     feature, place = places_of(own, 3, whole.widths)
     pairs = zip(features[feature], place, strict=True)

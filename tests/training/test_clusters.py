@@ -91,8 +91,8 @@ def test_parts_add_up_to_the_loss_of_the_whole(clusters, options):
     mu = np.ascontiguousarray(mu[:, : N_LABELS + clusters])
     bounds = cluster_bounds(N_LABELS, clusters)
     total, gradient = 0.0, np.zeros_like(mu)
-    for part in cluster_parts(local_corpus(problem.corpus, N_LABELS, pairs=False), bounds):
-        working = everything(part.corpus, part.n_labels, stochastic=False)
+    for part, own in cluster_parts(local_corpus(problem.corpus, N_LABELS, pairs=False), bounds):
+        working = everything(own, part.n_labels, stochastic=False)
         places = part.to_global(np.arange(len(working.coordinates)))
         value, found = working.value_and_grad(mu.reshape(-1)[places])
         total += value

@@ -96,7 +96,7 @@ def test_a_resumed_run_ends_with_the_same_weights(name, n_steps, tmp_path):
     # A run in stages repeats its stage.
     for _ in range((n_steps - 1) % 2 + 1 if "stages" in name else 0):
         later.step()
-    assert later.progress == whole.progress
+    assert later.objective == whole.objective
     later.save(tmp_path / "again")
     assert (tmp_path / "run").read_bytes() == (tmp_path / "again").read_bytes()
     assert later.model().to_bytes() == whole.model().to_bytes()
