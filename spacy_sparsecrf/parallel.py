@@ -35,16 +35,21 @@ class Workers:
         self.n_threads = n_threads or _n_cores()
         self._pool: ThreadPoolExecutor | None = None
 
-    def map(self, function: Callable[..., ResultT], chunks: Chunks, *args: Any) -> list[ResultT]:
+    def map(
+        self, function: Callable[..., ResultT], chunks: Sequence[Args], *args: Any
+    ) -> list[ResultT]:
         """Call function(first, last, *args) for every chunk.
 
+        chunks: also with arguments of their own, see `each_with`.
         RETURNS: the results in the order of the chunks, whichever thread ran them.
         """
+        results: list[Any] = [None] * len(chunks)
         if self.n_threads == 1 or len(chunks) < 2:
-            return [function(*chunk, *args) for chunk in chunks]
+            for i, chunk in enumerate(chunks):
+                results[i] = function(*chunk, *args)
+            return results
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.n_threads - 1, thread_name_prefix="sparsecrf")
-        results: list[Any] = [None] * len(chunks)
         # Threads share an index: a task per chunk would cost as much as a small chunk's work.
         lock, next_chunk = Lock(), 0
 
@@ -137,11 +142,11 @@ def _n_cores() -> int:
     return os.cpu_count() or 1
 
 
-def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
+def cut(cost: NDArray[np.int64], n_chunks: int, first: int = 0) -> Chunks:
     """Split n items into at most n_chunks contiguous chunks of about equal cost.
 
-    cost: [n] int64, >= 0. RETURNS: the non-empty chunks (first, last), in order. They depend on
-        the cost and n_chunks only.
+    cost: [n] int64, >= 0; first: number of the first item. RETURNS: the non-empty chunks (first,
+        last), in order. They depend on the cost and n_chunks only.
     """
     n = len(cost)
     if n == 0:
@@ -149,12 +154,19 @@ def cut(cost: NDArray[np.int64], n_chunks: int) -> Chunks:
     # Add 1 to each cost, so that items without cost are distributed too.
     cumulated = np.cumsum(cost + 1)
     goals = cumulated[-1] * np.arange(1, n_chunks) / n_chunks
-    bounds = np.unique(np.concatenate(([0], np.searchsorted(cumulated, goals), [n])))
+    bounds = np.unique(np.concatenate(([0], np.searchsorted(cumulated, goals), [n]))) + first
     return list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+
+
+def each_with(chunks: Chunks, *arrays: NDArray[Any]) -> list[Args]:
+    """Return the chunks, each with its item of arrays [n chunks, ..]: threads do not share it."""
+    return [*zip(*zip(*chunks, strict=True), *arrays, strict=True)]
 
 
 def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Return the inner product of two vectors [K]; its order is independent of NumPy's version."""
-    from .kernels.small import inner_product  # lazily: settings import penalties without numba
+    from .kernels.weight_vectors import (
+        inner_product,
+    )  # lazily: settings import penalties without numba
 
     return inner_product(a, b)

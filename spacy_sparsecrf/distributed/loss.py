@@ -16,8 +16,9 @@ from ..corpus.csr import Csr
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import Hashes, find_ascending
 from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
-from ..loss.chain import ChainLoss, FullLoss, Violators, distinct, largest
+from ..loss.chain import ChainLoss, FullLoss, Violators, largest
 from ..loss.lattice import Floats, Longs, Mask
+from ..loss.observed import distinct
 from ..loss.subproblems import Part, ReducedPart
 from ..loss.tree import maximal_subtrees, sum_over_tree
 from ..loss.working import OffsetLoss, WorkingLoss
@@ -366,9 +367,6 @@ class PartitionedLoss(FullLoss):
             return self.candidates
         return self._coordinates("descent_coordinates")
 
-    def forget(self) -> None:
-        """Do nothing: workers keep only a few losses."""
-
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
         """Return the loss as a function of some weights; all others are zero."""
         return PartitionedWorkingLoss(self, coordinates, self.origin_at(coordinates))
@@ -390,4 +388,4 @@ class PartitionedLoss(FullLoss):
         wanted = distinct(np.concatenate([working.coordinates, allowed]))
         gradient = self.restrict(wanted).gradient_at(working, weights)
         beyond = np.abs(gradient) > threshold
-        return largest([(wanted[beyond], gradient[beyond])], threshold, limit)
+        return largest(wanted[beyond], gradient[beyond], threshold, limit)

@@ -82,9 +82,6 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 
-    def forget(self) -> None:
-        """Do nothing: losses share no marginals."""
-
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> "GraphLoss":
         """Return the loss restricted to weights [K] int64, ascending; all others are zero."""
         found = copy(self)
@@ -104,7 +101,7 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         """Find weights whose gradient exceeds a threshold; see `ChainLoss.screen`."""
         gradient = working.everywhere(theta)
         found = np.flatnonzero(np.abs(gradient) > threshold)
-        return largest([(found, gradient[found])], threshold, limit)
+        return largest(found, gradient[found], threshold, limit)
 
     def everywhere(self, theta: Floats) -> Floats:
         """Return the gradient of all weights, [n_potential], at theta [K]."""

@@ -19,6 +19,14 @@ _FEW = 3
 
 
 @inlined
+def with_scratch(vectors: Vectors, scratch: Floats) -> Vectors:
+    """Return vectors with another scratch, which no other thread uses."""
+    return Vectors(
+        vectors.alpha, vectors.backward, vectors.marginals, vectors.scales, vectors.norms, scratch
+    )
+
+
+@inlined
 def _observe(
     begin: int, end: int, tables: Tables, theta: Floats, vectors: Vectors, scored: bool
 ) -> None:
@@ -108,6 +116,8 @@ def leave_residuals(
 def infer_chunk(
     first: int,
     last: int,
+    scratch: Floats,
+    frequent_sums: Floats,
     tables: Tables,
     pairs: Pairs,
     theta: Floats,
@@ -115,16 +125,15 @@ def infer_chunk(
     batch: BatchOrder,
     log_z: Floats,
     residuals: bool,
-    frequent_sums: Floats,
 ) -> None:
     """Process sequences first:last: evidence, forward-backward, residuals, frequent features.
 
-    pairs: potentials of theta; theta: [K] float64; vectors: [N, Yp], out, weighted, with a scratch
-    that no other chunk uses; batch: see `BatchOrder`; log_z: [S] float64, out, not weighted;
-    residuals: whether to turn marginals into residuals and to add these to frequent_sums, [H, Yp]
-    float64.
+    scratch: [Y + 1, Yp], a workspace of this chunk; frequent_sums: [H, Yp] float64, added to;
+    pairs: potentials of theta; theta: [K] float64; vectors: [N, Yp], out, weighted; batch: see
+    `BatchOrder`; log_z: [S] float64, out, not weighted; residuals: whether to turn marginals into
+    residuals and to add these to frequent_sums.
     """
-    sequences = tables.sequences
+    sequences, vectors = tables.sequences, with_scratch(vectors, scratch)
     for head in range(first, last, batch.together):
         tail = min(head + batch.together, last)
         begin, end = sequences.offsets[head], sequences.offsets[tail]
@@ -141,16 +150,17 @@ def infer_chunk(
 def gather_unigrams(
     first: int,
     last: int,
+    total: Floats,
     n_labels: int,
     unigrams: Unigrams,
     columns: Columns,
     residual: Floats,
-    total: Floats,
     gradient: Floats,
 ) -> None:
     """Gather the gradient of the unigram weights of blocks first:last: sum_t residual[t, y].
 
-    residual: [N, Yp]; total: [Yp] float64, a workspace of zeros; gradient: [K] float64, out.
+    total: [Yp] float64, a workspace of this chunk, zeros; residual: [N, Yp]; gradient: [K] float64,
+    out.
     """
     block_ptr, block_labels = unigrams.block_ptr, unigrams.block_labels
     col_ptr, col_tokens, padded = columns.col_ptr, columns.col_tokens, residual.shape[1]
@@ -225,16 +235,16 @@ def variance(residual: float, weight: float) -> float:
 def frequent_curvature(
     first: int,
     last: int,
+    row: Floats,
+    frequent_sums: Floats,
     sequences: Sequences,
     unigrams: Unigrams,
     residual: Floats,
-    row: Floats,
-    frequent_sums: Floats,
 ) -> None:
     """Add the variances of the labels of sequences first:last to the sums of frequent features.
 
-    Clamped lattices, whose weight is negative, are left out. residual: [N, Yp]; row: [Yp] float64,
-    a workspace; frequent_sums: [H, Yp] float64, added to.
+    Clamped lattices, whose weight is negative, are left out. row: [Yp] float64, a workspace of this
+    chunk; frequent_sums: [H, Yp] float64, added to; residual: [N, Yp].
     """
     for s in range(first, last):
         weight = sequences.weights[s]

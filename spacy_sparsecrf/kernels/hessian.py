@@ -7,7 +7,7 @@ sum of their derivatives (see `tangents`).
 from typing import NamedTuple
 
 from .chain import vectors_of
-from .expectations import add_to_frequent
+from .expectations import add_to_frequent, with_scratch
 from .layout import (
     Bigrams,
     Floats,
@@ -65,13 +65,20 @@ def _tangents_of(begin: int, end: int, tangents: Tangents) -> Tangents:
 
 @kernel
 def recover_chunk(
-    first: int, last: int, sequences: Sequences, pairs: Pairs, vectors: Vectors, beta: Floats
+    first: int,
+    last: int,
+    scratch: Floats,
+    sequences: Sequences,
+    pairs: Pairs,
+    vectors: Vectors,
+    beta: Floats,
 ) -> None:
     """Recover weight * beta_t of sequences first:last from the output of `infer_chunk`.
 
-    pairs: of the weights; vectors: [N, Yp], in, with a scratch that no other chunk uses; beta:
-    [N, Yp], out.
+    scratch: [Y + 1, Yp], a workspace of this chunk; pairs: of the weights; vectors: [N, Yp], in;
+    beta: [N, Yp], out.
     """
+    vectors = with_scratch(vectors, scratch)
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
         weight, context = sequences.weights[s], sequences.context[begin:end]
@@ -83,6 +90,8 @@ def recover_chunk(
 def differentiate_chunk(
     first: int,
     last: int,
+    scratch: Floats,
+    frequent_sums: Floats,
     tables: Tables,
     pairs: Pairs,
     direction: Floats,
@@ -90,17 +99,17 @@ def differentiate_chunk(
     vectors: Vectors,
     tangents: Tangents,
     scored: bool,
-    frequent_sums: Floats,
 ) -> None:
     """Process sequences first:last along a direction: scores, tangents, frequent features.
 
+    scratch: [Y + 1, Yp], a workspace of this chunk; frequent_sums: [H, Yp] float64, added to;
     tables: with the direction's table of frequent features; pairs: of the weights; direction: [K]
-    float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them, with a scratch
-    that no other chunk uses; tangents: [N, Yp], `beta` in, others out; scored: whether
-    `marginal_change` contains scores of the tokens already; frequent_sums: [H, Yp] float64, added
-    to.
+    float64; slopes: of the direction; vectors: [N, Yp], as `infer_chunk` wrote them; tangents:
+    [N, Yp], `beta` in, others out; scored: whether `marginal_change` contains scores of the tokens
+    already.
     """
     sequences, unigrams = tables.sequences, tables.unigrams
+    vectors = with_scratch(vectors, scratch)
     for s in range(first, last):
         begin, end = sequences.offsets[s], sequences.offsets[s + 1]
         for t in range(begin, end):

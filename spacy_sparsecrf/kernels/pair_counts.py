@@ -166,20 +166,20 @@ def matrix_products(
 def matrix_residuals(
     first: int,
     last: int,
+    total: Floats,
     sequences: Sequences,
     pairs: Pairs,
     of_matrix: MatrixSums,
     vectors: Vectors,
     is_first: bool,
-    total: Floats,
     residual: Floats,
 ) -> None:
     """Add expected minus observed pair counts of the tokens of a shard, without corrections.
 
     residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, for matrices
-    first:last, except constant ones. is_first: whether this is the first shard; total: [Y + 1, Yp]
-    float64, a workspace; residual: [M, Y + 1, Yp] float64, overwritten by the first shard, added to
-    by later shards.
+    first:last, except constant ones. total: [Y + 1, Yp] float64, a workspace of this chunk;
+    is_first: whether this is the first shard; residual: [M, Y + 1, Yp] float64, overwritten by the
+    first shard, added to by later shards.
     """
     n_labels, psi, tokens = pairs.n_labels, pairs.potentials.psi, of_matrix.tokens
     labels, token_weight = sequences.labels, sequences.token_weight

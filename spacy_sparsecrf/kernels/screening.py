@@ -8,17 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .expectations import add_rows
-from .layout import ContextsOf, Floats, Ints, Pairs, TokensBy, Vectors
+from .layout import ContextsOf, Flags, Floats, Ints, Pairs, Sequences, TokensBy, Vectors
 from .numba_support import inlined, kernel
 from .small import fill
 from .vectors import multiply_add
-
-
-class GoldTokens(NamedTuple):
-    """Gold labels of tokens: labels [n] int32, -1 = missing, and token_weight [n] float64."""
-
-    labels: Ints
-    token_weight: Floats
 
 
 class Chosen(NamedTuple):
@@ -87,35 +80,30 @@ def _add_mass(
 
 
 @inlined
-def _choose(up: Floats, down: Floats, n: int, slack: float, threshold: float, chosen: Ints) -> int:
-    """List the labels with a bound that, up to rounding, exceeds a threshold."""
-    found = 0
-    for y in range(n):
-        if max(up[y], down[y]) + slack * (up[y] + down[y]) > threshold:
-            chosen[found] = y
-            found += 1
-    return found
+def _mark(up: Floats, down: Floats, slack: float, threshold: float, chosen: Flags) -> None:
+    """Mark the labels with a bound that, up to rounding, exceeds a threshold."""
+    for y in range(len(chosen)):
+        chosen[y] = max(up[y], down[y]) + slack * (up[y] + down[y]) > threshold
 
 
 @kernel
 def add_counts(
     first: int,
     last: int,
-    n_labels: int,
+    counts: Floats,
     features: ContextsOf,
     tokens: TokensBy,
-    gold: GoldTokens,
+    sequences: Sequences,
     residual: Floats,
-    counts: Floats,
 ) -> None:
     """Add expected and observed counts of labels before and at the tokens of features first:last.
 
-    tokens: of contexts, in one shard; residual: [n, Yp]; counts: [last - first, 4, Yp + 1] float64,
-    added to: expected and observed before tokens (start label last), expected and observed at
-    tokens. Expectations of clamped lattices count as observed.
+    counts: [last - first, 4, Yp + 1] float64, added to: expected and observed before tokens (start
+    label last), expected and observed at tokens. Expectations of clamped lattices count as
+    observed. tokens: of contexts, in one shard; sequences: of the shard; residual: [n, Yp].
     """
     inner_ptr, inner_tokens, start_ptr, start_tokens = tokens
-    labels, token_weight = gold
+    labels, token_weight, n_labels = sequences.labels, sequences.token_weight, sequences.n_labels
     for feature in range(first, last):
         sums = counts[feature - first]
         for j in range(features.ptr[feature], features.ptr[feature + 1]):
@@ -135,35 +123,20 @@ def add_counts(
 
 
 @kernel
-def choose_labels(
-    n_labels: int,
-    counts: Floats,
-    slack: float,
-    threshold: float,
-    n_rows: Ints,
-    rows: Ints,
-    n_columns: Ints,
-    columns: Ints,
-) -> None:
+def choose_labels(counts: Floats, slack: float, threshold: float, before: Flags, at: Flags) -> None:
     """Choose the labels of some features whose pairs can have |gradient| > threshold.
 
     The gradient of (o, y', y) is E - O, expected minus observed counts. Each count is at least 0,
     and at most the count of y' before tokens with o and the count of y at these tokens: |gradient|
     <= max(min(E[y'], E[y]), min(O[y'], O[y])).
 
-    counts: [n, 4, Yp + 1], see `add_counts`; slack: relative tolerance for rounding; n_rows,
-    n_columns: [n] int64, out, number of labels before and at tokens; rows, columns: [n * (Y + 1)]
-    uint16, out, these labels, ascending, without gaps.
+    counts: [n, 4, Yp + 1], see `add_counts`; slack: relative tolerance for rounding; before:
+    [n, Y + 1], at: [n, Y] bool, out, the chosen labels before and at the tokens.
     """
-    row_end, column_end = 0, 0
     for i in range(len(counts)):
         sums = counts[i]
-        n = _choose(sums[0], sums[1], n_labels + 1, slack, threshold, rows[row_end:])
-        n_rows[i] = n
-        row_end += n
-        n = _choose(sums[2], sums[3], n_labels, slack, threshold, columns[column_end:])
-        n_columns[i] = n
-        column_end += n
+        _mark(sums[0], sums[1], slack, threshold, before[i])
+        _mark(sums[2], sums[3], slack, threshold, at[i])
 
 
 class Area(NamedTuple):
@@ -233,32 +206,33 @@ def _weigh(c: int, pairs: Pairs, area: Area) -> None:
 
 
 @inlined
-def _subtract_gold(tokens: Ints, begins: bool, n_labels: int, gold: GoldTokens, area: Area) -> None:
+def _subtract_gold(tokens: Ints, begins: bool, sequences: Sequences, area: Area) -> None:
     """Subtract the weights of tokens from the total of an area at their gold pairs."""
+    labels = sequences.labels
     for t in tokens:
-        if gold.labels[t] >= 0:
-            i = area.row_place[n_labels if begins else gold.labels[t - 1]]
-            k = area.column_place[gold.labels[t]]
+        if labels[t] >= 0:
+            i = area.row_place[sequences.n_labels if begins else labels[t - 1]]
+            k = area.column_place[labels[t]]
             if i >= 0 and k >= 0:
-                area.total[i, k] -= gold.token_weight[t]
+                area.total[i, k] -= sequences.token_weight[t]
 
 
 @inlined
 def _add_context(
-    c: int, n_labels: int, tokens: TokensBy, gold: GoldTokens, vectors: Vectors, area: Area
+    c: int, tokens: TokensBy, sequences: Sequences, vectors: Vectors, area: Area
 ) -> None:
     """Add the tokens of context c to the products of an area, and subtract their gold pairs."""
-    before, at, has_start = area.before, area.at, area.row_place[n_labels] >= 0
+    before, at, has_start = area.before, area.at, area.row_place[sequences.n_labels] >= 0
     inner_labels = before[:-1] if has_start else before
     own = tokens.inner_tokens[tokens.inner_ptr[c] : tokens.inner_ptr[c + 1]]
     _add_products(own, inner_labels, vectors, area)
-    _subtract_gold(own, False, n_labels, gold, area)
+    _subtract_gold(own, False, sequences, area)
     starts = tokens.start_tokens[tokens.start_ptr[c] : tokens.start_ptr[c + 1]]
     if has_start:
         for t in starts:
             for k in range(len(at)):
                 area.products[len(inner_labels), k] += vectors.backward[t, at[k]]
-    _subtract_gold(starts, True, n_labels, gold, area)
+    _subtract_gold(starts, True, sequences, area)
 
 
 @kernel(allocates=True)
@@ -270,15 +244,15 @@ def add_chosen_pairs(
     active: Ints,
     pairs: Pairs,
     tokens: TokensBy,
-    gold: GoldTokens,
+    sequences: Sequences,
     vectors: Vectors,
     totals: Floats,
 ) -> None:
     """Add expected minus observed counts of the chosen pairs of features first:last, of one shard.
 
     features: contexts of a feature, sorted by active context; active: [C] int32, context in `pairs`
-    of each context; tokens: of a context, in the shard; vectors: of the shard; totals: float64, all
-    areas, added to.
+    of each context; tokens: of a context, in the shard; sequences, vectors: of the shard; totals:
+    float64, all areas, added to.
     """
     n_labels = pairs.n_labels
     row_place = np.full(n_labels + 1, -1, np.int32)
@@ -300,7 +274,7 @@ def add_chosen_pairs(
         area = Area(before, at, row_place, column_place, products, total, packed)
         for j in range(features.ptr[feature], features.ptr[feature + 1]):
             c = features.contexts[j]
-            _add_context(c, n_labels, tokens, gold, vectors, area)
+            _add_context(c, tokens, sequences, vectors, area)
             is_last = j + 1 == features.ptr[feature + 1]
             if is_last or active[features.contexts[j + 1]] != active[c]:
                 _weigh(active[c], pairs, area)

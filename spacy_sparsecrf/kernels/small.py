@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .layout import Floats, Ints
-from .numba_support import inlined, kernel
+from .numba_support import inlined
 from .vectors import (
     WIDTH,
     add_multiple,
@@ -39,12 +39,6 @@ def dot(a: Floats, b: Floats) -> float:
     for i in range(whole, len(a)):
         found = multiply_add(float(a[i]), float(b[i]), found)
     return found
-
-
-@kernel
-def inner_product(a: Floats, b: Floats) -> float:
-    """Return `dot` of two rows to Python."""
-    return dot(a, b)
 
 
 @inlined

@@ -12,25 +12,23 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..corpus.csr import Csr, concatenated_ranges
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import find_ascending
 from ..errors import Errors, SparseCRFError
-from ..kernels.values import value_supports
-from ..parallel import Workers
-from ..penalty import ElasticNet
-from .lattice import Floats, Lattice, Longs, Mask, build_lattice, set_numbers, set_table
+from ..parallel import Workers, dot
+from .lattice import Floats, Longs, Mask, build_lattice
+from .observed import (
+    completed,
+    distinct,
+    observed_bigrams,
+    observed_unigrams,
+    observed_values,
+)
 from .screening import PairScreening, screen_unigrams
-from .weights import screen_values
+from .values import screen_values
 from .working import WorkingLoss
 from .workspace import LIMITS, Limits, Workspace
-
-# From this share of its weights on, a feature block is cheaper if full: it is added as a vector.
-_WORTH_ALL = 0.25
-# Tokens whose observed weights are collected at once.
-_CHUNK = 1 << 16
 
 
 class Violators(NamedTuple):
@@ -57,6 +55,12 @@ class FullLoss:
     n_potential: int
     candidates: Longs | None = None
     prior: tuple[Longs, Floats] | None = None
+
+    def forget(self) -> None:
+        """Forget the last point."""
+
+    def rest(self) -> None:
+        """Free the vectors and residuals of tokens; the next evaluation writes them again."""
 
     def with_prior(self, coordinates: Longs) -> Longs:
         """Return the union of coordinates [n] int64 and the coordinates of the prior, ascending."""
@@ -106,21 +110,22 @@ class ChainLoss(FullLoss):
         limits: Limits = LIMITS,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
-        self._permits, self.prior = permits, prior
-        self.n_labels = n_labels
+        self.prior, self.n_labels = prior, n_labels
+        # What restricts the coordinates that screening may find.
+        self._admits = [] if permits is None else [permits]
         self.n_unigram = len(corpus.unigram_keys) * n_labels
         self._lattice = build_lattice(corpus, n_labels, valid)
         if self._lattice.n_tokens == 0:
             raise SparseCRFError(Errors.SC305)
-        # The arrays of the workspace take no memory before they are written.
+        self.is_convex = bool((self._lattice.clamped < 0).all())
         self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
-        self._pairs = PairScreening(self.space, self.n_unigram)
         self.n_potential = corpus.n_potential(n_labels)
         if observed_only:
             observed = self.observed_coordinates()
             if also is not None:
                 observed = distinct(np.concatenate((observed, also)))
             self.candidates = self.with_prior(observed)
+            self._admits.append(self._is_candidate)
             self.n_potential = len(self.candidates)
 
     @property
@@ -138,9 +143,18 @@ class ChainLoss(FullLoss):
         return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic, origin)
 
     def forget(self) -> None:
-        """Free the observed coordinates of the warm start, and the vectors of the last point."""
+        """Forget the last point, and free the observed coordinates of the warm start."""
         vars(self).pop("_observed", None)
-        self.space.free("alpha", "backward")
+        self.space.contents = None
+
+    def rest(self) -> None:
+        """Free the vectors and residuals of tokens; see `FullLoss.rest`."""
+        space = self.space
+        space.contents = None
+        for name in ("alpha", "backward", "residual"):
+            old = getattr(space, name)
+            # Memory that is not written to is not resident.
+            setattr(space, name, np.zeros(old.shape, old.dtype))
 
     def observed_coordinates(self) -> Longs:
         """Return the observed coordinates: features with gold labels (or pairs) of their tokens.
@@ -152,12 +166,11 @@ class ChainLoss(FullLoss):
     @cached_property
     def _observed(self) -> Longs:
         # Cached: the memory estimate and the warm start use the same coordinates.
-        merged = self.space.limits.merged
-        unigram = observed_unigrams(self._lattice, self.n_labels, merged)
-        values = observed_values(self._lattice, self.n_labels)
-        if len(values):
+        unigram = observed_unigrams(self._lattice, self.n_labels)
+        if len(self._lattice.value_features):
+            values = observed_values(self._lattice, self.n_labels)
             unigram = distinct(np.concatenate((unigram, values)))
-        bigram = observed_bigrams(self._lattice, self.n_labels, merged)
+        bigram = observed_bigrams(self._lattice, self.n_labels)
         return np.concatenate((unigram, self.n_unigram + bigram))
 
     def descent_coordinates(self, known: Longs | None = None) -> Longs:
@@ -174,14 +187,13 @@ class ChainLoss(FullLoss):
         observed = self.with_prior(observed)
         n, pairs = self.n_labels, self.n_labels * self._lattice.n_previous
         split = int(np.searchsorted(observed, self.n_unigram))
-        unigram = _completed(observed[:split], n)
-        bigram = _completed(observed[split:] - self.n_unigram, pairs)
+        unigram = completed(observed[:split], n)
+        bigram = completed(observed[split:] - self.n_unigram, pairs)
         return np.concatenate((unigram, self.n_unigram + bigram))
 
-    @property
-    def is_convex(self) -> bool:
-        """True if the loss is convex: all gold labels are known."""
-        return bool((self._lattice.clamped < 0).all())
+    @cached_property
+    def _pairs(self) -> PairScreening:
+        return PairScreening(self.space, self.n_unigram)
 
     def screen(
         self, working: WorkingLoss, theta: Floats, threshold: float, limit: int
@@ -194,145 +206,27 @@ class ChainLoss(FullLoss):
         working.marginals(theta)
         found: list[tuple[Longs, Floats]] = [(np.empty(0, np.int64), np.empty(0))]
         found += screen_unigrams(self.space, threshold)
-        found.append(screen_values(self.space, threshold))
+        if working.values:
+            found.append(screen_values(self.space, threshold))
         found += self._pairs.screen(working, theta, threshold)
-        return largest([self._permitted(*each) for each in found], threshold, limit)
-
-    def _permitted(self, coordinates: Longs, gradients: Floats) -> tuple[Longs, Floats]:
-        """Keep the coordinates that may have weights, and their gradients."""
-        if self.candidates is not None:
-            kept = find_ascending(self.candidates, coordinates) >= 0
+        coordinates, gradients = map(np.concatenate, zip(*found, strict=True))
+        for admits in self._admits:
+            kept = admits(coordinates)
             coordinates, gradients = coordinates[kept], gradients[kept]
-        if self._permits is not None:
-            kept = self._permits(coordinates)
-            coordinates, gradients = coordinates[kept], gradients[kept]
-        return coordinates, gradients
+        return largest(coordinates, gradients, threshold, limit)
+
+    def _is_candidate(self, coordinates: Longs) -> Mask:
+        """Return which of the coordinates [n] are candidates, [n] bool."""
+        assert self.candidates is not None
+        return find_ascending(self.candidates, coordinates) >= 0
 
 
-def _completed(coordinates: Longs, width: int) -> Longs:
-    """Complete the feature blocks that have a share _WORTH_ALL or more of their `width` weights."""
-    features, counts = np.unique(coordinates // width, return_counts=True)
-    full = features[counts >= _WORTH_ALL * width]
-    added = (full[:, None] * width + np.arange(width)).ravel()
-    return distinct(np.concatenate((coordinates, added)))
-
-
-def largest(found: list[tuple[Longs, Floats]], threshold: float, limit: int) -> Violators:
-    """Return the `limit` results of largest magnitude."""
-    coordinates = np.concatenate([each[0] for each in found])
-    gradients = np.concatenate([each[1] for each in found])
-    squared_excess = ElasticNet(threshold, 0.0).squared_excess(gradients)
+def largest(coordinates: Longs, gradients: Floats, threshold: float, limit: int) -> Violators:
+    """Return the `limit` weights of largest gradients, of those that exceed a threshold."""
+    excess = np.abs(gradients) - threshold
+    squared_excess = dot(excess, excess)
     if len(coordinates) > limit:
         order = np.lexsort((coordinates, -np.abs(gradients)))[:limit]
         coordinates, gradients = coordinates[order], gradients[order]
     order = np.argsort(coordinates)
     return Violators(coordinates[order], gradients[order], squared_excess)
-
-
-def observed_unigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
-    """Return coordinates feature * Y + y of features and gold labels of their tokens, ascending.
-
-    A token with several possible labels counts for each of these labels. A token with a missing
-    label counts for none. merged: see `Limits`.
-    """
-    members = _members(set_table(lattice.sets, n_labels))
-    features = lattice.token_features()
-
-    def seen(first: int, last: int) -> Longs:
-        """Return the keys of (feature, label set) of tokens first:last."""
-        numbers = set_numbers(lattice.gold[first:last], n_labels)
-        indptr = features.indptr[first : last + 1]
-        keys = features.indices[indptr[0] : indptr[-1]].astype(np.int64) * len(members)
-        keys += np.repeat(numbers, np.diff(indptr))
-        return keys
-
-    feature, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
-    feature, number = feature[number > 0], number[number > 0]
-    row, label = _expanded(number, members)
-    return distinct(feature[row] * n_labels + label)
-
-
-def observed_values(lattice: Lattice, n_labels: int) -> Longs:
-    """Return coordinates feature * Y + y of real values that are not 0 at a token with label y.
-
-    Ascending; labels as in `observed_unigrams`.
-    """
-    features = lattice.value_features
-    if not len(features):
-        return np.empty(0, np.int64)
-    table = set_table(lattice.sets, n_labels)
-    found = np.zeros((len(table), len(features)), np.bool_)
-    value_supports(lattice.values, lattice.value_rows, set_numbers(lattice.gold, n_labels), found)
-    # Set 0, a missing label, counts for no label.
-    seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
-    value, label = np.nonzero(seen)
-    return features[value] * n_labels + label
-
-
-def observed_bigrams(lattice: Lattice, n_labels: int, merged: int) -> Longs:
-    """Return coordinates (feature * P + y') * Y + y of features and observed pairs, ascending.
-
-    A pair consists of two successive tokens without missing labels, or of the start label and the
-    first token. merged: see `Limits`.
-    """
-    table = set_table(lattice.sets, n_labels)
-    members = _members(table, start=n_labels)
-
-    def seen(first: int, last: int) -> Longs:
-        """Return the keys of (context, previous label set, label set) of tokens first:last."""
-        numbers = set_numbers(lattice.gold[max(first - 1, 0) : last], n_labels)
-        # The set before token 0 is irrelevant: token 0 begins a sequence.
-        before, numbers = np.append(0, numbers)[:-1][-(last - first) :], numbers[-(last - first) :]
-        before = np.where(lattice.begins[first:last], len(table), before)
-        known = (numbers > 0) & (before > 0)
-        keys = lattice.context[first:last][known].astype(np.int64) * len(members)
-        pairs: Longs = (keys + before[known]) * len(members) + numbers[known]
-        return pairs
-
-    rest, number = np.divmod(_distinct_over(lattice, seen, merged), len(members))
-    context, before = np.divmod(rest, len(members))
-    row, label = _expanded(number, members)
-    context, before = context[row], before[row]
-    row, previous = _expanded(before, members)
-    context, pair = context[row], previous * n_labels + label[row]
-    features = lattice.ctx_features.take(context).indices.astype(np.int64)
-    pair = np.repeat(pair, np.diff(lattice.ctx_features.indptr)[context])
-    return distinct(features * n_labels * lattice.n_previous + pair)
-
-
-def _members(table: Mask, start: int | None = None) -> Csr:
-    """Return the labels of each set of a table [R, Y]; with `start`, append the set {start}."""
-    labels = np.nonzero(table)[1]
-    sizes = table.sum(axis=1)
-    if start is not None:
-        labels, sizes = np.append(labels, start), np.append(sizes, 1)
-    indptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    return Csr(indptr, labels.astype(np.int32))
-
-
-def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
-    """Expand sets: return the index in `numbers` [n] and the label, for each label of each set."""
-    lengths = np.diff(members.indptr)[numbers]
-    entries = concatenated_ranges(members.indptr[:-1][numbers], lengths)
-    row = np.repeat(np.arange(len(numbers)), lengths)
-    return row, members.indices[entries].astype(np.int64)
-
-
-def _distinct_over(lattice: Lattice, keys: Callable[[int, int], Longs], merged: int) -> Longs:
-    """Return the distinct keys of all tokens, ascending; keys(first, last): keys of a range."""
-    found: list[Longs] = []
-    for first in range(0, lattice.n_tokens, _CHUNK):
-        found.append(distinct(keys(first, min(first + _CHUNK, lattice.n_tokens))))
-        # Merge rarely: each key is merged a few times only. Memory grows with the distinct keys.
-        if sum(map(len, found[1:])) > max(len(found[0]), merged):
-            found = [distinct(np.concatenate(found))]
-    return found[0] if len(found) == 1 else distinct(np.concatenate(found))
-
-
-def distinct(coordinates: Longs) -> Longs:
-    """Return distinct coordinates, ascending; faster than `np.unique`, which uses a hash table."""
-    # A stable sort merges sorted runs.
-    ordered = np.sort(coordinates, kind="stable")
-    first: NDArray[np.bool_] = np.ones(len(ordered), dtype=np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[first]

@@ -9,7 +9,7 @@ from ..kernels.hessian import differentiate_chunk, recover_chunk
 from ..kernels.layout import Tangents, TokensBy, Vectors
 from ..kernels.pair_counts import matrix_products, settle_changes
 from ..kernels.pairs import slope_corrections, slope_matrices
-from ..parallel import Chunks
+from ..parallel import Chunks, each_with
 from .lattice import Floats
 from .pairs import PairPotentials
 from .working import WorkingLoss
@@ -105,7 +105,7 @@ class HessianProduct:
         # The same frequent features, with a separate table for directions.
         self._frequent = copy(working.frequent)
         self._frequent.table = np.zeros_like(working.frequent.table)
-        self._values = working.values.with_new_table()
+        self._values = [values.with_new_table() for values in working.values]
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
         self._beta, self._forward_change, self._backward_change = (
@@ -146,7 +146,8 @@ class HessianProduct:
         if contents is None or not contents.are_of(self, self._theta):
             self.prepare(self._theta)
         self._frequent.fill(vector)
-        self._values.fill(vector)
+        for values in self._values:
+            values.fill(vector)
         self._pairs.set_direction(vector[working.split :])
         result, sums = np.zeros(len(vector)), np.zeros(self._frequent.table.shape)
         for i in range(len(space.shards)):
@@ -157,9 +158,10 @@ class HessianProduct:
             for of_chunk in self._differentiate(i, vector, vectors, tangents):
                 sums += of_chunk
             self._pairs.add(i, vectors, tangents)
-        working.gather(result)
+        working.gather(result, working.tail_chunks)
         result[: self._frequent.n_weights] = self._frequent.gradient(sums)
-        self._values.gradient(result)
+        for values in self._values:
+            values.gradient(result)
         self._pairs.finish(result[working.split :])
         return result
 
@@ -181,44 +183,37 @@ class HessianProduct:
         stored, n = max(0, self._n_stored - shard.first), len(alpha)
         vectors.alpha[:n], vectors.backward[:n], self._beta[:n] = alpha, backward, beta
         chunks = [(max(first, stored), last) for first, last in space.chunks[i] if last > stored]
-        working.infer_chunks(self._theta, i, chunks)
+        working.infer(self._theta, i, chunks)
         self._recover_betas(i, chunks)
         return vectors, self._beta
 
     def _recover_betas(self, i: int, chunks: Chunks) -> None:
         """Compute beta of chunks of sequences of shard i from the vectors in the workspace."""
-        working, vectors = self._working, self._working.vectors(i)
-        args = working.shard(i).sequences, working.pairs.arrays
-        working.space.workers.map(
-            lambda first, last: recover_chunk(first, last, *args, _own(vectors), self._beta), chunks
-        )
+        working, space = self._working, self._working.space
+        vectors = working.vectors(i)
+        args = working.shards[i].sequences, working.pairs.arrays, vectors, self._beta
+        scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
+        space.workers.map(recover_chunk, each_with(chunks, scratch), *args)
 
     def _differentiate(
         self, i: int, vector: Floats, vectors: Vectors, tangents: Tangents
-    ) -> list[Floats]:
+    ) -> Floats:
         """Run the recursions over shard i; `marginal_change` replaces its residuals.
 
-        RETURNS: for each chunk, the derivatives of marginals summed by frequent feature, [H, Yp].
+        RETURNS: for each chunk, the derivatives of marginals summed by frequent feature, [n, H,
+            Yp].
         """
         working, space = self._working, self._working.space
-        tables, offsets = working.shard(i), space.shards[i].offsets
+        tables, chunks = working.shards[i], space.chunks[i]
         tables = tables._replace(unigrams=tables.unigrams._replace(table=self._frequent.table))
-        pairs, slopes, begin = working.pairs.arrays, self._pairs.slopes, space.shards[i].begin
-
-        def run(first: int, last: int) -> Floats:
-            tokens = int(offsets[first]), int(offsets[last])
-            scored = self._values.score(begin, *tokens, tangents.marginal_change)
-            sums = np.zeros(self._frequent.table.shape)
-            args = first, last, tables, pairs, vector, slopes
-            differentiate_chunk(*args, _own(vectors), tangents, scored, sums)
-            return sums
-
-        return space.workers.map(run, space.chunks[i])
-
-
-def _own(vectors: Vectors) -> Vectors:
-    """Return the vectors with a new scratch array: chunks run in parallel."""
-    return vectors._replace(scratch=np.empty_like(vectors.scratch))
+        for values in self._values:
+            values.score(space.shards[i], chunks, tangents.marginal_change)
+        of_weights = tables, working.pairs.arrays, vector, self._pairs.slopes
+        args = *of_weights, vectors, tangents, len(self._values) > 0
+        scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
+        sums = np.zeros((len(chunks), *self._frequent.table.shape))
+        space.workers.map(differentiate_chunk, each_with(chunks, scratch, sums), *args)
+        return sums
 
 
 def _without_starts(tokens: TokensBy) -> TokensBy:

@@ -102,7 +102,8 @@ class Lattice:
     lattice of a sequence, -1 = none (clamped lattices come last); feature_tokens: tokens of each
     unigram feature, ascending; values [M, V] float32, value_rows [N] int64, value_features [V]
     int64: real values, row of each token, and the unigram feature of each column; context [N];
-    ctx_features: bigram features of a context; feature_contexts: its transpose.
+    ctx_features: bigram features of a context; feature_contexts: its transpose; n_tokens: N,
+    including clamped lattices; n_features: number of unigram features O.
     """
 
     offsets: Longs
@@ -123,29 +124,13 @@ class Lattice:
     ctx_features: Csr
     feature_contexts: Csr
     n_previous: int
-
-    @property
-    def n_tokens(self) -> int:
-        """Number of tokens N, including clamped lattices."""
-        return len(self.labels)
+    n_tokens: int
+    n_features: int
 
     @property
     def n_examples(self) -> int:
         """Number of sequences that are not clamped lattices; these sequences come first."""
         return len(self.clamped) - int(np.count_nonzero(self.clamped >= 0))
-
-    @property
-    def n_features(self) -> int:
-        """Number of unigram features O."""
-        return len(self.feature_tokens)
-
-    def token_features(self, number: Ints | None = None) -> Csr:
-        """Return the unigram features of each token, ascending.
-
-        Built on demand: keeping them too would double the memory. number: [O] int32, new number of
-        each feature, ascending, -1 to drop it; default: unchanged.
-        """
-        return self.feature_tokens.transposed(self.n_tokens, number)
 
     def shards(self, n_tokens: int) -> list[Shard]:
         """Cut the sequences into shards of at most n_tokens tokens, or of one longer sequence."""
@@ -193,6 +178,8 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
         ctx_features=ctx_features,
         feature_contexts=ctx_features.transposed(len(corpus.bigram_keys)),
         n_previous=n_labels + int(corpus.start_label),
+        n_tokens=int(offsets[-1]),
+        n_features=len(corpus.unigram_keys),
     )
 
 

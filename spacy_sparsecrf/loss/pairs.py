@@ -7,9 +7,11 @@ chooses the layout. At one extreme every context has its own matrix; at the othe
 of ones, which is the sparse forward-backward of Lavergne 2010, section 4.1.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,10 +29,10 @@ from ..kernels.pair_counts import (
     settle_corrections,
 )
 from ..kernels.pairs import build_corrections, build_matrices
-from ..parallel import cut
-from .lattice import Floats, Ints, Longs, Mask
+from ..parallel import Chunks, cut, each_with
+from .lattice import Floats, Ints, Longs, Mask, Shard
 from .weights import FeatureBlocks
-from .workspace import LARGE_BYTES, MatrixTokens, Workspace, interleaved_order
+from .workspace import Workspace
 
 Shorts = NDArray[np.uint16]
 
@@ -39,6 +41,8 @@ Shorts = NDArray[np.uint16]
 _BUILD = 7.0
 _UNCACHED = 1.3
 _CACHE_BYTES = 1 << 20
+# A larger matrix does not stay in a near cache: a whole chunk is then one interleaved batch.
+_LARGE_BYTES = 1 << 16
 # Bytes of sparse corrections for each of their weights.
 _BYTES_PER_ENTRY = 60.0
 
@@ -121,7 +125,7 @@ class _CostModel:
 
     def __init__(self, space: Workspace, rows: FeatureBlocks, stochastic: bool) -> None:
         lattice, sizes = space.lattice, np.diff(rows.ptr)
-        every = np.sort(lattice.ctx_features.selected(rows.number).padded(), axis=1)
+        every = np.sort(lattice.ctx_features.selected(rows.number()).padded(), axis=1)
         representatives, self.active = distinct_rows(every)
         self.table = table = every[representatives]
         self.context = self.active[lattice.context]
@@ -303,23 +307,11 @@ class PairPotentials:
         self.settle_chunks = cut(per_matrix, n_chunks)
 
     @cached_property
-    def tokens(self) -> list[MatrixTokens]:
-        """Tokens of each shard by matrix and by context."""
-        contexts, n_matrices = self.contexts, len(self.potentials.shift)
-        return [
-            MatrixTokens(self.space, shard, contexts.context, contexts.arrays.matrix_of, n_matrices)
-            for shard in self.space.shards
-        ]
-
-    @cached_property
-    def batch_orders(self) -> list[layout.BatchOrder]:
-        """Order of the tokens of each shard in inference."""
-        contexts, space, found = self.contexts, self.space, []
-        for shard, chunks in zip(space.shards, space.chunks, strict=True):
-            is_large = self.potentials.psi[:1].nbytes > LARGE_BYTES
-            together = len(shard.offsets) if is_large else space.limits.together
-            own = contexts.context[shard.begin : shard.end]
-            found.append(interleaved_order(shard, chunks, together, own, contexts.arrays.matrix_of))
+    def tokens(self) -> list["ShardTokens"]:
+        """Tokens of each shard by matrix and by context, and their order in inference."""
+        found = []
+        for shard, chunks in zip(self.space.shards, self.space.chunks, strict=True):
+            found.append(ShardTokens(self, shard, chunks))
         return found
 
     @cached_property
@@ -343,12 +335,10 @@ class PairPotentials:
     def add_shard(self, i: int, sequences: layout.Sequences, vectors: layout.Vectors) -> None:
         """Add the pair counts of shard i, given its sequences and vectors."""
         tokens, residual = self.tokens[i], self._residual
-        args = sequences, self.arrays, self.with_sums(i, tokens.by_matrix, vectors), vectors
-
-        def add(first: int, last: int) -> None:
-            matrix_residuals(first, last, *args, i == 0, np.zeros(residual.shape[1:]), residual)
-
-        self.space.workers.map(add, tokens.chunks)
+        sums = self.with_sums(i, tokens.by_matrix, vectors)
+        totals = np.zeros((len(tokens.chunks), *residual.shape[1:]))
+        args = sequences, self.arrays, sums, vectors, i == 0, residual
+        self.space.workers.map(matrix_residuals, each_with(tokens.chunks, totals), *args)
         self.sum_corrections(tokens.by_context, vectors, self._correction_sums)
 
     def with_sums(
@@ -358,8 +348,7 @@ class PairPotentials:
         tokens, n_labels = self.tokens[i], self.space.n_labels
         sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
         args = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums
-        chunks = [(span, span + 1) for span in range(len(tokens.spans))]
-        self.space.workers.map(pair_sums, chunks, *args)
+        self.space.workers.map(pair_sums, [*pairwise(range(len(sums) + 1))], *args)
         return layout.MatrixSums(by_matrix, tokens.mat_spans, sums)
 
     def sum_corrections(
@@ -369,13 +358,13 @@ class PairPotentials:
         args = self.contexts.arrays, self.contexts.correction_context, tokens, vectors, sums
         self.space.workers.map(correction_sums, self._correction_chunks, *args)
 
-    def finish(self, sequences: Iterable[layout.Sequences], gradient: Floats) -> None:
-        """Gather the gradient [K] of the bigram weights from the sums; sequences: of each shard."""
+    def finish(self, shards: Sequence[layout.Tables], gradient: Floats) -> None:
+        """Gather the gradient [K] of the bigram weights from the sums over all shards."""
         if self._correction_gold is None:
             self._correction_gold = gold = np.zeros(self.contexts.n_corrections)
             contexts, padded = self.contexts.arrays, self.space.padded
-            for own, tokens in zip(sequences, self.tokens, strict=True):
-                count_corrections(own, contexts, tokens.by_context, padded, gold)
+            for own, tokens in zip(shards, self.tokens, strict=True):
+                count_corrections(own.sequences, contexts, tokens.by_context, padded, gold)
         args, sums = (self.arrays, self.matrix_contexts), (self._residual, self._correction_sums)
         workers = self.space.workers
         workers.map(settle_corrections, self.settle_chunks, *args, self._correction_gold, *sums)
@@ -390,3 +379,80 @@ class PairPotentials:
         args = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, residual
         of_entries = entries.indptr, entries.indices, correction_residual, gradient
         self.space.workers.map(gather_bigrams, self._row_chunks, *args, *of_entries)
+
+
+class ShardTokens:
+    """The tokens of a shard by the matrix and by the context of their potentials.
+
+    by_matrix, by_context: tokens that continue, and that begin, a sequence; spans [P, 2]: for
+    matrices with many tokens, parts of the continuing tokens, which threads process in parallel;
+    matrix m has the spans mat_spans[m]:mat_spans[m + 1]; chunks: of matrices; order: of inference.
+    """
+
+    def __init__(self, pairs: PairPotentials, shard: Shard, chunks: Chunks) -> None:
+        contexts, limits = pairs.contexts, pairs.space.limits
+        own, matrix_of = contexts.context[shard.begin : shard.end], contexts.arrays.matrix_of
+        self.by_matrix = tokens_by(shard, matrix_of[own], len(pairs.potentials.shift))
+        self.by_context = tokens_by(shard, own, len(matrix_of))
+        self.mat_spans, self.spans = _cut_spans(self.by_matrix.inner_ptr, limits.span)
+        self.chunks: Chunks = cut(np.diff(self.by_matrix.inner_ptr), limits.n_chunks)
+        is_large = pairs.potentials.psi[:1].nbytes > _LARGE_BYTES
+        together = len(shard.offsets) if is_large else limits.together
+        self.order = interleaved_order(shard, chunks, together, own, matrix_of)
+
+
+def tokens_by(shard: Shard, key: Ints, n_keys: int) -> layout.TokensBy:
+    """Return the tokens of a shard that continue, and that begin, a sequence by a key [n].
+
+    Tokens count from the first of the shard; n_keys: upper bound of keys.
+    """
+    arrays: list[NDArray[Any]] = []
+    for members in (np.flatnonzero(~shard.begins), np.flatnonzero(shard.begins)):
+        keys = key[members]
+        order = np.argsort(keys, kind="stable")
+        indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
+        arrays += [indptr, members[order].astype(np.int32)]
+    return layout.TokensBy(*arrays)
+
+
+def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:
+    """Cut tokens of matrices with more than `span` tokens into spans; see `ShardTokens`."""
+    sizes = np.diff(inner_ptr)
+    n_spans = np.where(sizes > span, -(-sizes // span), 0)
+    mat_spans = np.concatenate(([0], np.cumsum(n_spans))).astype(np.int64)
+    number = np.arange(mat_spans[-1]) - np.repeat(mat_spans[:-1], n_spans)
+    begin = np.repeat(inner_ptr[:-1], n_spans) + number * span
+    end = np.minimum(begin + span, np.repeat(inner_ptr[1:], n_spans))
+    return mat_spans, np.stack((begin, end), axis=1)
+
+
+def sequential_order(shard: Shard) -> layout.BatchOrder:
+    """Return the order that processes one sequence after another."""
+    lengths = np.diff(shard.offsets)
+    order = np.arange(len(shard.begins)) - np.repeat(shard.offsets[:-1], lengths)
+    return layout.BatchOrder(np.where(shard.begins, ~order, order).astype(np.int32), 1, False)
+
+
+def interleaved_order(
+    shard: Shard, chunks: Chunks, together: int, context: Ints, matrix_of: Ints
+) -> layout.BatchOrder:
+    """Return the order of interleaved batches: first tokens by matrix, second tokens, and so on.
+
+    Batches are small: with many contexts, their matrices are still in a near cache in the backward
+    pass.
+
+    chunks: runs of sequences that cover the shard; together: sequences of a batch; context: [n]
+    int32, of the tokens of the shard; matrix_of: [C] int32, of contexts.
+    """
+    first, last = np.array(chunks, np.int64).reshape(-1, 2).T
+    heads = (np.arange(len(shard.offsets) - 1) - np.repeat(first, last - first)) % together == 0
+    run, lengths = np.cumsum(heads) - 1, np.diff(shard.offsets)
+    batch = np.repeat(run * (lengths.max(initial=0) + 1) - shard.offsets[:-1], lengths)
+    batch += np.arange(len(context))
+    # Contexts with the same matrix are neighbours.
+    rank = np.empty(len(matrix_of), np.int64)
+    rank[np.argsort(matrix_of, kind="stable")] = np.arange(len(matrix_of))
+    order = np.argsort(batch * len(matrix_of) + rank[context], kind="stable")
+    order_in_run = order - np.repeat(shard.offsets[:-1][heads][run], lengths)
+    marked = np.where(shard.begins[order], ~order_in_run, order_in_run).astype(np.int32)
+    return layout.BatchOrder(marked, together, False)

@@ -14,7 +14,6 @@ from ..kernels.expectations import (
     unigram_curvature,
 )
 from ..kernels.layout import (
-    BatchOrder,
     Columns,
     ContextBlocks,
     Sequences,
@@ -23,11 +22,12 @@ from ..kernels.layout import (
     Vectors,
 )
 from ..kernels.pair_counts import count_gold_pairs
-from ..parallel import Chunks, dot
+from ..parallel import Chunks, dot, each_with
 from .lattice import Floats, Longs
-from .pairs import PairPotentials
-from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures, ValueWeights
-from .workspace import Contents, Workspace, sequential_order
+from .pairs import PairPotentials, sequential_order
+from .values import ValueWeights
+from .weights import FeatureBlocks, FrequentFeatures, OriginFeatures
+from .workspace import Contents, Workspace
 
 DerivedT = TypeVar("DerivedT")
 
@@ -80,14 +80,18 @@ class WorkingLoss(OffsetLoss):
         )
         if stochastic and len(self.origin):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
-        rare = self.unigram.between(self.frequent.n_rows, len(self.unigram))
-        self.token_blocks = lattice.token_features(rare)
-        self.values = ValueWeights(workspace, self.unigram)
+        tokens, first = lattice.feature_tokens, self.frequent.n_rows
+        self.token_blocks = tokens.transposed(lattice.n_tokens, self.unigram.number(first))
+        self.columns = Columns(self.unigram.features, tokens.indptr, tokens.indices)
+        # Only with real values: their weights.
+        self.values: list[ValueWeights] = []
+        if len(lattice.value_features):
+            self.values.append(ValueWeights(workspace, self.unigram))
         of_pairs = self.origin[self.split :]
         self.pairs = PairPotentials(workspace, self.bigram, stochastic, of_pairs)
         n_chunks = workspace.limits.n_chunks
         self._row_chunks = self.unigram.chunks(n_tokens, n_chunks)
-        self._tail_chunks = self.unigram.chunks(n_tokens, n_chunks, self.frequent.n_rows)
+        self.tail_chunks = self.unigram.chunks(n_tokens, n_chunks, first)
 
     @property
     def n_examples(self) -> int:
@@ -116,7 +120,7 @@ class WorkingLoss(OffsetLoss):
             pairs.contexts.context,
         )
         unigrams = self._unigrams_of(0, lattice.n_tokens)
-        rows = lattice.ctx_features.selected(self.bigram.number)
+        rows = lattice.ctx_features.selected(self.bigram.number())
         context_blocks = ContextBlocks(lattice.context, rows.indptr, rows.indices)
         return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
 
@@ -133,34 +137,33 @@ class WorkingLoss(OffsetLoss):
             self.unigram.places,
         )
 
-    def shard(self, i: int) -> Tables:
-        """Return the sequences of shard i, and the index of their weights."""
-        shard, whole = self.space.shards[i], self.tables.sequences
-        begin, end = shard.begin, shard.end
-        own = whole._replace(
-            offsets=shard.offsets,
-            clamped=whole.clamped[shard.first : shard.last],
-            labels=whole.labels[begin:end],
-            allowed=whole.allowed[begin:end],
-            weights=whole.weights[shard.first : shard.last],
-            token_weight=whole.token_weight[begin:end],
-            context=whole.context[begin:end],
-        )
-        return self.tables._replace(sequences=own, unigrams=self._unigrams_of(begin, end))
-
-    @property
-    def _columns(self) -> Columns:
-        """The tokens of feature blocks."""
-        tokens = self.space.lattice.feature_tokens
-        return Columns(self.unigram.features, tokens.indptr, tokens.indices)
+    @cached_property
+    def shards(self) -> list[Tables]:
+        """The sequences of each shard, and the index of their weights."""
+        found, whole = [], self.tables.sequences
+        for shard in self.space.shards:
+            begin, end = shard.begin, shard.end
+            own = whole._replace(
+                offsets=shard.offsets,
+                clamped=whole.clamped[shard.first : shard.last],
+                labels=whole.labels[begin:end],
+                allowed=whole.allowed[begin:end],
+                weights=whole.weights[shard.first : shard.last],
+                token_weight=whole.token_weight[begin:end],
+                context=whole.context[begin:end],
+            )
+            unigrams = self._unigrams_of(begin, end)
+            found.append(self.tables._replace(sequences=own, unigrams=unigrams))
+        return found
 
     @cached_property
     def observed(self) -> Floats:
         """Observed counts O [K] of the weights: minus the gradient at zero expectation."""
         counts, space = np.zeros(len(self.coordinates)), self.space
-        args = self.tables, self._columns, counts[: self.split]
+        args = self.tables, self.columns, counts[: self.split]
         space.workers.map(count_gold, self._row_chunks, *args)
-        self.values.count(counts)
+        for values in self.values:
+            values.count(counts)
         count_gold_pairs(self.tables, space.padded, counts[self.split :])
         return counts
 
@@ -181,9 +184,20 @@ class WorkingLoss(OffsetLoss):
         places, counts = self._gold
         weights = self.model_weights(theta)
         self.frequent.fill(weights)
-        self.values.fill(weights)
+        for values in self.values:
+            values.fill(weights)
         self.pairs.fill(theta[self.split :])
-        gradient = self._infer_all(theta)
+        gradient, sums = np.empty(len(theta)), np.zeros(self.frequent.table.shape)
+        self.pairs.begin_sums()
+        for i, tables in enumerate(self.shards):
+            for of_chunk in self.infer(theta, i):
+                sums += of_chunk
+            self.pairs.add_shard(i, tables.sequences, self.vectors(i))
+        self.gather(gradient, self.tail_chunks)
+        gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
+        for values in self.values:
+            values.gradient(gradient)
+        self.pairs.finish(self.shards, gradient[self.split :])
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
         space.contents = Contents(self, theta.copy())
         if not np.isfinite(value):
@@ -195,22 +209,21 @@ class WorkingLoss(OffsetLoss):
 
         contents: of the other loss, in the workspace, so that inference is not repeated.
         """
-        other, space = contents.owner, self.space
+        other = contents.owner
         theta, gradient = np.zeros(len(self.coordinates)), np.empty(len(self.coordinates))
         theta[np.searchsorted(self.coordinates, other.coordinates)] = contents.theta
         self.pairs.fill(theta[self.split :])
         self.pairs.begin_sums()
         for i in other.visit(contents.theta):
-            self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
-        self._gather_rows(gradient, self._row_chunks)
-        shards = (self.shard(i).sequences for i in range(len(space.shards)))
-        self.pairs.finish(shards, gradient[self.split :])
+            self.pairs.add_shard(i, self.shards[i].sequences, self.vectors(i))
+        self.gather(gradient, self._row_chunks)
+        self.pairs.finish(self.shards, gradient[self.split :])
         return gradient
 
     def marginals(self, theta: Floats) -> Contents:
         """Compute marginals and potentials at theta [K], unless the workspace contains them."""
         contents = self.space.contents
-        if contents is None or not contents.are_of(self, theta):
+        if contents is None or contents.owner is not self or not (contents.theta == theta).all():
             self.value_and_grad(theta)
             contents = self.space.contents = Contents(self, theta)
         return contents
@@ -225,29 +238,23 @@ class WorkingLoss(OffsetLoss):
         another. RETURNS: [K] float64, >= 0.
         """
         curvature, space = np.zeros(len(self.coordinates)), self.space
-        args = self.tables, self._columns, space.residual, curvature[: self.split]
-        space.workers.map(unigram_curvature, self._tail_chunks, *args)
+        args = self.tables, self.columns, space.residual, curvature[: self.split]
+        space.workers.map(unigram_curvature, self.tail_chunks, *args)
         sums = np.zeros(self.frequent.table.shape)
-        for i in range(len(space.shards)):
-            for of_chunk in self._frequent_curvature(i):
+        for shard, chunks, tables in zip(space.shards, space.chunks, self.shards, strict=True):
+            residual = space.residual[shard.begin : shard.end]
+            rows = np.zeros((len(chunks), space.padded))
+            of_chunks = np.zeros((len(chunks), *sums.shape))
+            own = tables.sequences, tables.unigrams, residual
+            space.workers.map(frequent_curvature, each_with(chunks, rows, of_chunks), *own)
+            for of_chunk in of_chunks:
                 sums += of_chunk
         curvature[: self.frequent.n_weights] = self.frequent.gradient(sums)
-        self.values.curvature(curvature)
+        for values in self.values:
+            values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
-
-    def _frequent_curvature(self, i: int) -> list[Floats]:
-        """Return label variances of each chunk of shard i, summed by frequent feature: [H, Yp]."""
-        space, tables = self.space, self.shard(i)
-        residual = space.residual_of(space.shards[i])
-
-        def run(first: int, last: int) -> Floats:
-            sums, row = np.zeros(self.frequent.table.shape), np.zeros(space.padded)
-            frequent_curvature(first, last, tables.sequences, tables.unigrams, residual, row, sums)
-            return sums
-
-        return space.workers.map(run, space.chunks[i])
 
     def visit(self, theta: Floats) -> Iterator[int]:
         """Iterate over the shards, with their forward and backward vectors in the workspace.
@@ -262,79 +269,40 @@ class WorkingLoss(OffsetLoss):
         # The workspace contains marginals of this point.
         space.contents = Contents(self, theta)
 
-    def infer(self, theta: Floats, i: int) -> list[Floats]:
+    def infer(self, theta: Floats, i: int, chunks: Chunks | None = None) -> Floats:
         """Infer shard i in interleaved batches, and compute residuals.
 
-        RETURNS: for each chunk, the residuals summed by frequent feature, [H, Yp].
+        chunks: of sequences of the shard, whose marginals are computed instead.
+        RETURNS: for each chunk, the residuals summed by frequent feature, [n, H, Yp].
         """
-        return self._infer(theta, i, self.pairs.batch_orders[i], self.space.chunks[i], True)
-
-    def infer_chunks(self, theta: Floats, i: int, chunks: Chunks) -> None:
-        """Infer the given chunks of sequences of shard i, and compute marginals."""
-        whole = chunks == self.space.chunks[i]
-        batch = self.pairs.batch_orders[i] if whole else sequential_order(self.space.shards[i])
-        self._infer(theta, i, batch, chunks, False)
+        space, shard, whole = self.space, self.space.shards[i], chunks is None
+        chunks = space.chunks[i] if chunks is None else chunks
+        batch = self.pairs.tokens[i].order if whole else sequential_order(shard)
+        for values in self.values:
+            values.score(shard, chunks, space.backward)
+            batch = batch._replace(scored=True)
+        # For a stochastic solver, the table of frequent features contains the origin.
+        theta = theta if self._stochastic else self.model_weights(theta)
+        vectors, sums = self.vectors(i), np.zeros((len(chunks), *self.frequent.table.shape))
+        scratch = np.empty((len(chunks), *vectors.scratch.shape), space.dtype)
+        log_z = space.log_z[shard.first : shard.last]
+        args = self.shards[i], self.pairs.arrays, theta, vectors, batch, log_z, whole
+        space.workers.map(infer_chunk, each_with(chunks, scratch, sums), *args)
+        return sums
 
     def vectors(self, i: int) -> Vectors:
         """Return views of the workspace for the vectors of shard i."""
-        space = self.space
-        shard, psi = space.shards[i], self.pairs.potentials.psi
-        scratch = np.empty(psi.shape[1:], space.dtype)
-        marginals = space.residual_of(shard)
+        space, shard = self.space, self.space.shards[i]
+        scratch = np.empty(self.pairs.potentials.psi.shape[1:], space.dtype)
+        marginals = space.residual[shard.begin : shard.end]
         return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
 
-    def _infer(
-        self, theta: Floats, i: int, batch: BatchOrder, chunks: Chunks, residuals: bool
-    ) -> list[Floats]:
-        space, shard = self.space, self.space.shards[i]
-        tables, pairs = self.shard(i), self.pairs.arrays
-        vectors, log_z = self.vectors(i), space.log_z[shard.first : shard.last]
-        batch = batch._replace(scored=len(self.values) > 0)
-        # For a stochastic solver, the table of frequent features contains the origin.
-        theta = theta if self._stochastic else self.model_weights(theta)
+    def gather(self, gradient: Floats, chunks: Chunks) -> None:
+        """Write the gradient [K] of unigram weights from the residuals, without real values.
 
-        def run(first: int, last: int) -> Floats:
-            tokens = int(shard.offsets[first]), int(shard.offsets[last])
-            self.values.score(shard.begin, *tokens, space.backward)
-            sums = np.zeros(self.frequent.table.shape)
-            # A new scratch, as chunks run in parallel.
-            own = vectors._replace(scratch=np.empty_like(vectors.scratch))
-            run_of = first, last, tables, pairs, theta, own, batch
-            infer_chunk(*run_of, log_z, residuals, sums)
-            return sums
-
-        return space.workers.map(run, chunks)
-
-    def _infer_all(self, theta: Floats) -> Floats:
-        """Infer all shards, and return the gradient [K]."""
-        space = self.space
-        gradient, sums = np.empty(len(theta)), np.zeros(self.frequent.table.shape)
-        self.pairs.begin_sums()
-        for i in range(len(space.shards)):
-            for of_chunk in self.infer(theta, i):
-                sums += of_chunk
-            self.pairs.add_shard(i, self.shard(i).sequences, self.vectors(i))
-        self.gather(gradient)
-        gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
-        self.values.gradient(gradient)
-        shards = (self.shard(i).sequences for i in range(len(space.shards)))
-        self.pairs.finish(shards, gradient[self.split :])
-        return gradient
-
-    def gather(self, gradient: Floats) -> None:
-        """Write the gradient [K] of unigram weights from the residuals.
-
-        Frequent features and real values are left out.
+        chunks: of feature blocks; `tail_chunks`: of all but the frequent features.
         """
-        self._gather_rows(gradient, self._tail_chunks)
-
-    def _gather_rows(self, gradient: Floats, chunks: Chunks) -> None:
-        """Apply `gather` to chunks of feature blocks, frequent or not."""
         space = self.space
-        args = space.n_labels, self.tables.unigrams, self._columns, space.residual
-        space.workers.map(
-            lambda first, last: gather_unigrams(
-                first, last, *args, np.zeros(space.padded), gradient
-            ),
-            chunks,
-        )
+        args = space.n_labels, self.tables.unigrams, self.columns, space.residual, gradient
+        rows = np.zeros((len(chunks), space.padded))
+        space.workers.map(gather_unigrams, each_with(chunks, rows), *args)

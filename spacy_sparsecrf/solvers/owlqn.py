@@ -22,6 +22,7 @@ Two changes, which `classic` disables, make it several times faster:
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -187,9 +188,7 @@ class OWLQN(BatchSolver):
         fresh = state.n_pairs == 0
         first_step = 1.0 / length if fresh else 1.0
 
-        def objective(theta: Floats) -> tuple[float, Floats]:
-            return evaluate(loss, penalty, theta)
-
+        objective = partial(evaluate, loss, penalty)
         if penalty.l1 == 0.0:
             return wolfe(objective, origin, direction, first_step, self.max_line_search)
         orthant = np.where(state.theta != 0.0, np.sign(state.theta), -np.sign(pseudo))
@@ -332,12 +331,12 @@ def _interpolate(low: tuple[float, float, float], high: tuple[float, float, floa
 def inverse_hessian_product(
     state: OwlqnState, metric: Floats, free: NDArray[np.bool_], vector: Floats
 ) -> Floats:
-    """Multiply a vector by the model of the inverse Hessian; see `kernels.quasi_newton.two_loops`.
+    """Multiply a vector by the model of the inverse Hessian; see `two_loops`.
 
     state: with the pairs; metric: [K], > 0; free: [K], the weights that may move; vector:
     [K], zero elsewhere.
     """
-    from ..kernels.quasi_newton import two_loops
+    from ..kernels.weight_vectors import two_loops
 
     pairs, product = (state.steps, state.changes), vector.copy()
     rho, factors = np.empty((2, len(state.steps)))

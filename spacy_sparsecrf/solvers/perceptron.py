@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, Search
 from ..kernels.perceptron import Averaged, Guess, ValueBlocks, perceptron_pass
+from ..loss.values import ValueWeights
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
@@ -92,7 +93,8 @@ def _complete(loss: WorkingLoss) -> Longs:
 
 def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: int) -> int:
     """Call the kernel; theta and moves, [K], are updated in place."""
-    weights, values = Averaged(theta, moves), ValueBlocks(loss.values.features, loss.values.blocks)
+    weights, own = Averaged(theta, moves), ValueWeights(loss.space, loss.unigram)
+    values = ValueBlocks(own.features, own.blocks)
     return int(perceptron_pass(order, loss.tables, values, weights, count, _new_guess(loss)))
 
 

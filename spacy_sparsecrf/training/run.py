@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..corpus.numbering import find_ascending
 from ..loss.chain import ChainLoss
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
@@ -210,7 +209,7 @@ class Run:
             )
         convex = self.loss.is_convex
         state.gap = self._bound(state.solver, squared_excess) if convex else np.inf
-        new = find_ascending(old, found) < 0
+        new = np.isin(found, old, assume_unique=True, invert=True)
         found, gradients = found[new], gradients[new]
         worst = np.abs(gradients).max(initial=self._penalty.l1)
         state.violation = float(worst) - self._penalty.l1

@@ -285,8 +285,7 @@ class Training:
     def rest(self) -> None:
         """Free the vectors and residuals of tokens; the next step recomputes them."""
         for run in self._runs:
-            if isinstance(run.loss, ChainLoss):
-                run.loss.space.free()
+            run.loss.rest()
 
     @property
     def weights(self) -> tuple[Longs, Floats]:

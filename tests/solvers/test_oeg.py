@@ -52,7 +52,7 @@ class Reference:
         lattice, corpus, spans = working.space.lattice, problem.corpus, problem.sequences()
         tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
-        features = lattice.token_features()
+        features = lattice.feature_tokens.transposed(lattice.n_tokens)
         order = [
             known.index(contents(lattice.labels, features, *bounds))
             for bounds in pairwise(lattice.offsets)

@@ -66,7 +66,7 @@ class GIS(IterativeScaling):
 def _slowing(loss: WorkingLoss) -> float:
     """Return f# of the working weights, 1 if there are none."""
     space, rows = loss.space, loss.unigram
-    tokens = space.lattice.token_features(rows.number)
+    tokens = space.lattice.feature_tokens.transposed(space.lattice.n_tokens, rows.number())
     # Leave out the table of frequent features, whose weights are not 1.
     no_frequent = np.zeros(len(tokens) + 1, np.int64)
     unigrams = loss.tables.unigrams._replace(

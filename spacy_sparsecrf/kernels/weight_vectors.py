@@ -1,4 +1,4 @@
-"""The L-BFGS model of the inverse Hessian, restricted to free weights."""
+"""Vectors of all weights: inner products, and the L-BFGS model of the inverse Hessian."""
 
 import numpy as np
 
@@ -10,6 +10,12 @@ from .small import dot
 _LEAST_CURVATURE = 1e-10
 # Weights that are summed at a time: their products stay in the nearest cache.
 _AT_A_TIME = 512
+
+
+@kernel
+def inner_product(a: Floats, b: Floats) -> float:
+    """Return the inner product of two vectors [K]."""
+    return dot(a, b)
 
 
 @inlined

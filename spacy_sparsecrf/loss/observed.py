@@ -1,0 +1,105 @@
+"""Observed coordinates: features with the gold labels, or label pairs, of their tokens."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..corpus.csr import Csr, concatenated_ranges
+from ..corpus.numbering import runs_of_tokens
+from ..kernels.values import value_supports
+from .lattice import Lattice, Longs, Mask, set_numbers, set_table
+
+# From this share of its weights on, a feature block is cheaper if full: it is added as a vector.
+_WORTH_ALL = 0.25
+# Features of tokens whose labels are collected at once.
+_CHUNK = 1 << 20
+
+
+def completed(coordinates: Longs, width: int) -> Longs:
+    """Complete the feature blocks that have a share _WORTH_ALL or more of their `width` weights."""
+    features, counts = np.unique(coordinates // width, return_counts=True)
+    full = features[counts >= _WORTH_ALL * width]
+    added = (full[:, None] * width + np.arange(width)).ravel()
+    return distinct(np.concatenate((coordinates, added)))
+
+
+def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
+    """Return coordinates feature * Y + y of features and gold labels of their tokens, ascending.
+
+    A token with several possible labels counts for each of these labels. A token with a missing
+    label counts for none.
+    """
+    members, found = _members(set_table(lattice.sets, n_labels)), [np.empty(0, np.int64)]
+    numbers, tokens = set_numbers(lattice.gold, n_labels), lattice.feature_tokens
+    for first, last in runs_of_tokens(tokens.indptr, _CHUNK):
+        bounds = tokens.indptr[first : last + 1]
+        feature = np.repeat(np.arange(first, last), np.diff(bounds))
+        own = numbers[tokens.indices[bounds[0] : bounds[-1]]]
+        found.append(distinct(feature * len(members) + own))
+    feature, number = np.divmod(np.concatenate(found), len(members))
+    # Set 0, a missing label, counts for no label.
+    feature, number = feature[number > 0], number[number > 0]
+    row, label = _expanded(number, members)
+    return distinct(feature[row] * n_labels + label)
+
+
+def observed_values(lattice: Lattice, n_labels: int) -> Longs:
+    """Return coordinates feature * Y + y of real values that are not 0 at a token with label y.
+
+    Ascending; labels as in `observed_unigrams`.
+    """
+    features, table = lattice.value_features, set_table(lattice.sets, n_labels)
+    found = np.zeros((len(table), len(features)), np.bool_)
+    value_supports(lattice.values, lattice.value_rows, set_numbers(lattice.gold, n_labels), found)
+    # Set 0, a missing label, counts for no label.
+    seen = found[1:].T.astype(np.float32) @ table[1:].astype(np.float32) > 0.0
+    value, label = np.nonzero(seen)
+    return features[value] * n_labels + label
+
+
+def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
+    """Return coordinates (feature * P + y') * Y + y of features and observed pairs, ascending.
+
+    A pair consists of two successive tokens without missing labels, or of the start label and the
+    first token.
+    """
+    table = set_table(lattice.sets, n_labels)
+    members, numbers = _members(table, start=n_labels), set_numbers(lattice.gold, n_labels)
+    before = np.where(lattice.begins, len(table), np.append(0, numbers[:-1]))
+    known = (numbers > 0) & (before > 0)
+    keys = lattice.context[known].astype(np.int64) * len(members) + before[known]
+    rest, number = np.divmod(distinct(keys * len(members) + numbers[known]), len(members))
+    context, before = np.divmod(rest, len(members))
+    row, label = _expanded(number, members)
+    context, before = context[row], before[row]
+    row, previous = _expanded(before, members)
+    context, pair = context[row], previous * n_labels + label[row]
+    features = lattice.ctx_features.take(context).indices.astype(np.int64)
+    pair = np.repeat(pair, np.diff(lattice.ctx_features.indptr)[context])
+    return distinct(features * n_labels * lattice.n_previous + pair)
+
+
+def _members(table: Mask, start: int | None = None) -> Csr:
+    """Return the labels of each set of a table [R, Y]; with `start`, append the set {start}."""
+    labels = np.nonzero(table)[1]
+    sizes = table.sum(axis=1)
+    if start is not None:
+        labels, sizes = np.append(labels, start), np.append(sizes, 1)
+    indptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return Csr(indptr, labels.astype(np.int32))
+
+
+def _expanded(numbers: Longs, members: Csr) -> tuple[Longs, Longs]:
+    """Expand sets: return the index in `numbers` [n] and the label, for each label of each set."""
+    lengths = np.diff(members.indptr)[numbers]
+    entries = concatenated_ranges(members.indptr[:-1][numbers], lengths)
+    row = np.repeat(np.arange(len(numbers)), lengths)
+    return row, members.indices[entries].astype(np.int64)
+
+
+def distinct(coordinates: Longs) -> Longs:
+    """Return distinct coordinates, ascending; faster than `np.unique`, which uses a hash table."""
+    # A stable sort merges sorted runs.
+    ordered = np.sort(coordinates, kind="stable")
+    first: NDArray[np.bool_] = np.ones(len(ordered), dtype=np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
