@@ -8,7 +8,7 @@ or over a run of tokens of one example:
 1. `add_products`, `add_correction_products`: sum outer products, for a matrix and for corrections;
 2. multiply the sums by the potentials of the matrix;
 3. `settle_context`: replace the counts of the matrix where a context has sparse corrections;
-4. `subtract_gold`: subtract the observed pairs.
+4. subtract the observed pairs: from the gathered counts, or for one example by `subtract_gold`.
 
 Derivatives of counts along a direction (see `tangents`) use the same sums, of products of the
 vectors and of products with their changes. `settle_matrix_change` and `settle_context_changes`
@@ -23,7 +23,6 @@ from .layout import (
     Ints,
     MatrixSums,
     Pairs,
-    Sequences,
     Slopes,
     Tables,
     TokensBy,
@@ -163,43 +162,6 @@ def matrix_products(
 
 
 @kernel
-def matrix_residuals(
-    first: int,
-    last: int,
-    total: Floats,
-    sequences: Sequences,
-    pairs: Pairs,
-    of_matrix: MatrixSums,
-    vectors: Vectors,
-    is_first: bool,
-    residual: Floats,
-) -> None:
-    """Add expected minus observed pair counts of the tokens of a shard, without corrections.
-
-    residual[m] += psi[m] * (sum_t alpha_{t-1} (x) backward_t) - gold pair counts, for matrices
-    first:last, except constant ones. total: [Y + 1, Yp] float64, a workspace of this chunk;
-    is_first: whether this is the first shard; residual: [M, Y + 1, Yp] float64, overwritten by the
-    first shard, added to by later shards.
-    """
-    n_labels, psi, tokens = pairs.n_labels, pairs.potentials.psi, of_matrix.tokens
-    labels, token_weight = sequences.labels, sequences.token_weight
-    for m in range(first, last):
-        if pairs.contexts.constant[m]:
-            continue
-        fill(total.reshape(-1), 0, total.size, 0.0)
-        _add_matrix_products(m, n_labels, of_matrix, vectors, total)
-        for i in range(n_labels + 1):
-            for y in range(total.shape[1]):
-                residual[m, i, y] = psi[m, i, y] * total[i, y] + (
-                    0.0 if is_first else residual[m, i, y]
-                )
-        for t in tokens.inner_tokens[tokens.inner_ptr[m] : tokens.inner_ptr[m + 1]]:
-            subtract_gold(t, False, labels, token_weight[t], residual[m])
-        for t in tokens.start_tokens[tokens.start_ptr[m] : tokens.start_ptr[m + 1]]:
-            subtract_gold(t, True, labels, token_weight[t], residual[m])
-
-
-@kernel
 def correction_sums(
     first: int,
     last: int,
@@ -227,28 +189,24 @@ def correction_sums(
 
 
 @kernel
-def settle_corrections(
-    first: int,
-    last: int,
-    pairs: Pairs,
-    of_matrix: ContextsOf,
-    gold: Floats,
-    residual: Floats,
-    sums: Floats,
+def settle_counts(
+    first: int, last: int, pairs: Pairs, of_matrix: ContextsOf, total: Floats, sums: Floats
 ) -> None:
-    """Turn sums of corrections into expected minus observed counts; correct counts of matrices.
+    """Turn sums of products into expected pair counts, in place.
 
-    For the contexts of matrices first:last: residual[m, y', y] += (value[e] - psi[m, y', y])
-    sums[e], then sums[e] := value[e] sums[e] - gold[e]. gold: [E] float64, weighted gold counts of
-    the pair in its context.
+    total[m, y', y] *= psi[m, y', y] for matrices first:last, except constant ones. For the
+    corrections of their contexts, sums[e] *= value[e], and the totals are corrected. total: [M,
+    Y + 1, Yp]; sums: [E].
     """
     contexts, psi, value = pairs.contexts, pairs.potentials.psi, pairs.potentials.value
     for m in range(first, last):
+        if not contexts.constant[m]:
+            for i in range(total.shape[1]):
+                for y in range(total.shape[2]):
+                    total[m, i, y] *= psi[m, i, y]
         for c in of_matrix.contexts[of_matrix.ptr[m] : of_matrix.ptr[m + 1]]:
             e, end = contexts.corr_ptr[c], contexts.corr_ptr[c + 1]
-            settle_context(e, end, m, contexts, psi[m], value, residual[m], sums[e:end])
-            for i in range(e, end):
-                sums[i] -= gold[i]
+            settle_context(e, end, m, contexts, psi[m], value, total[m], sums[e:end])
 
 
 @inlined
@@ -319,31 +277,6 @@ def settle_changes(
 
 
 @kernel
-def count_corrections(
-    sequences: Sequences, contexts: Contexts, tokens: TokensBy, padded: int, gold: Floats
-) -> None:
-    """Add to gold[e] the weights of tokens that have the context and the gold pair of e.
-
-    tokens: of each context; padded: Yp; gold: [E] float64.
-    """
-    labels, token_weight, corr_ptr = sequences.labels, sequences.token_weight, contexts.corr_ptr
-    for c in range(len(corr_ptr) - 1):
-        places = contexts.corr_place[corr_ptr[c] : corr_ptr[c + 1]]
-        if len(places) == 0:
-            continue
-        counts = gold[corr_ptr[c] : corr_ptr[c + 1]]
-        for j in range(tokens.inner_ptr[c], tokens.inner_ptr[c + 1]):
-            t = tokens.inner_tokens[j]
-            if labels[t] >= 0:
-                add_at(places, labels[t - 1] * padded + labels[t], token_weight[t], counts)
-        for j in range(tokens.start_ptr[c], tokens.start_ptr[c + 1]):
-            t = tokens.start_tokens[j]
-            if labels[t] >= 0:
-                place = sequences.n_labels * padded + labels[t]
-                add_at(places, place, token_weight[t], counts)
-
-
-@kernel
 def gather_bigrams(
     first: int,
     last: int,
@@ -357,11 +290,11 @@ def gather_bigrams(
     correction_residual: Floats,
     gradient: Floats,
 ) -> None:
-    """Gather the gradient of the bigram weights of blocks first:last from matrices and corrections.
+    """Gather numbers of the bigram weights of blocks first:last from matrices and corrections.
 
-    col_ptr, col_matrices: CSC, matrices that contain a block; residual: [M, Y + 1, Yp], of
-    `matrix_residuals`; weight_ptr, weight_corrections: CSR, corrections of a weight;
-    correction_residual: [E]; gradient: [K] float64, out.
+    col_ptr, col_matrices: CSC, matrices that contain a block; residual: [M, Y + 1, Yp]; weight_ptr,
+    weight_corrections: CSR, corrections of a weight; correction_residual: [E]; gradient: [K]
+    float64, out.
     """
     block_ptr = bigrams.block_ptr
     for row in range(first, last):

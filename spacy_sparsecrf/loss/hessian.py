@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.hessian import differentiate_chunk, recover_chunk
-from ..kernels.layout import Tangents, TokensBy, Vectors
-from ..kernels.pair_counts import matrix_products, settle_changes
+from ..kernels.layout import Tangents, Vectors
+from ..kernels.pair_counts import settle_changes
 from ..kernels.pairs import slope_corrections, slope_matrices
 from ..parallel import Chunks, each_with
 from .lattice import Floats
@@ -26,12 +26,10 @@ class _PairSlopes:
     def __init__(self, pairs: PairPotentials) -> None:
         self._pairs = pairs
         self.slopes = pairs.new_slopes(pairs.space.dtype)
-        shape, n_corrections = pairs.potentials.psi.shape, pairs.contexts.n_corrections
-        self._counts, self._changes = np.zeros(shape), np.zeros(shape)
-        self._correction_counts, self._correction_changes = (
-            np.zeros(n_corrections),
-            np.zeros(n_corrections),
-        )
+        potentials = pairs.potentials
+        shape, n_corrections = potentials.psi.shape, len(potentials.value)
+        self._counts = np.zeros(shape), np.zeros(n_corrections)
+        self._changes = np.zeros(shape), np.zeros(n_corrections)
 
     def set_direction(self, direction: Floats) -> None:
         """Evaluate the slopes along a direction [K] of the bigram weights, and clear the sums."""
@@ -39,8 +37,8 @@ class _PairSlopes:
         args = pairs.bigrams, direction, self.slopes
         workers.map(slope_matrices, pairs.matrix_chunks, pairs.space.n_labels, *args)
         workers.map(slope_corrections, pairs.context_chunks, pairs.arrays, *args)
-        self._changes[:, :, :] = 0.0
-        self._correction_changes[:] = 0.0
+        for changes in self._changes:
+            changes[...] = 0.0
 
     def count(self, i: int, vectors: Vectors) -> None:
         """Add the outer products of the vectors of shard i to the sums that slopes multiply.
@@ -48,11 +46,9 @@ class _PairSlopes:
         The first shard clears the sums of the previous point.
         """
         if i == 0:
-            self._counts[:, :, :] = 0.0
-            self._correction_counts[:] = 0.0
-        tokens = self._pairs.tokens[i]
-        self._add(i, tokens.by_matrix, vectors, self._counts)
-        self._pairs.sum_corrections(tokens.by_context, vectors, self._correction_counts)
+            for counts in self._counts:
+                counts[...] = 0.0
+        self._pairs.add_products(self._pairs.tokens[i], vectors, *self._counts)
 
     def add(self, i: int, vectors: Vectors, tangents: Tangents) -> None:
         """Add the outer products of the vectors of shard i with their changes."""
@@ -60,27 +56,15 @@ class _PairSlopes:
         forward = vectors._replace(alpha=tangents.forward_change)
         backward = vectors._replace(backward=tangents.backward_change)
         # Nothing changes before the first token.
-        self._add(i, _without_starts(tokens.by_matrix), forward, self._changes)
-        self._add(i, tokens.by_matrix, backward, self._changes)
-        by_context, changes = tokens.by_context, self._correction_changes
-        self._pairs.sum_corrections(_without_starts(by_context), forward, changes)
-        self._pairs.sum_corrections(by_context, backward, changes)
-
-    def _add(self, i: int, tokens: TokensBy, vectors: Vectors, total: Floats) -> None:
-        """Add products alpha_{t-1} (x) backward_t of shard i to a total by matrix."""
-        pairs, chunks = self._pairs, self._pairs.tokens[i].chunks
-        args = pairs.arrays, pairs.with_sums(i, tokens, vectors), vectors, total
-        pairs.space.workers.map(matrix_products, chunks, *args)
+        self._pairs.add_products(tokens.without_starts(), forward, *self._changes)
+        self._pairs.add_products(tokens, backward, *self._changes)
 
     def finish(self, product: Floats) -> None:
         """Write the Hessian product [K] of the bigram weights, gathered from the sums."""
         pairs, args = self._pairs, (self._pairs.arrays, self._pairs.matrix_contexts, self.slopes)
-        counts, changes = (
-            (self._counts, self._correction_counts),
-            (self._changes, self._correction_changes),
-        )
-        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *args, *counts, *changes)
-        pairs.gather(*changes, product)
+        sums = *self._counts, *self._changes
+        pairs.space.workers.map(settle_changes, pairs.settle_chunks, *args, *sums)
+        pairs.gather(*self._changes, product)
 
 
 class HessianProduct:
@@ -214,10 +198,3 @@ class HessianProduct:
         sums = np.zeros((len(chunks), *self._frequent.table.shape))
         space.workers.map(differentiate_chunk, each_with(chunks, scratch, sums), *args)
         return sums
-
-
-def _without_starts(tokens: TokensBy) -> TokensBy:
-    """Drop the tokens that begin a sequence."""
-    return tokens._replace(
-        start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]
-    )

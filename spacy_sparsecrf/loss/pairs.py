@@ -3,33 +3,31 @@
 Contexts with the same features in the working set are merged. Some features of a context form its
 *matrix*, which all contexts with those features share. The weights of its other features are
 *sparse corrections*: label pairs in which its potentials differ from the matrix. A cost model
-chooses the layout. At one extreme every context has its own matrix; at the other all share a matrix
-of ones, which is the sparse forward-backward of Lavergne 2010, section 4.1.
+chooses between two layouts: frequent features in matrices, or no matrix with weights, which is the
+sparse forward-backward of Lavergne 2010, section 4.1. In both, a context with many corrections gets
+its own matrix.
 """
 
-from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..corpus.csr import Csr
-from ..corpus.numbering import distinct_rows
 from ..kernels import layout
 from ..kernels.indexing import count_places, list_places
 from ..kernels.pair_counts import (
     correction_sums,
-    count_corrections,
     gather_bigrams,
-    matrix_residuals,
+    matrix_products,
     pair_sums,
-    settle_corrections,
+    settle_counts,
 )
 from ..kernels.pairs import build_corrections, build_matrices
-from ..parallel import Chunks, cut, each_with
+from ..parallel import Chunks, cut
 from .lattice import Floats, Ints, Longs, Mask, Shard
 from .weights import FeatureBlocks
 from .workspace import Workspace
@@ -43,20 +41,22 @@ _UNCACHED = 1.3
 _CACHE_BYTES = 1 << 20
 # A larger matrix does not stay in a near cache: a whole chunk is then one interleaved batch.
 _LARGE_BYTES = 1 << 16
-# Bytes of sparse corrections for each of their weights.
-_BYTES_PER_ENTRY = 60.0
+# Bytes of a matrix element and its gradient, and of sparse corrections for each of their weights.
+_BYTES_PER_ELEMENT = 16.0
+BYTES_PER_ENTRY = 60.0
 
 
 @dataclass(frozen=True)
 class ContextLayout:
     """Matrices and sparse corrections of merged contexts.
 
-    active: [C'] int32, merged context of each context of the corpus; context: [N] int32, merged
-    context of a token; matrix_blocks: feature blocks of a matrix; arrays: matrix and corrections of
-    a context; correction_context: [E] int32; correction_weights, weight_corrections: weights of a
-    correction, and its transpose.
+    blocks: feature blocks of each of the C' contexts of the corpus; active: [C'] int32, its merged
+    context; context: [N] int32, merged context of a token; matrix_blocks: feature blocks of a
+    matrix; arrays: matrix and corrections of a context; correction_context: [E] int32;
+    correction_weights, weight_corrections: weights of a correction, and its transpose.
     """
 
+    blocks: Csr
     active: Ints
     context: Ints
     matrix_blocks: Csr
@@ -65,11 +65,6 @@ class ContextLayout:
     correction_weights: Csr
     weight_corrections: Csr
 
-    @property
-    def n_corrections(self) -> int:
-        """Number of sparse corrections E."""
-        return len(self.arrays.corr_place)
-
 
 def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) -> ContextLayout:
     """Choose the matrices and sparse corrections of the contexts.
@@ -77,153 +72,132 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
     space: for its lattice and limits; rows: bigram feature blocks; stochastic: whether potentials
     are built for each sequence instead of once per evaluation.
     """
-    costs = _CostModel(space, rows, stochastic)
-    in_matrix = costs.choose()
-    bases = np.where(in_matrix, costs.table, 0)
-    first, matrix_of = distinct_rows(np.sort(bases, axis=1))
-    matrix_blocks = _csr(bases[first])
-    constant = (np.diff(matrix_blocks.indptr) == 0) & (space.lattice.valid is None)
-    table = np.where(in_matrix, 0, costs.table)
-    entries, weights = _entries(table, rows, space.n_labels, space.padded)
-    corr_ptr = entries[0]
+    lattice, limits = space.lattice, space.limits
+    blocks = lattice.ctx_features.selected(rows.number())
+    # Sets of blocks are compared by random sums modulo 2**64, as features are by their hashes.
+    marks = np.random.default_rng(0).integers(1, 1 << 63, len(rows), dtype=np.uint64)
+    sums = _row_sums(blocks, marks[blocks.indices])
+    _, first, active = np.unique(sums, return_index=True, return_inverse=True)
+    merged, context = blocks.take(first), active.astype(np.int32)[lattice.context]
+    model = _CostModel(space, rows, merged, marks, context, stochastic)
+    found, other = map(model.choose, limits.shares_by_example if stochastic else limits.shares)
+    choice = found if found.cost <= other.cost else other
+    matrix_blocks = _kept(merged, choice.in_matrix).take(choice.first)
+    constant = (np.diff(matrix_blocks.indptr) == 0) & (lattice.valid is None)
+    corrected = _kept(merged, ~choice.in_matrix)
+    entries, weights = _entries(corrected, rows, space.n_labels, space.padded)
     return ContextLayout(
-        costs.active,
-        costs.context,
+        blocks,
+        active.astype(np.int32),
+        context,
         matrix_blocks,
-        layout.Contexts(matrix_of, constant, *entries),
-        np.repeat(np.arange(len(table), dtype=np.int32), np.diff(corr_ptr)),
+        layout.Contexts(choice.matrix_of.astype(np.int32), constant, *entries),
+        np.repeat(np.arange(len(merged), dtype=np.int32), np.diff(entries[0])),
         weights,
         weights.transposed(int(rows.ptr[-1])),
     )
 
 
-def bytes_of_pairs(space: Workspace, rows: FeatureBlocks) -> int:
-    """Estimate the memory of the potentials of bigram weights and of their gradient, in bytes.
+def _row_sums(table: Csr, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the sum of the values [nnz] of each row, modulo 2**64."""
+    ends = np.zeros(len(values) + 1, np.uint64)
+    np.cumsum(values, out=ends[1:])
+    return np.diff(ends[table.indptr])
 
-    Arguments as `lay_out_contexts`.
+
+def _kept(table: Csr, mask: Mask) -> Csr:
+    """Return a table without the entries that a mask [nnz] excludes."""
+    return Csr(np.append(0, np.cumsum(mask))[table.indptr], table.indices[mask])
+
+
+class _Choice(NamedTuple):
+    """A layout: cost of an evaluation; in_matrix: [nnz], which blocks of contexts are in matrices;
+    first: [M], a context of each matrix; matrix_of: [C].
     """
-    costs = _CostModel(space, rows, False)
-    n_matrices, n_weights = costs.sizes(costs.choose())
-    area = (space.n_labels + 1) * space.padded
-    return 3 * 8 * area * n_matrices + int(_BYTES_PER_ENTRY * n_weights)
 
-
-def _csr(matrix: Ints) -> Csr:
-    """Return the inverse of `Csr.padded`: the numbers of each row that are not 0, minus 1."""
-    present = matrix > 0
-    indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
-    return Csr(indptr, (matrix[present] - 1).astype(np.int32))
+    cost: float
+    in_matrix: Mask
+    first: Longs
+    matrix_of: Longs
 
 
 class _CostModel:
     """Cost model of an evaluation, for a division of features into matrices and corrections.
 
-    space: for its lattice and limits; rows: bigram feature blocks; stochastic: see
-    `lay_out_contexts`. active, context: see `ContextLayout`; table: [C, R] int32, 1 + feature
-    blocks of a context.
+    space, rows, stochastic: see `lay_out_contexts`; blocks: of the merged contexts; marks: [R]
+    uint64, random; context: [N].
     """
 
-    def __init__(self, space: Workspace, rows: FeatureBlocks, stochastic: bool) -> None:
-        lattice, sizes = space.lattice, np.diff(rows.ptr)
-        every = np.sort(lattice.ctx_features.selected(rows.number()).padded(), axis=1)
-        representatives, self.active = distinct_rows(every)
-        self.table = table = every[representatives]
-        self.context = self.active[lattice.context]
-        self._begins = lattice.begins
-        self._limits = space.limits
+    def __init__(
+        self,
+        space: Workspace,
+        rows: FeatureBlocks,
+        blocks: Csr,
+        marks: NDArray[np.uint64],
+        context: Ints,
+        stochastic: bool,
+    ) -> None:
+        self._limits, self._lattice, self._blocks = space.limits, space.lattice, blocks
+        self._context, self._stochastic = context, stochastic
         self._area = float(space.n_labels * space.padded)
-        self._stochastic = stochastic
-        self._masked = lattice.valid is not None
-        self._tokens = np.bincount(self.context, minlength=len(table)).astype(np.float64)
-        self._n_exps = self._tokens if stochastic else np.ones(len(table))
-        self._sizes = np.concatenate(([0.0], sizes))[table]
-        # Compare sets of blocks by random sums modulo 2**64; collisions matter little to estimates.
-        marks = np.random.default_rng(0).integers(1, 1 << 63, len(sizes) + 1, dtype=np.uint64)
-        marks[0] = 0
-        self._marks = marks[table]
-        per_row = np.bincount(
-            table.ravel(), np.repeat(self._tokens, table.shape[1]), minlength=len(sizes) + 1
-        )
+        n, lengths = len(blocks), np.diff(blocks.indptr)
+        self._row = np.repeat(np.arange(n), lengths)
+        self._sizes, self._marks = np.diff(rows.ptr)[blocks.indices], marks[blocks.indices]
+        self._tokens = np.bincount(context, minlength=n).astype(np.float64)
+        self._n_exps = self._tokens if stochastic else np.ones(n)
         # Without a start label, the first token of a sequence has no bigram feature.
-        n_tokens = self._tokens[(table > 0).any(axis=1)].sum()
-        self._share = (per_row / max(1.0, n_tokens))[table]
+        n_tokens = max(1.0, self._tokens[lengths > 0].sum())
+        per_block = np.bincount(blocks.indices, self._tokens[self._row], minlength=len(rows))
+        self._share = (per_block / n_tokens)[blocks.indices]
 
-    def choose(self) -> Mask:
-        """Return which features belong to the matrix of their context: [C, R] bool."""
-        masks: list[Mask] = []
-        for mask in (mask for share in self._limits.shares for mask in self._masks(share)):
-            # Several shares may give the same mask, and the cost is slow to evaluate.
-            if not any(np.array_equal(mask, other) for other in masks):
-                masks.append(mask)
-        costs = [self._cost(mask) for mask in masks]
-        return masks[int(np.argmin(costs))]
-
-    def _masks(self, least_share: float) -> list[Mask]:
-        """Return the mask of features with a minimum share of the tokens; if some contexts then
-        have too many corrections, also a mask that adds all features of these contexts.
+    def choose(self, least_share: float) -> _Choice:
+        """Put features with a minimum share of the tokens into matrices, and all features of
+        contexts that would have too many corrections; above a limit of memory, any other is better.
         """
-        present = self.table > 0
-        mask: Mask = np.logical_and(present, self._share >= least_share)
+        limits, n = self._limits, len(self._blocks)
+        in_matrix = self._share >= least_share
+        n_weights = np.bincount(self._row, np.where(in_matrix, 0, self._sizes), minlength=n)
+        per_weight = limits.correction * self._tokens + limits.correction_exp * self._n_exps
         own_cost = self._area * ((_UNCACHED - 1.0) * self._tokens + _BUILD * self._n_exps)
-        own = self._correction_cost(mask) > own_cost
-        return [mask, np.where(own[:, None], present, mask)] if own.any() else [mask]
-
-    def _correction_cost(self, mask: Mask) -> Floats:
-        """Return the cost of the corrections of each context [C]."""
-        entries: Floats = np.where(mask, 0.0, self._sizes).sum(axis=1)
-        return entries * (
-            self._limits.correction * self._tokens + self._limits.correction_exp * self._n_exps
-        )
-
-    def _matrices(self, mask: Mask) -> tuple[Longs, Longs]:
-        """Return contexts with distinct matrices, [M], and the matrix of each context, [C]."""
-        sums = np.where(mask, self._marks, 0).sum(axis=1, dtype=np.uint64)
-        _, first, matrix_of = np.unique(sums, return_index=True, return_inverse=True)
-        return first, matrix_of
-
-    def sizes(self, mask: Mask) -> tuple[int, float]:
-        """Return the number of matrices, and of weights in corrections, counted by context."""
-        return len(self._matrices(mask)[0]), float(np.where(mask, 0.0, self._sizes).sum())
-
-    def _cost(self, mask: Mask) -> float:
-        """Return the cost of an evaluation; above any feasible cost if it exceeds the memory."""
-        first, matrix_of = self._matrices(mask)
-        # A matrix and its gradient, in float64.
-        n_bytes = 2.0 * 8.0 * self._area * len(first)
-        correction_bytes = _BYTES_PER_ENTRY * float(np.where(mask, 0.0, self._sizes).sum())
-        if n_bytes > self._limits.matrix_bytes or correction_bytes > self._limits.correction_bytes:
-            return 1e30 * (n_bytes + correction_bytes)
-        cost = self._matrix_cost(np.any(mask[first], axis=1) | self._masked, matrix_of)
-        return cost + float(self._correction_cost(mask).sum())
+        own = n_weights * per_weight > own_cost
+        if _BYTES_PER_ELEMENT * self._area * own.sum() <= limits.matrix_bytes:
+            in_matrix |= own[self._row]
+            n_weights[own] = 0
+        sums = _row_sums(self._blocks, np.where(in_matrix, self._marks, np.uint64(0)))
+        found, first, matrix_of = np.unique(sums, return_index=True, return_inverse=True)
+        of_matrices = _BYTES_PER_ELEMENT * self._area * len(first)
+        of_corrections = BYTES_PER_ENTRY * n_weights.sum()
+        cost = float((n_weights * per_weight).sum()) + self._matrix_cost(found > 0, matrix_of)
+        if of_matrices > limits.matrix_bytes or of_corrections > limits.correction_bytes:
+            cost = 1e30 * (of_matrices + of_corrections)
+        return _Choice(cost, in_matrix, first, matrix_of)
 
     def _matrix_cost(self, weighted: Mask, matrix_of: Longs) -> float:
         """Return the cost of building matrices and of their products; matrices of ones are free."""
+        if self._lattice.valid is not None:
+            weighted = np.ones_like(weighted)
         uncached = 8.0 * self._area * len(weighted) > _CACHE_BYTES
         n_products = float(self._tokens[weighted[matrix_of]].sum())
         products = self._area * (_UNCACHED if uncached else 1.0) * n_products
         n_built = float(weighted.sum())
         if self._stochastic:
-            n_built = float(self._n_changes(matrix_of, weighted))
+            # Tokens whose matrix has weights and differs from the previous matrix.
+            matrix = matrix_of[self._context]
+            changes = self._lattice.begins | (matrix != np.append(-1, matrix[:-1]))
+            n_built = float((changes & weighted[matrix]).sum())
         return products + _BUILD * self._area * n_built
-
-    def _n_changes(self, matrix_of: Longs, weighted: Mask) -> int:
-        """Count the tokens whose matrix has weights and differs from the previous matrix."""
-        matrix = matrix_of[self.context]
-        changes = self._begins | (matrix != np.append(-1, matrix[:-1]))
-        return int((changes & weighted[matrix]).sum())
 
 
 def _entries(
-    table: Ints, rows: FeatureBlocks, n_labels: int, padded: int
+    lines: Csr, rows: FeatureBlocks, n_labels: int, padded: int
 ) -> tuple[tuple[Longs, Longs, Shorts, Shorts, Ints], Csr]:
-    """Number the sparse corrections of each context: the label pairs of features in `table`.
+    """Number the sparse corrections of each context: the label pairs of its blocks in `lines`.
 
     RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
     """
-    lines = _csr(table)
     args = lines.indptr, lines.indices, rows.ptr, rows.places
-    area = (n_labels + 1) * padded
-    sizes, n_weights = (np.zeros(len(table), np.int64) for _ in range(2))
+    area, n = (n_labels + 1) * padded, len(lines)
+    sizes, n_weights = np.zeros((2, n), np.int64)
     count_places(*args, np.full(area, -1, np.int32), sizes, n_weights)
     corr_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_corrections = int(corr_ptr[-1])
@@ -232,9 +206,9 @@ def _entries(
     n_words = -(-area // 64)
     bits, counts = np.zeros(n_words, np.uint64), np.zeros(64 * n_words, np.int64)
     list_places(*args, corr_ptr, bits, counts, place, weights.indptr, weights.indices)
-    context = np.repeat(np.arange(len(table)), sizes)
-    before_start = np.bincount(context[place < n_labels * padded], minlength=len(table))
-    previous, label = (of_place.astype(np.uint16) for of_place in np.divmod(place, padded))
+    context = np.repeat(np.arange(n), sizes)
+    before_start = np.bincount(context[place < n_labels * padded], minlength=n)
+    previous, label = np.stack(np.divmod(place, padded)).astype(np.uint16)
     return (corr_ptr, corr_ptr[:-1] + before_start, previous, label, place), weights
 
 
@@ -246,7 +220,8 @@ class PairPotentials:
     arguments with the potentials of the last `fill`, in the precision of the workspace; bigrams:
     index of the weights; matrix_chunks, context_chunks, settle_chunks: chunks of matrices, of
     contexts, and of matrices by the corrections of their contexts; matrix_contexts: contexts of a
-    matrix.
+    matrix; tokens: of each shard; sums: products of the vectors, by matrix [M, Y + 1, Yp] and by
+    correction [E].
     """
 
     def __init__(
@@ -262,13 +237,18 @@ class PairPotentials:
         self.bigrams = layout.Bigrams(
             space.lattice.n_previous, *of_matrices, weights.indptr, weights.indices, origin
         )
-        self._correction_gold: Floats | None = None
+        n_corrections = len(self.potentials.value)
+        self.sums = np.zeros(self.potentials.psi.shape), np.zeros(n_corrections)
         self._cut_chunks()
+        self.tokens: list[ShardTokens] = []
+        for shard, chunks in zip(space.shards, space.chunks, strict=True):
+            self.tokens.append(ShardTokens(self, shard, chunks))
 
     def new_arrays(self, dtype: DTypeLike = np.float64) -> layout.Pairs:
         """Allocate potentials; only matrices of ones and the mask are filled in."""
         n_matrices, n_labels = len(self.contexts.matrix_blocks), self.space.n_labels
-        n_contexts, n_corrections = len(self.contexts.arrays.matrix_of), self.contexts.n_corrections
+        n_contexts = len(self.contexts.arrays.matrix_of)
+        n_corrections = len(self.contexts.arrays.corr_place)
         valid = self.space.lattice.valid
         shape = (n_matrices + (valid is not None), n_labels + 1, self.space.padded)
         psi = np.zeros(shape, dtype)
@@ -306,19 +286,6 @@ class PairPotentials:
         per_matrix = np.add.reduceat(n_corrections[by_matrix], ctx_ptr[:-1])
         self.settle_chunks = cut(per_matrix, n_chunks)
 
-    @cached_property
-    def tokens(self) -> list["ShardTokens"]:
-        """Tokens of each shard by matrix and by context, and their order in inference."""
-        found = []
-        for shard, chunks in zip(self.space.shards, self.space.chunks, strict=True):
-            found.append(ShardTokens(self, shard, chunks))
-        return found
-
-    @cached_property
-    def _residual(self) -> Floats:
-        """Expected minus observed pair counts of each matrix, [M, Y + 1, Yp]."""
-        return np.zeros(self.potentials.psi.shape)
-
     def fill(self, theta: Floats) -> None:
         """Evaluate the potentials of all matrices and corrections, once each.
 
@@ -330,54 +297,40 @@ class PairPotentials:
 
     def begin_sums(self) -> None:
         """Clear the sums over shards."""
-        self._correction_sums = np.zeros(self.contexts.n_corrections)
+        for sums in self.sums:
+            sums[...] = 0.0
 
-    def add_shard(self, i: int, sequences: layout.Sequences, vectors: layout.Vectors) -> None:
-        """Add the pair counts of shard i, given its sequences and vectors."""
-        tokens, residual = self.tokens[i], self._residual
-        sums = self.with_sums(i, tokens.by_matrix, vectors)
-        totals = np.zeros((len(tokens.chunks), *residual.shape[1:]))
-        args = sequences, self.arrays, sums, vectors, i == 0, residual
-        self.space.workers.map(matrix_residuals, each_with(tokens.chunks, totals), *args)
-        self.sum_corrections(tokens.by_context, vectors, self._correction_sums)
-
-    def with_sums(
-        self, i: int, by_matrix: layout.TokensBy, vectors: layout.Vectors
-    ) -> layout.MatrixSums:
-        """Return tokens of shard i by matrix, with alpha_{t-1} (x) backward_t summed over spans."""
-        tokens, n_labels = self.tokens[i], self.space.n_labels
-        sums = np.zeros((len(tokens.spans), *self.potentials.psi.shape[1:]))
-        args = n_labels, tokens.spans, by_matrix.inner_tokens, vectors, sums
-        self.space.workers.map(pair_sums, [*pairwise(range(len(sums) + 1))], *args)
-        return layout.MatrixSums(by_matrix, tokens.mat_spans, sums)
-
-    def sum_corrections(
-        self, tokens: layout.TokensBy, vectors: layout.Vectors, sums: Floats
+    def add_products(
+        self, tokens: "ShardTokens", vectors: layout.Vectors, total: Floats, sums: Floats
     ) -> None:
-        """Add products alpha_{t-1}[y'] backward_t[y] of tokens of contexts to sums [E]."""
-        args = self.contexts.arrays, self.contexts.correction_context, tokens, vectors, sums
-        self.space.workers.map(correction_sums, self._correction_chunks, *args)
+        """Add products alpha_{t-1}[y'] backward_t[y] of the tokens of a shard.
 
-    def finish(self, shards: Sequence[layout.Tables], gradient: Floats) -> None:
-        """Gather the gradient [K] of the bigram weights from the sums over all shards."""
-        if self._correction_gold is None:
-            self._correction_gold = gold = np.zeros(self.contexts.n_corrections)
-            contexts, padded = self.contexts.arrays, self.space.padded
-            for own, tokens in zip(shards, self.tokens, strict=True):
-                count_corrections(own.sequences, contexts, tokens.by_context, padded, gold)
-        args, sums = (self.arrays, self.matrix_contexts), (self._residual, self._correction_sums)
-        workers = self.space.workers
-        workers.map(settle_corrections, self.settle_chunks, *args, self._correction_gold, *sums)
-        self.gather(*sums, gradient)
+        vectors: of the shard; total: [M, Y + 1, Yp], by matrix; sums: [E], by correction.
+        """
+        workers, n_labels = self.space.workers, self.space.n_labels
+        spans = np.zeros((len(tokens.spans), *total.shape[1:]))
+        chunks, inner = [*pairwise(range(len(spans) + 1))], tokens.by_matrix.inner_tokens
+        workers.map(pair_sums, chunks, n_labels, tokens.spans, inner, vectors, spans)
+        of_matrix = layout.MatrixSums(tokens.by_matrix, tokens.mat_spans, spans)
+        workers.map(matrix_products, tokens.chunks, self.arrays, of_matrix, vectors, total)
+        args = self.contexts.arrays, self.contexts.correction_context, tokens.by_context
+        workers.map(correction_sums, self._correction_chunks, *args, vectors, sums)
 
-    def gather(self, residual: Floats, correction_residual: Floats, gradient: Floats) -> None:
-        """Gather the gradient [K] of the bigram weights.
+    def finish(self, observed: Floats, gradient: Floats) -> None:
+        """Write the gradient [K] of the bigram weights from the sums; observed: counts [K]."""
+        args = self.arrays, self.matrix_contexts, *self.sums
+        self.space.workers.map(settle_counts, self.settle_chunks, *args)
+        self.gather(*self.sums, gradient)
+        gradient -= observed
 
-        residual: [M, Y + 1, Yp], of matrices; correction_residual: [E].
+    def gather(self, total: Floats, of_corrections: Floats, gradient: Floats) -> None:
+        """Gather numbers [K] of the bigram weights, such as expected counts.
+
+        total: [M, Y + 1, Yp], of matrices; of_corrections: [E].
         """
         matrices, entries = self._row_matrices, self.contexts.weight_corrections
-        args = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, residual
-        of_entries = entries.indptr, entries.indices, correction_residual, gradient
+        args = self.space.n_labels, self.bigrams, matrices.indptr, matrices.indices, total
+        of_entries = entries.indptr, entries.indices, of_corrections, gradient
         self.space.workers.map(gather_bigrams, self._row_chunks, *args, *of_entries)
 
 
@@ -400,6 +353,12 @@ class ShardTokens:
         together = len(shard.offsets) if is_large else limits.together
         self.order = interleaved_order(shard, chunks, together, own, matrix_of)
 
+    def without_starts(self) -> "ShardTokens":
+        """Return the tokens without those that begin a sequence."""
+        found = copy(self)
+        found.by_matrix, found.by_context = map(_without_starts, (self.by_matrix, self.by_context))
+        return found
+
 
 def tokens_by(shard: Shard, key: Ints, n_keys: int) -> layout.TokensBy:
     """Return the tokens of a shard that continue, and that begin, a sequence by a key [n].
@@ -413,6 +372,12 @@ def tokens_by(shard: Shard, key: Ints, n_keys: int) -> layout.TokensBy:
         indptr = np.searchsorted(keys[order], np.arange(n_keys + 1)).astype(np.int64)
         arrays += [indptr, members[order].astype(np.int32)]
     return layout.TokensBy(*arrays)
+
+
+def _without_starts(tokens: layout.TokensBy) -> layout.TokensBy:
+    return tokens._replace(
+        start_ptr=np.zeros_like(tokens.start_ptr), start_tokens=tokens.start_tokens[:0]
+    )
 
 
 def _cut_spans(inner_ptr: Longs, span: int) -> tuple[Longs, Longs]:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import Errors, SparseCRFError
 from .chain import ChainLoss
-from .pairs import bytes_of_pairs
-from .weights import FeatureBlocks
+from .pairs import BYTES_PER_ENTRY
 
 # Bytes for each feature of a token: features by token (temporary), tokens by feature, and blocks
 # by token.
@@ -88,9 +89,14 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
         + 8.0 * max((_N_VECTORS + history) * n_working, 8 * len(observed))
     )
     if l1 > 0.0:
-        pairs = observed[observed >= loss.n_unigram] - loss.n_unigram
-        shape = space.n_labels, lattice.n_previous, space.padded, len(lattice.feature_contexts)
-        n_bytes += bytes_of_pairs(space, FeatureBlocks(pairs, *shape))
+        # Pair potentials and their gradient: a matrix per context, or sparse corrections.
+        features = lattice.feature_contexts.indptr
+        pairs = observed[np.searchsorted(observed, loss.n_unigram) :] - loss.n_unigram
+        per_feature = pairs // (space.n_labels * lattice.n_previous)
+        n_weights = int(np.bincount(per_feature, minlength=len(features) - 1) @ np.diff(features))
+        matrix = 3 * 8 * (space.n_labels + 1) * space.padded
+        sizes = matrix * len(lattice.ctx_features), matrix + int(BYTES_PER_ENTRY) * n_weights
+        n_bytes += min(sizes)
     n_features = lattice.n_features + len(lattice.feature_contexts)
     return Size(n_features, loss.n_potential, len(observed), int(n_bytes))
 

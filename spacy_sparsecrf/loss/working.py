@@ -120,8 +120,8 @@ class WorkingLoss(OffsetLoss):
             pairs.contexts.context,
         )
         unigrams = self._unigrams_of(0, lattice.n_tokens)
-        rows = lattice.ctx_features.selected(self.bigram.number())
-        context_blocks = ContextBlocks(lattice.context, rows.indptr, rows.indices)
+        blocks = pairs.contexts.blocks
+        context_blocks = ContextBlocks(lattice.context, blocks.indptr, blocks.indices)
         return Tables(sequences, unigrams, pairs.contexts.arrays, pairs.bigrams, context_blocks)
 
     def _unigrams_of(self, begin: int, end: int) -> Unigrams:
@@ -180,24 +180,24 @@ class WorkingLoss(OffsetLoss):
         RETURNS: the value, infinite if all paths underflow in the precision of the workspace, and
             the gradient [K].
         """
-        space = self.space
+        space, pairs = self.space, self.pairs
         places, counts = self._gold
         weights = self.model_weights(theta)
         self.frequent.fill(weights)
         for values in self.values:
             values.fill(weights)
-        self.pairs.fill(theta[self.split :])
+        pairs.fill(theta[self.split :])
         gradient, sums = np.empty(len(theta)), np.zeros(self.frequent.table.shape)
-        self.pairs.begin_sums()
-        for i, tables in enumerate(self.shards):
+        pairs.begin_sums()
+        for i in range(len(space.shards)):
             for of_chunk in self.infer(theta, i):
                 sums += of_chunk
-            self.pairs.add_shard(i, tables.sequences, self.vectors(i))
+            pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
         self.gather(gradient, self.tail_chunks)
         gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
         for values in self.values:
             values.gradient(gradient)
-        self.pairs.finish(self.shards, gradient[self.split :])
+        pairs.finish(self.observed[self.split :], gradient[self.split :])
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
         space.contents = Contents(self, theta.copy())
         if not np.isfinite(value):
@@ -212,12 +212,13 @@ class WorkingLoss(OffsetLoss):
         other = contents.owner
         theta, gradient = np.zeros(len(self.coordinates)), np.empty(len(self.coordinates))
         theta[np.searchsorted(self.coordinates, other.coordinates)] = contents.theta
-        self.pairs.fill(theta[self.split :])
-        self.pairs.begin_sums()
+        pairs = self.pairs
+        pairs.fill(theta[self.split :])
+        pairs.begin_sums()
         for i in other.visit(contents.theta):
-            self.pairs.add_shard(i, self.shards[i].sequences, self.vectors(i))
+            pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
         self.gather(gradient, self._row_chunks)
-        self.pairs.finish(self.shards, gradient[self.split :])
+        pairs.finish(self.observed[self.split :], gradient[self.split :])
         return gradient
 
     def marginals(self, theta: Floats) -> Contents:

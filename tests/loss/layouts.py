@@ -9,7 +9,9 @@ from spacy_sparsecrf.loss.workspace import Limits
 _SHARES = {"matrices": 0.0, "frequent": 0.27, "entries": np.inf}
 # Corrections cost nothing, so that no context gets a matrix because it has many.
 LAYOUTS = {
-    name: Limits(shares=(share,), correction=0.0, correction_exp=0.0)
+    name: Limits(
+        shares=(share, share), shares_by_example=(share, share), correction=0.0, correction_exp=0.0
+    )
     for name, share in _SHARES.items()
 }
 in_every_layout = pytest.mark.parametrize("limits", LAYOUTS.values(), ids=list(LAYOUTS))

@@ -45,14 +45,14 @@ def test_layouts_are_what_their_names_say():
     for layout, limits in LAYOUTS.items():
         contexts = restricted(problem, limits=limits).pairs.contexts
         if layout == "matrices":
-            assert contexts.n_corrections == 0
+            assert len(contexts.arrays.corr_place) == 0
             assert len(contexts.matrix_blocks) == len(contexts.arrays.matrix_of)
         elif layout == "frequent":
-            assert contexts.n_corrections > 0
+            assert len(contexts.arrays.corr_place) > 0
             assert 1 < len(contexts.matrix_blocks) < len(contexts.arrays.matrix_of)
         else:
             assert contexts.arrays.constant.all()
-            assert contexts.n_corrections > 0
+            assert len(contexts.arrays.corr_place) > 0
 
 
 @pytest.mark.parametrize("together", [1, 99])
