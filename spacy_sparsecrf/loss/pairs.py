@@ -316,12 +316,10 @@ class PairPotentials:
         args = self.contexts.arrays, self.contexts.correction_context, tokens.by_context
         workers.map(correction_sums, self._correction_chunks, *args, vectors, sums)
 
-    def finish(self, observed: Floats, gradient: Floats) -> None:
-        """Write the gradient [K] of the bigram weights from the sums; observed: counts [K]."""
+    def settle(self) -> None:
+        """Turn the sums into expected counts."""
         args = self.arrays, self.matrix_contexts, *self.sums
         self.space.workers.map(settle_counts, self.settle_chunks, *args)
-        self.gather(*self.sums, gradient)
-        gradient -= observed
 
     def gather(self, total: Floats, of_corrections: Floats, gradient: Floats) -> None:
         """Gather numbers [K] of the bigram weights, such as expected counts.

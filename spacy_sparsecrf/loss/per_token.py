@@ -26,9 +26,9 @@ def corpus_of_kind(corpus: EncodedCorpus, n_labels: int, kind: str) -> EncodedCo
     return corpus if kind == "chain" else local_corpus(corpus, n_labels, pairs=kind == "memm")
 
 
-def warn_of_pairs(corpus: EncodedCorpus, kind: str) -> None:
-    """Warn if a corpus has bigram features that the kind of model does not support."""
-    if kind == "maxent" and len(corpus.bigram_keys):
+def warn_of_pairs(corpus: EncodedCorpus) -> None:
+    """Warn if a corpus has bigram features, which maximum entropy does not support."""
+    if len(corpus.bigram_keys):
         message = Warnings.SCW340.format(n=len(corpus.bigram_keys))
         warnings.warn(message, SparseCRFWarning, stacklevel=3)
 

@@ -124,9 +124,11 @@ def available_memory(root: Path = Path("/")) -> int | None:
 
 def _numbers(path: Path, name: str = "") -> list[int]:
     """Return the number after a name that begins a line, or the number of the first line."""
-    rows = [line.split() for line in _lines(path) if line.startswith(name)]
-    found = [row[bool(name)] for row in rows if len(row) > bool(name)]
-    return [int(text) for text in found[:1] if text.isdecimal()]
+    for line in _lines(path):
+        if line.startswith(name):
+            found = line.split()[bool(name) :][:1]
+            return [int(found[0])] if found and found[0].isdecimal() else []
+    return []
 
 
 def _lines(path: Path) -> list[str]:

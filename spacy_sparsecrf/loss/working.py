@@ -197,7 +197,9 @@ class WorkingLoss(OffsetLoss):
         gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
         for values in self.values:
             values.gradient(gradient)
-        pairs.finish(self.observed[self.split :], gradient[self.split :])
+        pairs.settle()
+        pairs.gather(*pairs.sums, gradient[self.split :])
+        gradient[self.split :] -= self.observed[self.split :]
         value = dot(space.log_z, space.lattice.weights) - dot(weights[places], counts)
         space.contents = Contents(self, theta.copy())
         if not np.isfinite(value):
@@ -218,7 +220,9 @@ class WorkingLoss(OffsetLoss):
         for i in other.visit(contents.theta):
             pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
         self.gather(gradient, self._row_chunks)
-        pairs.finish(self.observed[self.split :], gradient[self.split :])
+        pairs.settle()
+        pairs.gather(*pairs.sums, gradient[self.split :])
+        gradient[self.split :] -= self.observed[self.split :]
         return gradient
 
     def marginals(self, theta: Floats) -> Contents:

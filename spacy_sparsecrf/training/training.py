@@ -18,7 +18,7 @@ from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
 from ..loss import subproblems
 from ..loss.chain import ChainLoss
-from ..loss.per_token import corpus_of_kind, warn_of_pairs
+from ..loss.per_token import local_corpus, warn_of_pairs
 from ..loss.size import available_memory, check_fits, measure, total
 from ..loss.subproblems import Part
 from ..loss.workspace import LIMITS, Limits
@@ -120,7 +120,8 @@ class Training:
         if problem.valid is not None:
             check_gold(corpus, self._labels, problem.valid)
         self._workers = Workers(n_threads)
-        warn_of_pairs(corpus, problem.kind)
+        if problem.kind == "maxent":
+            warn_of_pairs(corpus)
         weights = None if init is None else self._names.coordinates_of(init)
         known = [each[0] for each in (weights, self._origin) if each is not None]
         self._parts, self._runs = self._make_runs(np.concatenate(known) if known else None)
@@ -200,7 +201,9 @@ class Training:
 
     def _divide(self, corpus: EncodedCorpus) -> list[tuple[Part, EncodedCorpus]]:
         """Return the sub-problems to solve, each with its corpus."""
-        whole = corpus_of_kind(corpus, len(self._labels), self._problem.kind)
+        kind, whole = self._problem.kind, corpus
+        if kind != "chain":
+            whole = local_corpus(corpus, len(self._labels), pairs=kind == "memm")
         if self._problem.label_weights is not None:
             whole = weighted(whole, self._problem.label_weights)
         if not whole.weights.any() and (whole.labels != MISSING).any():

@@ -170,7 +170,7 @@ def test_a_warning_of_pairs_shows_who_made_the_problem():
     corpus = random_problem(5, 5, [3])[0].corpus
 
     def make():
-        warn_of_pairs(corpus, "maxent")
+        warn_of_pairs(corpus)
 
     def ask():
         make()
