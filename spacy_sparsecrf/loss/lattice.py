@@ -28,11 +28,6 @@ _SORTED_BY = 4
 _CHUNK = 1 << 16
 
 
-def n_words(n_labels: int) -> int:
-    """Return the number of 64-bit words of a label set."""
-    return -(-n_labels // _WORD)
-
-
 def set_numbers(labels: Ints, n_labels: int) -> Longs:
     """Return the number [N] of each token's set of gold labels; labels: see `EncodedCorpus`."""
     wide = labels.astype(np.int64)
@@ -64,7 +59,7 @@ def allowed_labels(
 
 def _bits(table: Mask) -> Words:
     """Return sets [R, Y] as words [R, W] uint64; the set of all labels has zero bits."""
-    width = n_words(table.shape[1]) * _WORD
+    width = -(-table.shape[1] // _WORD) * _WORD
     padded = np.zeros((len(table), width), np.bool_)
     padded[:, : table.shape[1]] = table & ~table.all(axis=1, keepdims=True)
     packed = np.packbits(padded, axis=1, bitorder="little")
@@ -200,20 +195,15 @@ def _token_arrays(
     lengths, table = np.diff(offsets), set_table(corpus.sets, n_labels)
     tokens = concatenated_ranges(corpus.offsets[order], lengths)
     gold, context = corpus.labels[tokens], corpus.context[tokens]
-    begins, ends = _edges(offsets)
+    begins, ends = np.zeros((2, int(offsets[-1])), np.bool_)
+    # No sequence is empty.
+    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
     token_weight = np.repeat(weights, lengths)
     labels = np.where(np.repeat(~sure[order], lengths), np.int32(-1), gold)
     numbers = np.where(token_weight < 0.0, set_numbers(gold, n_labels), 0)
     allowed = allowed_labels(numbers, table, begins, ends, valid)
     arrays = {"labels": labels, "allowed": allowed, "token_weight": token_weight}
     return {**arrays, "gold": gold, "begins": begins, "context": context}
-
-
-def _edges(offsets: Longs) -> tuple[Mask, Mask]:
-    """Return which tokens begin, and which end, a sequence: [N] bool; no sequence is empty."""
-    begins, ends = (np.zeros(int(offsets[-1]), np.bool_) for _ in range(2))
-    begins[offsets[:-1]] = ends[offsets[1:] - 1] = True
-    return begins, ends
 
 
 def _feature_tokens(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
