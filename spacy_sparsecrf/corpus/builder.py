@@ -7,8 +7,8 @@ import numpy as np
 
 from ..errors import Errors, SparseCRFError
 from .encoded import MISSING, EncodedCorpus, Floats, Observations
-from .index import ConjoinedRows, CorpusPart, FeatureCounts, build_index, merged_features
-from .numbering import Array, Hashes, Ints, RowIndex, positions
+from .index import ConjoinedRows, CorpusPart, FeatureCounts, build_index
+from .numbering import Array, Hashes, Ints, RowIndex
 
 # Arrays that arrive in batches, with provisional numbers, and their dtypes.
 _ARRIVING: dict[str, type[np.generic]] = {
@@ -25,8 +25,8 @@ _ARRIVING: dict[str, type[np.generic]] = {
 class CorpusBuilder:
     """Collects batches of observations with their gold labels into one `EncodedCorpus`.
 
-    Features and sets of bigram features get provisional numbers as they arrive; `part` numbers the
-    features by hash, `build` assigns the final numbers.
+    Features and sets of bigram features get provisional numbers as they arrive; `build`
+    assigns the final numbers.
 
     features, rows: distinct features conjoined with the label, and distinct sets of bigram
     features, None before the first batch; start_label: see `EncodedCorpus`.
@@ -90,18 +90,15 @@ class CorpusBuilder:
         """Return what has arrived as a part of a corpus, without real values; None if empty."""
         if self.rows is None:
             return None
-        keys, arrived = self.features.rows[:, 0], self.arrived
-        order = np.argsort(keys)
-        rank = positions(order, len(order))
+        keys, counts, arrived = self.features.rows[:, 0], self.features.counts, self.arrived
         return CorpusPart(
             offsets=arrived("offsets"),
             labels=arrived("labels"),
             weights=arrived("weights"),
             uni_indptr=np.append(0, np.cumsum(arrived("n_features"), dtype=np.int64)),
-            # By pieces, as the numbers of all occurrences take the most memory.
-            uni_indices=np.concatenate([*map(rank.take, self._pieces["features"])]),
+            uni_indices=arrived("features"),
             context=arrived("context"),
-            features=FeatureCounts(keys[order], self.features.counts[order], order),
+            features=FeatureCounts(keys, counts, np.arange(len(keys))),
             rows=ConjoinedRows(self.rows.rows, self.rows.counts),
             start_label=self.start_label,
         )
@@ -116,9 +113,9 @@ class CorpusBuilder:
         part, value_keys = self.part(), self._value_keys
         if part is None:
             raise SparseCRFError(Errors.SC302)
-        features = merged_features([part.features], min_freq)
-        index, contexts = build_index(features, part.rows, min_freq, len(value_keys))
-        corpus, n = part.encoded(index, contexts), len(index.unigram_keys)
+        numbers = build_index(part.features, part.rows, min_freq, len(value_keys))
+        corpus, index = part.encoded(*numbers), numbers[0]
+        n = len(index.unigram_keys)
         if not len(value_keys):
             return corpus
         # Real values come after the features of tokens.

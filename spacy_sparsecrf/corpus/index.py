@@ -1,8 +1,8 @@
 """Parts of a corpus with local feature numbers, and the index that assigns global ones.
 
-Each part is encoded independently, with features numbered by hash. The index of all parts numbers
-features by descending frequency, ties by first occurrence. A corpus encoded in parts is therefore
-identical to one encoded at once.
+Each part is encoded independently, with features numbered as they arrive. The index of all parts
+numbers features by descending frequency, ties by first occurrence. A corpus encoded in parts is
+therefore identical to one encoded at once.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ from .numbering import Hashes, Ints, Longs
 class FeatureCounts(NamedTuple):
     """Features that are conjoined with the label, and their counts.
 
-    keys: [O] uint64, ascending; counts: [O] int64, tokens of each; arrival: [O] int64, rank of the
-    first occurrence.
+    keys: [O] uint64; counts: [O] int64, tokens of each; arrival: [O] int64, rank of the first
+    occurrence.
     """
 
     keys: Hashes
@@ -30,10 +30,8 @@ class FeatureCounts(NamedTuple):
 
     def between(self, low: int, high: int) -> "FeatureCounts":
         """Return the features with keys low <= key <= high."""
-        first = np.searchsorted(self.keys, np.uint64(low))
-        last = np.searchsorted(self.keys, np.uint64(high), side="right")
-        keys, counts, arrival = self
-        return FeatureCounts(keys[first:last], counts[first:last], arrival[first:last])
+        own = (self.keys >= np.uint64(low)) & (self.keys <= np.uint64(high))
+        return FeatureCounts(self.keys[own], self.counts[own], self.arrival[own])
 
     def of_part(self, number: int) -> "FeatureCounts":
         """Return the features with ranks moved behind the ranks of all parts of lower numbers."""
@@ -81,9 +79,11 @@ class CorpusPart(NamedTuple):
         """Number of tokens of each sequence, [S]."""
         return np.diff(self.offsets)
 
-    def encoded(self, index: Index, contexts: Ints) -> EncodedCorpus:
-        """Return the part renumbered by an index; contexts: [C], context of each of its rows."""
-        number = numbering.find_keys(index.unigram_keys, self.features.keys).astype(np.int32)
+    def encoded(self, index: Index, number: Ints, contexts: Ints) -> EncodedCorpus:
+        """Return the part renumbered by an index.
+
+        number: [O], of each of its features, -1 if removed; contexts: [C], of each of its rows.
+        """
         indptr, indices = self.uni_indptr, number[self.uni_indices]
         if (number < 0).any():
             kept = np.append(0, np.cumsum(indices >= 0))
@@ -101,7 +101,7 @@ class CorpusPart(NamedTuple):
 
 
 def merged_features(parts: Sequence[FeatureCounts], min_freq: int = 1) -> FeatureCounts:
-    """Merge the features of parts, and keep features that occur at min_freq tokens or more."""
+    """Merge the features of parts by hash; keep those that occur at min_freq tokens or more."""
     nothing = np.zeros(0, np.int64)
     none = FeatureCounts(np.zeros(0, np.uint64), nothing, nothing)
     every = FeatureCounts(*map(np.concatenate, zip(none, *parts, strict=True)))
@@ -127,17 +127,18 @@ def merged_rows(parts: Sequence[ConjoinedRows]) -> tuple[ConjoinedRows, list[Int
 
 def build_index(
     features: FeatureCounts, rows: ConjoinedRows, min_freq: int = 1, n_values: int = 0
-) -> tuple[Index, Ints]:
-    """Number features, the most frequent first, and contexts.
+) -> tuple[Index, Ints, Ints]:
+    """Number features that occur at min_freq tokens or more, the most frequent first, and contexts.
 
-    features: only features that occur at min_freq tokens or more; rows: of all tokens; n_values:
-    number of real-valued features, which are numbered elsewhere.
-    RETURNS: the index, and the context [C] of each row.
+    features, rows: of all tokens; n_values: number of real-valued features, which are numbered
+    elsewhere.
+    RETURNS: the index, the number [O] of each feature, -1 if rare, and the context [C] of each row.
     RAISES: SparseCRFError for too many features to number, or none.
     """
-    if len(features.keys) > np.iinfo(np.int32).max:
-        raise SparseCRFError(Errors.SC301.format(n=len(features.keys)))
     order = np.lexsort((features.arrival, -features.counts))
+    order = order[features.counts[order] >= min_freq]
+    if len(order) > np.iinfo(np.int32).max:
+        raise SparseCRFError(Errors.SC301.format(n=len(order)))
     hashes = rows.hashes
     if min_freq > 1:
         hashes = numbering.without_rare(hashes, min_freq, rows.counts)
@@ -146,7 +147,8 @@ def build_index(
     if min_freq > 1 and not (len(order) or len(bigram_keys) or n_values):
         n_tokens = int(rows.counts.sum())
         raise SparseCRFError(Errors.SC351.format(min_freq=min_freq, n_tokens=n_tokens))
-    return Index(features.keys[order], bigram_keys, ctx_indptr, ctx_indices), context
+    index = Index(features.keys[order], bigram_keys, ctx_indptr, ctx_indices)
+    return index, numbering.positions(order, len(features.keys)), context
 
 
 def without_sequences(index: Index, start_label: bool = True) -> EncodedCorpus:

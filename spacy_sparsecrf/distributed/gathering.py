@@ -135,7 +135,7 @@ def _index(
     features = FeatureCounts(*(np.concatenate(column) for column in zip(*ranges, strict=True)))
     rows = [of_file for survey in surveys for of_file in survey.rows]
     whole, numbers = merged_rows([of_file for of_file in rows if of_file is not None])
-    index, context = build_index(features, whole, min_freq)
+    index, _, context = build_index(features, whole, min_freq)
     known = iter(numbers)
     nothing = np.zeros(0, np.int32)
     return index, [nothing if each is None else context[next(known)] for each in rows]

@@ -17,7 +17,7 @@ from spacy.tokens.underscore import Underscore
 from .. import compatible
 from ..corpus import index
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.numbering import Hashes, Ints, Longs
+from ..corpus.numbering import Hashes, Ints, Longs, find_keys
 from ..corpus.transform import sliced
 from ..features.naming import NameRecord
 from ..features.word_labels import WordCounts, WordLabelTable, merged_counts
@@ -187,7 +187,8 @@ class Worker(WorkerShard):
                 self._encode(number)
             part = self._parts[number]
             assert part is not None
-            whole = part.encoded(plan.whole, plan.contexts[number])
+            own = find_keys(plan.whole.unigram_keys, part.features.keys).astype(np.int32)
+            whole = part.encoded(plan.whole, own, plan.contexts[number])
             found.append(sliced(whole, low - begin, high - begin))
         corpus = index.joined(found) if found else index.without_sequences(plan.whole)
         target = self._brief.setup.target
