@@ -64,8 +64,7 @@ class Errors(metaclass=_Coded):
     )
     SC112 = (
         "The regular expression of template {number} of [components.NAME.features] templates, "
-        "{template!r}, took more than {seconds} s for {text!r}. Avoid nested repetition. Rewrite "
-        "it."
+        "{template!r}, took more than {seconds} s for {text!r}. Rewrite it with less repetition."
     )
     SC120 = (
         "[components.NAME.features] templates read token._.{name}, which is not registered. Call "
@@ -167,10 +166,7 @@ class Errors(metaclass=_Coded):
 
     # SC2xx: the component, its parts and its training loop
     SC201 = "Component '{name}' has no labels. Train it, or load a trained pipeline."
-    SC202 = (
-        "Component '{name}' was not initialized in this process. Call nlp.initialize, or load a "
-        "pipeline."
-    )
+    SC202 = "'{name}' was not initialized in this process. Call nlp.initialize, or load a pipeline."
     SC203 = (
         "Component '{name}' has no training data: none of {n_tokens} tokens has an aligned gold "
         "annotation for [components.{name}.target]. {remedy} Otherwise check the attribute, and "
@@ -197,9 +193,7 @@ class Errors(metaclass=_Coded):
         "The objective of component '{name}' became {objective}. Raise [components.{name}] l1 or "
         "l2, or choose another [components.{name}.solver]."
     )
-    SC210 = (
-        "The directory of '{name}' has format {found}, later than {known}. Upgrade spacy-sparsecrf."
-    )
+    SC210 = "'{name}' was saved in format {found}, later than {known}. Upgrade spacy-sparsecrf."
     SC211 = (
         "The files `cfg` and `model` of component '{name}' have different labels: {cfg} and "
         "{model}. They were not saved together. Restore both from the same saved pipeline."
@@ -241,10 +235,7 @@ class Errors(metaclass=_Coded):
     SC227 = "Features of '{name}' have {n} rows for Docs of {n_tokens} tokens. Correct them."
 
     # SC3xx: corpora, losses, solvers, learning, model files, graphs
-    SC301 = (
-        "The corpus has {n} features, above 2147483647. Use fewer [components.NAME.features] "
-        "templates."
-    )
+    SC301 = "{n} features are above 2147483647. Use fewer [components.NAME.features] templates."
     SC302 = "The corpus has no sequences. Check the path of [training] train_corpus."
     SC303 = "[components.NAME] {key} = {value} is not a finite number >= 0. Change it."
     SC304 = "[components.NAME] n_threads = {value} is negative. Set 0 for one per core."
@@ -260,23 +251,16 @@ class Errors(metaclass=_Coded):
         "[components.{name}.solver], such as spacy_sparsecrf.OWLQN.v1."
     )
     SC310 = "[components.NAME.learning] dtype = {value!r}: use 'float32' or 'float64'."
-    SC311 = (
-        "{n} labels are too many (limit {most}) or repeated. Correct "
-        "[initialize.components.NAME.labels]."
-    )
+    SC311 = "{n} labels: over {most}, or repeated. Correct [initialize.components.NAME.labels]."
     SC312 = "This is not a spacy-sparsecrf model, or it is truncated. Copy it again, or retrain it."
-    SC313 = (
-        "The model has format {found}, later than {known}. Upgrade: pip install -U spacy-sparsecrf."
-    )
+    SC313 = "The model has format {found}, later than {known}. Run pip install -U spacy-sparsecrf."
     SC314 = "The model file is damaged ({reason}). Copy it again, or retrain it."
     SC316 = (
         "The checkpoint {path} is of another run: corpus, labels, solver, penalty or problem "
         "differ. Restore these, or remove the file."
     )
     SC317 = "Names of labels take {size} bytes, above {most}. Give the labels shorter names."
-    SC318 = (
-        "The checkpoint {path} is damaged ({reason}). Copy it again, or remove it to start over."
-    )
+    SC318 = "Checkpoint {path} is damaged ({reason}). Copy it again, or remove it to start over."
     SC319 = "{file} cannot be written: {reason}. {folder} was left unchanged. Change {setting}."
     SC320 = (
         "Training would need about {needed} of {available} memory for all {n_potential} weights of "
@@ -291,8 +275,7 @@ class Errors(metaclass=_Coded):
     SC325 = "[components.NAME.solver] {key} = {value!r} is not supported. Choose one of: {known}."
     SC330 = (
         "Stage {stage} of [components.NAME.learning] schedule names {pattern!r}, but "
-        "[components.NAME.features] templates are: {known}. Write one of them, a family, or a "
-        "pattern with *."
+        "[components.NAME.features] templates are: {known}. Write one, or a pattern with *."
     )
     SC331 = (
         "No stage of [components.NAME.learning] schedule names the templates {templates}. Name "
@@ -316,9 +299,7 @@ class Errors(metaclass=_Coded):
         "choose another [components.{name}.solver], such as spacy_sparsecrf.SGD.v1."
     )
     SC337 = "Solver {solver} needs sequences with gold labels at all tokens. Annotate some."
-    SC338 = (
-        "The weights of solver {solver} grow without bounds. Lower [components.NAME.solver] eta0."
-    )
+    SC338 = "Weights of solver {solver} grow without bounds. Lower [components.NAME.solver] eta0."
     SC340 = (
         'Solver {solver} supports per-position models only. Set [components.{name}] model = "memm" '
         'or "maxent", or choose another [components.{name}.solver], such as NewtonCG.v1.'
@@ -340,10 +321,7 @@ class Errors(metaclass=_Coded):
         "With [components.NAME.learning] min_freq = {min_freq} no observation feature is left: "
         "none occurs at so many of the {n_tokens} training tokens. Lower it."
     )
-    SC353 = (
-        "[components.{name}.learning] label_weights: no label is {unknown}. Use {known}. Correct "
-        "it."
-    )
+    SC353 = "[components.{name}.learning] label_weights: no label is {unknown}. Use {known}."
     SC354 = (
         "[components.{name}.learning] doc_weight = {attribute!r} is not registered. Call "
         "Doc.set_extension({attribute!r}, default=1.0) in a file given to `spacy train --code`."
@@ -352,10 +330,7 @@ class Errors(metaclass=_Coded):
         "doc._.{attribute}, which [components.{name}.learning] doc_weight names, is {value!r} in a "
         "training Doc, but must be a finite number >= 0. Correct it. The text begins: {text!r}."
     )
-    SC356 = (
-        "All training sequences have weight 0. Change [components.NAME.learning] doc_weight or "
-        "label_weights."
-    )
+    SC356 = "All sequences weigh 0. Change [components.NAME.learning] doc_weight or label_weights."
     SC357 = (
         "[components.{name}.learning] constrained = true needs a model of whole sequences, not "
         '[components.{name}] {second}. Set model = "chain", or constrained = false: predictions '
@@ -377,28 +352,14 @@ class Errors(metaclass=_Coded):
         'Solver {solver} does not support [components.{name}.learning] prior. Set it to "", or '
         "choose another [components.{name}.solver]."
     )
-    SC367 = (
-        "[components.{name}.learning] prior cannot be combined with {first}. Set one of them to "
-        "its default."
-    )
-    SC368 = (
-        "[components.NAME.learning] prior shares no feature with the corpus. Use its templates and "
-        "labels."
-    )
-    SC370 = (
-        "Graph {graph} cannot be encoded: numbers or sizes do not fit. Correct the arguments of "
-        "GraphBuilder.add."
-    )
+    SC367 = "[components.{name}.learning] prior cannot be combined with {first}. Remove one."
+    SC368 = "[components.NAME.learning] prior has no feature of the corpus. Use its templates."
+    SC370 = "Graph {graph}: numbers or sizes do not fit. Correct the arguments of GraphBuilder.add."
     SC371 = "Edge {edge} of graph {graph} joins the nodes {nodes}. Number its nodes from 0."
     SC372 = "Edge {edge} of graph {graph} joins a node with itself: {nodes}. Remove it."
-    SC373 = (
-        "The inference of a graph has {key} = {value!r}, which is not valid. Set it to {expected}."
-    )
+    SC373 = "Inference of graphs: {key} = {value!r} is not valid. Set it to {expected}."
     SC374 = "Label {label} of a node is not from 0 to {n} - 1. Correct it, or give more labels."
-    SC375 = (
-        "Pseudo-likelihood: {n} graphs have nodes without gold labels. Annotate them, or set "
-        "method."
-    )
+    SC375 = "Pseudo-likelihood: {n} graphs have nodes without labels. Annotate them, or set method."
     SC384 = (
         "nlp.update of a loaded pipeline, or after nlp.initialize without examples, does not "
         "support [components.{name}.learning] {first}. Set it to its default; or call "
@@ -424,9 +385,8 @@ class Errors(metaclass=_Coded):
         "Correct it, or set it to None for 0."
     )
     SC393 = (
-        "Solver {solver} cannot learn from real-valued features. Choose another "
-        "[components.{name}.solver]: OWLQN.v1, RPROP.v1, NewtonCG.v1 or Perceptron.v1; or read "
-        "vectors in bins, as in vector(2)."
+        "Solver {solver} cannot learn from real values. Choose another [components.{name}.solver]:"
+        " OWLQN.v1, RPROP.v1, NewtonCG.v1 or Perceptron.v1; or read vectors in bins: vector(2)."
     )
     SC394 = (
         "A model with clusters of labels, [components.{name}.learning] {first}, does not support "
@@ -459,10 +419,7 @@ class Errors(metaclass=_Coded):
     )
     SC406 = "There are {n_labels} labels for {n_tokens} tokens. Give one for each token, in order."
     SC407 = "n = {n!r} is not a number of paths. Give an integer that is at least 1."
-    SC408 = (
-        "Span {number}, {length} tokens from token {start}, is not within {n_tokens} tokens. "
-        "Correct it."
-    )
+    SC408 = "Span {number}, {length} tokens from {start}, exceeds {n_tokens} tokens. Correct it."
     SC409 = "{label!r} is not a label of component '{name}'. Use one of: {known}."
     SC411 = (
         "[components.{name}.learning] stack: no template reads the first stage. Add some to "
@@ -472,9 +429,7 @@ class Errors(metaclass=_Coded):
         "[components.{name}.learning] stack and {first} cannot be combined. Set one of them to its "
         'default: stack = {{}}, schedule = [] or prior = "".'
     )
-    SC414 = (
-        "[components.{name}.learning] stack folds = {folds}, but there are {n} Docs. Lower folds."
-    )
+    SC414 = "[components.{name}.learning] stack folds = {folds}, but there are {n} Docs. Lower it."
     SC415 = (
         "Component '{name}' has a first-stage model either in its model file or in "
         "[components.{name}.learning] stack. Restore both from the same pipeline."
@@ -489,16 +444,13 @@ class Errors(metaclass=_Coded):
         "[components.{name}.target] scheme = {given!r}. Set scheme to {trained!r}."
     )
     SC420 = '[components.NAME.target] types = {value!r}: set a list such as ["PER"], or [] for all.'
-    SC430 = (
-        "'{name}' computes probabilities of a Doc, but got {found}. Give a Doc, such as nlp(text)."
-    )
+    SC430 = "'{name}' needs a Doc for probabilities, but got {found}. Give one, such as nlp(text)."
 
     # SC5xx: targets
     SC501 = "[components.NAME.target] scheme = {value!r}: change it to one of: {known}."
     SC502 = (
         "Two gold spans of doc.spans[{key!r}] overlap at {span!r}. Remove one, or train a "
-        "component for each set of types ([components.NAME.target] types). The text begins: "
-        "{text!r}."
+        "component for each set of [components.NAME.target] types. The text begins: {text!r}."
     )
     SC503 = "The gold entities of a Doc are damaged: {reason} Set them again. It begins: {text!r}."
     SC504 = (
@@ -506,10 +458,7 @@ class Errors(metaclass=_Coded):
         "none. Set it to its default (of templates with doc_entity, read doc_majority), or use "
         "sparse_crf_ner or sparse_crf_spans."
     )
-    SC505 = (
-        "{label!r} is not a label of the scheme {scheme}: {known}. Give types of spans to "
-        "add_label."
-    )
+    SC505 = "{label!r} is no label of scheme {scheme}: {known}. Give types of spans to add_label."
     SC506 = (
         "[components.NAME.target] attr = {attr!r} cannot be written. Register an extension "
         'attribute, and write attr = "_.name".'
@@ -563,17 +512,11 @@ class Errors(metaclass=_Coded):
         "Token {token} of Doc {doc} of {path} cannot be written to column {column}: {value!r} "
         "{reason}. Change the token or --columns."
     )
-    SC620 = (
-        "Exactly one of {source} and {target} must be a .spacy file. Name a text file as the other."
-    )
+    SC620 = "One of {source} and {target} must be a .spacy file, the other a text file. Rename one."
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
     SC622 = "--columns {columns!r}: name the words once, as orth, and each attribute once."
-    SC623 = (
-        "{path}, {place}: {value} {reason}. Correct the offsets in the file, or export it again."
-    )
-    SC624 = (
-        "{path}, {place}, cannot be read: {reason}. Correct it, or name another format by --format."
-    )
+    SC623 = "{path}, {place}: {value} {reason}. Correct the offsets there, or export it again."
+    SC624 = "{path}, {place}, cannot be read: {reason}. Correct it, or give another --format."
     SC625 = "No record of {path} has spans. Give them one of these keys: {keys}."
     SC626 = "{path} has no text: {text} does not exist. Put the text there, as brat does."
     SC627 = "--dev {share} cannot split {n} Docs of {documents} documents. Choose another share."
@@ -590,18 +533,11 @@ class Errors(metaclass=_Coded):
         "The columns of {path} are not known: {reason} (line {line}: {text!r}). Give {options}, or "
         "another format by --format."
     )
-    SC640 = (
-        "No token has a gold label that '{name}' could predict. Give Docs for "
-        "[components.{name}.target]."
-    )
-    SC641 = (
-        "[{block}] has no path for {data}. Choose a reader with one, such as AnnotatedCorpus.v1."
-    )
+    SC640 = "No token has a gold label of '{name}'. Give Docs for [components.{name}.target]."
+    SC641 = "[{block}] has no path for {data}. Choose a reader that has one: AnnotatedCorpus.v1."
     SC642 = "The precision {value} is not between 0 and 1. Give a number such as 0.9."
     SC643 = "--in-place: {model} is not a directory. Give a directory with --output."
-    SC644 = (
-        "beta = {value}, precision = {precision}: give --precision in (0, 1) or --best-f above 0."
-    )
+    SC644 = "beta = {value}, precision = {precision}: give --precision in (0, 1) or --best-f > 0."
     SC645 = "Both --output {output} and --in-place were given. Give one of them."
     SC646 = "--text {text!r} has no words. Give a text, or leave --text out."
     SC647 = "--label {label!r} is no label. Choose one of: {known}."
@@ -611,10 +547,7 @@ class Errors(metaclass=_Coded):
     )
     SC654 = "{data} has no Docs. Give a .spacy file or a directory of them."
     SC655 = "{path} was trained on {n} columns, but --columns is {columns}. Name their attributes."
-    SC653 = (
-        "Component '{name}' has labels of tokens, without thresholds. Remove --precision and "
-        "--best-f."
-    )
+    SC653 = "'{name}' has labels of tokens, without thresholds. Remove --precision and --best-f."
     SC660 = "{part} breaks its interface: {fact}. Correct the class."
     SC661 = "{part} breaks its interface: {fact} ({got}, not {expected}). Correct the class."
     SC662 = (
@@ -659,9 +592,7 @@ class Errors(metaclass=_Coded):
         "one label each."
     )
     SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
-    SC805 = (
-        "This {name} is not fitted. Call fit(X, y) first, or from_pipe with a trained component."
-    )
+    SC805 = "{name} is not fitted. Call fit(X, y) first, or from_pipe with a trained component."
     SC807 = "The solver {value!r} is not supported. Use a name such as {known}, or a solver."
     SC808 = (
         "{n_values} features have numbers other than 0 and 1, which need {needed} MB for "
@@ -669,9 +600,8 @@ class Errors(metaclass=_Coded):
     )
     SC809 = "{name} = {value!r} is not valid ({reason}). Change it."
     SC810 = (
-        "{n} features that have weights cannot be written as templates: {shown}. Name their "
-        'features with `features` (--features), as in {{"word.lower()": "lower[0]"}}, or fit '
-        "without them."
+        "{n} features with weights cannot be written as templates: {shown}. Name them with "
+        '`features` (--features), as in {{"word.lower()": "lower[0]"}}, or fit without them.'
     )
     SC811 = "{first!r} and {second!r} are both the feature {name}. Name another for one of them."
     SC812 = (
@@ -679,9 +609,7 @@ class Errors(metaclass=_Coded):
         "store_feature_names = true in [components.{name}.learning], without value(...) and vector."
     )
     SC813 = "algorithm = {value!r} is not one of CRFsuite's. Choose 'lbfgs', 'l2sgd' or 'ap'."
-    SC814 = (
-        "fit got only one of X_dev and y_dev. Give both to score held-out sequences, or neither."
-    )
+    SC814 = "fit got one of X_dev and y_dev. Give both to score held-out sequences, or neither."
     SC815 = (
         "The label or feature {name!r} is empty, or has a line break or ' --> ', so that {path} "
         "cannot be written. Rename it, or save the estimator with joblib."
@@ -694,10 +622,7 @@ class Errors(metaclass=_Coded):
         "which estimators lack. Remove it from the config first."
     )
 
-    SC819 = (
-        "There is no marginal of label {label!r} at position {position}: it is not among the "
-        "{place}. Correct it."
-    )
+    SC819 = "Label {label!r} at position {position}: it is not among the {place}. Correct it."
 
     SC820 = "Numbers cannot become features: {names}. Give them in bins, as strings."
 
@@ -715,10 +640,7 @@ class Errors(metaclass=_Coded):
         "files one by one. Remove it from the block of the training corpus."
     )
     SC904 = "[components.NAME.engine] {key} = {value} is not valid. Set it to an integer >= {low}."
-    SC905 = (
-        "The engine Ray.v1 needs Ray. Run `pip install 'spacy-sparsecrf[ray]'` here and on each "
-        "machine of the cluster."
-    )
+    SC905 = "Engine Ray.v1 needs Ray. Run `pip install 'spacy-sparsecrf[ray]'` on each machine."
     SC906 = (
         "Component '{name}' cannot learn from a partitioned corpus with {first}. Set it to its "
         "default (of solvers: OWLQN.v1 or RPROP.v1), or do not partition "
@@ -751,9 +673,8 @@ class Warnings(metaclass=_Coded):
         "annotation. If they should, check the tokenization and the spaces between words."
     )
     SCW202 = (
-        "Component '{name}' was trained on {trained}, but now gets {given}. Let a `sentencizer` "
-        "run in both ([training] annotating_components), or set [components.{name}] sequences = "
-        '"docs".'
+        "'{name}' was trained on {trained}, but now gets {given}. Let a `sentencizer` run in both "
+        '([training] annotating_components), or set [components.{name}] sequences = "docs".'
     )
     SCW203 = (
         "Component '{name}' reads annotations of '{upstream}', which is trained in the same run. "
@@ -812,9 +733,8 @@ class Warnings(metaclass=_Coded):
         'lang = "{own}". The first such Doc begins {text!r}.'
     )
     SCW215 = (
-        "Templates of component '{name}' read {attribute}, which only {share:.1%} of the "
-        "{n_tokens} training tokens have. Complete it, or remove it from "
-        "[components.{name}.features]."
+        "Templates of '{name}' read {attribute}, which only {share:.1%} of the {n_tokens} training"
+        " tokens have. Complete it, or remove it from [components.{name}.features]."
     )
     SCW216 = (
         "Component '{name}' gets {n} training Docs without any entity or span that its target "
@@ -855,9 +775,8 @@ class Warnings(metaclass=_Coded):
         "([components.{name}.learning] doc_weight). Use DocBin(store_user_data=True), or remove it."
     )
     SCW225 = (
-        "The development Docs of component '{name}' have its gold annotation before prediction: "
-        "scores are too high. Remove it from [corpora] annotations, or set [components.{name}] "
-        "overwrite = true."
+        "Development Docs of '{name}' have its gold annotation before prediction: scores are too "
+        "high. Remove it from [corpora] annotations, or set [components.{name}] overwrite = true."
     )
     SCW226 = "No template reads {names} of [components.NAME.features] phrases or clusters. Add one."
     SCW227 = (
@@ -892,9 +811,7 @@ class Warnings(metaclass=_Coded):
         "The annotation of {n} tokens is not a label of the component, and is ignored. Correct it, "
         "or set [components.NAME] overwrite = true."
     )
-    SCW601 = (
-        "The file `names` of a component cannot be read ({reason}). Copy it again to see names."
-    )
+    SCW601 = "File `names` of a component cannot be read ({reason}). Copy it again to see names."
     SCW640 = "{data} is the training data of {model}. Calibrate on held-out data."
     SCW641 = (
         "Gold annotation has types that component '{name}' does not predict in these Docs, and "
