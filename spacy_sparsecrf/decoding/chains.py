@@ -4,14 +4,13 @@ Also events of spans, to compute their probabilities. MEMMs and maximum entropy 
 represented as chains too, see `Decoder`.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..kernels.layout import Scored, Search
 from .transitions import Mask, Transitions, checked_mask
 
@@ -142,7 +141,7 @@ def _opened(permitted: Mask) -> Mask:
     """Permit all labels for tokens without a permitted label."""
     none = permitted.sum(axis=1) == 0
     if none.any():
-        _warn(Warnings.SCW402.format(n=int(none.sum())))
+        warn(Warnings.SCW402.format(n=int(none.sum())))
     opened: Mask = permitted | none[:, None]
     return opened
 
@@ -159,7 +158,7 @@ def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
     find_possible(chains.offsets, permitted, transitions.valid, transitions.ends, possible)
     if possible.all():
         return np.inf
-    _warn(Warnings.SCW401.format(n=int((~possible).sum())))
+    warn(Warnings.SCW401.format(n=int((~possible).sum())))
     chains.soft = ~possible
     tokens = chains.soft_tokens()
     used, renumbered = np.unique(chains.context[tokens], return_inverse=True)
@@ -172,7 +171,3 @@ def _soften(chains: Chains, free: Floats, permitted: Mask) -> float:
     chains.pairs = np.concatenate((chains.pairs, free + transitions.mask(penalty)))
     chains.slack = np.full((len(chains.pairs), chains.slack.shape[1]), np.inf)
     return penalty
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, SparseCRFWarning, stacklevel=2)

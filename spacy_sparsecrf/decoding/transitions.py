@@ -42,8 +42,6 @@ def valid_transitions(
     RAISES: SparseCRFError for pairs of unknown labels, a scheme of the wrong shape, and if no
         sequence of some length would be valid.
     """
-    if scheme is None and not forbidden and not allowed:
-        return None
     n = len(labels)
     valid = np.ones((n + 1, n + 1), dtype=bool)
     if scheme is not None:

@@ -3,7 +3,7 @@
 Imports numba.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import TypeAlias
@@ -75,7 +75,7 @@ class LexemeTable:
         rows = np.empty(len(orths), dtype=np.int32)
         with self._lock:
             if lookup(self._slots, self._keys, orths, rows):
-                self._add(_distinct(orths[rows < 0]), orths, strings)
+                self._add(dict.fromkeys(orths[rows < 0].tolist()), orths, strings)
                 lookup(self._slots, self._keys, orths, rows)
             return rows, self._values, self._lexicon
 
@@ -86,16 +86,18 @@ class LexemeTable:
         self._values: Ids = np.empty((0, self._n_columns), dtype=np.uint64)
         self._slots: NDArray[np.int32] = np.full(1, -1, dtype=np.int32)
 
-    def _add(self, new: Ids, orths: Ids, strings: StringStore | Mapping[int, str]) -> None:
+    def _add(
+        self, new: Collection[int], orths: Ids, strings: StringStore | Mapping[int, str]
+    ) -> None:
         """Append new words; orths: [N], all words of the batch, read if the table is emptied."""
         if self._n_rows and self._n_rows + len(new) > self._max_rows:
             self._clear()
-            new = _distinct(orths)
+            new = dict.fromkeys(orths.tolist())
         first, last = self._n_rows, self._n_rows + len(new)
-        values = self._read([strings[orth] for orth in new.tolist()])
+        values = self._read([strings[orth] for orth in new])
         if last > len(self._keys):
             self._reserve(max(last, min(max(2 * last, MIN_ROWS), self._max_rows)))
-        self._keys[first:last] = new
+        self._keys[first:last] = np.fromiter(new, np.uint64, len(new))
         self._values[first:last] = values
         insert(self._slots, self._keys, first, last)
         self._n_rows = last
@@ -121,8 +123,3 @@ class LexemeTable:
                 else:
                     values.append(get_string_id(reader(text)))
         return np.array(values, dtype=np.uint64).reshape(len(texts), self._n_columns)
-
-
-def _distinct(orths: Ids) -> Ids:
-    """Return the distinct ids; for few ids, Python is faster than numpy, which sorts."""
-    return np.array([*dict.fromkeys(orths.tolist())], dtype=np.uint64)

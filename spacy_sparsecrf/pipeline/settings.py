@@ -460,7 +460,10 @@ class Setup(NamedTuple):
         if unknown := ", ".join(repr(name) for name in own.thresholds if name not in names):
             values = {"unknown": unknown, "known": ", ".join(names)}
             raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
-        return valid_transitions(labels, own.forbidden, own.allowed, self.target.legal(labels))
+        scheme = self.target.legal(labels)
+        if scheme is None and not own.forbidden and not own.allowed:
+            return None
+        return valid_transitions(labels, own.forbidden, own.allowed, scheme)
 
 
 def as_section(by_label: Mapping[str, float]) -> Any:
