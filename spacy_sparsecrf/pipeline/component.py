@@ -39,7 +39,6 @@ from .spacy_loop import Loop, check_loop, idle_attributes
 from .training_state import TrainingState, begin, with_labels
 
 if TYPE_CHECKING:
-    from ..decoding.decoder import Decoder
     from ..training.stages import Trainer
 
 Scorer: TypeAlias = Callable[..., dict[str, Any]]
@@ -126,7 +125,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples, upstream = checks.watch(self.name, get_examples, nlp), [*loop.upstream.values()]
         if upstream:
             examples = annotated(examples, upstream)
-        with within_memory(self.name), storage.renewed(setup, nlp, earlier.word_labels):
+        with within_memory(self.name), storage.renewed(setup, nlp, earlier):
             driver = driver_of(setup)
             records = driver.record, driver.tree
             job = Job(setup, label_ids, checks, *records, nlp, shards, upstream)
@@ -150,8 +149,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         is_empty = checks.made_up and state.trainer is None
         self._state = None if is_empty else state
         self._continued = Continued(model, model) if is_empty else None
-        self.cfg, self.model, self._names = cfg, model, earlier.names
-        self._cache = PredictionCache()
+        self._names = self._names if earlier.names is None else earlier.names
+        self.cfg, self.model, self._cache = cfg, model, PredictionCache()
 
     def _no_model(self, labels: Sequence[str] = ()) -> CRFModel:
         return CRFModel(labels, self.settings.learning.dtype, kind=self.settings.model)
@@ -255,11 +254,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return Predictions.none(len(docs), self.settings.decoding.scores)
-        decoder, reader = self._decoder(), self._reader()
+        reader = self._reader()
         if self.settings.sequences != "docs" and reader.expected.cut is not None:
             reader.expected.check_cut(docs)
         with within_memory(self.name):
-            return predict(decoder, reader, docs, forced)
+            return predict(reader, docs, forced)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate Docs; report progress if this is an evaluation during a training run."""
@@ -288,15 +287,12 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return scores
 
     def _reader(self) -> Reader:
-        cache = self._cache
+        setup, labels, cache = self.setup, self.label_data, self._cache
+        if not labels:
+            raise SparseCRFError(Errors.SC201.format(name=self.name))
         if cache.expected is None:
             cache.expected = Expected(self.name, self.cfg.get("shares", {}), self.cfg["sequences"])
-        return Reader(self.setup, self.label_data, cache.expected, self._decoder())
-
-    def _decoder(self) -> "Decoder":
-        if not self.label_data:
-            raise SparseCRFError(Errors.SC201.format(name=self.name))
-        return self._cache.decoder_of(self.setup, self.model)
+        return Reader(setup, labels, cache.expected, cache.decoder_of(setup, self.model))
 
     # Labels
 

@@ -149,9 +149,9 @@ def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
     return StackedDecoder(setup, *options)
 
 
-def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
+def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
     """Predict the labels of Docs with at least one token. forced: see `Reader.sources`."""
-    settings = reader.setup.settings
+    settings, decoder = reader.setup.settings, reader.decoder
     method, with_scores = settings.decoding.method, settings.decoding.scores
     sources = reader.sources(docs, forced)
     if method == "viterbi" and not with_scores:
@@ -164,7 +164,7 @@ def predict(decoder: "Decoder", reader: Reader, docs: Sequence[Doc], forced: boo
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = by_doc(docs, scores)
     if with_scores or settings.threshold > 0.0 or settings.decoding.thresholds:
-        of_spans = keep_likely(decoder, reader, predictions, sources)
+        of_spans = keep_likely(reader, predictions, sources)
         predictions.of_spans = of_spans if with_scores else None
     return predictions
 
@@ -195,10 +195,7 @@ def by_doc(docs: Sequence[Doc], parts: Sequence[NDArray[Any]]) -> list[NDArray[A
 
 
 def keep_likely(
-    decoder: "Decoder",
-    reader: Reader,
-    predictions: Predictions,
-    sources: Sequence[tuple["Source", Permitted]],
+    reader: Reader, predictions: Predictions, sources: Sequence[tuple["Source", Permitted]]
 ) -> list[NDArray[np.float64]] | None:
     """Remove spans that are less probable than their threshold from predictions, in place.
 
@@ -209,7 +206,7 @@ def keep_likely(
     target, labels = reader.setup.target, reader.labels
     if not isinstance(target, SpanTarget):
         return None
-    spans, probabilities = predicted_spans(decoder, reader, predictions, sources)
+    spans, probabilities = predicted_spans(reader, predictions, sources)
     settings = reader.setup.settings
     own_of = settings.decoding.thresholds
     least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
@@ -221,7 +218,6 @@ def keep_likely(
 
 
 def predicted_spans(
-    decoder: "Decoder",
     reader: Reader,
     label_ids: Sequence[NDArray[np.int32]],
     sources: Sequence[tuple["Source", Permitted]],
@@ -240,6 +236,6 @@ def predicted_spans(
             run_ptr = np.append(0, np.cumsum(own.ends - own.starts))
             after = target.endings(own, labels)
             runs = LabelRuns(own.starts - first, run_ptr, ids[own.tokens()], after)
-            found.append(decoder.span_probability(source, runs, permitted))
+            found.append(reader.decoder.span_probability(source, runs, permitted))
         first = last
     return spans, np.concatenate(found)

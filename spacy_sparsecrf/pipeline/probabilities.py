@@ -17,7 +17,6 @@ from .prediction import Predictions, Reader, by_doc
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
-    from ..decoding.decoder import Decoder
     from ..model.model import CRFModel
 
 Marginals = NDArray[np.float64]
@@ -41,7 +40,6 @@ class Probabilities:
     target: Target
     predict: Callable[..., Predictions]
     # RAISES: SparseCRFError if there are no labels.
-    _decoder: Callable[[], "Decoder"]
     _reader: Callable[[], Reader]
     _names: Names
 
@@ -63,10 +61,11 @@ class Probabilities:
         docs = list(docs)
         for doc in docs:
             self._check_doc(doc)
-        decoder, reader = self._decoder(), self._reader()
+        reader = self._reader()
         if not any(map(len, docs)):
             return [np.zeros((0, len(reader.labels))) for _ in docs]
-        return by_doc(docs, [decoder.marginals(*each) for each in reader.sources(docs, forced)])
+        sources, decoder = reader.sources(docs, forced), reader.decoder
+        return by_doc(docs, [decoder.marginals(*each) for each in sources])
 
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
         """Find the n most probable label sequences of a Doc.
@@ -79,9 +78,9 @@ class Probabilities:
 
         self._check_doc(doc)
         check_n(n)
-        decoder, reader = self._decoder(), self._reader()
+        reader = self._reader()
         sources = reader.sources([doc], forced)
-        found = [each for source, mask in sources for each in decoder.nbest(source, n, mask)]
+        found = [each for source, mask in sources for each in reader.decoder.nbest(source, n, mask)]
         chosen, totals = combine([log_p for _, log_p in found], n)
         paths = [
             [reader.labels[y] for (ids, _), k in zip(found, ranks, strict=True) for y in ids[k]]
@@ -98,10 +97,11 @@ class Probabilities:
         self._check_doc(doc)
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
-        decoder, reader = self._decoder(), self._reader()
+        reader = self._reader()
         ids = np.array(self._ids(labels, reader.labels), dtype=np.int32)
         sources = reader.sources([doc], forced)
-        return float(sum(decoder.log_probability(x, ids, mask).sum() for x, mask in sources))
+        log_p = [reader.decoder.log_probability(x, ids, mask).sum() for x, mask in sources]
+        return float(sum(log_p))
 
     def span_probabilities(
         self, doc: Doc, spans: Iterable[Span], *, forced: bool = False
@@ -116,7 +116,7 @@ class Probabilities:
         labels or not within the Doc.
         """
         self._check_doc(doc)
-        decoder, reader = self._decoder(), self._reader()
+        reader = self._reader()
         starts, runs, after = [], [], []
         for start, labels, *rest in spans:
             starts.append(start)
@@ -131,7 +131,7 @@ class Probabilities:
         events = SpanEvents.of(starts, runs, np.array(after))
         events.check(len(doc))
         [(source, permitted)] = reader.sources([doc], forced)
-        return decoder.span_probability(source, events, permitted)
+        return reader.decoder.span_probability(source, events, permitted)
 
     def entity_probabilities(
         self, doc: Doc, spans: Iterable[tuple[int, int, str] | DocSpan], *, forced: bool = False
@@ -174,8 +174,8 @@ class Probabilities:
         docs = list(docs)
         for doc in docs:
             self._check_doc(doc)
-        decoder, reader = self._decoder(), self._reader()
-        return measure(decoder, reader, docs, reader.sources(docs, forced))
+        reader = self._reader()
+        return measure(reader, docs, reader.sources(docs, forced))
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
         """Explain the label of each token of a Doc, compared with the second most probable label.

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -108,20 +107,15 @@ def read_part(path: str | Path, part: str) -> bytes:
 class Earlier(NamedTuple):
     """Weights of earlier training runs, and what was saved with them.
 
-    init, prior: the models of `init_weights` and of the setting `prior`, or None; names: of their
-    features; word_labels: labels of words in the runs, if features read them.
+    init, prior: the models of `init_weights` and of the setting `prior`, or None; labels: of both;
+    names: of their features, or None; word_labels: labels of words, if features read them.
     """
 
-    init: CRFModel | None
-    prior: CRFModel | None
-    names: Names
-    word_labels: list[WordClasses]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels of the models, each once."""
-        models = [model.labels for model in (self.prior, self.init) if model is not None]
-        return tuple(dict.fromkeys(chain.from_iterable(models)))
+    init: CRFModel | None = None
+    prior: CRFModel | None = None
+    labels: tuple[str, ...] = ()
+    names: Names | None = None
+    word_labels: Sequence[WordClasses] = ()
 
 
 def load_earlier(setup: Setup, init_weights: str | Path | None) -> Earlier:
@@ -134,9 +128,12 @@ def load_earlier(setup: Setup, init_weights: str | Path | None) -> Earlier:
         scheme.
     """
     models: dict[str, CRFModel] = {}
-    names, word_labels = Names(), []
+    prior = setup.settings.learning.prior
+    if not (init_weights or prior):
+        return Earlier()
+    labels, names, word_labels = dict[str, None](), Names(), list[WordClasses]()
     features: Any = setup.features
-    for path, key in ((init_weights, INIT_WEIGHTS), (setup.settings.learning.prior, PRIOR)):
+    for path, key in ((prior, PRIOR), (init_weights, INIT_WEIGHTS)):
         if not path:
             continue
         file = _find(Path(path), setup.name, key.format(name=setup.name))
@@ -147,12 +144,14 @@ def load_earlier(setup: Setup, init_weights: str | Path | None) -> Earlier:
                 where = key.format(name=setup.name)
                 warn(Warnings.SCW222.format(name=setup.name, key=where, path=path))
         models[key] = CRFModel().from_bytes(file.read_bytes())
+        labels |= dict.fromkeys(models[key].labels)
         names.add(Names(read_part(file.parent, NAMES)).by_hash())
         classes = read_part(file.parent, CLUSTERS)
         if classes and getattr(features, "reads_word_labels", False):
             own = unpack(classes).get(OF_WORDS)
             word_labels += [] if own is None else [own]
-    return Earlier(models.get(INIT_WEIGHTS), models.get(PRIOR), names, word_labels)
+    found = models.get(INIT_WEIGHTS), models.get(PRIOR)
+    return Earlier(*found, tuple(labels), names, word_labels)
 
 
 def _find(path: Path, name: str, key: str) -> Path:
@@ -197,13 +196,13 @@ class Learning(Protocol):
 
 
 @contextmanager
-def renewed(setup: Setup, nlp: Language | None, word_labels: list[WordClasses]) -> Iterator[None]:
+def renewed(setup: Setup, nlp: Language | None, earlier: Earlier) -> Iterator[None]:
     """Let features learn again; restore them if the body fails.
 
     Template sets in the config of the pipeline are replaced by their templates: a later version may
     change the templates of a set, but the saved pipeline keeps the templates of its training.
 
-    word_labels: of earlier runs, for words that this corpus lacks.
+    earlier: has the labels of words that this corpus lacks.
     """
     features: object = setup.features
     if not isinstance(features, Learning):
@@ -211,7 +210,7 @@ def renewed(setup: Setup, nlp: Language | None, word_labels: list[WordClasses]) 
         return
     before = features.learnt
     if isinstance(features, Featurizer):
-        features.earlier = word_labels
+        features.earlier = [*earlier.word_labels]
     features.initialize(nlp)
     try:
         yield

@@ -456,14 +456,15 @@ class Setup(NamedTuple):
         RAISES: SparseCRFError for unknown labels, also in `thresholds`, and if no sequence of some
             length is valid.
         """
-        own, names = self.settings.decoding, self.target.names_of(labels)
-        if unknown := ", ".join(repr(name) for name in own.thresholds if name not in names):
-            values = {"unknown": unknown, "known": ", ".join(names)}
-            raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
-        scheme = self.target.legal(labels)
-        if scheme is None and not own.forbidden and not own.allowed:
+        own, legal = self.settings.decoding, self.target.legal(labels)
+        if own.thresholds:
+            names = self.target.names_of(labels)
+            if unknown := ", ".join(repr(name) for name in own.thresholds if name not in names):
+                values = {"unknown": unknown, "known": ", ".join(names)}
+                raise SparseCRFError(Errors.SC417.format(name=self.name, **values))
+        if legal is None and not own.forbidden and not own.allowed:
             return None
-        return valid_transitions(labels, own.forbidden, own.allowed, scheme)
+        return valid_transitions(labels, own.forbidden, own.allowed, legal)
 
 
 def as_section(by_label: Mapping[str, float]) -> Any:

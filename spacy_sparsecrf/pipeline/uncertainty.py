@@ -41,22 +41,19 @@ class Uncertainty(NamedTuple):
 
 
 def measure(
-    decoder: "Decoder",
-    reader: Reader,
-    docs: Sequence[Doc],
-    sources: Sequence[tuple["Source", Permitted]],
+    reader: Reader, docs: Sequence[Doc], sources: Sequence[tuple["Source", Permitted]]
 ) -> list[Uncertainty]:
     """Compute the uncertainty of each Doc. sources: of `Reader.sources`."""
     if not docs:
         return []
-    none = np.empty((0, len(reader.labels)))
+    decoder, none = reader.decoder, np.empty((0, len(reader.labels)))
     marginals = np.concatenate([none, *(decoder.marginals(*each) for each in sources)])
     ends = ends_of(docs)
     paths, log_best, log_gap = _two_best(decoder, sources, ends)
     least = np.ones(len(docs))
     if isinstance(reader.setup.target, SpanTarget):
         ids = by_doc(docs, [paths])
-        spans, probabilities = predicted_spans(decoder, reader, ids, sources)
+        spans, probabilities = predicted_spans(reader, ids, sources)
         np.minimum.at(least, ends.searchsorted(spans.starts, side="right"), probabilities)
     else:
         own = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])

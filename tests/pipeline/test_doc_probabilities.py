@@ -13,7 +13,6 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.pipeline.uncertainty import measure
@@ -288,7 +287,7 @@ def test_uncertainty_equals_enumeration(kind, target):
         legal = target.legal(LABELS)
         reader: Any = SimpleNamespace(labels=LABELS, setup=SimpleNamespace(target=target))
         sources = [(case.observations, None)]
-        found = measure(Decoder(case.model, legal), reader, DOCS, sources)  # type: ignore[arg-type]
+        found = measure(reader, DOCS, sources)  # type: ignore[arg-type]
         sequences = case.problem.sequences()
         for own, each, doc in zip(found, OF_DOCS, DOCS, strict=True):
             tables = [case.table(sequences[s], legal) for s in each]
