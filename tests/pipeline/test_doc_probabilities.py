@@ -13,6 +13,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.pipeline.uncertainty import measure
@@ -285,7 +286,8 @@ def test_uncertainty_equals_enumeration(kind, target):
     for seed in range(3):
         case = make_case(seed, kind, LENGTHS)
         legal = target.legal(LABELS)
-        reader: Any = SimpleNamespace(labels=LABELS, setup=SimpleNamespace(target=target))
+        parts = {"labels": LABELS, "decoder": Decoder(case.model, legal)}
+        reader: Any = SimpleNamespace(setup=SimpleNamespace(target=target), **parts)
         sources = [(case.observations, None)]
         found = measure(reader, DOCS, sources)  # type: ignore[arg-type]
         sequences = case.problem.sequences()
