@@ -312,10 +312,6 @@ class NameRecord:
         for (readings, _), own in zip(self.parts(), values, strict=True):
             yield readings._replace(values=own)
 
-    def observe(self) -> Observations:
-        """Hash the features of the recorded readings."""
-        return self._features.observe([readings for readings, _ in self.parts()])
-
     def refill(self, fill: Callable[[Readings, Longs], Readings], texts: Mapping[int, str]) -> None:
         """Insert the predictions of a first-stage model.
 

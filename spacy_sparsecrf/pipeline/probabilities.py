@@ -222,9 +222,10 @@ class Probabilities:
         if record is None:
             observations = setup.features([doc], setup.settings.sequences)
         else:
-            record.read([doc], setup.settings.sequences)
-            record.refill(lambda part, _: decoder.completed([part], [doc])[0], decoder.texts)
-            observations = record.observe()
+            parts = decoder.completed(record.read([doc], setup.settings.sequences), [doc])
+            observations = setup.features.observe(parts)  # type: ignore[attr-defined]
+            filled = iter(parts)
+            record.refill(lambda *_: next(filled), decoder.texts)
         names, places = self._names, sorted(rivals)
         if record is not None:
             # The names of the Doc's features come from the Doc, even if the model stores none.
