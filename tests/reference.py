@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
+from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.testing.numerics import random_observations
 
 
@@ -79,6 +80,13 @@ class Problem:
         if previous < self.n_previous:
             for o in self.bigram_tests(t):
                 total.lam[o, previous, label] += weight
+
+    def weights_of(self, tokens: range) -> np.ndarray:
+        """Return whether weights are of features of these tokens, dense over all coordinates."""
+        total = Problem(self.corpus, self.n_labels, np.zeros_like(self.theta))
+        for t in tokens:
+            total.mu[self.unigram_tests(t)] = total.lam[self.bigram_tests(t)] = 1.0
+        return total.theta != 0.0
 
     def paths(self, tokens: range, agree: bool = False) -> list[tuple[int, ...]]:
         """Return all valid label sequences; if `agree`, only those that agree with gold labels."""
@@ -191,6 +199,41 @@ def local_loss(problem: Problem, pairs: bool) -> tuple[float, np.ndarray]:
             if previous < problem.n_previous:
                 total.lam[o, previous] += residual
     return value, total.theta
+
+
+def sgd_l1_pass(
+    problem: Problem,
+    state: tuple[np.ndarray, np.ndarray, float],
+    order: np.ndarray,
+    etas: np.ndarray,
+    penalty: ElasticNet,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Apply Tsuruoka 2009, figure 2, with lazy l2 decay: a step and a clip of each weight a visit.
+
+    state: weights theta, penalty that each has received, and penalty due; order: sequences.
+    """
+    (theta, received, due), n = state, len(order)
+    theta, received = theta.copy(), received.copy()
+    shrunk, decayed = np.zeros_like(theta), 0.0
+    for i, eta in [*zip(order, etas, strict=True), (None, 0.0)]:
+        due, decayed = due + eta * penalty.l1 / n, decayed + eta * penalty.l2 / n
+        # In the end, all weights receive what is due.
+        used, gradient = np.ones_like(theta, dtype=bool), np.zeros_like(theta)
+        if i is not None:
+            here, tokens = Problem(problem.corpus, problem.n_labels, theta), problem.sequences()[i]
+            gradient = here.expected(tokens) - here.expected(tokens, agree=True)
+            used = problem.weights_of(tokens)
+        for k in np.flatnonzero(used):
+            w = theta[k] - eta * problem.corpus.weights[i or 0] * gradient[k]
+            w *= np.exp(shrunk[k] - decayed)
+            shrunk[k] = decayed
+            theta[k] = w
+            if w > 0.0:
+                theta[k] = max(0.0, w - (due + received[k]))
+            elif w < 0.0:
+                theta[k] = min(0.0, w + (due - received[k]))
+            received[k] += theta[k] - w
+    return theta, received, due
 
 
 def random_problem(

@@ -78,7 +78,6 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
     def work_on(self, coordinates: Longs) -> None:
         """Set the working set: theta has the weights of these coordinates [K] int64, ascending."""
         self.coordinates, self.n_weights = coordinates, len(coordinates)
-        self.block_ptr = np.array([0, self.n_weights])
         # The point that was evaluated last, and the gradient at all weights there.
         self._evaluated: tuple[Floats, Floats] | None = None
 

@@ -3,8 +3,8 @@
 A step changes all weights by the penalty or by a stored direction, but only the weights of the
 example by a new gradient. The missed updates of all other weights have a closed form:
 
-    SGD-L1       `sgd.apply_due`: cumulative l1 penalty and l2 decay
     SGD          `minibatch.shrink_sgd`: powers of 1 / (1 + eta l2)
+    SGD-L1       `minibatch.step_sgd_l1`: cumulative l1 penalty and l2 decay
     AdaGrad      `minibatch.shrink_adagrad`: the proximal map, n times
     SAG, SAGA    `sag_updates.repeat_steps`: steps along a constant direction
 """

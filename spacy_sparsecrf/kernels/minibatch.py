@@ -1,9 +1,9 @@
-"""Stochastic solvers with minibatches: SGD, AdaGrad, and stochastic meta-descent (SMD).
+"""Stochastic solvers with minibatches: SGD, SGD-L1, AdaGrad, and stochastic meta-descent (SMD).
 
 Missed steps of weights are applied lazily (see `lazy`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .hessian import TangentWorkspace, add_product
 from .layout import Floats, Ints, SequenceWorkspace, Tables
 from .lazy import advance
 from .numba_support import inlined, kernel
-from .sgd import Summed, add_gradient, collect_blocks, forget
+from .sgd import add_gradient, forget
 
 # Below this, sums of powers are computed by a series, which is exact up to rounding.
 _SMALL = 1e-5
@@ -20,15 +20,17 @@ _SMALL = 1e-5
 # Rules of `minibatch_pass`.
 SGD = 0
 ADAGRAD = 1
+SGD_L1 = 2
 NO_SUMS = np.zeros(0)
 
 
 class StepRule(NamedTuple):
     """An update rule of weights.
 
-    kind: SGD or ADAGRAD; delta: constant of AdaGrad; l1, l2: penalties of one step. For SGD only:
-    shrinkage: [n + 1], d_k = sum_{j < k} log(1 + eta_j l2); averaged: [n + 1], sum_{0 < j <= k}
-    exp(-d_j), or zeros without averaging; averaging: whether iterates are summed.
+    kind: SGD, ADAGRAD or SGD_L1; delta: constant of AdaGrad; l1, l2: penalties of one step;
+    averaging: whether SGD sums its iterates. shrinkage, cumulated: [n + 1], of n steps. For SGD:
+    d_k = sum_{j < k} log(1 + eta_j l2), and sum_{0 < j <= k} exp(-d_j), or zeros without averaging.
+    For SGD-L1: the l2 and l1 rates before step k, sums of eta_j l2 and of eta_j l1.
     """
 
     kind: int
@@ -36,27 +38,26 @@ class StepRule(NamedTuple):
     l1: float
     l2: float
     shrinkage: Floats = NO_SUMS
-    averaged: Floats = NO_SUMS
+    cumulated: Floats = NO_SUMS
     averaging: bool = False
 
 
-class BlockMarks(NamedTuple):
-    """The feature blocks of a minibatch; weights_of: [blocks + 1] int64, weights of a block.
+class Visited(NamedTuple):
+    """The feature blocks, bigram blocks after all unigram blocks.
 
-    Workspaces: marks [blocks] int64, initially -1; touched, done [blocks] int64, `done` initially
-    zero.
+    weights_of: [blocks + 1] int64, weights of a block; done: [blocks] int64, in and out, number of
+    steps that a block has taken.
     """
 
     weights_of: Ints
-    marks: Ints
-    touched: Ints
     done: Ints
 
 
 class Moving(NamedTuple):
     """Arguments of a step eta, or of missed steps.
 
-    gradient, theta: [K]; extra: [K], the sum of SGD's iterates or AdaGrad's sum of squares.
+    gradient, theta: [K]; extra: [K], the sum of SGD's iterates, AdaGrad's sum of squares, or the l1
+    penalty that a weight has received in SGD-L1.
     """
 
     rule: StepRule
@@ -68,16 +69,16 @@ class Moving(NamedTuple):
 
 @kernel
 def sum_shrinkage(
-    etas: Floats, l2: float, averaging: bool, shrinkage: Floats, averaged: Floats
+    etas: Floats, l2: float, averaging: bool, shrinkage: Floats, cumulated: Floats
 ) -> None:
-    """Compute the sums `shrinkage` and `averaged` of `StepRule`.
+    """Compute the sums `shrinkage` and `cumulated` of `StepRule` for SGD.
 
-    etas: [n]; shrinkage, averaged: [n + 1], out, except the first element of each, which is given;
-    without `averaging`, all elements of `averaged` equal the first.
+    etas: [n]; shrinkage, cumulated: [n + 1], out, except the first element of each, which is given;
+    without `averaging`, all elements of `cumulated` equal the first.
     """
     for k in range(len(etas)):
         shrinkage[k + 1] = shrinkage[k] + log1p(etas[k] * l2)
-        averaged[k + 1] = averaged[k] + (exp(-shrinkage[k + 1]) if averaging else 0.0)
+        cumulated[k + 1] = cumulated[k] + (exp(-shrinkage[k + 1]) if averaging else 0.0)
 
 
 @inlined
@@ -85,10 +86,10 @@ def shrink_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> Non
     """Shrink theta[begin:end] by the steps past:now, and add the iterates to their sum."""
     if past == now:
         return
-    shrinkage, averaged = moving.rule.shrinkage, moving.rule.averaged
+    shrinkage, cumulated = moving.rule.shrinkage, moving.rule.cumulated
     theta, total = moving.theta, moving.extra
     factor = exp(shrinkage[past] - shrinkage[now])
-    share = exp(shrinkage[past]) * (averaged[now] - averaged[past])
+    share = exp(shrinkage[past]) * (cumulated[now] - cumulated[past])
     for k in range(begin, end):
         total[k] += share * theta[k]
         theta[k] *= factor
@@ -148,29 +149,92 @@ def step_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> N
         theta[k] = _shrink(theta[k] - rate * g, 1, rate, rule.l1, rule.l2)
 
 
+@inlined
+def step_sgd_l1(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
+    """Step to w - eta g, shrink by the l2 rates past:now, apply the l1 penalty due, and clear g.
+
+    With u = cumulated[now] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u -
+    q)) for w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8,
+    prints one sign wrong). Both signs without a branch, so that the loop vectorises: the penalty is
+    the weight itself, clamped to the rest of u for either sign.
+    """
+    rule, eta, gradient, theta, received = moving
+    factor, due = exp(rule.shrinkage[past] - rule.shrinkage[now]), rule.cumulated[now]
+    for k in range(begin, end):
+        weight = factor * (theta[k] - eta * gradient[k])
+        gradient[k] = 0.0
+        positive = max(due + received[k], 0.0)
+        negative = min(received[k] - due, 0.0)
+        kept = weight - min(max(weight, negative), positive)
+        received[k] += kept - weight
+        theta[k] = kept
+
+
 @kernel
-def step_all(moving: Moving) -> None:
-    """Take a step on all weights along the gradient [K], and clear it."""
+def step_all(number: int, moving: Moving) -> None:
+    """Take step `number` on all weights along the gradient [K], and clear it."""
+    of_step = 0, len(moving.theta), number, number + 1, moving
     if moving.rule.kind == SGD:
-        step_sgd(0, len(moving.theta), 0, 1, moving)
+        step_sgd(*of_step)
+    elif moving.rule.kind == ADAGRAD:
+        step_adagrad(*of_step)
     else:
-        step_adagrad(0, len(moving.theta), 0, 1, moving)
+        step_sgd_l1(*of_step)
 
 
 @inlined
-def _shrink_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
-    if moving.rule.kind == SGD:
-        advance(rows, now, marks.done, marks.weights_of, shrink_sgd, moving)
-    else:
-        advance(rows, now, marks.done, marks.weights_of, shrink_adagrad, moving)
+def _advance(
+    rows: Ints, first: int, now: int, blocks: Visited, update: Any, moving: Moving
+) -> None:
+    """Bring feature blocks first + rows up to date; blocks that are, are skipped."""
+    weights_of, done = blocks
+    for row in rows:
+        block = first + row
+        past = done[block]
+        if past != now:
+            update(weights_of[block], weights_of[block + 1], past, now, moving)
+            done[block] = now
 
 
 @inlined
-def _step_rows(rows: Ints, now: int, marks: BlockMarks, moving: Moving) -> None:
+def _advance_examples(
+    members: Ints, now: int, tables: Tables, blocks: Visited, update: Any, moving: Moving
+) -> None:
+    """Bring the feature blocks of examples up to date."""
+    sequences, unigrams, context_blocks = tables.sequences, tables.unigrams, tables.context_blocks
+    n_unigram = len(unigrams.block_ptr) - 1
+    for s in members:
+        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
+            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
+            _advance(rows, 0, now, blocks, update, moving)
+            c = context_blocks.context[t]
+            rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
+            _advance(rows, n_unigram, now, blocks, update, moving)
+
+
+# A branch for each rule, around its loops: a branch for each feature block doubles their time.
+@inlined
+def _shrink_examples(
+    members: Ints, now: int, tables: Tables, blocks: Visited, moving: Moving
+) -> None:
+    """Apply the missed steps to the weights of examples; SGD-L1 applies them with the next step."""
     if moving.rule.kind == SGD:
-        advance(rows, now, marks.done, marks.weights_of, step_sgd, moving)
+        _advance_examples(members, now, tables, blocks, shrink_sgd, moving)
+    elif moving.rule.kind == ADAGRAD:
+        _advance_examples(members, now, tables, blocks, shrink_adagrad, moving)
+
+
+@inlined
+def _step_examples(
+    members: Ints, now: int, tables: Tables, blocks: Visited, moving: Moving
+) -> None:
+    """Take a step on the weights of examples."""
+    if moving.rule.kind == SGD:
+        _advance_examples(members, now, tables, blocks, step_sgd, moving)
+    elif moving.rule.kind == ADAGRAD:
+        _advance_examples(members, now, tables, blocks, step_adagrad, moving)
     else:
-        advance(rows, now, marks.done, marks.weights_of, step_adagrad, moving)
+        _advance_examples(members, now, tables, blocks, step_sgd_l1, moving)
 
 
 @kernel
@@ -180,35 +244,40 @@ def minibatch_pass(
     etas: Floats,
     rule: StepRule,
     tables: Tables,
-    marks: BlockMarks,
+    blocks: Visited,
     theta: Floats,
     extra: Floats,
-    summed: Summed,
+    gradient: Floats,
     work: SequenceWorkspace,
 ) -> float:
     """Pass over examples once, with a step along the gradient of each minibatch.
 
-    order: [n] int64 examples; batch: examples per minibatch; etas: [minibatches], step sizes, 0
-    only measures; theta: [K], in and out; extra: [K], in and out, see `Moving`; summed: zeros on
-    entry.
+    order: [n] int64 examples; batch: examples per minibatch; etas: [minibatches], step sizes;
+    theta: [K], in and out; extra: [K], in and out, see `Moving`; gradient: [K], zeros.
     RETURNS: the weighted sum of the losses of the examples, each before its step.
     """
-    loss, n_blocks = 0.0, len(marks.done)
+    loss = 0.0
     forget(work)
     for number in range(len(etas)):
-        moving = Moving(rule, etas[number], summed.gradient, theta, extra)
+        moving = Moving(rule, etas[number], gradient, theta, extra)
         members = order[number * batch : (number + 1) * batch]
-        found = collect_blocks(members, number, tables, marks.marks, marks.touched)
-        rows = marks.touched[:found]
-        _shrink_rows(rows, number, marks, moving)
+        _shrink_examples(members, number, tables, blocks, moving)
         for s in members:
-            loss += add_gradient(s, number, tables, theta, summed, work)
-        _step_rows(rows, number + 1, marks, moving)
-    for row in range(n_blocks):
-        marks.touched[row] = row
-    last = Moving(rule, etas[-1], summed.gradient, theta, extra)
-    _shrink_rows(marks.touched, len(etas), marks, last)
+            loss += add_gradient(s, number, tables, theta, gradient, work)
+        _step_examples(members, number + 1, tables, blocks, moving)
     return loss
+
+
+@kernel
+def finish_pass(now: int, blocks: Visited, moving: Moving) -> None:
+    """Apply the steps that weights have missed before step `now`; the gradient is zero."""
+    of_all = range(len(blocks.done)), now, blocks.done, blocks.weights_of
+    if moving.rule.kind == SGD:
+        advance(*of_all, shrink_sgd, moving)
+    elif moving.rule.kind == ADAGRAD:
+        advance(*of_all, shrink_adagrad, moving)
+    else:
+        advance(*of_all, step_sgd_l1, moving)
 
 
 @kernel
@@ -218,20 +287,20 @@ def add_gradient_and_product(
     tables: Tables,
     theta: Floats,
     direction: Floats,
-    summed: Summed,
+    gradient: Floats,
     product: Floats,
     work: SequenceWorkspace,
     changes: TangentWorkspace,
 ) -> float:
     """Add the gradient of examples `members`, and their Hessian times a direction, both [K].
 
-    number: number of the minibatch, > 0; summed, product: added to; other arguments: see
+    number: number of the minibatch, > 0; gradient, product: added to; other arguments: see
     `add_gradient` and `add_product`.
     RETURNS: the weighted sum of the examples' losses.
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, summed, work)
+        loss += add_gradient(s, number, tables, theta, gradient, work)
         add_product(s, number, tables, direction, product, work, changes)
     return loss
 

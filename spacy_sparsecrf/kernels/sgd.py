@@ -1,179 +1,76 @@
-"""Stochastic descent, an example at a time, and sums of the gradients of some examples.
+"""The gradient of an example, and the feature blocks that it has."""
 
-Weights have the cumulative l1 penalty (Tsuruoka et al. 2009) and lazy l2.
-"""
-
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .exp import exp
-from .layout import Floats, Ints, SequenceWorkspace, Tables, Unigrams
-from .lazy import advance
+from .layout import Bigrams, Floats, Ints, SequenceWorkspace, Tables, Unigrams
 from .numba_support import inlined, kernel
 from .pair_counts import corrections_of, subtract_gold
 from .sequence import expect_example_pairs, infer_example, settle_example_corrections
 from .vectors import prefetch
 
-# Below this, three terms of the series of exp are exact up to rounding.
-_LITTLE = 1e-5
-# Number of feature blocks ahead at which the state of weights is prefetched.
+# Number of feature blocks ahead at which their gradient is prefetched.
 _AHEAD = 12
 
 
-class Paid(NamedTuple):
-    """Weights, and the penalties that they have received.
-
-    theta: [K] float64, in and out; received: [K] float64, in and out, the l1 penalty that a weight
-    has received; shrunk: [blocks or weights] float64, in and out, the l2 rate that each has been
-    shrunk by; due: [2] float64, cumulated l1 and l2 rates.
-    """
-
-    theta: Floats
-    received: Floats
-    shrunk: Floats
-    due: Floats
-
-
 @inlined
-def _decay(x: float) -> float:
-    """Return exp(-x); for tiny x, the usual case, without calling exp."""
-    return _decay_little(x) if x < _LITTLE else exp(-x)
-
-
-@inlined
-def _decay_little(x: float) -> float:
-    """Return exp(-x) for x below _LITTLE."""
-    return 1.0 - x + 0.5 * x * x
-
-
-@inlined
-def _penalise(k: int, weight: float, theta: Floats, received: Floats, due: float) -> None:
-    """Set theta[k] to a weight after the l1 penalty due, and add the penalty to received[k].
-
-    Both signs without a branch, so that loops over weights vectorise: the penalty is the weight
-    itself, clamped to the rest of `due` for either sign.
-    """
-    positive = max(due + received[k], 0.0)
-    negative = min(received[k] - due, 0.0)
-    kept = weight - min(max(weight, negative), positive)
-    received[k] += kept - weight
-    theta[k] = kept
-
-
-@inlined
-def apply_due(begin: int, end: int, past: float, now: float, paid: Paid) -> None:
-    """Shrink the weights begin:end by the l2 rate past:now, then apply the l1 penalty due."""
-    factor = _decay(now - past)
-    for k in range(begin, end):
-        _penalise(k, factor * paid.theta[k], paid.theta, paid.received, paid.due[0])
-
-
-@kernel
-def penalise(block_ptr: Ints, paid: Paid) -> None:
-    """Apply all penalties due to all weights.
-
-    With u = due[0] and q = received: w := max(0, w - (u + q)) for w > 0, min(0, w + (u - q)) for
-    w < 0, and q += the change (Tsuruoka 2009, section 3.2; Lavergne 2010, equation 8, prints one
-    sign wrong). l2 shrinks: w *= exp(-(due[1] - shrunk)). Applying it twice changes nothing.
-
-    block_ptr: [blocks + 1], weights of a feature block.
-    """
-    advance(range(len(paid.shrunk)), paid.due[1], paid.shrunk, block_ptr, apply_due, paid)
-
-
-@inlined
-def update_blocks(
-    t: int, n_labels: int, unigrams: Unigrams, residual: Floats, step: float, paid: Paid
+def add_blocks(
+    t: int, n_labels: int, unigrams: Unigrams, residual: Floats, weight: float, gradient: Floats
 ) -> None:
-    """Descend on the unigram weights of token t, then apply the penalties due.
-
-    residual: [Yp], gradient by label; paid: `shrunk` is of feature blocks.
-    """
+    """Add a weight times the residual [Yp] of token t to the gradient of its unigram weights."""
     rows, block_ptr, block_labels = unigrams.tok_blocks, unigrams.block_ptr, unigrams.block_labels
-    theta, received, shrunk, due = paid.theta, paid.received, paid.shrunk, paid.due
     for j in range(unigrams.tok_ptr[t], unigrams.tok_ptr[t + 1]):
         if j + _AHEAD < len(rows):
-            prefetch(received, block_ptr[rows[j + _AHEAD]])
-            prefetch(shrunk, rows[j + _AHEAD])
-        row = rows[j]
-        begin, end = block_ptr[row], block_ptr[row + 1]
-        factor = _decay(due[1] - shrunk[row])
-        shrunk[row] = due[1]
+            prefetch(gradient, block_ptr[rows[j + _AHEAD]])
+        begin, end = block_ptr[rows[j]], block_ptr[rows[j] + 1]
         if end - begin == n_labels:
-            weights, own = theta[begin:end], received[begin:end]
+            own = gradient[begin:end]
             for y in range(n_labels):
-                _penalise(y, factor * (weights[y] - step * residual[y]), weights, own, due[0])
+                own[y] += weight * residual[y]
         else:
             for k in range(begin, end):
-                weight = factor * (theta[k] - step * residual[block_labels[k]])
-                _penalise(k, weight, theta, received, due[0])
+                gradient[k] += weight * residual[block_labels[k]]
 
 
 @inlined
-def _update_pair(k: int, weight: float, paid: Paid) -> None:
-    """Set a bigram weight, then apply the penalties due.
-
-    A bigram feature may be in the matrix of one context and in corrections of another: its weights
-    shrink separately.
-    """
-    factor = _decay(paid.due[1] - paid.shrunk[k])
-    paid.shrunk[k] = paid.due[1]
-    _penalise(k, factor * weight, paid.theta, paid.received, paid.due[0])
-
-
-@inlined
-def _update_full(
-    begin: int, n_previous: int, n_labels: int, residual: Floats, step: float, paid: Paid
+def add_matrix(
+    m: int, n_labels: int, bigrams: Bigrams, residual: Floats, weight: float, gradient: Floats
 ) -> None:
-    """Apply `_update_pair` to all label pairs from weight `begin` on, which are nearly current."""
-    for i in range(n_previous):
-        first, last = begin + i * n_labels, begin + (i + 1) * n_labels
-        weights, received = paid.theta[first:last], paid.received[first:last]
-        shrunk, own = paid.shrunk[first:last], residual[i]
-        for y in range(n_labels):
-            factor = _decay_little(paid.due[1] - shrunk[y])
-            shrunk[y] = paid.due[1]
-            _penalise(y, factor * (weights[y] - step * own[y]), weights, received, paid.due[0])
-
-
-@inlined
-def _update_matrix(m: int, tables: Tables, residual: Floats, step: float, paid: Paid) -> None:
-    """Descend on the weights of the feature blocks of matrix m; residual: [Y + 1, Yp] gradient."""
-    bigrams, n_labels, flat = tables.bigrams, tables.sequences.n_labels, residual.reshape(-1)
+    """Add a weight times the residual [Y + 1, Yp] of matrix m to the gradient of its weights."""
+    flat, places = residual.reshape(-1), bigrams.block_places
     for row in bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]:
         begin, end = bigrams.block_ptr[row], bigrams.block_ptr[row + 1]
         if end - begin == bigrams.n_previous * n_labels:
-            earliest = paid.due[1]
+            full = gradient[begin:end].reshape(-1, n_labels)
+            for i in range(len(full)):
+                for y in range(n_labels):
+                    full[i, y] += weight * residual[i, y]
+        else:
             for k in range(begin, end):
-                earliest = min(earliest, paid.shrunk[k])
-            if paid.due[1] - earliest < _LITTLE:
-                _update_full(begin, bigrams.n_previous, n_labels, residual, step, paid)
-                continue
-        for k in range(begin, end):
-            _update_pair(k, paid.theta[k] - step * flat[bigrams.block_places[k]], paid)
+                gradient[k] += weight * flat[places[k]]
 
 
 @inlined
-def _update_corrections(
-    begin: int, end: int, tables: Tables, residual: Floats, step: float, paid: Paid
+def add_corrections(
+    begin: int, end: int, bigrams: Bigrams, residual: Floats, weight: float, gradient: Floats
 ) -> None:
-    """Descend on the weights of corrections begin:end; residual: [end - begin] gradient."""
-    ptr, weights = tables.bigrams.corr_weight_ptr, tables.bigrams.corr_weights
+    """Add a weight times the residual [end - begin] of corrections begin:end to the gradient."""
+    ptr, weights = bigrams.corr_weight_ptr, bigrams.corr_weights
     for e in range(begin, end):
         for j in range(ptr[e], ptr[e + 1]):
             k: Any = np.int64(weights[j])
-            _update_pair(k, paid.theta[k] - step * residual[e - begin], paid)
+            gradient[k] += weight * residual[e - begin]
 
 
 @inlined
-def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, paid: Paid) -> None:
-    """Descend on the bigram weights of example s, by runs of tokens.
+def _add_pairs(s: int, tables: Tables, work: SequenceWorkspace, gradient: Floats) -> None:
+    """Add the weighted gradient of the bigram weights of example s, by runs of tokens.
 
-    The tokens of a run share a context, or a matrix. paid: of bigram weights only.
+    The tokens of a run share a context, or a matrix. gradient: of bigram weights only.
     """
-    sequences = tables.sequences
-    begin, end = sequences.offsets[s], sequences.offsets[s + 1]
+    sequences, bigrams = tables.sequences, tables.bigrams
+    begin, end, weight = sequences.offsets[s], sequences.offsets[s + 1], sequences.weights[s]
     labels, context = sequences.labels[begin:end], sequences.context[begin:end]
     has_clamped, n = sequences.clamped[s] >= 0, end - begin
     contexts, residual = work.pairs.contexts, work.pair_sums
@@ -192,29 +89,12 @@ def _update_pairs(s: int, tables: Tables, work: SequenceWorkspace, step: float, 
             first, last = corrections_of(same_context, c, contexts)
             if first < last:
                 settle_example_corrections(same_context, i + 1, c, has_clamped, labels, work)
-                _update_corrections(first, last, tables, work.correction_sums, step, paid)
+                add_corrections(first, last, bigrams, work.correction_sums, weight, gradient)
             same_context = i + 1
         if i + 1 == end_of_matrix and not contexts.constant[m]:
             for t in range(same_matrix, end_of_matrix):
                 subtract_gold(t, t == 0, labels, 1.0, residual)
-            _update_matrix(m, tables, residual, step, paid)
-
-
-@inlined
-def update_example(
-    s: int, tables: Tables, work: SequenceWorkspace, step: float, unigram: Paid, bigram: Paid
-) -> None:
-    """Descend along the gradient of example s, which was inferred last, then apply penalties.
-
-    unigram, bigram: the weights of each type; `shrunk` is of feature blocks of unigram weights,
-    and of single bigram weights.
-    """
-    sequences = tables.sequences
-    begin, n_labels = sequences.offsets[s], sequences.n_labels
-    for t in range(begin, sequences.offsets[s + 1]):
-        residual = work.vectors.marginals[t - begin]
-        update_blocks(t, n_labels, tables.unigrams, residual, step, unigram)
-    _update_pairs(s, tables, work, step, bigram)
+            add_matrix(m, sequences.n_labels, bigrams, residual, weight, gradient)
 
 
 @inlined
@@ -225,61 +105,21 @@ def forget(work: SequenceWorkspace) -> None:
         stamp[i] = -1
 
 
-@kernel
-def sgd_pass(
-    order: Ints,
-    tables: Tables,
-    unigram: Paid,
-    bigram: Paid,
-    l1_rate: float,
-    l2_rate: float,
-    eta: float,
-    decay: float,
-    work: SequenceWorkspace,
-) -> float:
-    """Run one pass of stochastic gradient descent over examples, in the given order.
-
-    order: [n] int64 examples; unigram, bigram: see `update_example`, in and out, with one `due`;
-    l1_rate, l2_rate: penalties per example (rho / N); eta: first step size, multiplied by `decay`
-    after each example; 0 only measures.
-    RETURNS: the weighted sum of the losses of the examples, each before its update.
-    """
-    due, loss = unigram.due, 0.0
-    forget(work)
-    for number in range(len(order)):
-        s = order[number]
-        weight = tables.sequences.weights[s]
-        loss += weight * infer_example(s, number, tables, unigram.theta, bigram.theta, work)
-        if eta == 0.0:
-            continue
-        # An example's share of the penalty does not depend on its weight.
-        due[0] += eta * l1_rate
-        due[1] += eta * l2_rate
-        update_example(s, tables, work, eta * weight, unigram, bigram)
-        eta *= decay
-    return loss
-
-
-class Summed(NamedTuple):
-    """A sum of gradients [K], and its unigram and bigram parts as weights without penalties due."""
-
-    gradient: Floats
-    unigram: Paid
-    bigram: Paid
-
-
 @inlined
 def add_gradient(
-    s: int, number: int, tables: Tables, theta: Floats, summed: Summed, work: SequenceWorkspace
+    s: int, number: int, tables: Tables, theta: Floats, gradient: Floats, work: SequenceWorkspace
 ) -> float:
-    """Add the weighted gradient of example s at theta [K] to a sum.
+    """Add the weighted gradient of example s at theta [K] to `gradient` [K].
 
-    This is a descent with a step of minus the example's weight and no penalty. number: see
-    `infer_example`. RETURNS: the weighted loss.
+    number: see `infer_example`. RETURNS: the weighted loss.
     """
-    weight, split = tables.sequences.weights[s], tables.unigrams.split
+    sequences, split = tables.sequences, tables.unigrams.split
+    weight, begin = sequences.weights[s], sequences.offsets[s]
     loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
-    update_example(s, tables, work, -weight, summed.unigram, summed.bigram)
+    for t in range(begin, sequences.offsets[s + 1]):
+        residual = work.vectors.marginals[t - begin]
+        add_blocks(t, sequences.n_labels, tables.unigrams, residual, weight, gradient)
+    _add_pairs(s, tables, work, gradient[split:])
     return float(weight * loss)
 
 
@@ -289,17 +129,17 @@ def add_gradients(
     number: int,
     tables: Tables,
     theta: Floats,
-    summed: Summed,
+    gradient: Floats,
     work: SequenceWorkspace,
 ) -> float:
-    """Add the weighted gradients of examples `members`, at the same weights, to a sum.
+    """Add the weighted gradients of examples `members`, at the same weights, to `gradient`.
 
     number: distinct for each theta; other arguments: see `add_gradient`.
     RETURNS: the weighted sum of the losses.
     """
     loss = 0.0
     for s in members:
-        loss += add_gradient(s, number, tables, theta, summed, work)
+        loss += add_gradient(s, number, tables, theta, gradient, work)
     return loss
 
 

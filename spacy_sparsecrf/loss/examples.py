@@ -8,15 +8,17 @@ import numpy as np
 from ..kernels.hessian import TangentWorkspace
 from ..kernels.layout import SequenceWorkspace, Tangents, Vectors
 from ..kernels.minibatch import (
-    BlockMarks,
+    SGD_L1,
     Moving,
     StepRule,
+    Visited,
     add_gradient_and_product,
+    finish_pass,
     minibatch_pass,
     step_all,
     sum_shrinkage,
 )
-from ..kernels.sgd import Paid, Summed, add_gradients, penalise, sgd_pass
+from ..kernels.sgd import add_gradients
 from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
@@ -26,14 +28,11 @@ class ExampleLoss:
     """Base class of losses that are sums over examples.
 
     sequences: [S] int64, the examples; complete: [S] bool, whether all gold labels are known;
-    block_ptr: [R + 1] int64, unigram weights of each feature block, which shrink together; all
-    later weights shrink separately; n_weights: K. The passes of this class assume that all weights
-    are unigram weights, and that each has a gradient at every step.
+    n_weights: K. The passes of this class step on all weights.
     """
 
     sequences: Longs
     complete: Mask
-    block_ptr: Longs
     n_weights: int
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
@@ -54,25 +53,6 @@ class ExampleLoss:
         """
         raise NotImplementedError
 
-    def descend(
-        self,
-        order: Longs,
-        paid: tuple[Paid, Paid],
-        rates: tuple[float, float],
-        eta: float,
-        decay: float,
-    ) -> float:
-        """Pass over examples once; see `SequenceDescent.run`; rates: l1 and l2 per example."""
-        own, loss = paid[0], 0.0
-        for s in order:
-            gradient = np.zeros_like(own.theta)
-            loss += self.add(np.array([s]), own.theta, gradient)
-            own.due[:] += eta * np.array(rates)
-            own.theta[:] -= eta * gradient
-            penalise(self.block_ptr, own)
-            eta *= decay
-        return loss
-
     def descend_in_batches(
         self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
@@ -81,7 +61,7 @@ class ExampleLoss:
         for number, eta in enumerate(etas):
             members = order[number * batch : (number + 1) * batch]
             loss += self.add(members, theta, gradient)
-            step_all(Moving(rule, eta, gradient, theta, extra))
+            step_all(number, Moving(rule, eta, gradient, theta, extra))
         return loss
 
 
@@ -116,23 +96,15 @@ class ChainExamples(ExampleLoss):
         self.complete: Mask = lattice.clamped[: lattice.n_examples] < 0
         self.tables = working.tables
         self._work = new_workspace(working)
-        self.split, self.block_ptr = working.split, working.unigram.ptr
+        self.split = working.split
         self.n_weights = len(working.coordinates)
         self._working = working
         self._n_calls = 0
 
-    def summed(self, gradient: Floats) -> Summed:
-        """Return a sum of gradients [K] in the form of kernels: weights without penalties due."""
-        nothing, no_dues, split = np.zeros(len(gradient) + 1), np.zeros(2), self.split
-        n_bigram = len(gradient) - split
-        unigram = Paid(gradient[:split], nothing[:split], nothing, no_dues)
-        bigram = Paid(gradient[split:], nothing[:n_bigram], nothing, no_dues)
-        return Summed(gradient, unigram, bigram)
-
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples; see `ExampleLoss.add`."""
         self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta, self.summed(gradient)
+        call = members, self._n_calls, self.tables, theta, gradient
         return float(add_gradients(*call, self._work))
 
     @cached_property
@@ -149,30 +121,21 @@ class ChainExamples(ExampleLoss):
     ) -> float:
         """Add gradients and Hessian-vector products; see `ExampleLoss.add_product`."""
         self._n_calls += 1
-        call = members, self._n_calls, self.tables, theta, direction, self.summed(gradient)
+        call = members, self._n_calls, self.tables, theta, direction, gradient
         return float(add_gradient_and_product(*call, product, self._work, self._changes))
-
-    def descend(
-        self,
-        order: Longs,
-        paid: tuple[Paid, Paid],
-        rates: tuple[float, float],
-        eta: float,
-        decay: float,
-    ) -> float:
-        """Pass over examples once; see `ExampleLoss.descend`."""
-        # A pass numbers its examples from 0.
-        self._n_calls += len(order)
-        return float(sgd_pass(order, self.tables, *paid, *rates, eta, decay, self._work))
 
     def descend_in_batches(
         self, order: Longs, batch: int, etas: Floats, rule: StepRule, theta: Floats, extra: Floats
     ) -> float:
         """Pass over examples once; see `ExampleLoss.descend_in_batches`."""
+        # A pass numbers its minibatches from 0.
         self._n_calls += len(order)
-        pass_of = order, batch, etas, rule, self.tables, self._new_marks()
-        summed = self.summed(self._gradient)
-        return float(minibatch_pass(*pass_of, theta, extra, summed, self._work))
+        blocks = Visited(self._weights_of, np.zeros(len(self._weights_of) - 1, np.int64))
+        pass_of = order, batch, etas, rule, self.tables, blocks
+        loss = float(minibatch_pass(*pass_of, theta, extra, self._gradient, self._work))
+        last = Moving(rule, etas[-1], self._gradient, theta, extra)
+        finish_pass(len(etas), blocks, last)
+        return loss
 
     @cached_property
     def _gradient(self) -> Floats:
@@ -184,12 +147,6 @@ class ChainExamples(ExampleLoss):
         """First weight of each feature block, bigram blocks last, and the end."""
         pair_ptr = self.split + self._working.bigram.ptr
         return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
-
-    def _new_marks(self) -> BlockMarks:
-        """Return new marks, with no feature block listed."""
-        n = len(self._weights_of) - 1
-        unseen, nothing = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        return BlockMarks(self._weights_of, unseen, nothing, nothing.copy())
 
 
 def examples_of(loss: Any) -> ExampleLoss:
@@ -220,75 +177,15 @@ class Sample:
         return self.scale * value, self.scale * gradient
 
 
-class SequenceDescent:
-    """Stochastic gradient descent with the cumulative l1 penalty, an example at a time.
-
-    working: the loss on the working set [K]; penalty: each example applies an equal share; missing:
-    whether to include examples with missing gold labels.
-    theta: [K] weights; received: [K], l1 penalty that each weight has received; due: [2], l1 and
-    l2 rates cumulated so far. After `settle`, these arrays are the whole state.
-    """
-
-    def __init__(self, working: Any, penalty: ElasticNet, missing: bool = False) -> None:
-        self._examples = examples_of(working)
-        known = self._examples.complete
-        self.sequences: Longs = self._examples.sequences[known | missing]
-        share = 1.0 / max(1, len(self.sequences))
-        self._rates = (share * penalty.l1, share * penalty.l2)
-        n = self._examples.n_weights
-        self.resume(np.zeros(n), np.zeros(n), 0.0)
-
-    def resume(self, theta: Floats, received: Floats, due: float) -> None:
-        """Continue from settled weights; theta, received: [K]; due: the cumulated l1 rate."""
-        self.theta = theta.copy()
-        self.received = received.copy()
-        # Settled weights have received all l2 shrinkage due.
-        self._row_shrunk = np.zeros(len(self._examples.block_ptr) - 1)
-        self._pair_shrunk = np.zeros(len(theta) - self._examples.block_ptr[-1])
-        self.due = np.array([due, 0.0])
-
-    def run(self, order: Longs, eta: float, decay: float) -> float:
-        """Pass over examples once.
-
-        order: [n] int64; eta: first step size, multiplied by decay after each; 0 only measures.
-        RETURNS: the weighted sum of the losses of the examples, each before its update.
-        """
-        return self._examples.descend(order, self._paid(), self._rates, eta, decay)
-
-    def _paid(self) -> tuple[Paid, Paid]:
-        """Return unigram and bigram weights, and the penalties that they have received."""
-        split = self._examples.block_ptr[-1]
-        return (
-            Paid(self.theta[:split], self.received[:split], self._row_shrunk, self.due),
-            Paid(self.theta[split:], self.received[split:], self._pair_shrunk, self.due),
-        )
-
-    def loss_after(self, sample: Longs, eta: float) -> float:
-        """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
-        before = self.theta, self.received, float(self.due[0])
-        self.resume(*before)
-        self.run(sample, eta, 1.0)
-        loss = self.run(sample, 0.0, 1.0)
-        self.resume(*before)
-        return loss
-
-    def settle(self) -> Floats:
-        """Apply all penalties due, and return the weights [K]."""
-        unigram, bigram = self._paid()
-        penalise(self._examples.block_ptr, unigram)
-        # Each bigram weight shrinks by itself.
-        penalise(np.arange(len(self._pair_shrunk) + 1), bigram)
-        return self.theta
-
-
 class MinibatchDescent:
-    """SGD or AdaGrad, a minibatch of examples at a time.
+    """SGD, SGD-L1 or AdaGrad, a minibatch of examples at a time.
 
     working: the loss on the working set [K]; penalty: each minibatch applies an equal share; batch:
-    examples per minibatch; rule: SGD or ADAGRAD, see `kernels.minibatch`; theta: [K] float64,
-    weights, in and out; extra: [K] float64, in and out, the rule's state of each weight (see
-    `kernels.minibatch.Moving`); delta: the constant of AdaGrad.
-    sequences: [S] int64, the examples; share: the penalty of a minibatch.
+    examples per minibatch; rule: see `kernels.minibatch`; theta: [K] float64, weights, in and out;
+    extra: [K] float64, in and out, the rule's state of each weight, see `kernels.minibatch.Moving`;
+    delta: the constant of AdaGrad; due: the l1 rate of SGD-L1 cumulated so far; missing: whether to
+    include examples with missing gold labels.
+    sequences: [n] int64, the examples; share: the penalty of a minibatch.
     """
 
     def __init__(
@@ -300,12 +197,14 @@ class MinibatchDescent:
         theta: Floats,
         extra: Floats,
         delta: float = 1.0,
+        due: float = 0.0,
+        missing: bool = True,
     ) -> None:
         self._examples = examples_of(working)
-        self.sequences: Longs = self._examples.sequences
-        self._batch, self._rule, self._delta = batch, rule, delta
+        self.sequences: Longs = self._examples.sequences[self._examples.complete | missing]
+        self._batch, self._rule, self._delta, self.due = batch, rule, delta, due
         self._theta, self._extra = theta, extra
-        share = 1.0 / -(-len(self.sequences) // batch)
+        share = 1.0 / max(1, -(-len(self.sequences) // batch))
         self.share = ElasticNet(share * penalty.l1, share * penalty.l2)
 
     def visited_before(self, order: Longs) -> Longs:
@@ -315,24 +214,29 @@ class MinibatchDescent:
     def run(self, order: Longs, etas: Floats, averaging: bool = False) -> float:
         """Pass over examples once.
 
-        order: [n] int64; etas: step size of each minibatch, 0 only measures; averaging: whether
-        SGD sums its iterates.
+        order: [n] int64; etas: step size of each minibatch; averaging: whether SGD sums its
+        iterates.
         RETURNS: the weighted sum of the losses of the examples, each before its step.
         """
-        l2 = self.share.l2
-        shrinkage, averaged = np.zeros(len(etas) + 1), np.zeros(len(etas) + 1)
-        sum_shrinkage(etas, l2, averaging, shrinkage, averaged)
-        sums = shrinkage, averaged, averaging
-        rule = StepRule(self._rule, self._delta, self.share.l1, l2, *sums)
+        if len(order) == 0:
+            return 0.0
+        l1, l2 = self.share.l1, self.share.l2
+        shrinkage, cumulated = np.zeros(len(etas) + 1), np.zeros(len(etas) + 1)
+        if self._rule == SGD_L1:
+            rates = np.cumsum(etas)
+            shrinkage[1:], cumulated[1:] = l2 * rates, self.due + l1 * rates
+            self.due = float(cumulated[-1])
+        else:
+            sum_shrinkage(etas, l2, averaging, shrinkage, cumulated)
+        rule = StepRule(self._rule, self._delta, l1, l2, shrinkage, cumulated, averaging)
         batches = order, self._batch, etas
         return self._examples.descend_in_batches(*batches, rule, self._theta, self._extra)
 
     def loss_after(self, sample: Longs, eta: float) -> float:
         """Return the loss of a sample [n] int64 after a pass over it; the pass is undone."""
-        before = self._theta, self._extra
+        before = self._theta, self._extra, self.due
         self._theta, self._extra = self._theta.copy(), self._extra.copy()
-        etas = np.full(len(self.visited_before(sample)), eta)
-        self.run(sample, etas)
-        loss = self.run(sample, 0.0 * etas)
-        self._theta, self._extra = before
+        self.run(sample, np.full(len(self.visited_before(sample)), eta))
+        loss = self._examples.add(sample, self._theta, np.zeros_like(self._theta))
+        self._theta, self._extra, self.due = before
         return loss

@@ -1,7 +1,7 @@
-"""Calibration of the first step size of stochastic descent, on a sample of the examples."""
+"""Step sizes of stochastic descent: calibration of the first on a sample, and decay."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,3 +45,8 @@ def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tupl
             break
     # Each trial learns from the sample, then measures.
     return best, 2 * trials * len(sample)
+
+
+def decayed(eta: float, decay: float, epochs: NDArray[Any]) -> NDArray[np.float64]:
+    """Return eta decay^e for numbers of epochs e [n]; NumPy's powers differ between processors."""
+    return eta * np.array([decay**power for power in epochs.tolist()])

@@ -30,6 +30,7 @@ from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, SolverState, StepReport, evaluate_start, requirements
+from .calibration import decayed
 from .stochastic import StochasticSolver
 
 SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
@@ -124,8 +125,7 @@ class SGD(StochasticSolver):
         elif self.schedule == "annealed":
             factors = 1.0 / (1.0 + visited / n)
         elif self.schedule == "exponential":
-            # NumPy's powers differ between processors.
-            factors = np.array([self.decay**power for power in (visited / n).tolist()])
+            factors = decayed(1.0, self.decay, visited / n)
         else:
             factors = n / (penalty.l2 * (self.batch + visited))
         etas: Floats = eta * factors

@@ -1,19 +1,15 @@
 """SGD-L1: stochastic gradient descent with the cumulative l1 penalty.
 
 Minimises F(w) = sum_i l_i(w) + l1 |w|_1 + l2 / 2 |w|^2 over N examples (Lavergne 2010, equation 6).
-After example i, for its weights only,
+After example i, for the weights of its features only,
 
     w := exp(-eta l2 / N) (w - eta g_i)                                  (Lavergne 2010, equation 7)
     w := max(0, w - (u + q)) if w > 0,  min(0, w + (u - q)) if w < 0                    (equation 8)
 
 with u the sum of eta l1 / N so far, and q the part of it that w has received (Tsuruoka et al. 2009,
-section 3.2). Equation 7 is printed with the sign of an ascent, and 8 with a wrong sign. Stops as
-all solvers do (see `base`); it approaches the minimiser fast, but does not reach it.
-
-A weight is stepped and clipped once for each token of the example with its feature (a pair weight
-for each run of tokens with the same potentials), with the residual of that token (that run). The
-paper clips once, after the step along the whole g_i: for weights that occur at several tokens of an
-example, results differ by more than rounding, and depend on how the potentials are laid out.
+section 3.2). Equation 7 is printed with the sign of an ascent, and 8 with a wrong sign. The l2
+shrinkage that a weight has missed is applied with its next step. Stops as all solvers do (see
+`base`); it approaches the minimiser fast, but does not reach it.
 """
 
 from dataclasses import dataclass
@@ -21,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..loss.examples import SequenceDescent
+from ..kernels.minibatch import SGD_L1
+from ..loss.examples import MinibatchDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
 from .base import Floats, Longs, SolverState, StepReport
+from .calibration import decayed
 from .stochastic import StochasticSolver
 
 
@@ -84,12 +82,13 @@ class SGDL1(StochasticSolver):
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SgdL1State) -> StepReport:
         """Pass over all examples once, in a random order, and evaluate; see `BatchSolver.step`."""
-        descent = SequenceDescent(loss, penalty, missing=True)
-        descent.resume(state.theta, state.received, state.due)
+        # States share arrays, so the pass writes to copies.
+        state.theta, state.received = state.theta.copy(), state.received.copy()
+        weights = 1, SGD_L1, state.theta, state.received
+        descent = MinibatchDescent(loss, penalty, *weights, due=state.due)
         order, passes = self.begin_pass(descent, state)
-        eta = state.eta * self.decay**state.epoch
-        descent.run(order, eta, self.decay ** (1.0 / len(order)))
-        state.theta = descent.settle()
-        state.received, state.due = descent.received, float(descent.due[0])
+        epochs = state.epoch + np.arange(len(order)) / len(order)
+        descent.run(order, decayed(state.eta, self.decay, epochs))
+        state.due = descent.due
         state.epoch += 1
         return self.end_pass(loss, penalty, state, passes)

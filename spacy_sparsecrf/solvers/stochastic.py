@@ -6,18 +6,16 @@ sample. After each pass, stopping is tested as in all solvers (see `base`).
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ..errors import Errors, SparseCRFError
-from ..loss.examples import MinibatchDescent, SequenceDescent
+from ..loss.examples import MinibatchDescent
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from .base import BatchSolver, Longs, StepReport, evaluate, requirements
 from .calibration import calibrate
-
-Descent: TypeAlias = SequenceDescent | MinibatchDescent
 
 
 @dataclass(kw_only=True, eq=False)
@@ -35,7 +33,7 @@ class StochasticSolver(BatchSolver):
         """The first step size; 0 to calibrate it on a sample."""
         return float(getattr(self, "eta0", 0.0))
 
-    def begin_pass(self, descent: Descent, state: Any) -> tuple[Longs, float]:
+    def begin_pass(self, descent: MinibatchDescent, state: Any) -> tuple[Longs, float]:
         """Draw the order of a pass, and calibrate the first step size if there is none.
 
         state: with eta and epoch. RETURNS: the order [n] int64; number of passes, including the

@@ -1,8 +1,7 @@
 """The warm start: initial weights by a few passes of SGD-L1.
 
 It finds most weights that are not zero at the minimum, and labels well after few passes. The step
-size is calibrated on a sample, and decays as in Wapiti. Weights are clipped once a token, not once
-an example (see `sgd_l1`).
+size is calibrated on a sample, and decays as in Wapiti.
 """
 
 from dataclasses import dataclass
@@ -13,13 +12,13 @@ from numpy.typing import NDArray
 
 from ..penalty import ElasticNet
 from ..progress import Task
-from .calibration import calibrate
+from .calibration import calibrate, decayed
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
 
 if TYPE_CHECKING:
-    from ..loss.examples import SequenceDescent
+    from ..loss.examples import MinibatchDescent
 
 # Decay of the step size over one epoch, as in Wapiti.
 EPOCH_DECAY = 0.85
@@ -55,30 +54,31 @@ class WarmStart:
         if self.epochs == 0 or penalty.l1 == 0.0:
             return np.empty(0, np.int64), np.empty(0)
         # Imported here, so that settings are read without numba.
-        from ..loss.examples import SequenceDescent
+        from ..kernels.minibatch import SGD_L1
+        from ..loss.examples import MinibatchDescent
 
         working = loss.restrict(loss.descent_coordinates(), stochastic=True)
-        descent = SequenceDescent(working, penalty)
-        total, n_taken = self._descend(descent)
-        theta = descent.settle()
+        theta, received = np.zeros((2, len(working.coordinates)))
+        descent = MinibatchDescent(working, penalty, 1, SGD_L1, theta, received, missing=False)
+        total, n_taken = self._descend(descent, theta)
         active = theta != 0.0
         first = total / n_taken if n_taken else theta
         return working.coordinates[active], first[active]
 
-    def _descend(self, descent: "SequenceDescent") -> tuple[Floats, int]:
+    def _descend(self, descent: "MinibatchDescent", theta: Floats) -> tuple[Floats, int]:
         """Make the passes; return the sum of the weights [K] over n times, and n."""
         rng, sequences = np.random.default_rng(self.seed), descent.sequences
-        total, n_taken = np.zeros_like(descent.theta), 0
-        if len(sequences) == 0:
+        total, n_taken, n = np.zeros_like(theta), 0, len(sequences)
+        if n == 0:
             return total, n_taken
         eta, _ = calibrate(rng.permutation(sequences), descent.loss_after)
-        decay = EPOCH_DECAY ** (1.0 / len(sequences))
+        n_parts = _TAKEN if self.averaged else 1
         for epoch in Task("Warm start", "passes", self.epochs, range(self.epochs)):
-            step, order = eta * EPOCH_DECAY**epoch, rng.permutation(sequences)
-            for i, part in enumerate(np.array_split(order, _TAKEN if self.averaged else 1)):
-                descent.run(part, step, decay)
-                step *= decay ** len(part)
+            etas = decayed(eta, EPOCH_DECAY, epoch + np.arange(n) / n)
+            parts = (np.array_split(each, n_parts) for each in (rng.permutation(sequences), etas))
+            for i, part in enumerate(zip(*parts, strict=True)):
+                descent.run(*part)
                 if self.averaged and 2 * (epoch * _TAKEN + i) >= self.epochs * _TAKEN:
-                    total += descent.settle()
+                    total += theta
                     n_taken += 1
         return total, n_taken

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.kernels.sequence import example_loss
-from spacy_sparsecrf.loss.examples import ChainExamples, SequenceDescent, new_workspace
+from spacy_sparsecrf.loss.examples import ChainExamples, new_workspace
 from spacy_sparsecrf.loss.hessian import HessianProduct
 from spacy_sparsecrf.loss.workspace import LIMITS, Limits
-from spacy_sparsecrf.penalty import ElasticNet
 
 from ..features.reference_values import random_value_problem
 from ..kernels.kernel_functions import compiled
@@ -205,8 +204,3 @@ def test_examples_add_up(name, limits):
     np.testing.assert_allclose(sums, gradient[chosen], atol=1e-9)
     whole = hessian_of(name)[np.ix_(chosen, chosen)]
     np.testing.assert_allclose(product, whole @ direction, atol=1e-8)
-    descent = SequenceDescent(working, ElasticNet(0.0, 0.0), missing=True)
-    descent.resume(theta, np.zeros_like(theta), 0.0)
-    measured = descent.run(descent.sequences, 0.0, 1.0)
-    assert measured == pytest.approx(expected, rel=1e-9, abs=1e-9)
-    np.testing.assert_array_equal(descent.theta, theta)

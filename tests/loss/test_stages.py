@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.examples import SequenceDescent
+from spacy_sparsecrf.loss.examples import MinibatchDescent
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -65,30 +65,26 @@ def test_warm_start_gets_near_the_minimum_and_is_reproducible():
 
 
 def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
-    taken = []
-    settle = SequenceDescent.settle
+    taken, run = [], MinibatchDescent.run
 
-    def settle_and_note(descent):
-        theta = settle(descent)
-        taken.append((descent.due[0], theta.copy()))
-        return theta
+    def run_and_note(descent, order, etas):
+        value = run(descent, order, etas)
+        taken.append((descent.due, descent._theta.copy()))
+        return value
 
-    monkeypatch.setattr(SequenceDescent, "settle", settle_and_note)
     loss, penalty = ChainLoss(learnable().corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
+    monkeypatch.setattr(MinibatchDescent, "run", run_and_note)
     coordinates, means = WarmStart(epochs=3)(loss, penalty)
-    (*parts, (due, last)) = taken
-    # Two quarters of the second pass, four of the third; nothing is learnt after the last.
-    assert len(parts) == 6
-    assert parts[-1][0] == due
-    assert len({due for due, _ in parts}) == 6
-    expected = np.mean([theta for _, theta in parts], axis=0)[last != 0.0]
+    # Of three passes in four parts, after the trials: half of the second pass, and the third.
+    assert len({due for due, _ in taken[-12:]}) == 12
+    last = taken[-1][1]
+    expected = np.mean([theta for _, theta in taken[-6:]], axis=0)[last != 0.0]
     np.testing.assert_allclose(means, expected, rtol=1e-12)
-    taken.clear()
     np.testing.assert_array_equal(coordinates, loss.descent_coordinates()[np.flatnonzero(last)])
+    taken.clear()
     WarmStart(epochs=3, averaged=False)(loss, penalty)
-    # Outstanding penalties are applied at once or in parts, with slightly different results.
-    assert len(taken) == 1
-    np.testing.assert_allclose(taken[0][1], last, atol=1e-3)
+    # Penalties due are applied at once or in parts, with slightly different results.
+    np.testing.assert_allclose(taken[-1][1], last, atol=1e-3)
 
 
 @pytest.mark.parametrize(("averaged", "evaluated"), [(False, True), (True, True), (True, False)])
