@@ -89,13 +89,6 @@ def test_settings_that_are_refused(settings, message):
         WapitiPatterns(**settings)([DOC])
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n  \n"])
-def test_no_patterns(text, tmp_path):
-    (tmp_path / "empty").write_text(text, encoding="utf8")
-    with pytest.raises(SparseCRFError, match=r"\[SC153\] .*empty has no patterns.* of Wapiti"):
-        WapitiPatterns(tmp_path / "empty")([DOC])
-
-
 def test_package_regex_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "regex", None)
     assert WapitiPatterns(text="u:%X[0,0]")([DOC]).n_tokens == 2
@@ -103,7 +96,7 @@ def test_package_regex_is_missing(monkeypatch):
         WapitiPatterns(text=r'u:%t[0,0,"\u"]')([DOC])
 
 
-def test_files_that_cannot_be_read(tmp_path):
+def test_files_that_cannot_be_read_or_have_no_patterns(tmp_path):
     for path in (tmp_path / "absent", tmp_path):
         with pytest.raises(SparseCRFError, match=r"\[SC159\] Pattern file .* cannot be read"):
             WapitiPatterns(path)([DOC])
@@ -113,9 +106,10 @@ def test_files_that_cannot_be_read(tmp_path):
     for saved, message in (("x", r"\[SC151\] `cfg` of .*, line 1: 'x'"), ("", r"\[SC153\] `cfg`")):
         with pytest.raises(SparseCRFError, match=message):
             WapitiPatterns("absent").restore({"patterns": saved})
-
-
-def test_byte_order_mark(tmp_path):
+    for text in ("", "\n\n", "# nothing\n  \n"):
+        (tmp_path / "empty").write_text(text, encoding="utf8")
+        with pytest.raises(SparseCRFError, match=r"\[SC153\] .*empty has no patterns.* of Wapiti"):
+            WapitiPatterns(tmp_path / "empty")([DOC])
     (tmp_path / "marked").write_text("u:%x[0,0]\r\n", encoding="utf-8-sig")
     plain = WapitiPatterns(text="u:%x[0,0]")([DOC]).hashes
     assert (WapitiPatterns(tmp_path / "marked")([DOC]).hashes == plain).all()

@@ -61,9 +61,8 @@ def package(tmp_path) -> Path:
 @pytest.fixture
 def home(tmp_path) -> Path:
     """A home directory without a cache."""
-    path = tmp_path / "home"
-    path.mkdir()
-    return path
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
 
 
 def run(package: Path, home: Path, code: str, cache: Path | None = None) -> str:
@@ -89,6 +88,9 @@ def test_where_nothing_can_be_kept_everything_works_with_one_warning(package, ho
     assert told.count("[SCW") == told.count("[SCW204]") == 1
     assert "once after installation" not in told
     assert not files(package) and not files(cache) and not list(home.iterdir())
+    # A disk that becomes full costs only the code.
+    run(package, home, TRANSPOSE + READ_ONLY + "run()\nassert refused and not is_kept(transpose)")
+    assert not files(package) and not files(home)
 
 
 def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, tmp_path):
@@ -163,12 +165,6 @@ def test_who_may_write_to_a_folder(of_folder, of_source, is_refused, monkeypatch
     monkeypatch.setattr(cache_dir.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(cache_dir.os, "getegid", lambda: 1000)
     assert cache_dir.is_shared.__wrapped__("folder", "source") is is_refused
-
-
-def test_a_disk_that_becomes_full_costs_only_the_code(package, home):
-    code = TRANSPOSE + READ_ONLY + "run()\nassert refused and not is_kept(transpose)"
-    run(package, home, code)
-    assert not files(package) and not files(home)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """Hessian-vector products against the enumerated Hessian and finite differences."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.parallel import Workers
 
 from ..reference import Problem, random_problem
+from ..solvers.cases import working_loss
 from .layouts import LAYOUTS, in_every_layout
 
 
@@ -33,19 +31,6 @@ def enumerated_hessian(problem: Problem) -> np.ndarray:
     return total
 
 
-def working_loss(
-    problem: Problem, coordinates: np.ndarray | None = None, n_threads: int = 1, **options: Any
-) -> WorkingLoss:
-    loss = ChainLoss(problem.corpus, problem.n_labels, Workers(n_threads), **options)
-    return loss.restrict(loss.all_coordinates() if coordinates is None else coordinates)
-
-
-def prepared(problem: Problem, stored: int = -1, **options: Any) -> HessianProduct:
-    hessian = HessianProduct(working_loss(problem, **options), stored)
-    hessian.prepare(problem.theta)
-    return hessian
-
-
 @pytest.mark.parametrize("scale", [-30.0, 30.0])
 def test_products_with_extreme_weights_are_those_of_matrices(scale):
     problem, _ = random_problem(63, 3, [3, 2, 1, 2], n_bigram=3)
@@ -54,7 +39,8 @@ def test_products_with_extreme_weights_are_those_of_matrices(scale):
     problem.lam[:-1, 1] = scale
     chosen, found = np.flatnonzero(problem.theta), []
     for limits in LAYOUTS.values():
-        hessian = HessianProduct(working_loss(problem, chosen, limits=limits))
+        loss = ChainLoss(problem.corpus, 3, Workers(1), limits=limits)
+        hessian = HessianProduct(loss.restrict(chosen))
         hessian.prepare(problem.theta[chosen])
         found.append(hessian.product(np.cos(np.arange(len(chosen)))))
     for other in found[1:]:
@@ -65,35 +51,31 @@ def test_products_with_extreme_weights_are_those_of_matrices(scale):
 @in_every_layout
 def test_products_equal_differences_of_the_gradient(n_labels, limits):
     problem, _ = random_problem(n_labels, n_labels, [30, 1, 12] * 4, missing=0.1, n_bigram=3)
-    working = working_loss(problem, limits=limits)
-    hessian = HessianProduct(working)
-    rng = np.random.default_rng(0)
+    working = working_loss(problem, stochastic=False, limits=limits)
+    hessian, rng = HessianProduct(working), np.random.default_rng(0)
     for _ in range(3):
         vector = rng.normal(size=len(problem.theta))
         hessian.prepare(problem.theta)
-        got = hessian.product(vector)
-        step = 1e-5 * vector
-        difference = (
-            working.value_and_grad(problem.theta + step)[1]
-            - working.value_and_grad(problem.theta - step)[1]
-        ) / 2e-5
-        np.testing.assert_allclose(got, difference, atol=2e-7 * np.abs(got).max())
+        got, step = hessian.product(vector), 1e-5 * vector
+        ahead, behind = (working.value_and_grad(problem.theta + d)[1] for d in (step, -step))
+        tolerance = 2e-7 * np.abs(got).max()
+        np.testing.assert_allclose(got, (ahead - behind) / 2e-5, atol=tolerance)
 
 
 @in_every_layout
 def test_pairs_that_all_but_vanish_are_no_differences_of_large_numbers(limits):
     problem, _ = random_problem(72, 3, [5, 4], n_bigram=3, n_values=2)
     problem.lam[:, :2, 1] -= 12.0
-    hessian = prepared(problem, limits=limits)
-    expected = enumerated_hessian(problem)
+    hessian = HessianProduct(working_loss(problem, stochastic=False, limits=limits))
+    hessian.prepare(problem.theta)
     got = np.array([hessian.product(row) for row in np.eye(len(problem.theta))])
-    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(got, enumerated_hessian(problem), rtol=1e-9, atol=1e-14)
 
 
 @pytest.mark.parametrize("stored", [-1, 2])
 def test_a_product_is_of_the_prepared_point_whatever_was_evaluated_since(stored):
     problem, _ = random_problem(75, 4, [9, 8, 10], n_bigram=2)
-    working = working_loss(problem)
+    working = working_loss(problem, stochastic=False)
     hessian = HessianProduct(working, stored)
     hessian.prepare(problem.theta)
     vector = np.random.default_rng(4).normal(size=len(problem.theta))

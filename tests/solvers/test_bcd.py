@@ -39,10 +39,9 @@ def test_no_sweep_ascends(seed, n_labels, lengths, missing, penalty, scale, kapp
         assert np.isfinite(state.theta).all()
 
 
-def test_weights_without_curvature_still_move():
+def test_weights_without_curvature_still_move_and_do_not_hold_up_the_others():
     # The label of these weights has probability exactly zero.
-    working = single_test([0, 1], 3)
-    solver, penalty = BCD(), ElasticNet(0.5, 0.0)
+    working, solver, penalty = single_test([0, 1], 3), BCD(), ElasticNet(0.5, 0.0)
     state = solver.start(working, penalty, np.array([0.0, -900.0, 0.0]))
     values = [state.value]
     for _ in range(30):
@@ -51,33 +50,25 @@ def test_weights_without_curvature_still_move():
         assert np.isfinite(state.theta).all()
     assert all(b <= a for a, b in itertools.pairwise(values))
     assert -900.0 < state.theta[1] <= -860.0
-
-
-def test_a_weight_without_curvature_does_not_hold_up_the_others():
     # The gold label has a probability near zero.
-    working, solver, penalty = single_test([0, 1], 3), BCD(common=True), ElasticNet(0.0, 0.1)
+    solver, penalty = BCD(common=True), ElasticNet(0.0, 0.1)
     state = solver.start(working, penalty, np.array([-900.0, 0.0, 0.0]))
     solver.step(working, penalty, state)
     assert -900.0 < state.theta[0] <= -899.0
     assert (state.theta[1:] < -0.5).all()
 
 
-def test_an_objective_that_is_not_finite_is_never_accepted():
-    # A step of 1 / kappa overflows.
+def test_an_objective_that_is_not_finite_is_never_accepted_and_blocks_without_step_are_restored():
     problem, _ = random_problem(66, 3, [5, 4])
-    working, penalty = everything(problem), ElasticNet(0.0, 0.1)
-    solver = BCD(kappa=1e-3)
+    working, theta = everything(problem), problem.theta.copy()
+    # A step of 1 / kappa overflows.
+    penalty, solver = ElasticNet(0.0, 0.1), BCD(kappa=1e-3)
     state = solver.start(working, penalty, 1e3 * problem.theta)
     for _ in range(20):
         before = state.value
         solver.step(working, penalty, state)
         assert state.value <= before
     assert np.isfinite(state.value)
-
-
-def test_a_block_that_finds_no_step_is_restored():
-    problem, _ = random_problem(67, 3, [5, 4])
-    working, theta = everything(problem), problem.theta.copy()
     descent = BlockDescent(working, ElasticNet(0.3, 0.1), 1.0, False, theta, np.ones(len(theta)))
     # No decrease is sufficient.
     descent._settings = descent._settings._replace(noise=-1e9)

@@ -57,7 +57,7 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
         np.testing.assert_allclose(moved.total, state.total[own], atol=1e-12)
 
 
-def test_by_default_the_gradient_ends_a_run():
+def test_by_default_the_gradient_ends_a_run_and_steps_that_are_too_long_are_shortened():
     problem, _ = random_problem(81, 3, [3, 1, 2], n_values=2)
     penalty, working = ElasticNet(0.0, 0.1), everything(problem.corpus, 3)
     for stopping, converged in (("gradient", True), ("memory", False)):
@@ -66,6 +66,16 @@ def test_by_default_the_gradient_ends_a_run():
         assert solver.step(working, penalty, state).converged == converged
         # One sequence was not drawn, so its gradient is not stored.
         assert state.curvatures.min() == 0.0
+    problem, _ = random_problem(84, 3, LENGTHS * 3)
+    penalty, working = ElasticNet(0.0, 0.5), everything(problem.corpus, 3)
+    start = np.zeros_like(problem.theta)
+    # Without the search, the curvature estimate remains far too small.
+    solver = SAG(sampling="uniform", first_curvature=1e-3, least_norm=np.inf)
+    state = solver.start(working, penalty, start)
+    for _ in range(400):
+        report = solver.step(working, penalty, state)
+    assert state.caution > 1.0
+    assert report.objective < working.value_and_grad(start)[0]
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.2])
@@ -113,18 +123,6 @@ def test_a_pass_without_finite_objective_is_undone(monkeypatch):
         report = solver.step(working, penalty, state)
     assert report.optimality < 1e-2
     assert state.caution < 2.0
-
-
-def test_steps_that_are_too_long_are_shortened():
-    problem, _ = random_problem(84, 3, LENGTHS * 3)
-    penalty, working = ElasticNet(0.0, 0.5), everything(problem.corpus, 3)
-    # Without the search, the curvature estimate remains far too small.
-    solver = SAG(sampling="uniform", first_curvature=1e-3, least_norm=np.inf)
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    for _ in range(400):
-        report = solver.step(working, penalty, state)
-    assert state.caution > 1.0
-    assert report.objective < working.value_and_grad(np.zeros_like(problem.theta))[0]
 
 
 # The iterates of SAG and SAGA against a reference that stores whole gradients.

@@ -46,29 +46,21 @@ def assert_same(found: dict[Any, float], expected: dict[Any, float], tolerance: 
 def test_the_minimiser_is_that_of_the_component(everything, bigrams):
     sentences = make_sentences(30, seed=3)
     templates = ["b:", f"{'*' if bigrams else 'u'}:lower[0]", "u:suffix(3)[0]"]
-    nlp = blank_with(
-        templates,
-        start_label=False,
-        solver={"tolerance": 1e-7, "window": 0.0},
-        l1=0.2,
-        l2=0.1,
-        learning={"observed_only": not everything, "dtype": "float64"},
-    )
+    config = {"solver": {"tolerance": 1e-7, "window": 0.0}, "l1": 0.2, "l2": 0.1}
+    learning = {"observed_only": not everything, "dtype": "float64"}
+    nlp = blank_with(templates, start_label=False, learning=learning, **config)
     losses = train(nlp, examples_of(nlp, sentences), 20)
     X = [
-        [{"lower[0]": word.lower(), "suffix(3)[0]": suffix(word)} for word in words]
+        [
+            {"lower[0]": word.lower(), "suffix(3)[0]": [word[-3:]][: len(word) // 3]}
+            for word in words
+        ]
         for words, _ in sentences
     ]
-    crf = exact(
-        all_possible_states=everything, all_possible_transitions=everything, bigrams=bigrams
-    )
-    crf.fit(X, [tags for _, tags in sentences])
+    both = dict.fromkeys(("all_possible_states", "all_possible_transitions"), everything)
+    crf = exact(bigrams=bigrams, **both).fit(X, [tags for _, tags in sentences])
     assert crf.objective_ == pytest.approx(losses[-1], rel=1e-9)
     assert_same(all_weights(crf), weights_of(nlp.get_pipe("sparse_crf")), 1e-4)
-
-
-def suffix(word: str) -> list[str]:
-    return [word[-3:]] if len(word) >= 3 else []
 
 
 def weights_of(pipe: Any) -> dict[tuple[str, ...], float]:
@@ -113,26 +105,20 @@ def test_the_certificate_tells_how_near_the_minimum_is(fitted):
     assert CRF(max_iterations=1).fit(X, Y).n_iter_ == 1 < fitted.n_iter_
 
 
-def test_a_sequence_of_weight_2_counts_as_two():
+def test_a_sequence_of_weight_2_counts_as_two_for_any_number_of_threads():
     weights = np.ones(len(X))
     weights[:5] = 2.0
     weighted = exact().fit(X, Y, sample_weight=weights)
     assert_same(all_weights(weighted), all_weights(exact().fit(X + X[:5], Y + Y[:5])), 1e-5)
-
-
-def test_results_do_not_depend_on_threads():
     found = [all_weights(CRF(c1=0.1, n_threads=n).fit(X, Y)) for n in (1, 3)]
     assert found[0] == found[1]
 
 
-def test_labels_may_be_missing():
+def test_labels_may_be_missing_and_rare_features_are_left_out():
     hidden = [[None if t == 1 else label for t, label in enumerate(labels)] for labels in Y]
     crf = CRF(c1=0.2, c2=0.005).fit(X, hidden)
     assert crf.classes_ == sorted({label for labels in Y for label in labels})
     assert crf.score(X, hidden) == 1.0
-
-
-def test_rare_features_are_left_out():
     kept = CRF(c1=0.01, c2=5e-6, min_freq=20).fit(X, Y).attributes_
     counts = {text: sum(text in {f"word:{w['word']}" for w in s} for s in X) for text in kept}
     assert kept and not any(0 < n < 10 for n in counts.values())
@@ -239,29 +225,23 @@ def test_features_of_pairs_are_binary_in_every_batch():
         CRF(bigrams=["v", "typo"]).fit(flags, labels)
 
 
+SC809 = [("c1", -1.0), ("c1", "a"), ("bigrams", "word"), ("min_freq", 0.5), ("bigrams", 3)]
+SC809 += [("max_iterations", -1), ("max_iterations", "3"), ("n_threads", "2")]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"c1": -1.0}, r"SC809\] c1 = -1.0"),
-        ({"c1": "a"}, r"SC809\] c1 = 'a'"),
+        *(({key: value}, rf"SC809\] {key} = {value!r}") for key, value in SC809),
         ({"c2": float("nan")}, r"SC809\] c2 = nan"),
         ({"solver": "Magic"}, r"SC807\] The solver 'Magic'.*OWLQN.*RPROP"),
-        ({"bigrams": "word"}, r"SC809\] bigrams = 'word'"),
-        ({"min_freq": 0.5}, r"SC809\] min_freq = 0.5"),
-        ({"bigrams": 3}, r"SC809\] bigrams = 3"),
-        ({"max_iterations": -1}, r"SC809\] max_iterations = -1"),
-        ({"max_iterations": "3"}, r"SC809\] max_iterations = '3'"),
-        ({"n_threads": "2"}, r"SC809\] n_threads = '2'"),
         ({"min_freq": 10**6}, "SC351"),
         ({"dtype": "float16"}, "SC310"),
     ],
 )
-def test_settings_that_cannot_be(settings, message):
+def test_settings_that_cannot_be(settings, message, monkeypatch):
     with pytest.raises(SparseCRFError, match=message):
         CRF(**settings).fit(X, Y)
-
-
-def test_numbers_that_do_not_fit_into_memory(monkeypatch):
     monkeypatch.setattr("spacy_sparsecrf.loss.size.available_memory", lambda: 100)
     with pytest.raises(SparseCRFError, match=r"SC808\] 1 features have numbers"):
         CRF().fit([[{"n": 0.5}] * 30], [["A"] * 30])
