@@ -50,11 +50,6 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def test_files_are_replaced_made_and_removed(folder):
-    write_files(folder, NEW, "a setting")
-    assert contents(folder) == AFTER
-
-
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_a_fault_at_any_call_leaves_all_or_nothing(folder):
     for fails_at in range(1, 100):
@@ -92,11 +87,13 @@ def test_errors_of_writers_leave_no_folder(tmp_path):
         write_files(tmp_path / "file", {"a": b"1"}, "a setting")
 
 
-def test_without_links_copies_are_kept(folder, monkeypatch):
+@pytest.mark.parametrize("links", [True, False])
+def test_files_are_replaced_made_and_removed_with_and_without_links(folder, monkeypatch, links):
     def refuse(*args: object) -> None:
         raise OSError(errno.EPERM, "no links")
 
-    monkeypatch.setattr(os, "link", refuse)
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
     write_files(folder, NEW, "a setting")
     assert contents(folder) == AFTER
 

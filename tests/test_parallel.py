@@ -47,14 +47,11 @@ def test_each_chunk_is_taken_once_while_threads_switch():
     assert set(taken) == {1}
 
 
-def test_all_threads_take_part():
+def test_all_threads_take_part_and_a_function_may_use_the_same_threads():
     # Each thread waits for the others: fewer threads would break the barrier.
     together = threading.Barrier(3)
     found = Workers(3).map(lambda first, last: together.wait(60.0), CHUNKS[:3])
     assert sorted(found) == [0, 1, 2]
-
-
-def test_a_function_may_use_the_same_threads():
     workers = Workers(2)
     found = workers.map(lambda a, b: sum(workers.map(lambda c, d: a + c, CHUNKS)), CHUNKS)
     assert found == [50 * a + sum(range(50)) for a, _ in CHUNKS]

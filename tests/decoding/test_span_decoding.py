@@ -29,7 +29,7 @@ WORDS = ["a", "b", "c"]
 
 @lru_cache
 def pipeline(name: str, scheme: str) -> Language:
-    kind = {"sparse_crf_ner": "Entities", "sparse_crf_spans": "Spans"}[name]
+    kind = "Entities" if name == "sparse_crf_ner" else "Spans"
     target = {"@crf_targets": f"spacy_sparsecrf.{kind}.v1", "scheme": scheme}
     return blank_with(TEMPLATES, name, target=target)
 

@@ -33,11 +33,16 @@ CASES: list[dict[str, Any]] = [json.loads(row) for row in ROWS]
 
 @pytest.fixture(autouse=True)
 def _extensions() -> Iterator[None]:
-    Token.set_extension("golden", default=None)
-    Token.set_extension("twice", getter=lambda token: 2 * token.i)
+    drawn = iter(range(1, 100))
+    getters = {"twice": lambda token: 2 * token.i, "fleeting": lambda token: f"x{next(drawn)}"}
+    defaults = ("golden", "named")
+    for name in defaults:
+        Token.set_extension(name, default=None)
+    for name, getter in getters.items():
+        Token.set_extension(name, getter=getter)
     yield
-    Token.remove_extension("golden")
-    Token.remove_extension("twice")
+    for name in (*defaults, *getters):
+        Token.remove_extension(name)
 
 
 def make_doc(vocab: Vocab, made: dict[str, Any]) -> Doc:
@@ -98,28 +103,12 @@ def test_numbers_of_numpy_and_new_strings_are_values(value, name):
     assert "never seen" not in doc.vocab.strings
 
 
-def test_unknown_extension():
-    with pytest.raises(SparseCRFError, match=r"\[SC120\].*token\._\.nobody, which is not"):
-        Featurizer(["u:_.nobody[0]"])([Doc(ENGLISH, words=["a"])])
-
-
 @pytest.mark.parametrize(("value", "kind"), [(1.5, "float"), (["a"], "list"), (b"a", "bytes")])
-def test_extension_of_another_type(value, kind):
+def test_unknown_extensions_and_values_of_another_type(value, kind):
     with pytest.raises(SparseCRFError, match=rf"\[SC121\].*is a {kind} at the token 'b'"):
         Featurizer([TEMPLATE])([with_value(value)])
-
-
-# Names of the features of each part of the template language
-
-
-@pytest.fixture(autouse=True)
-def _named_extensions() -> Iterator[None]:
-    drawn = iter(range(1, 100))
-    Token.set_extension("named", default=None)
-    Token.set_extension("fleeting", getter=lambda token: f"x{next(drawn)}")
-    yield
-    Token.remove_extension("named")
-    Token.remove_extension("fleeting")
+    with pytest.raises(SparseCRFError, match=r"\[SC120\].*token\._\.nobody, which is not"):
+        Featurizer(["u:_.nobody[0]"])([Doc(ENGLISH, words=["a"])])
 
 
 @pytest.mark.parametrize("boundaries", [None, 0])
@@ -169,17 +158,14 @@ def test_names_of_any_places(lengths, chosen, boundaries):
     names_of(features, [sentences(*of_doc) for of_doc in lengths])
 
 
-def test_an_extension_that_is_another_each_time_has_no_name():
-    record = NameRecord(Featurizer(["u:_.fleeting[0]", "u:orth[0]"]))
-    hashes = record([Doc(ENGLISH, words=["a"])]).hashes
-    assert [*record.names(hashes[0]).values()] == ["orth[0]=a"]
-
-
-def test_negative_numbers_and_what_looks_like_them():
+def test_negative_numbers_and_extensions_that_are_others_each_time():
     minus, text, large = hash_names(["a[0]=-1", r"a[0]=\-1", f"a[0]={2**64 - 1}"]).tolist()
     assert minus == large != text
     with pytest.raises(ValueError, match="64 bits"):
         hash_names([f"a[0]=-{2**63 + 1}"])
+    record = NameRecord(Featurizer(["u:_.fleeting[0]", "u:orth[0]"]))
+    hashes = record([Doc(ENGLISH, words=["a"])]).hashes
+    assert [*record.names(hashes[0]).values()] == ["orth[0]=a"]  # the other has no name
 
 
 def test_a_pipeline_has_names_for_all_of_its_features(corpus):

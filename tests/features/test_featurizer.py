@@ -42,11 +42,6 @@ def test_columns_by_kind(vocab):
     np.testing.assert_array_equal(apart.hashes[:, 1], both.hashes[:, 2])
 
 
-def test_unknown_sequences(vocab):
-    with pytest.raises(SparseCRFError, match=r"\[SC105\].*sequences = 'words'.*sents, docs"):
-        Featurizer()([Doc(vocab, words=["a"])], "words")
-
-
 @pytest.mark.parametrize("words", [["x", "Ab-1é" * 20_000], [" ", "\n\n", "\t"], ["   "]])
 def test_difficult_tokens(vocab, words):
     docs = [Doc(vocab, words=words)]
@@ -69,21 +64,17 @@ def test_several_vocabs_in_one_call():
     assert together.offsets.tolist() == [0, 2, 3, 5, 6, 8]
 
 
-def test_inside_a_memory_zone():
-    nlp = spacy.blank("xx")
-    features = Featurizer()
+def test_words_of_memory_zones_and_pickles_are_not_kept():
+    nlp, features = spacy.blank("xx"), Featurizer()
+    before_use = pickle.dumps(features)
     expected = Featurizer()([nlp.make_doc("A transient word")]).hashes
     for _ in range(2):
         with nlp.memory_zone():
             hashes = features([nlp.make_doc("A transient word")]).hashes
         np.testing.assert_array_equal(hashes, expected)
-
-
-def test_pickle_leaves_the_words_behind(vocab):
-    features = Featurizer()
-    before_use = pickle.dumps(features)
-    features([Doc(vocab, words=SENTENCE)])
     assert pickle.dumps(features) == before_use
+    with pytest.raises(SparseCRFError, match=r"\[SC105\].*sequences = 'words'.*sents, docs"):
+        features([nlp.make_doc("a")], "words")
 
 
 characters = st.characters(exclude_categories=["Cs"])

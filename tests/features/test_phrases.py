@@ -53,16 +53,13 @@ def test_equals_the_reference(phrases, words):
     assert signs(places([" ".join(phrase) for phrase in phrases]), words) == expected
 
 
-def test_file(tmp_path):
+def test_phrases_of_files_and_of_the_pipeline_s_tokens(tmp_path):
     path = tmp_path / "places.txt"
     path.write_bytes("\ufeffNew York\r\n\n  Århus \nÎle de Ré".encode())
     features = places(str(path))
     assert signs(features, ["île", "de", "ré", "århus", "new", "york"]) == list("BILUBL")
     path.write_bytes("Århus\rNew York\r".encode())  # of old Macintosh programs
     assert signs(places(str(path)), ["århus", "new", "york"]) == list("UBL")
-
-
-def test_tokens_are_those_of_the_pipeline():
     nlp = spacy.blank("en")
     features = places(["St. John's, Newfoundland"])
     features.initialize(nlp)

@@ -23,7 +23,7 @@ from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.training import Training
 
 from ..features.reference_values import random_value_problem
-from ..reference import random_problem
+from ..reference import Problem, random_problem
 from ..runs import training_of
 
 LABELS = ["a", "b", "c"]
@@ -38,16 +38,12 @@ def make_corpus(seed: int = 0, **options: object) -> EncodedCorpus:
 def weight_of(corpus: EncodedCorpus) -> dict[str, np.ndarray]:
     """Return the total weight of the tokens of each feature, token by token."""
     totals = {"u": np.zeros(len(corpus.unigram_keys)), "b": np.zeros(len(corpus.bigram_keys))}
-    for s, weight in enumerate(corpus.weights):
-        tokens = range(corpus.offsets[s], corpus.offsets[s + 1])
-        if all(corpus.labels[t] == -1 for t in tokens):
-            continue
-        for t in tokens:
-            c = corpus.context[t]
-            for o in corpus.uni_indices[corpus.uni_indptr[t] : corpus.uni_indptr[t + 1]]:
-                totals["u"][o] += weight
-            for o in corpus.ctx_indices[corpus.ctx_indptr[c] : corpus.ctx_indptr[c + 1]]:
-                totals["b"][o] += weight
+    problem = Problem(corpus, 3, np.zeros(corpus.n_potential(3)))
+    for tokens, weight in zip(problem.sequences(), corpus.weights, strict=True):
+        if not all(corpus.labels[t] == -1 for t in tokens):
+            for t in tokens:
+                np.add.at(totals["u"], problem.unigram_tests(t), weight)
+                np.add.at(totals["b"], problem.bigram_tests(t), weight)
     return totals
 
 

@@ -78,29 +78,10 @@ def trajectory(name: str) -> Iterator[list[float]]:
         ]
 
 
-def check(name: str) -> None:
+@pytest.mark.parametrize("name", BATCH | SMOOTH | STOCHASTIC | DESCENT)
+def test_solvers_take_recorded_steps(name):
     recorded = dict(read_golden(__file__, GOLDEN))
     np.testing.assert_allclose([*trajectory(name)], recorded[name], rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", BATCH)
-def test_batch_solvers_take_recorded_steps(name):
-    check(name)
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_batch_solvers_take_recorded_steps_without_l1(name):
-    check(name)
-
-
-@pytest.mark.parametrize("name", STOCHASTIC)
-def test_stochastic_solvers_take_recorded_steps(name):
-    check(name)
-
-
-@pytest.mark.parametrize("name", DESCENT)
-def test_solvers_without_memory_take_recorded_steps(name):
-    check(name)
 
 
 if __name__ == "__main__":
