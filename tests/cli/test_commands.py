@@ -18,8 +18,8 @@ from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.loss.size import as_text
 from spacy_sparsecrf.pages.rendering import render
 
+from ..analysis.test_explanation import mistagged
 from ..conftest import CONFIGS, SHIPPED_CONFIG
-from ..pipeline.test_mistakes import mistagged
 from ..toy import docs_of, examples_of, write_corpus
 from .commands import run
 

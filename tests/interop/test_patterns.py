@@ -201,9 +201,6 @@ def test_saved_pipelines_need_no_pattern_file(by, instead, tmp_path):
     assert [token.tag_ for token in spacy.load(tmp_path / "again")("a b c a")] == tags
 
 
-# Feature names, as printed by the other programs, with braces
-
-
 texts = st.text(st.characters(codec="utf-8")) | st.text(st.sampled_from("\\\t\n\r|=^$01{} au"))
 
 
@@ -221,14 +218,10 @@ def test_a_name_is_read_as_it_was_written(kind, pieces):
     assert read_feature(name).values == pieces[1::2]
     assert not set("\t\n\r") & set(name)
     assert read_hash(name) is None
-    with pytest.raises(ValueError):
-        read_name(name)
-
-
-@pytest.mark.parametrize("name", ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""])
-def test_what_is_no_name_is_refused(name):
-    with pytest.raises(ValueError):
-        read_feature(name)
+    bad = ["u{", "u}", "u{a", "u{{a}}", "u{a}}", "u\\", "u|", "x{a}", ""]
+    for read, text in ((read_name, name), *((read_feature, each) for each in bad)):
+        with pytest.raises(ValueError):
+            read(text)
 
 
 CRFPP = "U0:%x[-8,0]/%x[8,1]\nU1=%x[0,0]\nU2:%x[0,0]|{%x[-1,1]}\nB%x[0,1]\nB"
@@ -255,24 +248,17 @@ def test_names_of_columns_of_all_kinds():
     doc.spans["found"] = [Span(doc, 1, 3, label="Y")]
     columns = ["_.pattern_named", "span(found)", "glued", "ent_iob", "is_title", "length"]
     text = 'u:%X[0,0]\nu:%m[0,1,"^."]\nu:%x[0,2]\nu:%x[0,3]\nu:%t[0,3,"3"]\nu:%x[-1,4]%x[0,5]'
-    rows = names_of(WapitiPatterns(text=text, columns=columns), [doc])
-    assert rows == [
+    assert names_of(WapitiPatterns(text=text, columns=columns), [doc]) == [
         ["u:{word}", "", "u:{0}", "u:{3}", "u:{true}", "u:{_x-1}{2}"],
         ["u:{-12}", "u:{B}", "u:{1}", "u:{1}", "u:{false}", "u:{1}{1}"],
         ["", "u:{I}", "u:{0}", "", "", "u:{0}{1}"],
     ]
-
-
-def test_empty_texts_and_pairs_of_patterns():
     features = WapitiPatterns(text='u:%m[0,0,"x*"]%x[0,0]')
     assert names_of(features, [Doc(Vocab(), words=["a"])]) == [["u:{}{a}"]]
     assert templates_by_kind(WapitiPatterns(text="u:%x[0,0]\n*:%x[0,0]\nb")) == {
         "u": {'["u:", ""]', '["*:", ""]'},
         "b": {'["*:", ""]', '["b"]'},
     }
-
-
-# Numbers of features, compared with those that Wapiti printed
 
 
 LETTERS = DATA / "nettalk.train.tsv.gz"

@@ -78,16 +78,11 @@ def test_an_estimator_labels_as_the_component(templates):
     assert sorted(other.get_pipe("sparse_crf").dump()) == sorted(pipe.dump())
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"threshold": 0.5},
-        {"decoding": {"outside_weight": -1.0}},
-        {"decoding": {"method": "posterior"}},
-        {"decoding": {"temperature": 2.0}},
-        {"decoding": {"thresholds": {"PER": 0.5}}},
-    ],
-)
+OTHERWISE: list[dict[str, Any]] = [{"outside_weight": -1.0}, {"method": "posterior"}]
+OTHERWISE += [{"temperature": 2.0}, {"thresholds": {"PER": 0.5}}]
+
+
+@pytest.mark.parametrize("config", [{"threshold": 0.5}, *({"decoding": own} for own in OTHERWISE)])
 def test_a_component_that_predicts_otherwise_is_refused(config):
     pipe = blank_with(factory="sparse_crf_ner", **config).get_pipe("sparse_crf_ner")
     with pytest.raises(SparseCRFError, match=r"SC818\].*'sparse_crf_ner' does: \[components"):
@@ -99,15 +94,11 @@ def test_the_scheme_of_entities_comes_along():
     pipe = nlp.get_pipe("sparse_crf_ner")
     words = [["Ann", "Lee", "met", "Bob"], ["Bob", "met", "Ann"]] * 5
     ents = [["B-PER", "I-PER", "O", "B-PER"], ["B-PER", "O", "B-PER"]] * 5
-    examples = examples_of(nlp, list(zip(words, ents, strict=True)), "ents")
-    nlp.initialize(lambda: examples)
-    nlp.update(examples)
-    crf = CRF.from_pipe(pipe)
+    train(nlp, examples_of(nlp, list(zip(words, ents, strict=True)), "ents"), 1)
+    crf, doc = CRF.from_pipe(pipe), Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])
     assert crf.tagger_.valid is not None
-    X = read_docs(pipe, [Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])
-    marginals = pipe.marginals([Doc(nlp.vocab, words=["Lee", "Lee", "Ann", "Lee"])])[0]
-    found = [[*token.values()] for token in crf.predict_marginals(X)[0]]
-    assert np.array(found) == pytest.approx(marginals, abs=1e-12)
+    found = [[*each.values()] for each in crf.predict_marginals(read_docs(pipe, [doc]))[0]]
+    assert np.array(found) == pytest.approx(pipe.marginals([doc])[0], abs=1e-12)
 
 
 @pytest.mark.parametrize(("text", "name"), read_golden(__file__, "names.jsonl"))
@@ -115,7 +106,7 @@ def test_names_of_external_features(text, name):
     assert name_of(text, TESTS) == name
 
 
-def test_numbers_and_a_first_stage_are_refused():
+def test_numbers_and_a_first_stage_are_refused_and_the_kind_of_a_model_comes_along():
     numbers = [[{"length[0]": float(len(word))} for word in ["a", "aaa"]]] * 5
     crf = CRF(c2=0.005).fit(numbers, [["s", "L"]] * 5)
     with pytest.raises(SparseCRFError, match=r"SC820\] Numbers .*'?length\[0\]"):
@@ -124,12 +115,8 @@ def test_numbers_and_a_first_stage_are_refused():
     pipe = blank_with(templates, learning={"stack": {"folds": 2}}).get_pipe("sparse_crf")
     with pytest.raises(SparseCRFError, match=r"SC818\].*stack"):
         CRF.from_pipe(pipe)
-
-
-def test_the_kind_of_a_model_comes_along():
-    nlp = blank_with(["b:", "u:lower[0]"], model="memm")
+    nlp, other = blank_with(templates[:2], model="memm"), spacy.blank("xx")
     train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
-    other = spacy.blank("xx")
     CRF.from_pipe(nlp.get_pipe("sparse_crf")).to_pipe(other)
     assert other.get_pipe("sparse_crf").model.kind == "memm"
 
