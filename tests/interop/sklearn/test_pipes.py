@@ -112,9 +112,10 @@ def test_numbers_and_a_first_stage_are_refused_and_the_kind_of_a_model_comes_alo
     with pytest.raises(SparseCRFError, match=r"SC820\] Numbers .*'?length\[0\]"):
         crf.to_pipe(spacy.blank("xx"))
     templates = ["b:", "u:lower[0]", "u:first[0]"]
-    pipe = blank_with(templates, learning={"stack": {"folds": 2}}).get_pipe("sparse_crf")
+    nlp = blank_with(templates, learning={"stack": {"folds": 2}})
+    train(nlp, examples_of(nlp, SENTENCES[:40]), 1)
     with pytest.raises(SparseCRFError, match=r"SC818\].*stack"):
-        CRF.from_pipe(pipe)
+        CRF.from_pipe(nlp.get_pipe("sparse_crf"))
     nlp, other = blank_with(templates[:2], model="memm"), spacy.blank("xx")
     train(nlp, examples_of(nlp, SENTENCES[:40]), 3)
     CRF.from_pipe(nlp.get_pipe("sparse_crf")).to_pipe(other)
