@@ -1,11 +1,9 @@
 """The engine with workers on one machine or several, by Ray, which is imported on demand."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
-
-from spacy.training import Example
+from typing import Any, ClassVar
 
 from ..errors import Errors, MissingExtraError, SparseCRFError
 from ..parallel import WorkerPool
@@ -24,6 +22,8 @@ class Ray:
     RAISES: SparseCRFError for a number out of range.
     """
 
+    divides: ClassVar[bool] = True
+
     num_workers: int = 2
     address: str | None = None
     cpus_per_worker: int = 1
@@ -35,7 +35,7 @@ class Ray:
             if value < low:
                 raise SparseCRFError(Errors.SC904.format(key=key, value=value, low=low))
 
-    def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
+    def compile(self, job: Job) -> EncodedExamples:
         """Read the files of the corpus with workers, which keep the sequences.
 
         RAISES: SparseCRFError if Ray is not installed, and as `gathering.divide`.

@@ -33,7 +33,7 @@ from .data_checks import DataChecks
 from .drivers import driver_of
 from .prediction import PredictionCache, Predictions, Reader, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .reader import Job, check_strings, make_label_ids
+from .reader import Job, check_strings, encode_corpus, make_label_ids
 from .settings import Setup
 from .spacy_loop import Loop, check_loop, idle_attributes
 from .training_state import TrainingState, begin, with_labels
@@ -111,8 +111,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
             for a streamed corpus (max_epochs = -1).
         """
-        if not callable(get_examples):
-            raise SparseCRFError(Errors.SC216.format(name=self.name, got=type(get_examples)))
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
         progress.watch_compilation()
@@ -127,9 +125,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             examples = annotated(examples, upstream)
         with within_memory(self.name), storage.renewed(setup, nlp, earlier):
             driver = driver_of(setup)
-            records = driver.record, driver.tree
-            job = Job(setup, label_ids, checks, *records, nlp, shards, upstream)
-            read = self.engine.compile(examples, job)
+            own = driver.record, driver.tree, nlp, shards, upstream
+            job = Job(setup, label_ids, checks, *own)
+            divided = shards or self.engine.divides
+            read = self.engine.compile(job) if divided else encode_corpus(examples, job)
             checks.report(setup, read.labels, get_examples)
             if checks.values and read.corpus is not None:
                 checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))

@@ -103,6 +103,8 @@ class DataChecks:
         `nlp`, and if the pipeline's tokenizer splits many of the first gold tokens differently.
         RAISES: SparseCRFError for another type than examples.
         """
+        if not callable(get_examples):
+            raise SparseCRFError(Errors.SC216.format(name=name, got=type(get_examples)))
         cuts = None if nlp is None else TokenCuts(nlp.tokenizer)
         lang = "" if nlp is None else nlp.lang
         for example in get_examples():

@@ -1,22 +1,24 @@
 """Engines of training runs: threads of this process, or other processes."""
 
-from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Protocol
-
-from spacy.training import Example
+from typing import ClassVar, Protocol
 
 from ..parallel import LocalWorkerPool
 from ..registry import crf_engines
-from .reader import EncodedExamples, Job, encode_corpus
+from .reader import EncodedExamples, Job
 
 
 class Engine(Protocol):
-    """Reads a corpus, and holds it during training."""
+    """Reads a corpus in files, and holds it during training.
 
-    def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
-        """Encode a corpus. examples: its Examples, may be ignored if the corpus is in files."""
+    divides: whether it reads the files of [training] train_corpus even if no shards are given.
+    """
+
+    divides: ClassVar[bool]
+
+    def compile(self, job: Job) -> EncodedExamples:
+        """Divide a corpus in files among workers, which encode and keep their parts."""
         ...
 
 
@@ -25,13 +27,10 @@ class Engine(Protocol):
 class Threads:
     """Trains in `n_threads` threads of this process, a setting of the component."""
 
-    def compile(self, examples: Iterable[Example], job: Job) -> EncodedExamples:
-        """Encode the examples (see `encode_corpus`), or a corpus in shards.
+    divides: ClassVar[bool] = False
 
-        RAISES: SparseCRFError also for settings that do not support shards.
-        """
-        if not job.shards:
-            return encode_corpus(examples, job)
+    def compile(self, job: Job) -> EncodedExamples:
+        """Encode a corpus in shards. RAISES: SparseCRFError also for settings without shards."""
         from ..distributed.gathering import divide
 
         # The worker gets a copy of the vocab, as in other processes: this vocab learns no words, so

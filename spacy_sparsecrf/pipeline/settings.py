@@ -397,7 +397,7 @@ class Setup(NamedTuple):
             "features": (callable(self.features), crf_features, "Templates"),
             "target": (isinstance(self.target, Target), crf_targets, "TokenAttribute"),
             "solver": (hasattr(self.solver, "step"), crf_solvers, "OWLQN"),
-            "engine": (hasattr(self.engine, "compile"), crf_engines, "Threads"),
+            "engine": (hasattr(self.engine, "divides"), crf_engines, "Threads"),
         }
         for key, (fits, registry, default) in parts.items():
             if not fits:
