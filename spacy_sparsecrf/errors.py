@@ -477,15 +477,8 @@ class Errors(metaclass=_Coded):
         "{path}, line {line}, is not a weight: {reason}. Write it as `python -m spacy_sparsecrf "
         "dump` does, separated by tabs."
     )
-    SC604 = "{path}, line {line}: the model has no label {label!r}. Choose one of: {known}."
-    SC605 = (
-        "{path}, line {line}: no template of type {kind} is {template!r}, for the feature "
-        "{feature!r}. Correct the name, or train with that template."
-    )
-    SC606 = "--columns {columns}: a CRFsuite file has one label. Name two, as in orth,ner."
     SC607 = "There is no config {name!r}. Choose one of: {known}."
     SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
-    SC609 = "There is no config {name!r} for the solver {solver!r}. Choose one of: {known}."
     SC610 = (
         "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv -f {encoding} -t utf-8 {path}`."
     )
@@ -494,7 +487,7 @@ class Errors(metaclass=_Coded):
         "Separate columns by {by}, and sentences by an empty line, or name another --format."
     )
     SC612 = "{path} has no tokens to convert. Check the path."
-    SC614 = "--columns: {name!r} is unknown. Choose from: {known}, spans:KEY and _.NAME."
+    SC614 = "--{option} {value} cannot be used: {reason}."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
         "{scheme}; choose another --scheme if the file has one: {known}."
@@ -503,10 +496,6 @@ class Errors(metaclass=_Coded):
         "{path}, line {line}: {value!r} cannot be a value of {column} ({reason}). Correct it, or "
         "change --columns."
     )
-    SC617 = (
-        "{path}, line {line}: no attribute is {wanted}=VALUE, so the word is unknown. Name the "
-        "attribute that has the words, as in --attribute 'w[0]'; this line has: {known}."
-    )
     SC618 = "{path} cannot be decompressed ({reason}). Copy or compress it again."
     SC619 = (
         "Token {token} of Doc {doc} of {path} cannot be written to column {column}: {value!r} "
@@ -514,17 +503,10 @@ class Errors(metaclass=_Coded):
     )
     SC620 = "One of {source} and {target} must be a .spacy file, the other a text file. Rename one."
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
-    SC622 = "--columns {columns!r}: name the words once, as orth, and each attribute once."
-    SC623 = "{path}, {place}: {value} {reason}. Correct the offsets there, or export it again."
     SC624 = "{path}, {place}, cannot be read: {reason}. Correct it, or give another --format."
     SC625 = "No record of {path} has spans. Give them one of these keys: {keys}."
-    SC626 = "{path} has no text: {text} does not exist. Put the text there, as brat does."
-    SC627 = "--dev {share} cannot split {n} Docs of {documents} documents. Choose another share."
     SC630 = "{path} is no model of Wapiti, CRF++ (as text) or CRFsuite. Give such a file."
     SC631 = "{path} is damaged, or was not written by {program}: {reason}. Copy or train it again."
-    SC632 = "{path} was trained by Wapiti without patterns. Train it with wapiti train -p."
-    SC633 = "--target {target} is among --columns. Name another, as in --target _.label."
-    SC634 = "{path} is not a JSON object of strings, such as {example} ({reason}). Correct it."
     SC636 = (
         "{path}, line {line}, may be a {what} or a token: {text!r}. Remove it if it is a {what}; "
         "if it is a token, {option}."
@@ -535,21 +517,13 @@ class Errors(metaclass=_Coded):
     )
     SC640 = "No token has a gold label of '{name}'. Give Docs for [components.{name}.target]."
     SC641 = "[{block}] has no path for {data}. Choose a reader that has one: AnnotatedCorpus.v1."
-    SC642 = "The precision {value} is not between 0 and 1. Give a number such as 0.9."
-    SC643 = "--in-place: {model} is not a directory. Give a directory with --output."
-    SC644 = "beta = {value}, precision = {precision}: give --precision in (0, 1) or --best-f > 0."
-    SC645 = "Both --output {output} and --in-place were given. Give one of them."
-    SC646 = "--text {text!r} has no words. Give a text, or leave --text out."
-    SC647 = "--label {label!r} is no label. Choose one of: {known}."
-    SC652 = (
-        "No weight of the outside label can be found for beta = {value} of component '{name}'. "
-        "Give --outside BETA, 0 < BETA, and a component of entities or spans."
-    )
     SC654 = "{data} has no Docs. Give a .spacy file or a directory of them."
-    SC655 = "{path} was trained on {n} columns, but --columns is {columns}. Name their attributes."
-    SC653 = "'{name}' has labels of tokens, without thresholds. Remove --precision and --best-f."
+    SC644 = (
+        "Component '{name}' cannot be calibrated for --precision {precision}, --best-f {beta} and "
+        "--outside {outside}. Give one of the component's entities or spans: a precision between 0 "
+        "and 1, or a beta above 0; for labels of tokens, none."
+    )
     SC660 = "{part} breaks its interface: {fact}. Correct the class."
-    SC661 = "{part} breaks its interface: {fact} ({got}, not {expected}). Correct the class."
     SC662 = (
         "[components.{name}.{key}] is {found}, not of the type of {key}. Write it as a block:\n"
         '[components.{name}.{key}]\n@{registry} = "{example}"'
@@ -560,40 +534,24 @@ class Errors(metaclass=_Coded):
         "`tune` does not support solver {solver}: it is approximate, or has no L1 penalty. Change "
         "[components.NAME.solver], for example to spacy_sparsecrf.OWLQN.v1."
     )
-    SC702 = "l1 = {values} is not above 0. Give --l1 finite numbers: --l1 2,1,0.5."
     SC705 = "The objective became {objective} at l1 = {l1:g}. Raise [components.NAME] l2."
     SC706 = (
-        "`tune` needs exactly one trainable sparse CRF, but the pipeline {pipeline} has {n}: "
-        "{names}. Keep one, and freeze others ([training] frozen_components)."
-    )
-    SC707 = (
-        "`spacy train` would also train {others}, next to '{name}'; `tune` does not. "
-        "Train them first, then source them, or name them in [training] frozen_components."
+        "`tune` needs a sparse CRF as the only pipe to train, but the pipeline {pipeline} trains: "
+        "{names}. Keep one; source others, or freeze them ([training] frozen_components)."
     )
     SC709 = "[training.score_weights] names {weights}. Name one of the scores: {known}."
-    SC710 = "--within {within} is not valid. Give a number of points >= 0."
-    SC712 = "[initialize.components.{name}] checkpoint = {path!r}: remove it for `tune`."
-    SC714 = "--budget {value!r} is not a time. Give a number and a unit: 90s, 10m or 1.5h."
-    SC715 = "{option} {value!r} cannot be searched: {reason}. Separate values by commas."
-    SC716 = "--folds {folds} cannot be used. Give at least 2, or leave it out."
     SC717 = (
         "[training] {key} = {block!r} has no path. Give --paths.train and --paths.dev, or --folds."
     )
-    SC718 = "--folds {folds}, but there are {n} training Docs. Choose fewer folds."
 
     # SC8xx: the estimator
     SC801 = (
         "{place} cannot be read ({reason}). Give X as a list of sequences of tokens, and a token "
         "as a dict of strings, numbers, booleans or lists, sets and dicts of these, or as strings."
     )
-    SC802 = "{x} has {n_sequences} sequences, but {name} has {found}. Give one {each} for each."
-    SC803 = (
-        "X{suffix}[{number}] has {n_tokens} tokens, but y{suffix}[{number}] has {n_labels}. Give "
-        "one label each."
-    )
+    SC802 = "{x} has length {n}, but {y} has {found}. Give one of {y} for each of {x}."
     SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
     SC805 = "{name} is not fitted. Call fit(X, y) first, or from_pipe with a trained component."
-    SC807 = "The solver {value!r} is not supported. Use a name such as {known}, or a solver."
     SC808 = (
         "{n_values} features have numbers other than 0 and 1, which need {needed} MB for "
         "{n_tokens} tokens; {available} MB are available. Give numbers in bins, as strings."
@@ -608,13 +566,6 @@ class Errors(metaclass=_Coded):
         "Features of component '{name}' are numbers or have no names. Train with "
         "store_feature_names = true in [components.{name}.learning], without value(...) and vector."
     )
-    SC813 = "algorithm = {value!r} is not one of CRFsuite's. Choose 'lbfgs', 'l2sgd' or 'ap'."
-    SC814 = "fit got one of X_dev and y_dev. Give both to score held-out sequences, or neither."
-    SC815 = (
-        "The label or feature {name!r} is empty, or has a line break or ' --> ', so that {path} "
-        "cannot be written. Rename it, or save the estimator with joblib."
-    )
-    SC816 = "{path} is a model of {program}. Run python -m spacy_sparsecrf import."
     SC817 = f"{{what}} needs {{package}}, which is not installed. {_install('{extra}')}."
 
     SC818 = (
@@ -663,6 +614,12 @@ class Errors(metaclass=_Coded):
         "The Ray cluster has no free cores for [components.NAME.engine] num_workers = "
         "{num_workers} with cpus_per_worker = {cpus_per_worker}. Change these, or wait."
     )
+
+
+def refused_option(option: str, value: object, reason: str) -> SparseCRFError:
+    """Return an error about the value of an option of a command."""
+    values = {"option": option.replace("_", "-"), "value": repr(value), "reason": reason}
+    return SparseCRFError(Errors.SC614.format(**values))
 
 
 class Warnings(metaclass=_Coded):

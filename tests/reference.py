@@ -15,7 +15,32 @@ from scipy.special import logsumexp
 from spacy_sparsecrf.corpus.builder import CorpusBuilder
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.testing.numerics import random_observations
+
+
+def random_observations(
+    rng: np.random.Generator,
+    lengths: Sequence[int],
+    *,
+    n_values: int = 3,
+    n_unigram: int = 2,
+    n_bigram: int = 2,
+    start_label: bool = True,
+) -> Observations:
+    """Return random features; a fifth is missing, and the last bigram column is always active."""
+    n = sum(lengths)
+    width = n_unigram + n_bigram
+    hashes = rng.integers(1, n_values + 1, (n, width)).astype(np.uint64)
+    hashes += np.arange(width, dtype=np.uint64) * np.uint64(1000)
+    hashes[rng.random((n, width)) < 0.2] = 0
+    if n_bigram:
+        hashes[:, -1] = 99
+    return Observations(
+        hashes=hashes,
+        offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        unigram_columns=np.arange(n_unigram, dtype=np.int32),
+        bigram_columns=np.arange(n_unigram, width, dtype=np.int32),
+        start_label=start_label,
+    )
 
 
 @dataclass

@@ -4,7 +4,7 @@
 figures of the paper.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import srsly
@@ -91,6 +91,7 @@ def seconds(row: Row) -> str:
 
 
 COST: dict[str, Cell] = {"s": seconds, "MB": of("peak_mb", whole)}
+SIZE: dict[str, Cell] = {"potential": of("potential", count), **COST}
 
 
 def with_paper(row: Row) -> Row:
@@ -98,6 +99,11 @@ def with_paper(row: Row) -> Row:
     stem = "-".join(row["name"].split("-")[:2])
     names = {"paper": row["name"], "sgd": f"{stem}-sgd", "bcd": f"{stem}-bcd"}
     return {**row, **{key: PAPER.get(name, {}) for key, name in names.items()}}
+
+
+def of_known(known: Known, experiments: Iterable[Any], columns: Mapping[str, Cell]) -> list[str]:
+    """Return a table of the experiments that have been run."""
+    return filled([known[one.name] for one in experiments if one.name in known], columns)
 
 
 def filled(items: Sequence[Row], columns: Mapping[str, Cell]) -> list[str]:
@@ -167,11 +173,10 @@ def methods(known: Known) -> list[str]:
         "passes": of("passes", shown),
         "active": of("active", whole),
         "paper ": of("paper.active", whole),
-        "potential": of("potential", count),
-        **COST,
+        **SIZE,
         "paper, min": of("paper.minutes", whole),
     }
-    return filled([known[one.name] for one in given.phonemes() if one.name in known], columns)
+    return of_known(known, given.phonemes(), columns)
 
 
 def joint(known: Known) -> list[str]:
@@ -190,12 +195,11 @@ def joint(known: Known) -> list[str]:
         "paper, BCD": both(of("bcd.error"), of("bcd.part")),
         "iterations": of("iterations", whole),
         "active": of("active", whole),
-        "potential": of("potential", count),
-        **COST,
+        **SIZE,
         "paper, SGD, min": of("sgd.minutes", whole),
         "paper, BCD, min": of("bcd.minutes", whole),
     }
-    return filled([known[one.name] for one in given.joint() if one.name in known], columns)
+    return of_known(known, given.joint(), columns)
 
 
 def stages(known: Known) -> list[str]:
@@ -230,10 +234,9 @@ def tags(known: Known) -> list[str]:
         "paper, WSJ": of("paper.error"),
         "labels": of("labels", whole),
         "active": of("active", whole),
-        "potential": of("potential", count),
-        **COST,
+        **SIZE,
     }
-    return filled([known[one.name] for one in given.tags() if one.name in known], columns)
+    return of_known(known, given.tags(), columns)
 
 
 SECTIONS: dict[str, Callable[[Known], list[str]]] = {

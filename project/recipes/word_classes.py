@@ -19,8 +19,8 @@ Floats = NDArray[np.float32]
 def count(lines: Sequence[list[str]], min_count: int, n: int) -> tuple[list[str], Floats]:
     """Count the words to the left and to the right of each word.
 
-    min_count: rarer words have no row; n: number of neighbours that are told apart, the most
-    frequent ones; another stands for the ends of lines, and another for all other words.
+    min_count: rarer words have no row; n: number of neighbours with columns of their own, the most
+    frequent ones; one column stands for the ends of lines, and one for all other words.
     RETURNS: V words, the most frequent first, and counts [V, 2 (n + 2)].
     """
     found = Counter(word for line in lines for word in line)

@@ -173,17 +173,16 @@ def calibrate(
     RAISES: SparseCRFError if nothing is predicted, no token has a gold label, a precision or beta
         is out of range, or both are given.
     """
+    given = {"precision": precision, "beta": beta, "outside": outside_beta}
+    limits = {"precision": 1.0, "beta": math.inf, "outside": math.inf}
+    fits = [0.0 < value < limits[key] for key, value in given.items() if value is not None]
+    are_spans = isinstance(pipe.target, SpanTarget)
+    if not all(fits) or (fits and not are_spans) or None not in (precision, beta):
+        raise SparseCRFError(Errors.SC644.format(name=pipe.name, **given))
+    examples = list(examples)
     if outside_beta is not None:
-        examples = list(examples)
         with _predicting(pipe, outside_weight=outside_weight(pipe, examples, outside_beta)):
             return calibrate(pipe, examples, precision, beta)
-    if not (precision is beta is None or isinstance(pipe.target, SpanTarget)):
-        raise SparseCRFError(Errors.SC653.format(name=pipe.name))
-    if precision is not None and not 0.0 < precision < 1.0:
-        raise SparseCRFError(Errors.SC642.format(value=precision))
-    if beta is not None and (precision is not None or not 0.0 < beta < math.inf):
-        raise SparseCRFError(Errors.SC644.format(value=beta, precision=precision))
-    examples = list(examples)
     with Task("Comparing", "docs", (len(_TRIED) + 2) * len(examples)) as shown:
 
         def judge(temperature: float) -> _Judged:
@@ -213,8 +212,6 @@ def calibrate(
 
 def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float) -> float:
     """Find the weight of the outside label with the best F_beta; see `calibrate`."""
-    if not (isinstance(pipe.target, SpanTarget) and 0.0 < beta < math.inf):
-        raise SparseCRFError(Errors.SC652.format(name=pipe.name, value=beta))
     with Task("Weighing", "docs", (2 * sum(_N_TRIED) + 1) * len(examples)) as shown:
         return best_weight(partial(_f_beta, pipe, examples, shown, beta))
 

@@ -11,7 +11,6 @@ In labels, a tab is written \t, line ends \n and \r, a backslash \\ and a first 
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -57,8 +56,7 @@ class Change(NamedTuple):
     weight: np.floating
 
 
-@dataclass(frozen=True)
-class Patched:
+class Patched(NamedTuple):
     """A changed model. names: of the features that the lines name, by hash; n_changes: number of
     lines.
     """
@@ -106,14 +104,9 @@ class _LineReader:
         after = self._find(self._labels if kind == "u" else self._pair_labels, label)
         return Change(kind, self._feature(kind, feature), before, after, self._weight(weight))
 
-    @property
-    def _where(self) -> dict[str, object]:
-        return {"path": self._path, "line": self._number}
-
     def _find(self, known: Mapping[str, int], text: str) -> int:
         if text not in known:
-            error = Errors.SC604.format(**self._where, label=text, known=", ".join(known))
-            raise SparseCRFError(error)
+            self._fail(f"the model has no label {text!r}, but {', '.join(known)}")
         return known[text]
 
     def _feature(self, kind: str, feature: str) -> int | str:
@@ -128,8 +121,7 @@ class _LineReader:
         if 0 in named.values:
             self._fail(f"{feature!r} never occurs, because 0 is no value")
         if self._templates is not None and named.key not in self._templates[kind]:
-            values = {"kind": kind, "feature": feature, "template": named.text}
-            raise SparseCRFError(Errors.SC605.format(**self._where, **values))
+            self._fail(f"no template of type {kind} is {named.text!r}, for {feature!r}")
         self._checked.add((kind, feature))
         return feature
 
@@ -143,7 +135,8 @@ class _LineReader:
         return weight
 
     def _fail(self, reason: str) -> NoReturn:
-        raise SparseCRFError(Errors.SC603.format(**self._where, reason=reason))
+        values = {"path": self._path, "line": self._number, "reason": reason}
+        raise SparseCRFError(Errors.SC603.format(**values))
 
 
 def patch(
@@ -164,31 +157,23 @@ def patch(
     RAISES: SparseCRFError with the file and line.
     """
     changes = [*_LineReader(model, path, templates).read(lines)]
-    named = [
-        *dict.fromkeys(change.feature for change in changes if isinstance(change.feature, str))
-    ]
-    hashes: list[int] = hash_names(named).tolist()
-    keys = dict(zip(named, hashes, strict=True))
+    named = sorted({each.feature for each in changes if isinstance(each.feature, str)})
+    keys: dict[int | str, int] = dict(zip(named, hash_names(named).tolist(), strict=True))
     tables = {"u": model.unigram, "b": model.bigram}
     weights = {kind: {} if replace else dict(table.entries()) for kind, table in tables.items()}
-    for kind, test, previous, label, weight in changes:
-        key = keys[test] if isinstance(test, str) else test
-        if weight == 0.0:
-            weights[kind].pop((key, previous, label), None)
-        else:
-            weights[kind][key, previous, label] = weight
-    unigram = _table(weights["u"], model.dtype, pairs=False)
-    bigram = _table(weights["b"], model.dtype, pairs=True)
+    for kind, feature, previous, label, weight in changes:
+        weights[kind][int(keys.get(feature, feature)), previous, label] = weight
+    unigram, bigram = (_table(weights[kind], model.dtype) for kind in tables)
     others = model.kind, model.bounds, model.first
     patched = CRFModel(model.labels, model.dtype, unigram, bigram, *others)
-    return Patched(patched, {key: name for name, key in keys.items()}, len(changes))
+    return Patched(patched, {key: str(name) for name, key in keys.items()}, len(changes))
 
 
-def _table(weights: Weights, dtype: str, *, pairs: bool) -> WeightTable:
-    """Pack weights in the same order as training."""
+def _table(weights: Weights, dtype: str) -> WeightTable:
+    """Pack weights in the same order as training; weights of 0 are left out."""
     named = sorted(weights)
     features = np.array([key for key, _, _ in named], dtype=np.uint64)
     labels = np.array([label for _, _, label in named], dtype=np.uint16)
     values = np.array([weights[name] for name in named], dtype=dtype)
-    previous = np.array([before for _, before, _ in named], dtype=np.int64) if pairs else None
-    return WeightTable.of(features, previous, labels, values)
+    previous = np.array([before for _, before, _ in named], dtype=np.int64)
+    return WeightTable.of(features, previous if (previous >= 0).all() else None, labels, values)

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, refused_option
 from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
 from ..progress import Task
@@ -139,7 +139,8 @@ def find_mistakes(
         raise SparseCRFError(Errors.SC640.format(name=pipe.name))
     known = dict.fromkeys((*pipe.labels, *(score.label for score in found.matches.scores())))
     if label and label not in known:
-        raise SparseCRFError(Errors.SC647.format(label=label, known=", ".join(filter(None, known))))
+        choices = ", ".join(filter(None, known))
+        raise refused_option("label", label, f"it is no label; choose one of {choices}")
     chosen = sorted(found.mistakes, key=lambda each: (-each.sure, each.doc, each.pair.extent))
     shown = Task("Explaining", "mistakes", len(chosen[:most]), chosen[:most])
     return Report(

@@ -1,9 +1,9 @@
 """Explanations by weights, of a model's labels and of the labels of tokens."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,23 +22,11 @@ Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 f
 
 
 @dataclass(frozen=True)
-class Transition:
-    """The weight of a pair of labels, independent of the observations.
-
-    previous: the label before, "" at the beginning of a sequence; label; weight.
-    """
-
-    previous: str
-    label: str
-    weight: float
-
-
-@dataclass(frozen=True)
 class FeatureWeight:
     """The weight of a feature with a label, or with a pair of labels.
 
-    feature: name, or hash; previous: the label before, "" at the beginning of a sequence, None if
-    the feature is conjoined with the label alone; label; weight.
+    feature: name, or hash, "always" for transitions; previous: the label before, "" at the
+    beginning of a sequence, None if the feature is conjoined with the label alone; label; weight.
     """
 
     feature: str
@@ -75,12 +63,12 @@ class ModelExplanation(Page):
     """
 
     page: ClassVar[str] = "model.html"
-    transitions: tuple[Transition, ...]
+    transitions: tuple[FeatureWeight, ...]
     labels: tuple[LabelExplanation, ...]
     n_active: int
 
     @property
-    def weights(self) -> dict[tuple[str, str], float]:
+    def weights(self) -> dict[tuple[str | None, str], float]:
         """Weights of transitions, by (previous, label)."""
         return {(pair.previous, pair.label): pair.weight for pair in self.transitions}
 
@@ -149,8 +137,7 @@ class TokenExplanation:
         return (*self.supporting[:n], *reversed(self.opposing[:n]))
 
 
-@dataclass(frozen=True)
-class LabelledSpan:
+class LabelledSpan(NamedTuple):
     """A span encoded by the labels of tokens.
 
     start: first token; end: token after the last one; label; probability.
@@ -212,7 +199,8 @@ def explain_model(
         _explain_label(label, of_label, names, n)
         for label, of_label in zip(outcome_names(model), weights, strict=True)
     ]
-    pairs = [Transition(before[a], model.labels[b], w) for (a, b), w in transitions.items()]
+    named = [(before[a], model.labels[b], weight) for (a, b), weight in transitions.items()]
+    pairs = [FeatureWeight(ALWAYS, *pair) for pair in named]
     pairs.sort(key=lambda t: (-t.weight, t.previous, t.label))
     return ModelExplanation(tuple(pairs), tuple(labels), model.n_active)
 
@@ -233,28 +221,25 @@ def _explain_label(
     return LabelExplanation(label, supporting, opposing, len(weights))
 
 
-class _FeatureWeights:
-    """The weights of features, looked up for the features of a batch of tokens."""
+def _lookup(
+    table: WeightTable, hashes: NDArray[np.uint64]
+) -> Callable[[int], Iterator[tuple[int, Pairs]]]:
+    """Return a function that yields the hash and weights of features [N, P] at a token.
 
-    def __init__(self, table: WeightTable, hashes: NDArray[np.uint64]) -> None:
-        self._table = table
-        self._hashes = hashes
-        self._found = find_keys(table.keys, hashes.ravel()).reshape(hashes.shape)
+    Features without weights are left out.
+    """
+    found = find_keys(table.keys, hashes.ravel()).reshape(hashes.shape)
 
-    def __len__(self) -> int:
-        return len(self._hashes)
-
-    def at(self, t: int) -> Iterator[tuple[int, Pairs]]:
-        """Yield the hash and weights of each feature of token t that has weights."""
-        table = self._table
-        for key, row in zip(self._hashes[t].tolist(), self._found[t].tolist(), strict=True):
+    def at(t: int) -> Iterator[tuple[int, Pairs]]:
+        for key, row in zip(hashes[t].tolist(), found[t].tolist(), strict=True):
             if row < 0:
                 continue
             own = slice(int(table.indptr[row]), int(table.indptr[row + 1]))
             labels = table.labels[own].tolist()
-            previous = table.previous[own].tolist() or [-1] * len(labels)
-            pairs = zip(previous, labels, strict=True)
+            pairs = zip(table.previous[own].tolist() or [-1] * len(labels), labels, strict=True)
             yield key, dict(zip(pairs, table.values[own].tolist(), strict=True))
+
+    return at
 
 
 class _Explainer:
@@ -271,15 +256,15 @@ class _Explainer:
         self._names = names
         self._before = [*model.labels, BOUNDARY]
         self._outcomes = outcome_names(model)
-        bounds = np.array(model.bounds, dtype=np.int64)
-        sizes = bounds[1:] - bounds[:-1]
-        self._cluster = np.repeat(np.arange(len(model.labels), model.n_outcomes), sizes)
-        self._unigram = _FeatureWeights(model.unigram, observations.unigram_hashes)
-        self._valued = _FeatureWeights(model.unigram, observations.value_keys[:, None])
+        bounds = np.array(model.bounds, np.int64)
+        clusters = np.arange(len(model.labels), model.n_outcomes)
+        self._cluster = np.repeat(clusters, bounds[1:] - bounds[:-1])
+        self._unigram = _lookup(model.unigram, observations.unigram_hashes)
+        self._valued = _lookup(model.unigram, observations.value_keys[:, None])
         self._values = observations.values
         has_pairs = model.kind != "maxent"
         bigram = observations.bigram_hashes
-        self._bigram = _FeatureWeights(model.bigram, bigram if has_pairs else bigram[:, :0])
+        self._bigram = _lookup(model.bigram, bigram if has_pairs else bigram[:, :0])
         # The label before each token: the start label at the first token of a sequence.
         self._chosen = labels.tolist()
         self._rivals = rivals
@@ -287,8 +272,7 @@ class _Explainer:
         before = np.concatenate(([-1], labels))[:-1] if len(labels) else labels
         before[firsts] = len(model.labels)
         self._previous = before.tolist()
-        lasts = set((observations.offsets[1:] - 1).tolist())
-        self._is_last = [t in lasts for t in range(len(labels))]
+        self._lasts = set((observations.offsets[1:] - 1).tolist())
 
     def contributions(self, t: int, rival: int | None) -> list[Contribution]:
         """Return the contributions to token t's label, descending. rival: id to compare with."""
@@ -298,22 +282,21 @@ class _Explainer:
         if self._before[previous] != BOUNDARY:
             given = self._rivals.get(t - 1, -1)
             before = given if given >= 0 else previous
-        for key, weights in self._bigram.at(t):
+        for key, weights in self._bigram(t):
             pair = (previous, label)
             found.append(self._pair("in", key, weights, pair, (before, rival)))
         # If the next label is compared too, the pair is reported there.
-        if not self._is_last[t] and self._rivals.get(t + 1, -1) < 0:
+        if t not in self._lasts and self._rivals.get(t + 1, -1) < 0:
             after = self._chosen[t + 1]
-            for key, weights in self._bigram.at(t + 1):
+            for key, weights in self._bigram(t + 1):
                 found.append(self._pair("out", key, weights, (label, after), (rival, after)))
         found = [c for c in found if c.weight or c.rival]
         return sorted(found, key=lambda c: (-c.difference, c.kind, c.feature, c.label))
 
     def _tests(self, t: int, label: int, rival: int | None) -> Iterator[Contribution]:
-        found = [(key, weights, 1.0) for key, weights in self._unigram.at(t)]
-        for column in range(len(self._valued)):
-            x = float(self._values[t, column])
-            found += [(key, weights, x) for key, weights in self._valued.at(column)]
+        found = [(key, weights, 1.0) for key, weights in self._unigram(t)]
+        for column, x in enumerate(self._values[t].tolist() if self._values.size else ()):
+            found += [(key, weights, x) for key, weights in self._valued(column)]
         for key, weights, x in found:
             for own, other in self._outcome_pairs(label, rival):
                 values = (0.0 if y is None else x * weights.get((-1, y), 0.0) for y in (own, other))
@@ -364,11 +347,3 @@ def explain_tokens(
         if rival is not None:
             other = model.labels[rival], float(marginals[t, rival])
         yield TokenExplanation(*own, *other, tuple(explainer.contributions(t, rival)))
-
-
-def explain_doc(
-    tokens: tuple[TokenExplanation, ...], spans: Iterable[tuple[int, int, str, float]] | None
-) -> DocExplanation:
-    """Explain a Doc. tokens: explained; spans: the fields of each `LabelledSpan`, or None."""
-    found = None if spans is None else tuple(LabelledSpan(*span) for span in spans)
-    return DocExplanation(tokens, found)

@@ -28,7 +28,7 @@ from spacy.util import (
     set_dot_to_object,
 )
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, refused_option
 from ..features.word_labels import RUNS
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.spacy_loop import learners, names_corpus
@@ -175,11 +175,14 @@ class TunableConfig:
     def encode(self, setting: Setting, l1: float) -> list[EncodedPipeline]:
         """Read and encode the corpus: of one pipeline, or of one for each fold.
 
-        l1: the smallest. The trials' solver has a larger `window` than the config's.
+        l1: the smallest. The trials' solver has a larger `window` than the config's; they have no
+        checkpoint.
         """
         configs = [self.with_values(setting, l1) for _ in range(self._folds or 1)]
         for fold, config in enumerate(configs):
             block = config["components"][self.name]
+            own = config.get("initialize", {}).get("components", {}).get(self.name, {})
+            own.pop("checkpoint", None)
             window = max(WINDOW, self.filled["solver"]["window"])
             block["solver"] = (block.get("solver") or self.filled["solver"]) | {"window": window}
             if not self._folds:
@@ -212,7 +215,7 @@ def make_fold(
         examples = list(corpus(nlp))
         n = len(examples)
         if n < folds:
-            raise SparseCRFError(Errors.SC718.format(folds=folds, n=n))
+            raise refused_option("folds", folds, f"there are {n} training Docs")
         n_runs = min(n, RUNS * folds)
         of_run = np.random.default_rng(seed).permutation(n_runs) % folds
         chosen = (of_run[np.arange(n) * n_runs // n] == fold) == held_out
@@ -230,20 +233,12 @@ def name_of_crf(nlp: Language, config: Config) -> str:
         an L1 penalty, and nothing else to train.
     """
     learning = learners(nlp, get_sourced_components(config))
-    crfs = {name: pipe for name, pipe in learning.items() if isinstance(pipe, SparseCRFPipe)}
-    if len(crfs) != 1:
-        found = ", ".join(crfs) or "none"
-        raise SparseCRFError(Errors.SC706.format(pipeline=nlp.pipe_names, n=len(crfs), names=found))
-    ((name, crf),) = crfs.items()
-    others = [other for other in learning if other != name]
-    if others:
-        raise SparseCRFError(Errors.SC707.format(name=name, others=", ".join(others)))
+    name, crf = next(iter(learning.items()), ("", None))
+    if len(learning) != 1 or not isinstance(crf, SparseCRFPipe):
+        found = ", ".join(learning) or "none"
+        raise SparseCRFError(Errors.SC706.format(pipeline=nlp.pipe_names, names=found))
     if not crf.solver.exact or "no l1" in crf.solver.requires:
         raise SparseCRFError(Errors.SC701.format(solver=type(crf.solver).__name__))
-    block = nlp.config.interpolate()["initialize"]["components"].get(name, {})
-    checkpoint = block.get("checkpoint")
-    if checkpoint is not None:
-        raise SparseCRFError(Errors.SC712.format(name=name, path=checkpoint))
     return name
 
 

@@ -17,6 +17,7 @@ from ..pages.rendering import N_SHOWN, Page, render
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.corpus_files import read_files
 from ..pipeline.spacy_loop import block_of
+from ..pipeline.tokenization import MOST_CUT, TokenCuts
 
 Model: TypeAlias = Annotated[
     str, typer.Argument(help="Saved pipeline, or name of an installed one")
@@ -28,6 +29,13 @@ Component: TypeAlias = Annotated[
 Data: TypeAlias = Annotated[
     Path, typer.Argument(help="Gold Docs: a .spacy file, or a directory of them", exists=True)
 ]
+Html: TypeAlias = Annotated[
+    Path | None, typer.Option(help="Write a page of HTML", show_default=False)
+]
+Code: TypeAlias = Annotated[
+    Path | None, typer.Option("--code", "-c", help="Python file with registered functions")
+]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the file")]
 
 _NO_COMPONENT = (
     "Give a pipeline with a component sparse_crf, sparse_crf_ner or sparse_crf_spans, as `spacy "
@@ -64,6 +72,12 @@ def with_folder(path: Path) -> Path:
     """Create the directory of a file or directory to write. RETURNS: its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def check_free(path: Path, force: bool) -> None:
+    """Refuse to overwrite a file, unless forced. RAISES: SparseCRFError."""
+    if path.exists() and not force:
+        raise SparseCRFError(Errors.SC608.format(path=path))
 
 
 def load(model: str, name: str = "") -> tuple[Language, SparseCRFPipe]:
@@ -117,6 +131,20 @@ def annotated_gold(nlp: Language, name: str, data: Path) -> Iterator[Example]:
     examples = read(nlp, data, "dev_corpus")
     docs = up_to(nlp, name, (example.predicted for example in examples))
     return (Example(doc, each.reference) for doc, each in zip(docs, examples, strict=True))
+
+
+def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
+    """Print how many gold tokens the tokenizer of a language splits differently."""
+    if not cuts.n_others:
+        msg.info(f"The tokenizer of '{lang}' splits all {cuts.n_tokens} tokens as in the file")
+        return
+    say = msg.warn if cuts.share > MOST_CUT else msg.info
+    say(
+        f"The tokenizer of '{lang}' splits {cuts.n_others} of {cuts.n_tokens} tokens "
+        f"({cuts.share:.2%}) differently: {cuts.examples}. A pipeline with this tokenizer does not "
+        "find them in new texts. Give the language of the texts by --lang (zh splits Chinese into "
+        "characters), or choose another [nlp.tokenizer] in the config."
+    )
 
 
 def write_page(path: Path, shown: Page, title: str, n: int = N_SHOWN) -> None:

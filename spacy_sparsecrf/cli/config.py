@@ -10,7 +10,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors, SparseCRFError
-from .common import reported, with_folder
+from .common import Force, check_free, reported, with_folder
 from .solver_configs import VARIANTS, with_solver
 
 _INSIDE = Path(__file__).parents[1] / "configs"
@@ -33,7 +33,7 @@ def config(
         bool,
         typer.Option("--no-sentencizer", help="Leave out the pipe that splits Docs into sentences"),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file")] = False,
+    force: Force = False,
 ) -> None:
     """Write a config for `spacy train`: of a tagger, of entities, of spans, or of a solver."""
     with reported():
@@ -51,8 +51,7 @@ def config(
         if output is None:
             typer.echo(text, nl=False)
             return
-        if output.exists() and not force:
-            raise SparseCRFError(Errors.SC608.format(path=output))
+        check_free(output, force)
         with_folder(output).write_text(text, encoding="utf8")
         msg.good(f"The config {name} is in {output}")
 
@@ -70,22 +69,16 @@ def shipped_configs() -> dict[str, str]:
 def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: bool = True) -> str:
     """Return the text of a config.
 
-    name: see `shipped_configs`; solver: one of `VARIANTS`, ignoring case, or "" for the config's
-    own; lang: code of a language, or "" for "en"; sentencizer: whether to keep the pipe that
+    name: see `shipped_configs`; solver: one of `VARIANTS`, or "" for the config's own; case is
+    ignored; lang: code of a language, or "" for "en"; sentencizer: whether to keep the pipe that
     splits Docs into sentences.
     RAISES: SparseCRFError for an unknown name or solver, ImportError for an unknown language.
     """
     known = shipped_configs()
-    if solver:
-        solvers = {each.lower(): each for each, own in VARIANTS.items() if own.base == name}
-        if solver.lower() not in solvers:
-            choices = ", ".join(f"{own.base} --solver {each}" for each, own in VARIANTS.items())
-            message = Errors.SC609.format(name=name, solver=solver, known=choices)
-            raise SparseCRFError(message)
-        name = f"{name} --solver {solvers[solver.lower()]}"
-    if name not in known:
-        raise SparseCRFError(Errors.SC607.format(name=name, known=", ".join(known)))
-    text = known[name]
+    wanted = f"{name} --solver {solver}" if solver else name
+    text = {key.lower(): own for key, own in known.items()}.get(wanted.lower())
+    if text is None:
+        raise SparseCRFError(Errors.SC607.format(name=wanted, known=", ".join(known)))
     if not sentencizer:
         text = re.sub(r"(#.*\n)*\[components\.sentencizer\]\n.*\n\n?", "", text)
         text = re.sub(r'(= \[)"sentencizer"(, )?', r"\1", text)

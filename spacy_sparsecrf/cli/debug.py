@@ -22,7 +22,7 @@ from ..pipeline.data_checks import DataChecks
 from ..pipeline.spacy_loop import Loop
 from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
-from .common import Component, Data, find, overrides_of, print_table, read, reported
+from .common import Code, Component, Data, find, overrides_of, print_table, read, reported, say_cuts
 
 FEW = 10  # labels with fewer tokens can hardly be learnt and are reported as rare
 N_FEW = 20  # number of rare labels printed
@@ -39,7 +39,7 @@ def debug(
     steps: Annotated[
         int, typer.Option(min=0, help="Number of iterations, the last of which is timed")
     ] = 3,
-    code: Annotated[Path | None, typer.Option(help="Python file with registered functions")] = None,
+    code: Code = None,
 ) -> None:
     """Check training data: its labels, and the memory and time that training takes.
 
@@ -57,7 +57,10 @@ def debug(
         examples = read(nlp, data, "train_corpus")
         msg.divider(f"{pipe.name} on {data}")
         _print_labels(pipe, [*annotated(examples, [*Loop.of(nlp, pipe).upstream.values()])])
-        _print_cuts(nlp, examples)
+        cuts = TokenCuts(nlp.tokenizer)
+        for example in examples:
+            cuts.add(example.reference)
+        say_cuts(cuts, nlp.lang)
         start = time.perf_counter()
         pipe.initialize(lambda: examples, nlp=nlp)
         seconds = time.perf_counter() - start
@@ -112,18 +115,6 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         msg.good("No gold label is lost in training")
 
 
-def _print_cuts(nlp: Language, examples: Sequence[Example]) -> None:
-    """Print the number of gold tokens that the tokenizer splits differently."""
-    cuts = TokenCuts(nlp.tokenizer)
-    for example in examples:
-        cuts.add(example.reference)
-    if cuts.n_others:
-        share = f"{cuts.n_others} of {cuts.n_tokens} ({cuts.share:.2%})"
-        msg.warn(f"Tokens that the tokenizer splits differently: {share}, such as {cuts.examples}")
-    else:
-        msg.good("The tokenizer splits texts into the gold tokens")
-
-
 def _print_size(pipe: SparseCRFPipe) -> None:
     """Print the numbers of labels, features and weights, and an estimate of memory."""
     size, free = pipe.training_run().size, available_memory()
@@ -131,10 +122,9 @@ def _print_size(pipe: SparseCRFPipe) -> None:
     names = "labels of tokens", "features", "potential weights", "weights of observed features"
     rows = [(name, f"{n:,}") for name, n in zip(names, counts, strict=True) if n is not None]
     if size.n_bytes is not None:
-        memory = ("memory, about", as_text(size.n_bytes))
-        if free is not None:
-            memory = ("memory, about (free now)", f"{memory[1]} ({as_text(free)})")
-        rows.append(memory)
+        rows.append(("memory, about", as_text(size.n_bytes)))
+    if free is not None:
+        rows.append(("free memory", as_text(free)))
     print_table(rows, "lr", "to learn", "")
 
 

@@ -1,6 +1,5 @@
 """`warmup`: compile all kernels in advance, for container images and CI."""
 
-import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from wasabi import msg
 
 from ..errors import SparseCRFWarning
 from ..features.defaults import DEFAULT_TEMPLATES
-from ..kernels import cache_dir
 from ..progress import Task, watch_compilation
 from ..registry import crf_solvers
 
@@ -28,19 +26,12 @@ def warmup(
     prediction: Annotated[
         bool, Option("--prediction", help="Compile only the kernels of prediction")
     ] = False,
-    clear: Annotated[
-        bool, Option("--clear", help="Compile nothing, and remove the compiled kernels")
-    ] = False,
 ) -> None:
     """Compile the kernels of training (all solvers and models) and of prediction.
 
     Compiled kernels are cached in the user's cache directory (~/.cache/spacy-sparsecrf on Linux),
-    or in the directory that the environment variable NUMBA_CACHE_DIR names, which --clear leaves
-    alone.
+    or in the directory that the environment variable NUMBA_CACHE_DIR names.
     """
-    if clear:
-        _clear()
-        return
     start = time.perf_counter()
     with Task("Warming up"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseCRFWarning)
@@ -51,19 +42,6 @@ def warmup(
             for config in all_kinds():
                 train_and_predict(config)
     msg.good(f"Kernels are compiled ({time.perf_counter() - start:.1f} s)")
-
-
-def _clear() -> None:
-    """Empty the kernel cache, and report what was removed."""
-    removed = cache_dir.clear()
-    for directory, (n_files, n_bytes, n_kept) in removed.items():
-        msg.good(f"Removed {n_files} files ({n_bytes / 1e6:.1f} MB) from {directory}")
-        if n_kept:
-            msg.warn(f"{n_kept} files of {directory} could not be removed")
-    if not removed:
-        msg.info(f"No compiled kernels in {cache_dir.user_cache()}")
-    if other := os.environ.get("NUMBA_CACHE_DIR"):
-        msg.info(f"NUMBA_CACHE_DIR, {other}, may have code of other packages: not touched")
 
 
 def all_kinds() -> Iterator[dict[str, Any]]:

@@ -45,7 +45,7 @@ def divide(
     RAISES: SparseCRFError for settings that need the whole corpus in one place, and for files or
         examples that cannot be read.
     """
-    nlp, setup, label_ids = job.nlp, job.setup, job.label_ids
+    nlp, setup = job.nlp, job.setup
     block = reader_block(setup.name, nlp)
     files = shard_files(setup.name, job.shards, block)
     own = setup.settings.model_copy(update={"n_threads": n_threads})
@@ -58,10 +58,8 @@ def divide(
         upstream=job.upstream,
         block=block,
         files=[file.absolute() for file in files],
-        labels=label_ids.names,
-        fixed=label_ids.is_fixed,
+        label_ids=job.label_ids,
         extensions=Underscore.get_state(),
-        named=setup.settings.learning.store_feature_names,
     )
     sizes = np.array([file.stat().st_size for file in files], np.int64)
     return gather(pool_of(partial(Worker, brief)), setup, sizes, job.checks)

@@ -24,6 +24,7 @@ from ..loss.tree import maximal_subtrees, sum_over_tree
 from ..loss.working import OffsetLoss, WorkingLoss
 from ..loss.workspace import LIMITS, Limits
 from ..parallel import WorkerPool, Workers
+from ..penalty import ElasticNet
 
 ResultT = TypeVar("ResultT")
 
@@ -160,15 +161,9 @@ class ShardLosses:
     def __len__(self) -> int:
         return len(self._shards)
 
-    @property
-    def is_convex(self) -> bool:
-        """True if the loss of each shard is convex."""
-        return all(shard.loss.is_convex for shard in self._shards)
-
-    @property
-    def n_examples(self) -> int:
-        """Number of sequences with gold labels."""
-        return sum(shard.loss.n_examples for shard in self._shards)
+    def facts(self) -> list[tuple[int, bool]]:
+        """Return for each shard the number of sequences with gold labels, and if it is convex."""
+        return [(shard.loss.n_examples, shard.loss.is_convex) for shard in self._shards]
 
     def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
         """Call a function for the index of each shard, in parallel."""
@@ -185,14 +180,12 @@ class ShardLosses:
 
     def _summed(self, sums: Callable[[int], Floats]) -> Partials:
         """Return the sums of the nodes over shards with gold labels; sums: by index of a shard."""
-        found = []
-        for begin, end in self._nodes:
-            numbers = [(shard.number, i) for i, shard in enumerate(self._shards)]
-            own = ((number, sums(i)) for number, i in numbers if begin <= number < end)
-            total = sum_over_tree(own)
-            if total is not None:
-                found.append((begin, total))
-        return found
+        numbers = [shard.number for shard in self._shards]
+        totals = {
+            begin: sum_over_tree((n, sums(i)) for i, n in enumerate(numbers) if begin <= n < end)
+            for begin, end in self._nodes
+        }
+        return [(begin, total) for begin, total in totals.items() if total is not None]
 
     def _scattered(self, of_shards: list[_Weights], values: list[Floats], n: int) -> Partials:
         """Return the sums [n] of the nodes, from values at the weights of each shard."""
@@ -333,15 +326,14 @@ class PartitionedWorkingLoss(OffsetLoss):
 class PartitionedLoss(FullLoss):
     """The full problem: restricts the loss to working sets, and screens; see `ChainLoss`.
 
-    partition: the workers with the sequences; present: for each worker, the numbers of shards and
-    of sequences with gold labels, and whether its loss is convex; n_potential: number of potential
-    weights; observed_only, prior: see `ChainLoss`.
+    partition: the workers with the sequences; facts: of all shards, see `ShardLosses`; n_potential:
+    number of potential weights; observed_only, prior: see `ChainLoss`.
     """
 
     def __init__(
         self,
         partition: Partition,
-        present: list[tuple[int, int, bool]],
+        facts: list[tuple[int, bool]],
         n_potential: int,
         observed_only: bool = False,
         prior: tuple[Longs, Floats] | None = None,
@@ -350,9 +342,8 @@ class PartitionedLoss(FullLoss):
         if observed_only:
             self.candidates = self._coordinates("observed_coordinates")
             self.n_potential = len(self.candidates)
-        _, n_examples, are_convex = zip(*present, strict=True)
-        self.n_examples = int(sum(n_examples))
-        self.is_convex = all(are_convex)
+        self.n_examples = sum(n for n, _ in facts)
+        self.is_convex = all(is_convex for _, is_convex in facts)
         self.numbers: Iterator[int] = count()
         # Of the last gradient: its loss, the loss that was evaluated there, and the weights.
         self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None
@@ -366,6 +357,14 @@ class PartitionedLoss(FullLoss):
         if self.candidates is not None:
             return self.candidates
         return self._coordinates("descent_coordinates")
+
+    def first_weights(
+        self, start: Callable[..., tuple[Longs, Floats]], penalty: ElasticNet
+    ) -> tuple[Longs, Floats]:
+        """Return the weights of the warm start, which the first worker computes."""
+        args = start, penalty, self.prior
+        found: tuple[Longs, Floats] = self.partition.pool.ask("warm_start", [args])[0]
+        return found
 
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> PartitionedWorkingLoss:
         """Return the loss as a function of some weights; all others are zero."""

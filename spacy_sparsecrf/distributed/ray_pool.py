@@ -6,9 +6,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import finalize
 
 import ray
@@ -20,12 +19,8 @@ from ..parallel import Args
 
 logger = logging.getLogger("spacy")
 
-_STATUS = Path("/proc/self/status")
-
 # A worker is logged as slow above this multiple of the median time, and above these seconds.
 _SLOW, _SECONDS = 2.0, 1.0
-# Seconds between two reports of the workers' times.
-_PAUSE = 10.0
 # Seconds in which the workers must start; others may use the cluster too.
 _PATIENCE = 300.0
 # Size in bytes of the object store of a cluster that is started here.
@@ -34,14 +29,6 @@ _STORE_BYTES = 200_000_000
 
 # An item for each pool on the cluster started here, which the components of a pipeline share.
 _pools: list[bool] = []
-
-
-class TimedResult(NamedTuple):
-    """The result of a worker, its seconds, and its peak memory so far in MB."""
-
-    found: Any
-    seconds: float
-    peak_mb: float
 
 
 class _Actor:
@@ -54,11 +41,11 @@ class _Actor:
     def begin(self) -> None:
         """Return once the actor has started."""
 
-    def call(self, method: str, *args: Any) -> "TimedResult":
-        """Call a method."""
+    def call(self, method: str, *args: Any) -> tuple[Any, float]:
+        """Call a method. RETURNS: its result, and its seconds."""
         begin = time.perf_counter()
         found = getattr(self._worker, method)(*args)
-        return TimedResult(found, time.perf_counter() - begin, _peak_mb())
+        return found, time.perf_counter() - begin
 
 
 @contextmanager
@@ -80,9 +67,6 @@ class RayWorkerPool:
     def __init__(self, on: Any, make: Callable[[], Any]) -> None:
         self._on = on
         self._n_lost = 0
-        # Seconds that each worker computed since the last report, and its memory in MB.
-        self._used = [(0.0, 0.0)] * on.num_workers
-        self._reported = time.monotonic()
         # Calls that a replaced worker repeats: methods, and the arguments of each worker.
         self._kept: list[tuple[str, list[Args]]] = []
         with _quiet():
@@ -111,36 +95,20 @@ class RayWorkerPool:
             results = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
         if keep:
             self._kept.append((method, list(each)))
-        usual = median([own.seconds for own in results])
-        for i, own in enumerate(results):
-            self._used[i] = self._used[i][0] + own.seconds, own.peak_mb
-            if own.seconds > max(_SECONDS, _SLOW * usual):
-                logger.info("worker %d took %.1f s to %s, most %.1f", i, own.seconds, method, usual)
-        self._report()
-        return [own.found for own in results]
-
-    def _report(self) -> None:
-        """Log times and memory of the workers at intervals, for each worker at DEBUG."""
-        now = time.monotonic()
-        if now - self._reported < _PAUSE:
-            return
-        seconds, peaks = zip(*self._used, strict=True)
-        of_all = now - self._reported, min(seconds), max(seconds), min(peaks), max(peaks)
-        logger.info(
-            "in %.1f s workers computed for %.1f to %.1f s each, and held %.0f to %.0f MB", *of_all
-        )
-        for i, (spent, peak) in enumerate(self._used):
-            logger.debug("worker %d computed for %.1f s, and held %.0f MB", i, spent, peak)
-        self._used, self._reported = [(0.0, peak) for peak in peaks], now
+        usual = median([seconds for _, seconds in results])
+        for i, (_, seconds) in enumerate(results):
+            level = logging.INFO if seconds > max(_SECONDS, _SLOW * usual) else logging.DEBUG
+            logger.log(level, "worker %d took %.1f s to %s, most %.1f", i, seconds, method, usual)
+        return [found for found, _ in results]
 
     def _call(self, i: int, method: str, args: Args) -> Any:
         return self._actors[i].call.remote(method, *args)
 
-    def _result(self, i: int, method: str, args: Args, pending: Any) -> TimedResult:
-        """Return the result of worker i; a lost worker is replaced."""
+    def _result(self, i: int, method: str, args: Args, pending: Any) -> tuple[Any, float]:
+        """Return the result of worker i, and its seconds; a lost worker is replaced."""
         while True:
             try:
-                found: TimedResult = ray.get(pending)
+                found: tuple[Any, float] = ray.get(pending)
                 return found
             except RayActorError as error:
                 self._replace(i, error)
@@ -171,14 +139,6 @@ class RayWorkerPool:
     def close(self) -> None:
         """Stop the workers, and the cluster if it was started here."""
         self._end()
-
-
-def _peak_mb() -> float:
-    """Return the peak resident memory of this process; 0 if the system does not report it."""
-    if not _STATUS.exists():
-        return 0.0
-    fields = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
-    return int(fields["VmHWM"].split()[0]) / 1024
 
 
 def _first_line(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,17 +43,17 @@ class WorkerShard:
     _problem: ShardProblem
     _losses: ShardLosses
 
-    def begin(self, problem: ShardProblem) -> tuple[int, int, bool]:
+    def begin(self, problem: ShardProblem) -> list[tuple[int, bool]]:
         """Receive the problem, and expose the methods of `ShardLosses` as methods of the worker.
 
-        RETURNS: numbers of shards and of sequences with gold labels; whether the loss is convex.
+        RETURNS: see `ShardLosses.facts`.
         """
         self._problem = problem
         own = self.corpus, self.shard_ptr, self.first
         self._losses = ShardLosses(*own, problem, self.workers)
         for name in ("evaluate", "gradient", "curvature", "candidates", "coordinates"):
             setattr(self, name, getattr(self._losses, name))
-        return len(self._losses), self._losses.n_examples, self._losses.is_convex
+        return self._losses.facts()
 
     def digests(self) -> list[str]:
         """Return a digest of each shard."""
@@ -90,16 +91,6 @@ def _identifying_arrays(shard: EncodedCorpus) -> list[NDArray[Any]]:
     return [*arrays, np.maximum(shard.labels, MISSING - 1), sets]
 
 
-class PartitionedRun(Run):
-    """A run on sequences that are partitioned among workers."""
-
-    def _first_weights(self) -> tuple[Longs, Floats]:
-        loss: Any = self.loss
-        args = self._first, self._penalty, loss.prior
-        found: tuple[Longs, Floats] = loss.partition.pool.ask("warm_start", [args])[0]
-        return found
-
-
 class PartitionedTraining(Training):
     """Training run on a partitioned corpus; `corpus` has an index, and no sequences.
 
@@ -118,13 +109,13 @@ class PartitionedTraining(Training):
         shared = ShardProblem(n, *given)
         if problem.valid is not None:
             self._check_gold(problem.valid)
-        present = self.partition.ask("begin", shared, keep=True)
-        if not any(n_shards for n_shards, *_ in present):
+        facts = [*chain.from_iterable(self.partition.ask("begin", shared, keep=True))]
+        if not facts:
             raise SparseCRFError(Errors.SC356)
-        args = present, corpus.n_potential(n), problem.observed_only, self._origin
+        args = facts, corpus.n_potential(n), problem.observed_only, self._origin
         loss: Any = PartitionedLoss(self.partition, *args)
         own = self._penalty, self._solver, self._warm_start
-        run = PartitionedRun(loss, *own, self.n_sequences)
+        run = Run(loss, *own, self.n_sequences)
         n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
         self.size = Size(n_features, loss.n_potential, None, None)
         return [Part.of(corpus, n)], [run]

@@ -5,6 +5,7 @@ index, encodes the sequences of its shards, and returns partial sums over them.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -38,8 +39,7 @@ class Brief(NamedTuple):
 
     language, vocab, tokenizer: of the pipeline that reads; setup: of the component; upstream: pipes
     that annotate its Docs; block: config of the corpus reader; files: of the whole corpus, in
-    order; labels, fixed: see `LabelIds`; extensions: of Docs, spans and tokens; named: whether to
-    record feature names.
+    order; label_ids: of the labels known so far; extensions: of Docs, spans and tokens.
     """
 
     language: type[Language]
@@ -49,10 +49,8 @@ class Brief(NamedTuple):
     upstream: Sequence[Any]
     block: dict[str, Any]
     files: list[Path]
-    labels: list[str]
-    fixed: bool
+    label_ids: LabelIds
     extensions: Any
-    named: bool
 
 
 @dataclass
@@ -96,7 +94,7 @@ class Worker(WorkerShard):
         self._brief = brief
         self._nlp = brief.language(brief.vocab)
         self._nlp.tokenizer = brief.tokenizer
-        self._label_ids = LabelIds(brief.setup.name, brief.labels, fixed=brief.fixed)
+        self._label_ids = deepcopy(brief.label_ids)
         # By number of file. Tokens may wait for the labels of words.
         self._read: dict[int, tuple[ExampleReader, DataChecks]] = {}
         self._parts: dict[int, index.CorpusPart | None] = {}
@@ -138,9 +136,9 @@ class Worker(WorkerShard):
         if number in self._read:
             return self._read[number][0]
         brief, setup = self._brief, self._brief.setup
-        recorded = brief.named or reads_word_labels(setup)
-        record = NameRecord.of(setup.features) if recorded else None
-        if record is not None and brief.named:
+        named = setup.settings.learning.store_feature_names
+        record = NameRecord.of(setup.features) if named or reads_word_labels(setup) else None
+        if record is not None and named:
             self._records[number] = record
         checks = DataChecks()
         reader = ExampleReader(Job(setup, self._label_ids, checks, record))

@@ -6,7 +6,7 @@ tool wrote it, and which value has the spans, see `_marks_of`.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 _LABELS = ("label", "labels", "tag", "type")
-_TOKEN = {"id", "start", "end", "text"}  # all but text in `doc.to_json()`
+_TOKEN, _DOC_TOKEN = {"id", "start", "end", "text"}, {"id", "start", "end"}  # `doc.to_json()`
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
 _ANSWERS = ("accept", "reject", "ignore")
 _REJECTED = ("reject", "ignore")
@@ -50,36 +50,22 @@ def read_json(path: Path, in_lines: bool, lang: str) -> Source[Entry]:
 def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
     """Yield the place and the value of each record in a JSON file.
 
-    in_lines: whether each line is a record; also done if the file is not a single value.
+    in_lines: whether each line is a record, or the file is a list of records or one of them.
     RAISES: SparseCRFError, when read, with the line that is not JSON.
     """
-    lines: Iterable[tuple[int, str]] = lines_of(path)
-    if not in_lines:
-        lines = [*lines]
-        if (values := _list_in(path, lines)) is not None:
-            yield from ((f"record {i}", value) for i, value in enumerate(values, start=1))
-            return
-    for number, line in lines:
+    for number, line in lines_of(path) if in_lines else ():
         if line.strip():
             with _reported(path=path, place=f"line {number}"):
                 value = json.loads(line)
             yield f"line {number}", value
-
-
-def _list_in(path: Path, lines: Sequence[tuple[int, str]]) -> list[Any] | None:
-    """Return the list of records that a file contains; None if each line is a record."""
+    if in_lines:
+        return
     with _reported(path=path, place="the file"):
-        try:
-            found = json.loads("\n".join(line for _, line in lines))
-        except json.JSONDecodeError as error:
-            if error.msg == "Extra data" and error.lineno > 1:
-                return None
-            raise
-        if isinstance(found, Mapping):
-            found = [found]
-        if not isinstance(found, list):
+        found = json.loads("\n".join(line for _, line in lines_of(path)))
+        records = [found] if isinstance(found, Mapping) else found
+        if not isinstance(records, list):
             raise ValueError("it is not a list of records")
-        return found
+    yield from ((f"record {i}", value) for i, value in enumerate(records, start=1))
 
 
 class _JsonReader:
@@ -121,8 +107,9 @@ class _JsonReader:
         if value.get("answer") in _REJECTED:
             self._skip("records whose answer is reject or ignore")
             return None
-        if isinstance(value.get("data"), Mapping) and _is_list(value, "annotations"):
-            return self._label_studio(place, value)
+        is_task = isinstance(value.get("data"), Mapping) and _is_list(value, "annotations")
+        if is_task and not (value := self._task(value)):
+            return None
         if str(_first_of(value, _TEXTS)).strip() == "" and not self._marks_of(value):
             self._source.left_out["records without text"] += 1
             return None
@@ -134,26 +121,23 @@ class _JsonReader:
         check_unicode(document, "document's name")
         return Record(place, text, self._marks_of(value), tokens, document)
 
-    def _label_studio(self, place: str, value: Mapping[str, Any]) -> Record | None:
-        """Return a task of Label Studio, with its first annotation that was not cancelled."""
+    def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a task of Label Studio as a record with the first annotation, or an empty one.
+
+        Cancelled annotations are skipped.
+        """
         done = [each for each in _objects_of(value, "annotations") if not each.get("was_cancelled")]
         if not done:
             self._skip("tasks that were cancelled or not annotated")
-            return None
+            return {}
         if len(done) > 1:
             self._source.left_out["further annotations of a task (the first is read)"] += 1
         data = value["data"]
-        texts = [each for each in data.values() if isinstance(each, str)]
-        named = [data[key] for key in _TEXTS if isinstance(data.get(key), str)]
-        text = next(iter([*named, *texts]), None)
-        self._has_spans = True
+        texts = [data[key] for key in (*_TEXTS, *data) if isinstance(data.get(key), str)]
         results = [each.get("value") for each in _objects_of(done[0], "result")]
         of_spans = [each for each in results if isinstance(each, Mapping) and "start" in each]
-        if n_others := len(results) - len(of_spans):
-            self._source.left_out["results that are not spans"] += n_others
-        return Record(
-            place, _checked_text(text), [mark for each in of_spans for mark in _marks(each)]
-        )
+        self._source.left_out["results that are not spans"] += len(results) - len(of_spans)
+        return {"text": next(iter(texts), None), "spans": of_spans}
 
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
         """Return the marks of a record: under a known key, else a list of objects with labels."""
@@ -183,26 +167,24 @@ def _is_of_doc(value: Any) -> bool:
         return False
     if any(_is_list(value, key) for key in _OF_TOOLS) or value.get("answer") in _ANSWERS:
         return False
-    tokens = value["tokens"]
-    found = [isinstance(t, Mapping) and t.keys() & _TOKEN == _TOKEN - {"text"} for t in tokens]
+    found = [isinstance(t, Mapping) and t.keys() & _TOKEN == _DOC_TOKEN for t in value["tokens"]]
     return bool(found) and all(found)
 
 
 def _has_labels(found: Any) -> bool:
     """Return whether a value is a list of spans as in Label Studio's short export."""
-    return (
-        isinstance(found, list)
-        and len(found) > 0
-        and all(isinstance(each, Mapping) and {"start", "labels"} <= each.keys() for each in found)
-    )
+    objects = found if isinstance(found, list) else []
+    of_spans = [
+        isinstance(each, Mapping) and {"start", "labels"} <= each.keys() for each in objects
+    ]
+    return bool(of_spans) and all(of_spans)
 
 
 def _text_of(value: Mapping[str, Any]) -> str:
-    key = next((key for key in _TEXTS if key in value), None)
-    if key is None:
+    if value.keys().isdisjoint(_TEXTS):
         keys = ", ".join(map(str, value))[:200]
         raise ValueError(f"it has no text; its keys are {keys}. Write lists of tokens as columns")
-    return _checked_text(value[key])
+    return _checked_text(_first_of(value, _TEXTS))
 
 
 def _checked_text(text: Any) -> str:
@@ -285,11 +267,11 @@ def read_brat(path: Path) -> Source[Entry]:
 
 def _brat_record(source: Source[Entry], path: Path) -> Record:
     written = path.with_suffix(".txt")
-    if not written.is_file():
-        raise SparseCRFError(Errors.SC626.format(path=path, text=written))
-    # brat counts a line end as one character.
-    text = "\n".join(line for _, line in read_lines(written))
-    with reported_as(Errors.SC624, path=path, place="its .txt file"):
+    with _reported(path=path, place="its .txt file"):
+        if not written.is_file():
+            raise ValueError(f"{written} does not exist")
+        # brat counts a line end as one character.
+        text = "\n".join(line for _, line in read_lines(written))
         _checked_text(text)
         check_unicode(path.stem, "file's name")
     marks = []
@@ -298,11 +280,9 @@ def _brat_record(source: Source[Entry], path: Path) -> Record:
             if line.strip():
                 source.left_out["annotations that are not spans"] += 1
             continue
-        match = _BRAT.fullmatch(line)
-        if match is None:
-            reason = f"{line[:60]!r} is not T1<tab>LABEL START END<tab>TEXT"
-            message = Errors.SC624.format(path=path, place=f"line {number}", reason=reason)
-            raise SparseCRFError(message)
+        with _reported(path=path, place=f"line {number}"):
+            if (match := _BRAT.fullmatch(line)) is None:
+                raise ValueError(f"{line[:60]!r} is not T1<tab>LABEL START END<tab>TEXT")
         label, ends, covered = match.groups()
         if ";" in ends:
             source.left_out["discontinuous spans"] += 1

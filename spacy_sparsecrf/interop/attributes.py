@@ -6,22 +6,20 @@ from collections.abc import Callable, Sequence
 from spacy.parts_of_speech import IDS  # type: ignore[import-not-found]
 from spacy.tokens import Token
 
-from ..errors import Errors, SparseCRFError
+from ..errors import refused_option
 from .schemes import is_label
 
 UNSET = "_"
 IGNORED = "_"
 WORDS = "orth"
 SPACE = "space_after"
-SENTENCES = "sentence"
-DOCUMENTS = "document"
 ENTITIES = "ner"
 ARGUMENTS = {"tag": "tags", "pos": "pos", "morph": "morphs", "lemma": "lemmas"}
 """Attributes that are arguments of `Doc`, and the names of these arguments."""
 
 _SPANS, _CUSTOM = "spans:", "_."
 _SHORT = {"chunk": "spans:sc"}
-_KNOWN = (WORDS, *ARGUMENTS, ENTITIES, *_SHORT, SPACE, SENTENCES, DOCUMENTS, IGNORED)
+_KNOWN = (WORDS, *ARGUMENTS, ENTITIES, *_SHORT, SPACE, IGNORED)
 _PARTS_OF_SPEECH = frozenset(name for name in IDS if name)
 _FEATURES = re.compile(r"[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
 _EXPECTED: dict[str, tuple[Callable[[str], object], str]] = {
@@ -58,10 +56,11 @@ def parse_columns(text: str) -> tuple[str, ...]:
     for name in columns:
         known = name in _KNOWN or span_key(name) or custom_name(name).isidentifier()
         if not known:
-            raise SparseCRFError(Errors.SC614.format(name=name, known=", ".join(_KNOWN)))
+            known_names = ", ".join(_KNOWN)
+            raise refused_option("columns", name, f"choose {known_names}, spans:KEY or _.NAME")
     used = [name for name in columns if name != IGNORED]
     if WORDS not in used or len(set(used)) < len(used):
-        raise SparseCRFError(Errors.SC622.format(columns=text))
+        raise refused_option("columns", text, "name orth, and each attribute once")
     return columns
 
 

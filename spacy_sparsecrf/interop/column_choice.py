@@ -61,40 +61,28 @@ class _Labels(NamedTuple):
 
 
 class _Table:
-    """Counts the values of each column of a file. n: lines of tokens; names: in a header."""
+    """The rows of a file. n: number of them; counts: of the values of each column."""
 
     def __init__(self, layout: ColumnLayout, lines: Sequence[Line]) -> None:
-        self._layout, self._lines = layout, lines
-        self.counts: list[Counter[str]] = [Counter() for _ in range(layout.width)]
-        self.n, self._n_pairs, self._n_repeated = 0, 0, [0, 0]
-        self._is_numbered = layout.width > 1
-        for rows in sentences_of(layout, lines, []):
-            self._add([row for row in rows if row.values[0] != DOCSTART])
+        self._layout = layout
+        found = sentences_of(layout, lines, [])
+        self._sentences = [[row for row in rows if row.values[0] != DOCSTART] for rows in found]
+        self._rows = [row for rows in self._sentences for row in rows]
+        self.n = len(self._rows)
+        self.counts = [*map(Counter, zip(*(row.values for row in self._rows), strict=True))]
         tokens = (entry for entry in lines if entry[1].strip(" \t"))
         self._first = next((e for e in tokens if not e[1].startswith(MARKS)), (0, ""))
-        names = layout.split(*self._first)
-        self._names = names if is_header(names) else [""] * layout.width
-
-    def _add(self, rows: Sentence) -> None:
-        for row in rows:
-            for counter, value in zip(self.counts, row.values, strict=True):
-                counter[value] += 1
-        firsts = [row.values[0].removesuffix(".") for row in rows]
-        base = int("1" in firsts[:1])
-        self._is_numbered &= firsts == [str(i + base) for i in range(len(firsts))]
-        self.n += len(rows)
-        self._n_pairs += max(0, len(rows) - 1)
-        for i in range(min(2, self._layout.width)):
-            pairs = pairwise(row.values[i] for row in rows)
-            self._n_repeated[i] += sum(a == b for a, b in pairs)
 
     def word(self) -> int:
         """Return the column of words. RAISES: SparseCRFError if its values do not look like it."""
-        word = int(self._is_numbered)
+        word = int(self._layout.width > 1 and all(map(_is_numbered, self._sentences)))
         values = self.counts[word].items()
         n_others = sum(n for value, n in values if is_label(value) or not value.strip("0123456789"))
-        is_named = names_words(self._names[word]) or not any(map(names_words, self._names))
-        is_repeated = self._n_repeated[word] > self._n_pairs / 2
+        words = [[row.values[word] for row in rows] for rows in self._sentences]
+        pairs = [pair for own in words for pair in pairwise(own)]
+        is_repeated = sum(a == b for a, b in pairs) > len(pairs) / 2
+        header = self._layout.split(self._first[1])
+        is_named = not is_header(header) or names_words(header[word])
         if n_others > self.n / 2 or is_repeated or not is_named:
             self._refuse(f"column {word + 1} does not look like words")
         return word
@@ -106,18 +94,17 @@ class _Table:
         """
         found = [self._labels_of(i) for i in range(word + 1, self._layout.width)]
         most = [each for each in found if each.n > self.n / 2]
-        # A column of O is no rival beside one with entities; behind other words, it is.
-        runs = [each.column - i for i, each in enumerate(most)]  # equal for neighbours
-        typed = {run for each, run in zip(most, runs, strict=True) if each.types}
-        both = zip(most, runs, strict=True)
-        most = [each for each, run in both if each.types or run not in typed]
         if not most:
             self._refuse("no column has labels such as B-PER and O in all lines")
         if len(most) > 1:
             self._refuse(f"{len(most)} columns have labels such as B-PER and O", word, most)
-        if most[0].n < self.n:
-            self._refuse_odd_line(word, most[0])
-        return most[0].column
+        column, labels, _, n = most[0]
+        if n < self.n:
+            row = next(row for row in self._rows if row.values[column] not in labels)
+            self._first = row.line, "\t".join(row.values)
+            odd = f"{n} of {self.n} lines, but not in this one: {row.values[column]!r}"
+            self._refuse(f"column {column + 1} has labels in {odd}", word, most)
+        return column
 
     def _labels_of(self, column: int) -> _Labels:
         counter = self.counts[column]
@@ -127,15 +114,6 @@ class _Table:
         fits = {x for x in counter if typed[x] or x == OUTSIDE or x in MISSING}
         n = sum(counter[x] for x in fits) if fits.difference(MISSING) else 0
         return _Labels(column, fits, sorted({*typed.values()} - {""}), n)
-
-    def _refuse_odd_line(self, word: int, found: _Labels) -> NoReturn:
-        """Name the first line without a label. RAISES: SparseCRFError."""
-        rows = (row for rows in sentences_of(self._layout, self._lines, []) for row in rows)
-        tokens = (row for row in rows if row.values[0] != DOCSTART)
-        row = next(row for row in tokens if row.values[found.column] not in found.labels)
-        self._first = row.line, "\t".join(row.values)
-        odd = f"{found.n} of {self.n} lines, but not in this one: {row.values[found.column]!r}"
-        self._refuse(f"column {found.column + 1} has labels in {odd}", word, [found])
 
     def _refuse(self, reason: str, word: int = 0, found: Sequence[_Labels] = ()) -> NoReturn:
         """Show the options. RAISES: SparseCRFError."""
@@ -155,3 +133,10 @@ class _Table:
         where = {"path": self._layout.path, "line": number, "text": text.strip()[:60]}
         message = Errors.SC637.format(**where, reason=reason, options=" or ".join(options))
         raise SparseCRFError(message)
+
+
+def _is_numbered(rows: Sentence) -> bool:
+    """Return whether the first column numbers the tokens of a sentence, from 0 or 1."""
+    firsts = [row.values[0].removesuffix(".") for row in rows]
+    base = int("1" in firsts[:1])
+    return firsts == [str(i + base) for i in range(len(firsts))]

@@ -11,13 +11,12 @@ Each rule is the same for all files:
 - The first line is a header if a value names the words, as "Token" does, and it has no label where
   tokens have one, or else only names of columns.
 
-In the formats tsv, wapiti and crfpp, each line is a token or ends a sentence; csv has no comments.
+In the formats tsv, wapiti and crfpp, each line is a token or ends a sentence.
 """
 
-import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -27,23 +26,18 @@ from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from .attributes import (
     DOCSTART,
-    DOCUMENTS,
-    IGNORED,
-    SENTENCES,
     UNSET,
     WORDS,
     is_header,
     names_words,
     of_spans,
 )
-from .schemes import OUTSIDE, ColumnScheme, is_label
+from .schemes import OUTSIDE, is_label
 
-TAB, BLANKS, COMMAS = "\t", " ", ","
+TAB, BLANKS = "\t", " "
 _COMMENTS = ("# ", "#\t")
 MARKS = (DOCSTART, *_COMMENTS)
 """Beginnings of lines that may not be tokens."""
-_DESCRIBED = {TAB: "one tab each", BLANKS: "blanks"}
-_PLAIN = (TAB, BLANKS)  # These formats have neither comments nor a header, if given.
 _BLANKS = re.compile("[ \t]+")
 
 
@@ -89,8 +83,8 @@ def lines_of(path: Path) -> Iterator[Line]:
 class ColumnLayout:
     """Rules of a file of columns.
 
-    path: for messages; given: separator that the format says, or "": such files may have comments;
-    separator: TAB, BLANKS (any number of blanks and tabs), or a character of CSV; width: number of
+    path: for messages; given: separator that the format says, or "": such files may have comments
+    and a header; separator: TAB, or BLANKS (any number of blanks and tabs); width: number of
     columns; why: reason of this number, for messages; columns: their attributes; labels: indices of
     columns that have labels such as B-PER or O in each token, or None if they are not known: then
     all lines that may be comments or a header are left out.
@@ -104,24 +98,16 @@ class ColumnLayout:
     columns: Sequence[str] = ()
     labels: Sequence[int] | None = None
 
-    def split(self, number: int, line: str) -> list[str]:
-        """Split a line into values. RAISES: SparseCRFError if it is not CSV."""
+    def split(self, line: str) -> list[str]:
+        """Split a line into values."""
         if self.separator == BLANKS:
             return _BLANKS.split(line.strip(" \t"))
-        if self.separator == TAB:
-            # A value of blanks only may be a token, and is kept.
-            return [value.strip(" ") or value for value in line.split(TAB)]
-        try:
-            (values,) = csv.reader([line], delimiter=self.separator, strict=True)
-        except (csv.Error, ValueError) as error:
-            reason = f"{line[:60]!r} is no line of CSV ({error})"
-            values_of = {"path": self.path, "place": f"line {number}", "reason": reason}
-            raise SparseCRFError(Errors.SC624.format(**values_of)) from error
-        return [value.strip() or value for value in values]
+        # A value of blanks only may be a token, and is kept.
+        return [value.strip(" ") or value for value in line.split(TAB)]
 
-    def values(self, number: int, line: str) -> list[str]:
+    def values(self, line: str) -> list[str]:
         """Return the values of a line; empty if it ends a sentence."""
-        values = self.split(number, line) if line.strip(" \t") else []
+        values = self.split(line) if line.strip(" \t") else []
         while len(values) > self.width and not values[-1]:
             values.pop()
         word = self.columns.index(WORDS) if self.columns else 0
@@ -131,7 +117,7 @@ class ColumnLayout:
     def check(self, number: int, values: list[str]) -> None:
         """Refuse a line with too many or too few columns. RAISES: SparseCRFError."""
         if len(values) != self.width and values[0] != DOCSTART:
-            by = _DESCRIBED.get(self.separator, f"one {self.separator!r} each")
+            by = "one tab each" if self.separator == TAB else "blanks"
             raise wrong_width(self.path, Row(number, values), self.width, self.why, by)
 
     def is_comment(self, number: int, line: str, values: Sequence[str]) -> bool:
@@ -152,22 +138,17 @@ class ColumnLayout:
 
         RAISES: SparseCRFError if it may be a token, too.
         """
-        if self.given in _PLAIN or len(values) != self.width:
+        if self.given or len(values) != self.width:
             return False
-        if is_header(values, has_labels=self.labels is None or len(self.labels) > 0):
-            return True
-        if (
-            self.labels is not None
-            and not self.labels
-            and names_words(values[self.columns.index(WORDS)])
-        ):
+        has_labels = self.labels is None or len(self.labels) > 0
+        found = is_header(values, has_labels)
+        if not found and not has_labels and names_words(values[self.columns.index(WORDS)]):
             raise self._unclear(number, line, "header")
-        return False
+        return found
 
     def _unclear(self, number: int, line: str, what: str) -> SparseCRFError:
         where = {"path": self.path, "line": number, "text": line.strip()[:60], "what": what}
-        formats = {TAB: "add --format tsv", BLANKS: "add --format wapiti"}
-        option = formats.get(self.separator, "write a header such as word,tag before it")
+        option = f"add --format {'tsv' if self.separator == TAB else 'wapiti'}"
         return SparseCRFError(Errors.SC636.format(**where, option=option))
 
 
@@ -175,19 +156,16 @@ def read_columns(
     path: Path,
     columns: Sequence[str],
     separator: str = "",
-    scheme: ColumnScheme = ColumnScheme.iob2,
 ) -> Source[Sentence]:
     """Read a file of columns whose attributes are given; see `column_choice` for other files.
 
-    columns: attributes of its columns; separator: see `ColumnLayout`; scheme: of labels of spans;
-    those of IO may be any text.
+    columns: attributes of its columns; separator: see `ColumnLayout`.
     RAISES: SparseCRFError, when read, for a line with another number of columns.
     """
     lines = [*lines_of(path)]
     layout = layout_of(path, separator, lines)
     layout.columns, layout.width, layout.why = columns, len(columns), "as --columns says"
-    labelled = of_spans(columns) if scheme is not ColumnScheme.io else []
-    layout.labels = [*map(columns.index, labelled)]
+    layout.labels = [*map(columns.index, of_spans(columns))]
     return source_of(layout, lines)
 
 
@@ -195,30 +173,22 @@ def layout_of(path: Path, given: str, lines: Sequence[Line]) -> ColumnLayout:
     """Return the layout of a file whose columns are not known yet.
 
     given: separator that the format says; by default a tab if most lines of tokens have one, else
-    blanks. CSV has commas or semicolons. The width is that of most lines.
+    blanks. The width is that of most lines.
     """
     found = [entry for entry in lines if entry[1].strip(" \t")]
     tokens = [entry for entry in found if not entry[1].startswith(MARKS)] or found
-    separator = given
-    if given == COMMAS:
-        separator = max(",;\t", key="".join(line for _, line in tokens[:1]).count)
-    elif not given:
-        n_tabs = sum(TAB in line for _, line in tokens)
-        separator = TAB if n_tabs > len(tokens) / 2 else BLANKS
+    n_tabs = sum(TAB in line for _, line in tokens)
+    separator = given or (TAB if n_tabs > len(tokens) / 2 else BLANKS)
     layout = ColumnLayout(path, given, separator, why="as in most lines")
-    widths = Counter(len(layout.split(*entry)) for entry in tokens)
+    widths = Counter(len(layout.split(line)) for _, line in tokens)
     layout.width = max(widths, key=lambda width: widths[width], default=0)
     return layout
 
 
 def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source[Sentence]:
     """Return a source of the sentences of lines."""
-    columns = tuple(layout.columns)
-    source: Source[Sentence] = Source(layout.path, columns=columns)
+    source: Source[Sentence] = Source(layout.path, columns=tuple(layout.columns))
     source.entries = sentences_of(layout, lines, source.notes)
-    if SENTENCES in columns or DOCUMENTS in columns:
-        source.entries = _by_numbers(source.entries, columns)
-        source.columns = tuple(IGNORED if c in (SENTENCES, DOCUMENTS) else c for c in columns)
     return source
 
 
@@ -229,7 +199,7 @@ def sentences_of(
     rows: Sentence = []
     begins = is_first = True
     for number, line in lines:
-        values = layout.values(number, line)
+        values = layout.values(line)
         if rows and (not values or values[0] == DOCSTART):
             yield rows
             rows = []
@@ -252,32 +222,10 @@ def sentences_of(
         yield rows
 
 
-def _by_numbers(sentences: Iterator[Sentence], columns: Sequence[str]) -> Iterator[Sentence]:
-    """Split rows at changes of the columns that number sentences and documents.
-
-    An empty number continues a sentence. A document begins with a row of -DOCSTART-.
-    """
-    at = [columns.index(name) for name in (DOCUMENTS, SENTENCES) if name in columns]
-    last = [""] * len(at)
-    for rows in sentences:
-        found: Sentence = []
-        for row in rows:
-            own = [row.values[i] or before for i, before in zip(at, last, strict=True)]
-            if found and own != last:
-                yield found
-                found = []
-            if DOCUMENTS in columns and own[0] != last[0]:
-                found.append(Row(row.line, [DOCSTART] * len(columns)))
-            last = own
-            found.append(row)
-        yield found
-
-
-def grouped(lines: Iterable[Line], split: Callable[[int, str], Row]) -> Iterator[Sentence]:
-    """Split lines into sentences at empty lines. split: converts other lines to rows."""
-    for has_text, own in groupby(lines, key=lambda entry: entry[1] != ""):
-        if has_text:
-            yield [split(*entry) for entry in own]
+def paragraphs(path: Path) -> Iterator[list[Line]]:
+    """Yield the lines of a file between empty lines."""
+    groups = groupby(lines_of(path), key=lambda entry: entry[1] != "")
+    return ([*own] for has_text, own in groups if has_text)
 
 
 def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -> SparseCRFError:

@@ -141,24 +141,19 @@ class _DocMaker:
         """Return the spans that a column's labels encode; none crosses a sentence boundary."""
         first, spans = 0, []
         for rows in self.sentences:
-            found = self._read_spans(rows, labels[first : first + len(rows)])
+            own = labels[first : first + len(rows)]
+            try:
+                found = read_spans(own, self.scheme)
+            except BadLabelError as error:
+                where = {"path": self.source.path, "line": rows[error.index].line}
+                values = {"value": own[error.index], "known": ", ".join(ColumnScheme)}
+                message = Errors.SC615.format(
+                    **where, **values, reason=error, scheme=self.scheme.value
+                )
+                raise SparseCRFError(message) from error
             spans += [Span(doc, first + a, first + b, label=label) for a, b, label in found]
             first += len(rows)
         return spans
-
-    def _read_spans(self, rows: Sentence, labels: list[str]) -> Spans:
-        try:
-            return read_spans(labels, self.scheme)
-        except BadLabelError as error:
-            message = Errors.SC615.format(
-                path=self.source.path,
-                line=rows[error.index].line,
-                value=labels[error.index],
-                reason=error,
-                scheme=self.scheme.value,
-                known=", ".join(known.value for known in ColumnScheme),
-            )
-            raise SparseCRFError(message) from error
 
 
 def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:

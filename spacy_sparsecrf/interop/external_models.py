@@ -6,7 +6,7 @@ features of CRFsuite have names that only the user can map to templates.
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,9 +25,6 @@ _HEADER = struct.Struct("<4sI4s9I")
 _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
 _CHUNK = struct.Struct("<4sII")  # name, size, number
 _STRINGS = struct.Struct("<4s5I")
-_WEIGHED = re.compile(r"\s*\([01]\) (.+) --> (.+): ([+-]?\d+\.\d+)")
-_NUMBERED = re.compile(r"\s*(\d+): (.*)")
-_NAMED = re.compile(r"\s*(\w+): (.*)")
 _DAMAGE = (ArithmeticError, ValueError, LookupError, StopIteration, struct.error)
 _KINDS = ("maxent", "memm", "chain")  # by Wapiti's number
 
@@ -81,7 +78,6 @@ def read_model(path: Path) -> TrainedModel:
         (b"#mdl#", WAPITI, _read_wapiti),
         (b"version:", CRFPP, _read_crfpp),
         (_MAGIC, CRFSUITE, _read_crfsuite),
-        (b"FILEHEADER", CRFSUITE, _read_dump),
     ):
         if start.startswith(begin):
             with reported_as(Errors.SC631, _DAMAGE, path=path, program=program):
@@ -105,44 +101,34 @@ def _checked(model: TrainedModel) -> TrainedModel:
 
 
 def _read_wapiti(path: Path) -> TrainedModel:
-    data = path.read_bytes()
-    at = 0
+    lines = iter(path.read_bytes().split(b"\n"))
 
-    def line(expression: str) -> tuple[int, ...]:
-        """Read the numbers of a line."""
-        nonlocal at
-        end = data.index(b"\n", at)
-        match = re.fullmatch(expression, data[at:end].decode("ascii"))
-        if match is None:
-            raise ValueError(f"expected {expression} at byte {at}")
-        at = end + 1
+    def numbers_of(expression: str) -> tuple[int, ...]:
+        """Read a line of numbers."""
+        line = next(lines).decode("ascii")
+        if (match := re.fullmatch(expression, line)) is None:
+            raise ValueError(f"expected {expression}, not {line!r}")
         return tuple(int(group) for group in match.groups() if group)
 
-    def text() -> str:
-        """Read a string; its length in bytes comes first."""
-        nonlocal at
-        colon = data.index(b":", at)
-        end = colon + 1 + int(data[at:colon])
-        if data[end : end + 2] != b",\n":
-            raise ValueError(f"expected the end of a text at byte {end}")
-        at = end + 2
-        return data[colon + 1 : end].decode("utf8")
+    def texts(n: int) -> Iterator[str]:
+        """Read texts; the length in bytes comes first, a comma last."""
+        for size, _, text in (next(lines).partition(b":") for _ in range(n)):
+            if len(text) != int(size) + 1 or text[-1:] != b",":
+                raise ValueError(f"expected the end of a text after {int(size)} bytes")
+            yield text[:-1].decode("utf8")
 
-    kind, n_active = line(r"#mdl#([0-2])#(\d+)")
-    n_patterns = line(r"#rdr#(\d+)/\d+(?:/\d+)?")[0]
-    patterns = [text() for _ in range(n_patterns)]
-    labels = [text() for _ in range(line(r"#qrk#(\d+)")[0])]
-    features = [text() for _ in range(line(r"#qrk#(\d+)")[0])]
+    kind, n_active = numbers_of(r"#mdl#([0-2])#(\d+)")
+    patterns = "\n".join(texts(numbers_of(r"#rdr#(\d+)/\d+(?:/\d+)?")[0]))
+    labels, features = ([*texts(numbers_of(r"#qrk#(\d+)")[0])] for _ in range(2))
     if not patterns:
-        raise SparseCRFError(Errors.SC632.format(path=path))
-    pairs = [each.split("=") for each in data[at:].decode("ascii").split()]
+        raise ValueError("it has no patterns; train it with wapiti train -p")
+    pairs = [line.decode("ascii").split("=") for line in lines if line]
     if len(pairs) != n_active:
         raise ValueError(f"it has {len(pairs)} weights, not {n_active}")
     numbers = np.array([int(number) for number, _ in pairs], np.int64)
     values = np.array([float.fromhex(value) for _, value in pairs])
-    starts = _starts(features, len(labels))
-    weights = _by_place(features, starts, numbers, values, len(labels))
-    return TrainedModel(WAPITI, _KINDS[kind], labels, "\n".join(patterns), features, weights)
+    weights = _by_place(features, _starts(features, len(labels)), numbers, values, len(labels))
+    return TrainedModel(WAPITI, _KINDS[kind], labels, patterns, features, weights)
 
 
 def _read_crfpp(path: Path) -> TrainedModel:
@@ -228,26 +214,3 @@ def _strings(data: bytes, at: int) -> list[str]:
         begin = at + place + 8
         found.append(data[begin : begin + size - 1].decode("utf8"))
     return found
-
-
-def _read_dump(path: Path) -> TrainedModel:
-    blocks: dict[str, list[tuple[str, ...]]] = {}
-    block: list[tuple[str, ...]] = []
-    for _, line in read_lines(path):
-        if line.endswith(" = {") and not line.startswith(" "):
-            block = blocks[line.removesuffix(" = {")] = []
-        elif line not in ("", "}"):
-            match = _WEIGHED.fullmatch(line) or _NUMBERED.fullmatch(line) or _NAMED.fullmatch(line)
-            if match is None:
-                raise ValueError(f"expected a weight, not {line!r}")
-            block.append(match.groups())
-    labels, attributes = ([text for _, text in blocks[key]] for key in ("LABELS", "ATTRIBUTES"))
-    label_ids = {label: i for i, label in enumerate(labels)}
-    ids = {text: i for i, text in enumerate(attributes)}
-    rows = [(ids[a], -1, label_ids[y], float(w)) for a, y, w in blocks["STATE_FEATURES"]]
-    pairs = blocks["TRANSITIONS"]
-    rows += [(len(ids), label_ids[a], label_ids[y], float(w)) for a, y, w in pairs]
-    places = np.array([row[:3] for row in rows], np.int64).reshape(-1, 3)
-    feature, previous, label = places.T
-    weights = ExternalWeights(feature, previous, label, np.array([row[3] for row in rows]))
-    return TrainedModel(CRFSUITE, "chain", labels, "", [*attributes, ""], weights)

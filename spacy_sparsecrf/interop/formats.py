@@ -7,14 +7,13 @@ from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, refused_option
 from .annotation_tools import read_brat, read_json
-from .attributes import DOCUMENTS, IGNORED, SENTENCES, WORDS
+from .attributes import IGNORED, WORDS
 from .column_choice import choose_columns
-from .columns import BLANKS, COMMAS, TAB, Row, Sentence, Source, grouped, lines_of, read_columns
+from .columns import BLANKS, TAB, Row, Sentence, Source, lines_of, paragraphs, read_columns
 from .conllu import read_conllu
 from .records import Entry
-from .schemes import ColumnScheme
 
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -27,7 +26,6 @@ class Format(str, Enum):
     tsv = "tsv"
     wapiti = "wapiti"
     crfpp = "crfpp"
-    csv = "csv"
     conllu = "conllu"
     crfsuite = "crfsuite"
     jsonl = "jsonl"
@@ -43,14 +41,12 @@ SEPARATORS = {
     Format.tsv: TAB,
     Format.wapiti: BLANKS,
     Format.crfpp: BLANKS,
-    Format.csv: COMMAS,
 }
 """Separators of columns; "" if the lines show it."""
 
 _SUFFIXES = {
     ".conllu": Format.conllu,
     ".crfsuite": Format.crfsuite,
-    ".csv": Format.csv,
     ".jsonl": Format.jsonl,
     ".ndjson": Format.jsonl,
     ".json": Format.json,
@@ -62,20 +58,28 @@ def format_of(path: Path, is_read: bool = True) -> Format:
     """Return a file's format by its name without .gz, or by its first line if that is JSON.
 
     A directory has the format of brat. Other files have columns. is_read: whether the file exists.
+    RAISES: SparseCRFError for CSV.
     """
     if is_read and path.is_dir():
         return Format.brat
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if is_read and suffix not in _SUFFIXES and path.is_file() and _begins_as_json(path):
-        return Format.json
-    return _SUFFIXES.get(suffix, Format.columns)
+    if suffix == ".csv":
+        reason = "write CSV as columns, by the lines of Python in docs/commands.md"
+        raise SparseCRFError(Errors.SC624.format(path=path, place="which is CSV", reason=reason))
+    found = _SUFFIXES.get(suffix)
+    if is_read and found is None and path.is_file():
+        found = _sign_of_json(path)
+    return found or Format.columns
 
 
-def _begins_as_json(path: Path) -> bool:
+def _sign_of_json(path: Path) -> Format | None:
+    """Return the format of JSON that the first line is in, a record or a list; else None."""
     first = next((line for _, line in lines_of(path) if line.strip()), "")
     with suppress(ValueError, RecursionError):
-        return isinstance(json.loads(first), (dict, list))
-    return False
+        value = json.loads(first)
+        is_record = isinstance(value, dict)
+        return Format.jsonl if is_record else Format.json if isinstance(value, list) else None
+    return None
 
 
 def open_source(
@@ -83,24 +87,24 @@ def open_source(
     kind: Format,
     columns: Sequence[str] = (),
     attribute: str = "",
-    merge_subtokens: bool = False,
-    scheme: ColumnScheme = ColumnScheme.iob2,
 ) -> Source[Sentence]:
     """Open a file of sentences.
 
     columns: attributes of its columns, for CRFsuite "orth" and the label's; by default see
-    `choose_columns`; attribute: see `read_crfsuite`; merge_subtokens: see `read_conllu`; scheme: of
-    labels of spans. RAISES: SparseCRFError for more than one label with CRFsuite.
+    `choose_columns`; attribute: see `read_crfsuite`.
+    RAISES: SparseCRFError for more than one label with CRFsuite.
     """
     if kind is Format.conllu:
-        return read_conllu(path, merge_subtokens)
+        return read_conllu(path)
     if kind is Format.crfsuite:
         labels = [name for name in columns if name not in (WORDS, IGNORED)]
-        if len(labels) > 1 or not {SENTENCES, DOCUMENTS}.isdisjoint(labels):
-            raise SparseCRFError(Errors.SC606.format(columns=", ".join(labels)))
+        if len(labels) > 1:
+            raise refused_option(
+                "columns", columns, "a CRFsuite file has one label, as in orth,ner"
+            )
         return read_crfsuite(path, attribute, *labels)
     if columns:
-        return read_columns(path, columns, SEPARATORS[kind], scheme)
+        return read_columns(path, columns, SEPARATORS[kind])
     return choose_columns(path, SEPARATORS[kind])
 
 
@@ -124,10 +128,12 @@ def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source
             if attribute and field.startswith(f"{attribute}="):
                 return Row(number, [field.removeprefix(f"{attribute}="), gold])
         known = ", ".join(field.partition("=")[0] for field in fields) or "no attributes"
-        values = {"path": path, "line": number, "wanted": attribute or "NAME"}
-        raise SparseCRFError(Errors.SC617.format(**values, known=known))
+        wanted = f"no attribute is {attribute or 'NAME'}=VALUE"
+        reason = f"{wanted}; name that of the words, as in --attribute 'w[0]'; it has: {known}"
+        raise SparseCRFError(Errors.SC624.format(path=path, place=f"line {number}", reason=reason))
 
-    return Source(path, grouped(lines_of(path), split), ("orth", label))
+    sentences = ([split(*entry) for entry in lines] for lines in paragraphs(path))
+    return Source(path, sentences, ("orth", label))
 
 
 def _unescape(field: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import Errors, SparseCRFError
+from ..errors import refused_option
 from ..model.model import CRFModel
 from ..model.names import ALWAYS, write_pattern_name
 from ..pipeline.component import SparseCRFPipe
@@ -53,8 +53,8 @@ def import_model(
     """
     trained = models.read_model(path)
     if 0 < trained.n_columns < len(columns):
-        values = {"path": path, "n": trained.n_columns, "columns": ", ".join(columns)}
-        raise SparseCRFError(Errors.SC655.format(**values))
+        reason = f"{path} was trained on {trained.n_columns} columns"
+        raise refused_option("columns", ",".join(columns), reason)
     active = np.unique(trained.weights.features).tolist()
     features: dict[str, Any] = {"start_label": False}
     model = trained.with_numbers(dtype)

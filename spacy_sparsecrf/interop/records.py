@@ -10,8 +10,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans, get_words_and_spaces
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, refused_option
 from ..pipeline.data_checks import LANG
+from ..schema import reported_as
 from .columns import Source
 
 DOCUMENT = "document"
@@ -66,7 +67,8 @@ def record_docs(
     for entry in source.entries:
         is_empty = False
         if not isinstance(entry, Doc):
-            entry = _RecordDoc(source, nlp, alignment, key).of(entry)
+            with reported_as(Errors.SC624, path=source.path, place=entry.place):
+                entry = _RecordDoc(source, nlp, alignment, key).of(entry)
         elif key and not entry.spans.get(key):
             entry.spans[key], entry.ents = list(entry.ents), ()
         yield entry
@@ -107,8 +109,7 @@ class _RecordDoc:
         try:
             words, spaces = get_words_and_spaces(words, record.text)
         except ValueError:
-            reason = "are not all of the text, in its order"
-            raise self._error(record, "the tokens", reason) from None
+            raise ValueError("the tokens are not all of the text, in its order") from None
         return Doc(self.nlp.vocab, words=words, spaces=spaces)
 
     def _span(self, doc: Doc, record: Record, mark: Mark) -> Span | None:
@@ -116,14 +117,13 @@ class _RecordDoc:
         start, end, label, _ = mark
         text = record.text[start:end] if 0 <= start <= end else ""
         if end > len(record.text) or not text.strip():
-            reason = f"is not a part of the text of {len(record.text)} characters"
-            raise self._error(record, f"{label} {start}:{end}", reason)
+            n = len(record.text)
+            raise ValueError(f"{label} {start}:{end} is not a part of the text of {n} characters")
         if mark.text is not None and mark.text.split() != text.split():
-            reason = (
-                f"is {text!r} in the text, not {mark.text!r}: offsets must count Unicode "
-                "characters, not bytes or UTF-16 units"
+            raise ValueError(
+                f"{label} {start}:{end} is {text!r} in the text, not {mark.text!r}: offsets must "
+                "count Unicode characters, not bytes or UTF-16 units"
             )
-            raise self._error(record, f"{label} {start}:{end}", reason)
         start += len(text) - len(text.lstrip())
         end = start + len(text.strip())
         span = doc.char_span(start, end, label=label, alignment_mode="strict")
@@ -134,10 +134,6 @@ class _RecordDoc:
         what = "left out" if span is None else done[self.alignment.value]
         self.source.left_out[f"spans that do not fit the tokens ({what})"] += 1
         return span
-
-    def _error(self, record: Record, value: str, reason: str) -> SparseCRFError:
-        where = {"path": self.source.path, "place": record.place, "value": value}
-        return SparseCRFError(Errors.SC623.format(**where, reason=reason))
 
 
 def split(docs: Sequence[Doc], share: float, seed: int) -> tuple[list[Doc], list[Doc]]:
@@ -154,7 +150,8 @@ def split(docs: Sequence[Doc], share: float, seed: int) -> tuple[list[Doc], list
     while order and len(chosen) < max(1.0, share * len(docs)):
         chosen.update(order.pop())
     if not order:
-        raise SparseCRFError(Errors.SC627.format(share=share, n=len(docs), documents=len(groups)))
+        what = f"of {len(docs)} Docs in {len(groups)} documents, no part may be empty"
+        raise refused_option("dev", share, what)
     parts: tuple[list[Doc], list[Doc]] = [], []
     for i, doc in enumerate(docs):
         parts[i in chosen].append(doc)

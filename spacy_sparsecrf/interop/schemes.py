@@ -1,4 +1,4 @@
-"""Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES, and IO to spans only."""
+"""Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ MISSING = ("_", "-", "?")
 # Other ways to write B-PER: b-PER, B_PER and PER-B.
 _BEGINS = re.compile("([BIELMSUbielmsu])[-_](.+)")
 _ENDS = re.compile("(.+)[-_]([BIELSU])")
-_PREFIXED = re.compile("[BIELMSU](-.+)?")
 _TYPED = re.compile("[BIELMSU]-(.+)")
 _JOINT = re.compile(r"[^\w-](?:O$|[BIELMSU]-)")  # several labels, as in B-ORG|B-LOC
 
@@ -23,7 +22,6 @@ class ColumnScheme(str, Enum):
     iob1 = "iob1"
     biluo = "biluo"
     bioes = "bioes"
-    io = "io"
 
 
 Spans: TypeAlias = list[tuple[int, int, str]]  # first token, token after the last, label
@@ -34,7 +32,6 @@ _LETTERS = {
     ColumnScheme.iob1: "BI",
     ColumnScheme.biluo: "BILU",
     ColumnScheme.bioes: "BIES",
-    ColumnScheme.io: "",  # A token has its span's label; adjacent spans have different labels.
 }
 _CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # These mark the last token of a span.
 
@@ -78,7 +75,7 @@ def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
     for i, text in enumerate([*labels, OUTSIDE]):
         role, label = _parse(i, text, scheme)
         if role in "IL" and label != kind:
-            if scheme not in (ColumnScheme.iob1, ColumnScheme.io):
+            if scheme is not ColumnScheme.iob1:
                 before = f"an open span of {kind}" if kind else "no open span"
                 raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
             role = "B"
@@ -99,12 +96,7 @@ def _parse(i: int, text: str, scheme: ColumnScheme) -> tuple[str, str]:
     """Return the role of a token, O or a letter of BILU, and the label of its span."""
     if text == OUTSIDE or text in MISSING:
         return "O", ""
-    letters = _LETTERS[scheme]
-    if not letters:
-        if _PREFIXED.fullmatch(text):
-            raise BadLabelError(i, "labels of io have no prefix")
-        return "I", text
-    text = standard_label(text)
+    letters, text = _LETTERS[scheme], standard_label(text)
     letter, _, label = text.partition("-")
     if _JOINT.search(text):
         raise BadLabelError(i, "it is several labels, and spans of a column cannot overlap")
@@ -117,7 +109,7 @@ def _parse(i: int, text: str, scheme: ColumnScheme) -> tuple[str, str]:
 
 
 def write_spans(spans: Spans, n_tokens: int, scheme: ColumnScheme) -> list[str]:
-    """Label the tokens of a sentence. spans: ascending and disjoint; scheme: not IO."""
+    """Label the tokens of a sentence. spans: ascending and disjoint."""
     labels = [OUTSIDE] * n_tokens
     previous = (0, 0, "")
     for first, end, label in spans:

@@ -12,10 +12,8 @@ import re
 import shutil
 import stat
 import sys
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 # The kernels of all solvers, compiled for one environment and one processor, are 15 MB.
 MOST_BYTES = 256 * 2**20
@@ -24,14 +22,6 @@ _NAME = re.compile(r"(\d.*)-numba-(\d.*)")
 # For each platform, an environment variable and the default directory.
 _DEFAULT = "XDG_CACHE_HOME", "~/.cache"
 _BASES = {"win32": ("LOCALAPPDATA", "~/AppData/Local"), "darwin": ("", "~/Library/Caches")}
-
-
-class Removed(NamedTuple):
-    """Number of removed files, their bytes, and number of files that could not be removed."""
-
-    files: int
-    bytes: int
-    kept: int
 
 
 def user_cache() -> Path | None:
@@ -69,25 +59,6 @@ def make_room(directory: str) -> None:
         if excess > 0:
             shutil.rmtree(path, ignore_errors=True)
             excess -= sum(size for size, _ in files[path])
-
-
-def clear() -> dict[str, Removed]:
-    """Remove all code in the user's cache and next to the package; return the counts by directory.
-
-    The directory `NUMBA_CACHE_DIR` is not changed: other packages may have code there.
-    """
-    root, removed = user_cache(), {}
-    for directory in [*filter(_versions, root.glob("*") if root else ()), _PACKAGE]:
-        files = [(path, _stat(path)[0]) for path in directory.rglob("*.nb[ic]")]
-        for path, _ in files:
-            with suppress(OSError):
-                path.unlink()
-        if directory != _PACKAGE:
-            shutil.rmtree(directory, ignore_errors=True)
-        sizes = [size for path, size in files if not path.exists()]
-        if files:
-            removed[str(directory)] = Removed(len(sizes), sum(sizes), len(files) - len(sizes))
-    return removed
 
 
 def _versions(path: Path) -> tuple[list[int], list[int]] | None:

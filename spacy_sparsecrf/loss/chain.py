@@ -17,6 +17,7 @@ from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import find_ascending
 from ..errors import Errors, SparseCRFError
 from ..parallel import Workers, dot
+from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask, build_lattice
 from .observed import (
     completed,
@@ -67,6 +68,12 @@ class FullLoss:
         if self.prior is None:
             return coordinates
         return distinct(np.concatenate((coordinates, self.prior[0])))
+
+    def first_weights(
+        self, start: Callable[..., tuple[Longs, Floats]], penalty: ElasticNet
+    ) -> tuple[Longs, Floats]:
+        """Return the coordinates and weights of a warm start."""
+        return start(self, penalty)
 
     def all_coordinates(self) -> Longs:
         """Return all potential coordinates, for problems without l1, whose solution is dense."""

@@ -186,14 +186,14 @@ class Probabilities:
         RETURNS: a `DocExplanation`, which `render` and notebooks show as a page.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
-        from ..analysis.explanation import explain_doc
+        from ..analysis.explanation import DocExplanation
 
         self._check_doc(doc)
         if not len(doc):
-            return explain_doc((), None)
+            return DocExplanation(())
         tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))), forced=forced)
         spans = self._predicted_spans(doc, [token.label for token in tokens], forced)
-        return explain_doc(tokens, spans)
+        return DocExplanation(tokens, spans)
 
     def explain_tokens(
         self, doc: Doc, rivals: Mapping[int, str | None], *, forced: bool = False
@@ -243,14 +243,16 @@ class Probabilities:
 
     def _predicted_spans(
         self, doc: Doc, labels: Sequence[str], forced: bool
-    ) -> list[tuple[int, int, str, float]] | None:
-        """Return the spans of a Doc's labels, with probabilities; None without a span target."""
+    ) -> tuple[Any, ...] | None:
+        """Return the spans of a Doc's labels, as `LabelledSpan`; None without a span target."""
+        from ..analysis.explanation import LabelledSpan
+
         target, known = self._reader().setup.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             return None
         spans = target.spans([np.array(self._ids(labels, known))], known).named()
         probabilities = self.entity_probabilities(doc, spans, forced=forced).tolist()
-        return [(*span, p) for span, p in zip(spans, probabilities, strict=True)]
+        return tuple(LabelledSpan(*span, p) for span, p in zip(spans, probabilities, strict=True))
 
     def _check_doc(self, doc: object) -> None:
         """Check an argument. RAISES: SparseCRFError if it is not a Doc."""

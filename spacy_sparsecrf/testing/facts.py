@@ -7,22 +7,17 @@ import numpy as np
 from ..errors import Errors
 
 
-def name_of(part: Any) -> str:
-    """Return the name of an object's class, or of a function."""
-    return str(getattr(part, "__name__", type(part).__name__))
-
-
 def require(part: Any, fact: str, holds: object) -> None:
     """Check a condition. fact: states the violation. RAISES: AssertionError with part and fact."""
     if not holds:
-        raise AssertionError(Errors.SC660.format(part=name_of(part), fact=fact))
+        name = getattr(part, "__name__", type(part).__name__)
+        raise AssertionError(Errors.SC660.format(part=name, fact=fact))
 
 
 def require_same(part: Any, fact: str, got: Any, expected: Any) -> None:
     """Check that two values are equal; arrays, also in lists or tuples, must be bit-identical."""
     if not _same(got, expected):
-        values = {"got": _short(got), "expected": _short(expected)}
-        raise AssertionError(Errors.SC661.format(part=name_of(part), fact=fact, **values))
+        require(part, f"{fact} ({_short(got)}, not {_short(expected)})", False)
 
 
 def _same(a: Any, b: Any) -> bool:

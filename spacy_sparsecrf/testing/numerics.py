@@ -1,7 +1,6 @@
 """Checks of losses and solvers, on small random corpora."""
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
@@ -36,37 +35,16 @@ _TOO_LOW = {"inner_iterations": 0, "tolerance": -1.0, "seed": -1}
 _MOST, _TOLERANCE, _PRECISE = 300, 1e-4, 1e-7
 
 
-def random_observations(
-    rng: np.random.Generator,
-    lengths: Sequence[int],
-    *,
-    n_values: int = 3,
-    n_unigram: int = 2,
-    n_bigram: int = 2,
-    start_label: bool = True,
-) -> Observations:
-    """Return random features; a fifth is missing, and the last bigram column is always active."""
-    n = sum(lengths)
-    width = n_unigram + n_bigram
-    hashes = rng.integers(1, n_values + 1, (n, width)).astype(np.uint64)
-    hashes += np.arange(width, dtype=np.uint64) * np.uint64(1000)
-    hashes[rng.random((n, width)) < 0.2] = 0
-    if n_bigram:
-        hashes[:, -1] = 99
-    return Observations(
-        hashes=hashes,
-        offsets=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        unigram_columns=np.arange(n_unigram, dtype=np.int32),
-        bigram_columns=np.arange(n_unigram, width, dtype=np.int32),
-        start_label=start_label,
-    )
-
-
 @cache
 def _problem(n_labels: int) -> tuple[EncodedCorpus, Observations]:
     """Return sequences whose labels depend on one feature, except for a tenth at random."""
     rng, builder = np.random.default_rng(n_labels), CorpusBuilder()
-    observations = random_observations(rng, _LENGTHS, n_values=8)
+    hashes = rng.integers(1, 9, (sum(_LENGTHS), 4)).astype(np.uint64)
+    hashes += np.arange(4, dtype=np.uint64) * np.uint64(1000)
+    hashes[rng.random(hashes.shape) < 0.2] = 0
+    hashes[:, -1] = 99
+    columns, offsets = np.arange(4, dtype=np.int32), np.cumsum([0, *_LENGTHS])
+    observations = Observations(hashes, offsets, columns[:2], columns[2:])
     labels = observations.hashes[:, 0] % np.uint64(n_labels)
     other = rng.random(len(labels)) < 0.1
     labels[other] = rng.integers(0, n_labels, int(other.sum()))

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,12 +28,6 @@ _WORDS = [
 ]
 
 
-def difficult_docs(vocab: Vocab) -> list[Doc]:
-    """Return Docs without annotation: common, empty, blank, Unicode, long, and one in sentences."""
-    docs = [Doc(vocab, words=words) for words in _WORDS]
-    return [*docs, Doc(vocab, words=["A", "b", "c", "d"], sent_starts=[True, False, True, True])]
-
-
 def check_features(features: Features, docs: Sequence[Doc] | None = None) -> None:
     """Check the observations that features read from Docs.
 
@@ -44,7 +39,9 @@ def check_features(features: Features, docs: Sequence[Doc] | None = None) -> Non
     RAISES: AssertionError.
     """
     if docs is None:
-        docs = difficult_docs(spacy.blank("xx").vocab)
+        vocab = spacy.blank("xx").vocab
+        docs = [Doc(vocab, words=words) for words in _WORDS]
+        docs.append(Doc(vocab, words=[*"Abcd"], sent_starts=[True, False, True, True]))
     before = [doc.to_bytes() for doc in docs]
     whole = features(docs, "sents")
     require_same(features, "it changes Docs", [doc.to_bytes() for doc in docs], before)
@@ -83,15 +80,7 @@ def _copy(vocab: Vocab) -> Vocab:
 
 
 def _arrays(found: Observations) -> list[Any]:
-    columns = found.unigram_columns, found.bigram_columns
-    return [
-        found.hashes,
-        found.offsets,
-        *columns,
-        found.values,
-        found.value_keys,
-        found.start_label,
-    ]
+    return [getattr(found, field.name) for field in fields(found)]
 
 
 def _check_observations(features: Features, found: Observations) -> None:

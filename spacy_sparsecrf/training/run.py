@@ -164,15 +164,11 @@ class Run:
             or (report.converged and state.violation <= solver.tolerance)
         )
 
-    def _first_weights(self) -> tuple[Longs, Floats]:
-        """Return the weights of the warm start."""
-        return self._first(self.loss, self._penalty)
-
     def _warm_up(self) -> int:
         """Begin with the weights of a warm start; return its number of passes."""
         sparse = self._penalty.l1 > 0.0
         n_epochs = self._first.epochs if sparse else 0
-        first = self._first_weights()
+        first = self.loss.first_weights(self._first, self._penalty)
         if "examples" in self._solver.requires and n_epochs == 0 and sparse:
             coordinates = self.loss.descent_coordinates()
             first = coordinates, np.zeros(len(coordinates))

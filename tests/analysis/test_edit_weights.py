@@ -146,8 +146,8 @@ def test_a_component_that_still_trains_is_dumped_and_a_refused_patch_changes_not
     assert len(lines) == pipe.model.n_active > 0
     assert not [line for line in lines if "\t0x" in line]
     before = pipe.to_bytes()
-    with pytest.raises(SparseCRFError, match="SC604"):
+    with pytest.raises(SparseCRFError, match="SC603.*no label"):
         pipe.patch(["u\tlower[0]=a\t#\tDT\t50", "u\tlower[0]=a\t#\tZZ\t50"], replace=True)
-    with pytest.raises(SparseCRFError, match="SC605"):
+    with pytest.raises(SparseCRFError, match="SC603.*no template"):
         pipe.patch(["u\tlower[7]=a\t#\tDT\t50"])
     assert pipe.to_bytes() == before

@@ -107,9 +107,9 @@ def use_columns(data: bytes, note: str) -> int:
     with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
         path = Path(folder) / "text"
         path.write_bytes(data)
-        source = open_source(path, Format(kind), names, option, option == "merge")
+        source = open_source(path, Format(kind), names, option)
         docs = list(read_docs(source, vocab, n_sentences=2))
-        names = tuple(x for x in names if x not in ("sentence", "document")) or ("orth", "tag")
+        names = names or ("orth", "tag")
         back = "".join(write_docs(docs, path, names))
         path.write_bytes(back.encode("utf8", "surrogatepass"))
         again = read_docs(open_source(path, Format.tsv, names), vocab)

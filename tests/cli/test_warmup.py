@@ -5,12 +5,6 @@ import shutil
 import subprocess
 import sys
 
-import pytest
-
-from spacy_sparsecrf.kernels import cache_dir
-
-from .commands import run
-
 
 def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -37,17 +31,3 @@ def test_after_warmup_nothing_is_left_to_compile(everything_compiled, tmp_path):
     again = run_process(["-m", "spacy_sparsecrf", "warmup", "--prediction"], str(cache))
     assert sorted(path.name for path in cache.rglob("*.nbc")) == compiled
     assert "Compiling" not in again.stderr
-
-
-@pytest.mark.parametrize("variable", ["", "/kernels"])
-def test_clearing_reports_what_it_removes(tmp_path, monkeypatch, variable):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", variable)
-    monkeypatch.setattr(cache_dir, "user_cache", lambda: tmp_path)
-    monkeypatch.setattr(cache_dir, "_PACKAGE", tmp_path / "package")
-    version = tmp_path / "0.1.0-numba-0.68.1"
-    (version / "kernels").mkdir(parents=True)
-    (version / "kernels" / "kernel.nbi").write_bytes(bytes(2_100_000))
-    output = " ".join(run("warmup", "--clear").output.split())
-    assert f"Removed 1 files (2.1 MB) from {version}" in output and not version.exists()
-    assert ("NUMBA_CACHE_DIR, /kernels" in output) == bool(variable)
-    assert f"No compiled kernels in {tmp_path}" in " ".join(run("warmup", "--clear").output.split())

@@ -40,8 +40,7 @@ def expected(folder) -> bytes:
     return learnt(pipe)
 
 
-def test_two_workers_learn_the_same_though_both_are_lost(folder, expected, monkeypatch, caplog):
-    monkeypatch.setattr("spacy_sparsecrf.distributed.ray_pool._PAUSE", 0.0)
+def test_two_workers_learn_the_same_though_both_are_lost(folder, expected, caplog):
     caplog.set_level("DEBUG", "spacy")
     _, pipe = begun(folder, Ray(num_workers=2), **SHIPPED)
     team = pipe.training_run().partition.pool
@@ -51,9 +50,7 @@ def test_two_workers_learn_the_same_though_both_are_lost(folder, expected, monke
     steps(pipe, 1)
     assert learnt(pipe) == expected
     assert "worker 1 was lost and is replaced" in caplog.text
-    told = re.findall(r"workers computed for .* held (\d+) to (\d+) MB", caplog.text)
-    assert told and all(0 < int(low) <= int(high) for low, high in told)
-    assert "worker 1 computed for" in caplog.text
+    assert re.search(r"worker 1 took \d+\.\d s to evaluate", caplog.text)
     team.close()
 
 

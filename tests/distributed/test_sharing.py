@@ -64,7 +64,7 @@ def test_parts_are_the_corpus_that_is_read_at_once(folder, min_freq, templates):
     assert expected.corpus is not None
     known = setup.features.learnt
     given = type(nlp), nlp.vocab, nlp.tokenizer, setup, [], block, files
-    brief = Brief(*given, labels=[], fixed=False, extensions=({}, {}, {}), named=True)
+    brief = Brief(*given, LabelIds("x", (), fixed=False), extensions=({}, {}, {}))
     for n in (1, 3, 7):
         members: list[Worker] = []
 

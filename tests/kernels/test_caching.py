@@ -216,13 +216,6 @@ def test_code_of_lower_versions_and_excess_code_are_removed(tmp_path, monkeypatc
     assert left(str(tmp_path / current.name)) == everything
     # Of 300 bytes, the 120 least recently changed are removed.
     assert left(str(current)) == {names[2], *higher, "notes/a"}
-    monkeypatch.setattr(cache_dir, "_PACKAGE", tmp_path / "package")
-    (tmp_path / "package" / "__pycache__").mkdir(parents=True)
-    (tmp_path / "package" / "__pycache__" / "kernel.nbi").write_bytes(b"12345")
-    removed = cache_dir.clear()
-    assert removed[str(current)] == (1, 60, 0) and len(removed) == 4
-    assert removed[str(tmp_path / "package")] == (1, 5, 0)
-    assert cache_dir.clear() == {} and left(str(current)) == {"notes/a"}
 
 
 SOURCES = ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]

@@ -20,11 +20,11 @@ from spacy_sparsecrf.analysis.error_analysis import Mistake, Report
 from spacy_sparsecrf.analysis.explanation import (
     Contribution,
     DocExplanation,
+    FeatureWeight,
     LabelExplanation,
     LabelledSpan,
     ModelExplanation,
     TokenExplanation,
-    Transition,
 )
 from spacy_sparsecrf.pages.rendering import Page, render
 from spacy_sparsecrf.targets.matching import KINDS, Matches
@@ -67,8 +67,8 @@ def explained_model(n_labels: int = 3) -> ModelExplanation:
         )
         for name in names
     )
-    pairs = [Transition(name, names[-1 - i], 1.0 - i) for i, name in enumerate(names)]
-    return ModelExplanation((*pairs, Transition("", names[0], -n_labels)), labels, 99)
+    pairs = [FeatureWeight("always", name, names[-1 - i], 1.0 - i) for i, name in enumerate(names)]
+    return ModelExplanation((*pairs, FeatureWeight("always", "", names[0], -n_labels)), labels, 99)
 
 
 def report() -> Report:
@@ -177,7 +177,11 @@ def test_errors_are_coloured_by_the_gold_label():
 
 def test_labels_have_the_colour_of_their_type():
     """Shades differ for B, I, L, U; no weight is shown as -0."""
-    pairs = [Transition("O", f"{kind}-{kinds}", -0.001) for kind in "BILU" for kinds in ("A", "C")]
+    pairs = [
+        FeatureWeight("always", "O", f"{kind}-{kinds}", -0.001)
+        for kind in "BILU"
+        for kinds in ("A", "C")
+    ]
     labels = tuple(LabelExplanation(pair.label, (), (), 1234) for pair in pairs)
     text = render(ModelExplanation(tuple(pairs), (*labels, LabelExplanation("O", (), (), 0)), 9876))
     styles = dict(re.findall(r'style="([^"]*)" href="#l\d">([^<]*)<', text))

@@ -162,7 +162,7 @@ class LifeCycle(RuleBasedStateMachine):
     def patch(self, word: str, weight: float, label: str) -> None:
         lines = [f"u\tlower[0]={word}\t#\t{label}\t{weight!r}"]
         if label not in self.labels:
-            self.refused("SC604", lambda: self.pipe.patch(lines))
+            self.refused("SC603", lambda: self.pipe.patch(lines))
             return
         assert self.pipe.patch(lines) == 1
         told = [line for line in self.pipe.dump() if line.startswith(lines[0].rpartition("\t")[0])]

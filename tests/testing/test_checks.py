@@ -100,7 +100,7 @@ FAULTS |= {uncut: "sequences = 'words'"}
 
 @pytest.mark.parametrize(("features", "fact"), FAULTS.items())
 def test_features_with_a_fault(features, fact):
-    with pytest.raises(AssertionError, match=rf"^\[SC66[01]\] {features.__name__} .*{fact}"):
+    with pytest.raises(AssertionError, match=rf"^\[SC660\] {features.__name__} .*{fact}"):
         check_features(features, TAGGED)
 
 
@@ -135,7 +135,7 @@ class Short(TokenAttribute):
     ],
 )
 def test_targets_with_a_fault(target, fact):
-    with pytest.raises(AssertionError, match=f"SC66[01].*{fact}"):
+    with pytest.raises(AssertionError, match=f"SC660.*{fact}"):
         check_target(target, TAGGED)
 
 
@@ -181,7 +181,7 @@ class Boasting(SGD):
     ],
 )
 def test_solvers_with_a_fault(solver, fact):
-    with pytest.raises(AssertionError, match=f"SC66[01].*{type(solver).__name__}.*{fact}"):
+    with pytest.raises(AssertionError, match=f"SC660.*{type(solver).__name__}.*{fact}"):
         check_solver(solver)
 
 
@@ -204,7 +204,7 @@ def test_losses_with_a_fault():
         (Sloping(1.0), "not the slope"),
         (Sloping(2.0, True), "changes the weights"),
     ):
-        with pytest.raises(AssertionError, match=f"SC66[01].*Sloping.*{fact}"):
+        with pytest.raises(AssertionError, match=f"SC660.*Sloping.*{fact}"):
             check_loss(loss, theta)
     with pytest.raises(AssertionError, match="not finite"):
         check_loss(Sloping(2.0), theta * np.inf)

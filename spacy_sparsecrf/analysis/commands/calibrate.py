@@ -10,6 +10,7 @@ from wasabi import msg
 from ...cli.common import (
     Component,
     Data,
+    Html,
     Model,
     annotated_gold,
     load,
@@ -18,7 +19,7 @@ from ...cli.common import (
     with_folder,
     write_page,
 )
-from ...errors import Errors, SparseCRFError, Warnings, warn
+from ...errors import Warnings, warn
 from ...model.names import escape
 from ...pipeline.settings import DecodingSettings, as_section
 from ...pipeline.spacy_loop import block_of
@@ -45,23 +46,16 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Save the calibrated pipeline here")
     ] = None,
-    in_place: Annotated[
-        bool, typer.Option("--in-place", help="Save the calibrated pipeline to MODEL")
-    ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page too", show_default=False)] = None,
+    html: Html = None,
 ) -> None:
     """Compare a component's probabilities with gold annotation; calibrate them on request.
 
     Reports the expected calibration error, a temperature if one helps, and precision, recall and F1
     of each label of entities and spans. --outside first finds a weight of the outside label;
-    --precision or --best-f then finds a threshold for each label. Nothing is saved without --output
-    or --in-place. Do not use training data.
+    --precision or --best-f then finds a threshold for each label. Nothing is saved without
+    --output, which may be MODEL. Do not use training data.
     """
     with reported():
-        if output is not None and in_place:
-            raise SparseCRFError(Errors.SC645.format(output=output))
-        if in_place and not Path(model).is_dir():
-            raise SparseCRFError(Errors.SC643.format(model=model))
         nlp, pipe = load(model, component)
         training = block_of(nlp, "train_corpus").get("path")
         if training is not None and Path(training).resolve() == data.resolve():
@@ -71,11 +65,10 @@ def calibrate(
         if html is not None:
             write_page(html, found, f"{pipe.name} on {data.name}")
         _print(found)
-        directory = Path(model) if in_place else output
-        if directory is None:
-            msg.info("Nothing was saved. --output DIR or --in-place saves the calibrated pipeline.")
+        if output is None:
+            msg.info("Nothing was saved. --output DIR saves the calibrated pipeline.")
         else:
-            _save(nlp, pipe.name, found.decoding(pipe.settings.decoding), directory)
+            _save(nlp, pipe.name, found.decoding(pipe.settings.decoding), output)
 
 
 def _save(nlp: Language, name: str, decoding: DecodingSettings, directory: Path) -> None:

@@ -1,7 +1,6 @@
 """`errors`: score a component on gold annotation, and explain its errors."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ from wasabi import msg
 from ...cli.common import (
     Component,
     Data,
+    Html,
     Model,
     annotated_gold,
     load,
@@ -20,7 +20,7 @@ from ...cli.common import (
 from ...model.names import escape
 from ...targets.matching import Rates, Score
 from ..error_analysis import Confusion, Mistake, Report, find_mistakes
-from .tables import contribution_row
+from .explain import contribution_row
 
 N_PRINTED, N_ON_PAGE = 10, 200  # number of mistakes explained
 N_CONFUSIONS = 15  # number of confusions printed
@@ -38,9 +38,7 @@ def errors(
         typer.Option(min=0, help=f"Errors explained: {N_PRINTED}, or {N_ON_PAGE} on a page"),
     ] = None,
     n: Annotated[int, typer.Option("-n", min=1, help="Features for, and against, a label")] = 3,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a page instead of text", show_default=False)
-    ] = None,
+    html: Html = None,
 ) -> None:
     """Score a component on gold annotation, and explain its errors.
 
@@ -69,13 +67,12 @@ def errors(
 
 def _print_scores(found: Report) -> None:
     """Print precision, recall and F of strict match, and F of the other types of match."""
-    rows = ([*_counts(score), *_percents(found, score)] for score in found.scores)
+    rows = [
+        [escape(own.label) or "all", str(own.n_gold), str(own.n_predicted), *_percents(found, own)]
+        for own in found.scores
+    ]
     header = ["label", "gold", "predicted", "P", "R", "F", *found.kinds[1:]]
     print_table(rows, "l" + "r" * (len(header) - 1), *header)
-
-
-def _counts(score: Score) -> tuple[str, str, str]:
-    return escape(score.label) or "all", str(score.n_gold), str(score.n_predicted)
 
 
 def _percents(found: Report, score: Score) -> Iterator[str]:

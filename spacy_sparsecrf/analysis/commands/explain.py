@@ -1,17 +1,17 @@
 """`explain`: show the strongest weights of a model, or explain the labels of a text's tokens."""
 
-from pathlib import Path
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
-from ...cli.common import Component, Model, load, print_table, reported, up_to, write_page
-from ...errors import Errors, SparseCRFError
+from ...cli.common import Component, Html, Model, load, print_table, reported, up_to, write_page
+from ...errors import refused_option
 from ...model.names import escape
 from ...pages.rendering import N_SHOWN
-from ..explanation import DocExplanation, ModelExplanation
-from .tables import before, contribution_row, signed, strongest_pairs
+from ..explanation import START, Contribution, DocExplanation, FeatureWeight, ModelExplanation
 
 
 def explain(
@@ -26,9 +26,7 @@ def explain(
             "-n", min=1, help="Number of features, and of previous labels, for and against a label"
         ),
     ] = N_SHOWN,
-    html: Annotated[
-        Path | None, typer.Option(help="Write a page instead of text", show_default=False)
-    ] = None,
+    html: Html = None,
 ) -> None:
     """Explain a component's weights, or the labels of the tokens of a text.
 
@@ -38,7 +36,7 @@ def explain(
     """
     with reported():
         if text is not None and not text.strip():
-            raise SparseCRFError(Errors.SC646.format(text=text))
+            raise refused_option("text", text, "it has no words")
         nlp, pipe = load(model, component)
         shown: DocExplanation | ModelExplanation
         if text is not None:
@@ -65,10 +63,7 @@ def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
         msg.text(f"{n_more} more pairs of labels: raise -n, or write a page by --html")
     for label in explanation.labels:
         msg.divider(f"{escape(label.label)}: {label.n_active} weights")
-        rows = (
-            (w.feature, "" if w.previous is None else before(w.previous), signed(w.weight))
-            for w in label.strongest
-        )
+        rows = ((w.feature, before(w.previous), signed(w.weight)) for w in label.strongest)
         print_table(rows, "llr", "feature", "before", "weight")
 
 
@@ -80,3 +75,34 @@ def _print_tokens(explanation: DocExplanation, n: int) -> None:
         msg.divider(f"{escape(token.text)}: {own}")
         rows = map(contribution_row, token.strongest(n))
         print_table(rows, "lrrr", "what", "label", "other", "for")
+
+
+def contribution_row(found: Contribution) -> tuple[str, str, str, str]:
+    """Return the name of a contribution, its weights and their difference."""
+    weight, rival, difference = map(signed, (found.weight, found.rival, found.difference))
+    return found.name, weight, rival, difference
+
+
+def strongest_pairs(transitions: Sequence[FeatureWeight], n: int) -> list[FeatureWeight]:
+    """Return for each label the n strongest transitions to it with positive and negative weight.
+
+    transitions: descending by weight. RETURNS: a selection in the same order.
+    """
+    kept: set[FeatureWeight] = set()
+    for sign, ordered in ((1.0, transitions), (-1.0, reversed(transitions))):
+        counts: Counter[str] = Counter()
+        for pair in ordered:
+            if sign * pair.weight > 0.0 and counts[pair.label] < n:
+                counts[pair.label] += 1
+                kept.add(pair)
+    return [pair for pair in transitions if pair in kept]
+
+
+def before(label: str | None) -> str:
+    """Return a label, or the name of the start label, for display; "" for none."""
+    return "" if label is None else escape(label) or START
+
+
+def signed(value: float) -> str:
+    """Return a weight as text with its sign."""
+    return f"{value:+.4f}"

@@ -12,12 +12,12 @@ from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
 from ...atomic_write import write_files
-from ...cli.common import reported
+from ...cli.common import reported, say_cuts
 from ...cli.files import SPACY, unpack
 from ...errors import Errors, SparseCRFError
-from ...pipeline.tokenization import MOST_CUT, TokenCuts
+from ...pipeline.tokenization import TokenCuts
 from ...progress import Task
-from ..attributes import DOCUMENTS, SENTENCES, parse_columns
+from ..attributes import parse_columns
 from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
 from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
@@ -39,9 +39,9 @@ def convert(
         str,
         typer.Option(
             help="Attributes of the columns, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
-            "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), sentence and "
-            "document (numbers), _ (ignored), _.NAME (an attribute of your own) (default: orth "
-            "first, and ner if exactly one column has only labels such as B-PER and O)"
+            "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), _ (ignored), _.NAME "
+            "(an attribute of your own) (default: orth first, and ner if exactly one column has "
+            "only labels such as B-PER and O)"
         ),
     ] = "",
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
@@ -52,12 +52,6 @@ def convert(
     attribute: Annotated[
         str, typer.Option(help="CRFsuite's attribute of the words, such as w[0] of w[0]=the")
     ] = "",
-    merge_subtokens: Annotated[
-        bool,
-        typer.Option(
-            "--merge-subtokens", "-T", help="Multiword tokens of CoNLL-U are one token each"
-        ),
-    ] = False,
     alignment: Annotated[
         Alignment, typer.Option(help="Treatment of spans that do not fit the tokens")
     ] = Alignment.expand,
@@ -75,7 +69,7 @@ def convert(
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
     Text: a token a line, an empty line between sentences, columns separated by tabs or by blanks,
-    as in the files of CoNLL, Wapiti and CRF++; CSV; CoNLL-U, whose columns are given; CRFsuite,
+    as in the files of CoNLL, Wapiti and CRF++; CoNLL-U, whose columns are given; CRFsuite,
     whose label is the tag unless --columns names another, as orth,ner; JSON or JSONL with character
     spans (Prodigy, Doccano, Label Studio) or Docs; and brat.
     """
@@ -94,7 +88,7 @@ def convert(
             read = open_records(source, kind, lang)
             found = record_docs(read, nlp, alignment, spans)
         else:
-            read = open_source(source, kind, names, attribute, merge_subtokens, scheme)
+            read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
             n = _save(_counted(found, cuts), target, dev, seed)
@@ -103,7 +97,7 @@ def convert(
                 msg.info(note)
         for what, count in sorted((+read.left_out).items()):
             msg.warn(f"{count} {what}")
-        _say_cuts(cuts, lang)
+        say_cuts(cuts, lang)
         for path, n_docs in n.items():
             msg.good(f"{n_docs} docs are in {path}")
 
@@ -121,7 +115,6 @@ def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
         "dev": not is_written,
         "seed": bool(ctx.params["dev"]),
         "skip_space": is_written,
-        "merge_subtokens": is_conllu,
     }
     for name, has_effect in fits.items():
         source: Any = ctx.get_parameter_source(name)
@@ -140,10 +133,6 @@ def _to_columns(
     skip_space: bool,
 ) -> None:
     """Write the Docs of a .spacy file as columns."""
-    if scheme is ColumnScheme.io:
-        raise typer.BadParameter("--scheme io can be read, but not written")
-    if not {SENTENCES, DOCUMENTS}.isdisjoint(names):
-        raise typer.BadParameter("Columns sentence and document can be read, but not written")
     unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
     if not names:
         unpacked = [*unpacked]
@@ -163,7 +152,7 @@ def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
         raise SparseCRFError(Errors.SC620.format(source=source, target=target))
     written = source.suffix == SPACY
     kind = kind or format_of(target if written else source, is_read=not written)
-    if written and (kind not in SEPARATORS or kind is Format.csv):
+    if written and kind not in SEPARATORS:
         raise typer.BadParameter(f"--format {kind.value} can be read, but not written")
     return kind
 
@@ -173,20 +162,6 @@ def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
     for doc in docs:
         cuts.add(doc)
         yield doc
-
-
-def _say_cuts(cuts: TokenCuts, lang: str) -> None:
-    """Print how many tokens of the file the tokenizer of a language splits differently."""
-    if not cuts.n_others:
-        msg.info(f"The tokenizer of '{lang}' splits all {cuts.n_tokens} tokens as in the file")
-        return
-    say = msg.warn if cuts.share > MOST_CUT else msg.info
-    say(
-        f"The tokenizer of '{lang}' splits {cuts.n_others} of {cuts.n_tokens} tokens "
-        f"({cuts.share:.2%}) differently: {cuts.examples}. A pipeline with this "
-        "tokenizer does not find them in new texts. Give the language of the texts by --lang (zh "
-        "splits Chinese into characters), or choose another [nlp.tokenizer] in the config."
-    )
 
 
 def _save(docs: Iterable[Doc], target: Path, dev: float, seed: int) -> dict[Path, int]:

@@ -9,7 +9,7 @@ import typer
 from wasabi import msg
 
 from ...cli.common import reported, with_folder
-from ...errors import Errors, SparseCRFError
+from ...errors import Errors, refused_option
 from ...pipeline.component import SparseCRFPipe
 from ...schema import reported_as
 from ..importing import import_model as read
@@ -21,9 +21,7 @@ _EXAMPLE = '{"word.lower()": "lower[0]", "BOS": "lower[-1]=^1"}'
 def import_model(
     source: Annotated[
         Path,
-        typer.Argument(
-            help="Model of Wapiti, of CRF++ as text (crf_learn -t), of CRFsuite, or a dump of it"
-        ),
+        typer.Argument(help="Model of Wapiti, of CRF++ as text (crf_learn -t), or of CRFsuite"),
     ],
     output: Annotated[Path, typer.Argument(help="Directory for the pipeline")],
     columns: Annotated[
@@ -49,7 +47,7 @@ def import_model(
     with reported():
         names, target = [*map(str.strip, columns.split(","))], target.strip()
         if target in names:
-            raise SparseCRFError(Errors.SC633.format(target=target))
+            raise refused_option("target", target, "it is among --columns; name another")
         imported = read(source, names, _read_names(features), dtype)
         if features and "templates" not in imported.features:
             raise typer.BadParameter("--features is for models of CRFsuite; this has patterns")
@@ -70,8 +68,8 @@ def _read_names(path: Path | None) -> dict[str, str]:
     """Read the template names of features. RAISES: SparseCRFError for an invalid file."""
     if path is None:
         return {}
-    with reported_as(Errors.SC634, path=path, example=_EXAMPLE):
+    with reported_as(Errors.SC614, option="features", value=path):
         found = json.loads(path.read_text(encoding="utf-8-sig"))
         if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
-            raise ValueError("it is something else")
+            raise ValueError(f"it is not a JSON object of strings, such as {_EXAMPLE}")
     return found

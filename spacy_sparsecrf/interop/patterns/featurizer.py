@@ -14,28 +14,66 @@ from spacy.attrs import ENT_IOB, SPACY  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.strings import StringStore
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ...cli.files import read_lines
 from ...corpus.readings import Readings
 from ...errors import Errors, MissingExtraError, SparseCRFError
 from ...features.attributes import Value
 from ...features.featurizer import PlanFeaturizer
+from ...features.naming import CellNames, TokenValues
 from ...features.parsing import LIMIT
 from ...features.plan import TemplatePlan
-from ...features.tokens import texts_of
-from ...model.names import write_pattern_name
+from ...features.tokens import text_of, texts_of
+from ...model.names import Outside, write_pattern_name, write_shown
 from ...registry import crf_features
 from ...schema import reported_as
 from .macros import Dialect, Pattern, parse_patterns
-from .naming import PatternCellNames
 from .plan import PatternPlan, Shown, parse_columns, plan_patterns
 
 if TYPE_CHECKING:
-    from ...features.lexemes import LexemeTable, Reader
+    from ...features.lexemes import Reader
 
 FURTHEST_CRFPP = 8  # largest offset in a template of CRF++
 _NUMBER_TEXTS = {SPACY: {0: "0", 1: "1"}, ENT_IOB: {0: "", 1: "1", 2: "2", 3: "3"}}
 """Texts of annotations whose values are numbers; ENT_IOB 0 means missing."""
+
+
+class PatternCellNames(CellNames):
+    """Names features of patterns. plan: of the patterns; for other arguments see `CellNames`."""
+
+    def __init__(
+        self, features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues, *, plan: PatternPlan
+    ) -> None:
+        super().__init__(features, vocab, tokens)
+        self._plan = plan
+        seen = self._plan.seen.items()
+        self._seen = [(column, see) for column, of_column in seen for see in of_column]
+
+    def _form(self, readings: Readings, p: int) -> str:
+        literals = [text.replace("%", "%%") for text in self._plan.patterns[p].literals]
+        return write_pattern_name(literals, ["%s"] * (len(literals) - 1))
+
+    def _write(self, value: Value | Outside) -> str:
+        assert isinstance(value, str)
+        return write_shown(value)
+
+    def _outside(self, p: int, part: int, distance: int) -> str:
+        texts = self._plan.dialect.before if distance < 0 else self._plan.dialect.behind
+        see = self._plan.patterns[p].macros[part].view.compile()
+        return see(texts[abs(distance) - 1])
+
+    def _inside(self, readings: Readings, at: int, column: int) -> str:
+        return text_of(super()._inside(readings, at, column))
+
+    def _text(self, reader: Any, text: str) -> Value:
+        value: Value = reader.text(text)
+        return value
+
+    def _stored(self, readings: Readings, at: int, column: int) -> Value:
+        stored = len(self._annotations) + len(self._token_columns)
+        column, see = self._seen[column - stored]
+        return see(text_of(super()._stored(readings, at, column)))
 
 
 class PatternFeaturizer(PlanFeaturizer):
@@ -72,10 +110,9 @@ class PatternFeaturizer(PlanFeaturizer):
         self.columns = tuple(columns)
         self.learnt: dict[str, Any] = {}
         """The data to save with a trained pipeline as JSON: the text of the patterns."""
-        self._tables: dict[int, LexemeTable] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle the text if it has been read, but not the tables of words."""
+        """Copy and pickle the text if it has been read, but not the table of words."""
         settings = self.path, self.text, self.columns, self.start_label
         return type(self), settings, self.learnt or None
 
@@ -137,7 +174,7 @@ class PatternFeaturizer(PlanFeaturizer):
             raise MissingExtraError(Errors.SC156.format(source=source)) from error
         self.parsed, self.plan = self.patterns.patterns, self.patterns.plan
         self.learnt = {"patterns": text}
-        self._table, self._tables = None, {}
+        self._table = None
 
     def _word_readers(self, like_num: "Reader") -> list["Reader"]:
         """Return the readers of word attributes, with the views of the patterns."""
@@ -147,16 +184,14 @@ class PatternFeaturizer(PlanFeaturizer):
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
         """Add the views of annotations, computed once for each distinct value."""
-        from ...features.lexemes import LexemeTable  # imports numba
-
         readings = super()._read(docs, sequences)
         columns = [readings.annotations]
         for at, seen in self.patterns.seen.items():
-            if at not in self._tables:
-                self._tables[at] = LexemeTable([Shown(str, see) for see in seen])
-            values = np.ascontiguousarray(readings.annotations[:, at])
-            rows, known, _ = self._tables[at].find(values, self._strings(at, docs))
-            columns.append(known[rows])
+            distinct, own = np.unique(readings.annotations[:, at], return_inverse=True)
+            strings = self._strings(at, docs)
+            texts = [strings[number] for number in distinct.tolist()]
+            shown = [[Shown(str, see)(text) for see in seen] for text in texts]
+            columns.append(np.array(shown, np.uint64)[own])
         return readings._replace(annotations=np.concatenate(columns, axis=1))
 
     def _strings(self, at: int, docs: Sequence[Doc]) -> StringStore | Mapping[int, str]:

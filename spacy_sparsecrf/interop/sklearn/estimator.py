@@ -18,7 +18,7 @@ from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...registry import crf_solvers
 from .encoding import ALWAYS, SHOWN, Encoded, read_corpus
 from .labels import accuracy, read_pairs, read_weights
-from .tagger import Tagger, read_tagger, write_weights
+from .tagger import Tagger, read_tagger, write_tagger
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,8 +82,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         features.
     all_possible_states: whether every pair of a feature and a label may have a weight; False: only
         pairs that occur in training.
-    all_possible_transitions: whether every transition may have a weight; False: only those that
-        occur in training. If all_possible_states is true too, this includes features in `bigrams`.
+    all_possible_transitions: whether every transition may have a weight; False: only transitions
+        that occur in training. If all_possible_states is true too, this includes features in
+        `bigrams`.
     c1, c2: penalties; by default 0 and 1.
     max_iterations: maximum number of iterations, each about one pass over the sequences. With
         c1 > 0, the first iterations (at most 4) are passes of a warm start.
@@ -94,8 +95,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     epsilon: stop when no weight violates the optimality conditions by more than this; 1e-3 by
         default.
     verbose: whether to print a line after each `period` to the standard output.
-    model_filename: file to which `fit` writes the weights in the format of CRFsuite's dump. An
-        estimator that is not fitted reads it, and also reads CRFsuite's binary models.
+    model_filename: file to which `fit` writes the weights. An estimator that is not fitted reads
+        it, and also reads CRFsuite's models.
     solver: a batch solver, or its name, such as "BCD", instead of `algorithm`.
     bigrams: features that are also conjoined with pairs of labels, as keys of dicts or as
         attributes; True for all. Transitions always have weights.
@@ -160,12 +161,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         sample_weight: [S], >= 0, of sequences; callback: called after each `period` iterations.
         RETURNS: itself. RAISES: SparseCRFError for invalid features, labels or settings.
         """
-        if (X_dev is None) != (y_dev is None):
-            raise SparseCRFError(Errors.SC814)
         self._check()
-        (solver, limit), held_out = self._make_solver(), None
-        if X_dev is not None and y_dev is not None:
-            held_out = read_pairs(X_dev, y_dev, "_dev")
+        solver, limit = self._make_solver()
+        held_out = [() if each is None else each for each in (X_dev, y_dev)]
+        tokens, labels = read_pairs(held_out[0], held_out[1], "_dev")
         own = self.bigrams, self.start_label, self.min_freq or 1
         encoded = read_corpus(X, y, sample_weight, *own)
         start = solver.warm_start
@@ -176,10 +175,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         begin = time.perf_counter()
         for n in _iterate(training, solver, limit, start.epochs if self.c1 else 0):
             self.n_iter_, report, share = n, training.report, None
-            if called and held_out is not None:
-                tagger = _tagger(training, encoded)
-                tokens, labels = held_out
-                share = accuracy(tagger.predict(tokens), labels, np.ones(len(labels)))
+            if called and tokens:
+                predicted = _tagger(training, encoded).predict(tokens)
+                share = accuracy(predicted, labels, np.ones(len(labels)))
             values = report.objective, report.n_active, time.perf_counter() - begin, share
             for each in called:
                 each(Iteration(n, *values))
@@ -187,7 +185,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         self.model_ = _tagger(training, encoded)
         training.close()
         if self.model_filename is not None:
-            write_weights(self.model_, Path(self.model_filename))
+            write_tagger(self.model_, Path(self.model_filename))
         return self
 
     def _check(self) -> None:
@@ -211,7 +209,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """
         name, limit = _ALGORITHMS.get(self.algorithm or "lbfgs", ("", None))
         if not name:
-            raise SparseCRFError(Errors.SC813.format(value=self.algorithm))
+            self._refuse("algorithm", f"choose one of {', '.join(_ALGORITHMS)}")
         if self.algorithm in ("pa", "arow"):
             warn(Warnings.SCW803.format(value=self.algorithm))
         solver = find_solver(self.solver or name)
@@ -439,7 +437,8 @@ def find_solver(solver: "str | BatchSolver") -> "BatchSolver":
             made: BatchSolver = crf_solvers.get(name)()
             return made
     known = ", ".join(sorted(name.split(".")[1] for name in crf_solvers.get_all()))
-    raise SparseCRFError(Errors.SC807.format(value=solver, known=known))
+    reason = f"give a solver, or a name such as {known}"
+    raise SparseCRFError(Errors.SC809.format(name="solver", value=solver, reason=reason))
 
 
 def _write(iteration: Iteration) -> None:

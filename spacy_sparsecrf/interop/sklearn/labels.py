@@ -61,9 +61,9 @@ def read_pairs(X: Iterable[Any], y: Iterable[Any], suffix: str = "") -> tuple[li
 def _as_lists(y: Iterable[Any]) -> list[Any]:
     found = []
     for number, labels in enumerate(y):
-        if isinstance(labels, Set) or not isinstance(labels, Iterable):
+        if isinstance(labels, Set | str) or not isinstance(labels, Iterable):
             raise SparseCRFError(Errors.SC804.format(number=number, token=0, label=labels))
-        found.append(labels if isinstance(labels, str) else [*labels])
+        found.append([*labels])
     return found
 
 
@@ -72,23 +72,22 @@ def check_lengths(lengths: Sequence[int], y: Sequence[Any], suffix: str = "") ->
 
     lengths: of the sequences; suffix: of the names X and y in messages. RAISES: SparseCRFError.
     """
-    if len(y) != len(lengths):
-        counts = {"n_sequences": len(lengths), "found": len(y), "each": "list of labels"}
-        raise SparseCRFError(Errors.SC802.format(x=f"X{suffix}", name=f"y{suffix}", **counts))
+    _check_length(f"X{suffix}", len(lengths), f"y{suffix}", len(y))
     for number, (n, gold) in enumerate(zip(lengths, y, strict=True)):
-        if isinstance(gold, str) or len(gold) != n:
-            counts = {"number": number, "n_tokens": n, "n_labels": len(gold)}
-            raise SparseCRFError(Errors.SC803.format(suffix=suffix, **counts))
+        _check_length(f"X{suffix}[{number}]", n, f"y{suffix}[{number}]", len(gold))
+
+
+def _check_length(x: str, n: int, y: str, found: int) -> None:
+    if found != n:
+        raise SparseCRFError(Errors.SC802.format(x=x, n=n, y=y, found=found))
 
 
 def read_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
     """Return the weights of n sequences. RAISES: SparseCRFError unless [n], finite and >= 0."""
     if sample_weight is None:
         return np.ones(n)
-    weights = np.array(sample_weight, np.float64)
-    if weights.shape != (n,):
-        values = {"x": "X", "name": "sample_weight", "found": weights.size, "each": "weight"}
-        raise SparseCRFError(Errors.SC802.format(n_sequences=n, **values))
+    weights = np.array(sample_weight, np.float64).ravel()
+    _check_length("X", n, "sample_weight", len(weights))
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         reason = "weights are finite and not negative"
         raise SparseCRFError(

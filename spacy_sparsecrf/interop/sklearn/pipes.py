@@ -68,8 +68,8 @@ def check_plain(name: str, settings: Any, model: CRFModel) -> None:
 def take_weights(pipe: Any) -> tuple[dict[int, str], int, tuple[str, ...]]:
     """Return the names of a component's features, which become attributes.
 
-    RETURNS: the names by the keys of its model; the key of transitions; the names of those that
-        have weights with pairs of labels.
+    RETURNS: the names by the keys of its model; the key of transitions; the names of features
+        that have weights with pairs of labels.
     RAISES: SparseCRFError if features have no names, or real-valued features have weights.
     """
     lines = [*pipe.dump()]  # also updates the model
@@ -91,10 +91,8 @@ def read_docs(pipe: Any, docs: Iterable[Any]) -> list[list[list[str]]]:
     RAISES: SparseCRFError if features have no names or are real-valued.
     """
     record = NameRecord.of(pipe.setup.features)
-    if record is None:
-        raise SparseCRFError(Errors.SC812.format(name=pipe.name))
-    found = record(list(docs), pipe.setup.settings.sequences)
-    if len(found.value_keys):
+    found = record(list(docs), pipe.setup.settings.sequences) if record is not None else None
+    if record is None or found is None or len(found.value_keys):
         raise SparseCRFError(Errors.SC812.format(name=pipe.name))
     names = record.names(np.setdiff1d(found.hashes, [0]))
     unigrams, bigrams = found.unigram_hashes.tolist(), found.bigram_hashes.tolist()

@@ -1,19 +1,21 @@
-"""The trained weights of an estimator: predictions, and the file format of CRFsuite's dump."""
+"""The trained weights of an estimator: predictions, and their file."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import srsly
 from numpy.typing import NDArray
 
 from ...atomic_write import write_files
 from ...corpus.encoded import MISSING, Observations
 from ...errors import Errors, SparseCRFError
 from ...model.model import CRFModel, WeightTable
+from ...schema import reported_as
 from .attributes import Vocabulary, read_attributes
 from .encoding import ALWAYS, Mask, bigrams_of, observe
 from .labels import check_lengths
@@ -150,21 +152,21 @@ class Tagger:
 
     def predict(self, X: Iterable[Any]) -> list[list[str]]:
         """Return the most probable labels of each sequence."""
-        found: list[list[str]] = []
-        for observations in self._observe(X):
-            ids = self._decoder.viterbi(observations).tolist()
-            labels = [*map(self.model.labels.__getitem__, ids)]
-            found += [labels[a:b] for a, b in pairwise(observations.offsets.tolist())]
-        return found
+        names = self.model.labels
+        return [[names[y] for y in ids] for ids in self._decoded(X, self._decoder.viterbi)]
 
     def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[str, float]]]:
         """Compute p(y_t = y | x): for each sequence a list with one dict by label per token."""
-        found: list[list[dict[str, float]]] = []
+        names, found = self.model.labels, self._decoded(X, self._decoder.marginals)
+        return [[dict(zip(names, row, strict=True)) for row in rows] for rows in found]
+
+    def _decoded(
+        self, X: Iterable[Any], decode: Callable[[Observations], NDArray[Any]]
+    ) -> Iterator[list[Any]]:
+        """Yield what a method of the decoder returns for the tokens of each sequence."""
         for observations in self._observe(X):
-            rows = self._decoder.marginals(observations).tolist()
-            tokens = [dict(zip(self.model.labels, row, strict=True)) for row in rows]
-            found += [tokens[a:b] for a, b in pairwise(observations.offsets.tolist())]
-        return found
+            found = decode(observations).tolist()
+            yield from (found[a:b] for a, b in pairwise(observations.offsets.tolist()))
 
     def log_probability(self, xseq: Iterable[Any], yseq: Sequence[str]) -> float:
         """Compute log p(y | x) of a sequence; -inf with unknown labels.
@@ -211,47 +213,26 @@ def _numbered(texts: Sequence[str]) -> dict[str, str]:
     return {text: str(i) for i, text in enumerate(texts)}
 
 
-def write_weights(tagger: Tagger, path: Path) -> None:
-    """Write the weights to a file in the format of CRFsuite's dump.
-
-    RAISES: SparseCRFError for names that such a file cannot have, and if it cannot be written.
-    """
-    info = tagger.info()
-    for name in (*info.labels, *info.attributes):
-        arrow = name in info.labels and " --> " in f" {name} "
-        if not name or arrow or "\n" in name or "\r" in name:
-            raise SparseCRFError(Errors.SC815.format(name=name, path=path))
-    blocks = {
-        "FILEHEADER": [f"  {key}: {value}" for key, value in info.header.items()],
-        "LABELS": [f"  {number:>5}: {label}" for label, number in info.labels.items()],
-        "ATTRIBUTES": [f"  {number:>5}: {text}" for text, number in info.attributes.items()],
-        "TRANSITIONS": [
-            f"  (1) {before} --> {label}: {_decimal(weight)}"
-            for (before, label), weight in info.transitions.items()
-        ],
-        "STATE_FEATURES": [
-            f"  (0) {text} --> {label}: {_decimal(weight)}"
-            for (text, label), weight in info.state_features.items()
-        ],
-    }
-    lines = "".join(
-        f"{name} = {{\n{''.join(line + chr(10) for line in rows)}}}\n\n"
-        for name, rows in blocks.items()
-    )
-    write_files(path.parent, {path.name: lines.encode()}, "model_filename")
-
-
-def _decimal(weight: float) -> str:
-    """Return the shortest text of a 32-bit weight without an exponent."""
-    return np.format_float_positional(np.float32(weight), trim="0")
+def write_tagger(tagger: Tagger, path: Path) -> None:
+    """Write a tagger to a file. RAISES: SparseCRFError if it cannot be written."""
+    model, attributes, _, real = tagger.__reduce__()[1]
+    values = {"model": model.to_bytes(), "attributes": attributes, "real": real}
+    write_files(path.parent, {path.name: srsly.msgpack_dumps(values)}, "model_filename")
 
 
 def read_tagger(path: Path) -> Tagger:
-    """Read the weights of a CRFsuite model file or dump. RAISES: SparseCRFError for other files."""
-    from ..external_models import CRFSUITE, read_model  # imports spaCy
+    """Read a file of `write_tagger`, or a model of CRFsuite. RAISES: SparseCRFError for others."""
+    data = path.read_bytes()
+    if data.startswith(b"lCRF"):
+        from ..external_models import read_model  # imports spaCy
 
-    found = read_model(path)
-    if found.program != CRFSUITE:
-        raise SparseCRFError(Errors.SC816.format(path=path, program=found.program))
-    always = len(found.features) - 1
-    return Tagger.of(found.with_numbers("float32"), dict(enumerate(found.features)), always)
+        found = read_model(path)
+        always = len(found.features) - 1
+        return Tagger.of(found.with_numbers("float32"), dict(enumerate(found.features)), always)
+    with reported_as(Errors.SC631, (ValueError, LookupError, TypeError), path=path, program="CRF"):
+        values = srsly.msgpack_loads(data)
+        model, attributes = CRFModel().from_bytes(values["model"]), values["attributes"]
+        keys = np.concatenate(model.keys)
+        if len(keys) and not ALWAYS <= keys.min() <= keys.max() <= len(attributes) + ALWAYS:
+            raise ValueError("features have no names")
+        return Tagger(model, attributes, real=values["real"])

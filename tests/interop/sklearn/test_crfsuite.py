@@ -180,17 +180,20 @@ def test_a_line_is_written_for_each_iteration(capsys):
 
 
 def test_weights_are_kept_in_a_file(tmp_path):
-    """Feature names that look like other lines of the file are read correctly."""
+    """Feature names may be any text."""
     path = tmp_path / "model.crfsuite"
-    odd = [[{**token, "} = {": "a --> b: 1"} for token in tokens] for tokens in X]
+    odd = [[{**token, "} = {\n": "a --> b: 1"} for token in tokens] for tokens in X]
     crf = CRF(c1=0.05, model_filename=str(path)).fit(odd, Y)
     loaded = CRF(model_filename=str(path))
     assert loaded.state_features_ == crf.state_features_
     assert loaded.transition_features_ == crf.transition_features_
     assert [*loaded.predict(odd)] == [*crf.predict(odd)]
     assert clone(loaded).get_params() == loaded.get_params()
-    with pytest.raises(SparseCRFError, match=r"SC815\].*a line break.*joblib"):
-        CRF(model_filename=str(path)).fit([[{"a\n": "b"}] * len(y) for y in Y], Y)
+    data = path.read_bytes()
+    for damaged in (b"", b"#mdl#2#1", data[:-9], data.replace(b"attributes", b"attributed")):
+        path.write_bytes(damaged)
+        with pytest.raises(SparseCRFError, match="SC"):
+            CRF(model_filename=str(path)).predict(odd)
 
 
 def test_a_model_of_crfsuite_is_read(tmp_path):
@@ -216,11 +219,11 @@ def test_what_has_another_effect_is_warned_of(options, message):
 @pytest.mark.parametrize(
     ("options", "held_out", "message"),
     [
-        ({"algorithm": "sgd"}, {}, r"SC813\] algorithm = 'sgd'"),
+        ({"algorithm": "sgd"}, {}, r"SC809\] algorithm = 'sgd'"),
         ({"delta": "small"}, {}, r"SC809\] delta = 'small'"),
         ({"period": 0}, {}, r"SC809\] period = 0"),
         ({"c2": -1.0}, {}, r"SC809\] c2 = -1.0"),
-        ({}, {"X_dev": X_TEST}, r"SC814\].*X_dev"),
+        ({}, {"X_dev": X_TEST}, r"SC802\] X_dev.*y_dev has 0"),
         ({}, {"X_dev": X_TEST, "y_dev": Y_TEST[1:]}, r"SC802\] X_dev"),
         ({}, {"X_dev": [3, *X_TEST[1:]], "y_dev": Y_TEST}, r"SC801\] X_dev\[0\]"),
         ({}, {"X_dev": X_TEST, "y_dev": [3, *Y_TEST[1:]]}, r"SC804\].* is 3"),

@@ -181,14 +181,14 @@ def test_what_is_fitted_again_forgets(fitted):
 @pytest.mark.parametrize(
     ("y", "weight", "message"),
     [
-        (Y[1:], None, r"SC802\] X has 60 sequences, but y has 59"),
-        ([*Y[:3], Y[3][:2], *Y[4:]], None, r"SC803\] X\[3\] has \d+ tokens, but y\[3\] has 2"),
+        (Y[1:], None, r"SC802\] X has length 60, but y has 59"),
+        ([*Y[:3], Y[3][:2], *Y[4:]], None, r"SC802\] X\[3\] has length \d+, but y\[3\] has 2"),
         ([*Y[:3], [1] * len(Y[3]), *Y[4:]], None, r"SC804\] y\[3\]\[0\] is 1"),
-        (["x" * len(labels) for labels in Y], None, r"SC803\] X\[0\]"),
+        (["x" * len(labels) for labels in Y], None, r"SC804\] y\[0\]\[0\] is 'x"),
         ([*Y[:3], None, *Y[4:]], None, r"SC804\] y\[3\]\[0\] is None"),
         ([*Y[:3], set(Y[3]), *Y[4:]], None, r"SC804\] y\[3\]\[0\] is \{'"),
         ([*Y[:3], [["a"]] * len(Y[3]), *Y[4:]], None, r"SC804\] y\[3\]\[0\] is \['a'\]"),
-        (Y, [1.0], r"SC802\] X has 60 sequences, but sample_weight has 1"),
+        (Y, [1.0], r"SC802\] X has length 60, but sample_weight has 1"),
         (Y, [-1.0] * 60, r"SC809\] sample_weight = -1.0"),
         (Y, [float("nan")] * 60, r"SC809\] sample_weight = nan"),
     ],
@@ -234,7 +234,7 @@ SC809 += [("max_iterations", -1), ("max_iterations", "3"), ("n_threads", "2")]
     [
         *(({key: value}, rf"SC809\] {key} = {value!r}") for key, value in SC809),
         ({"c2": float("nan")}, r"SC809\] c2 = nan"),
-        ({"solver": "Magic"}, r"SC807\] The solver 'Magic'.*OWLQN.*RPROP"),
+        ({"solver": "Magic"}, r"SC809\] solver = 'Magic'.*OWLQN.*RPROP"),
         ({"min_freq": 10**6}, "SC351"),
         ({"dtype": "float16"}, "SC310"),
     ],
