@@ -94,32 +94,15 @@ class TemplateTree:
         parent_ptr = np.append(0, np.cumsum(counts)).astype(np.int64)
         return cls(stage, parent_ptr, in_order.astype(np.int32), _counterparts(corpus))
 
-    def admitted(self, stage: int, require: str, active: Mask) -> Mask:
-        """Return the mask of the features of a stage whose parents are active: [U + B] bool.
-
-        require: see `Stage`; active: [U + B] bool, features with a weight that is not zero.
-        """
-        own: Mask = self.stage == stage
-        if require == "none":
-            return own
-        extended = np.append(active, False)
-        either = np.append(active | extended[self.counterpart], False)
-        sums = np.concatenate(([0], np.cumsum(either[self.parents])))
-        n_parents = np.diff(self.parent_ptr)
-        n_active = np.diff(sums[self.parent_ptr])
-        met: Mask = n_active == n_parents
-        if require == "any":
-            met |= n_active > 0
-        return own & met
-
-    def admitted_labels(
+    def admitted(
         self, stage: int, require: str, active: Longs, n_labels: int
     ) -> tuple[Mask, Longs]:
         """Return features of a stage admitted with all labels, and admitted pairs with labels.
 
         Features, [U + B] bool, are admitted with all labels if they have or need no parents. Pairs,
-        [n] int64, ascending, are feature * Y + label. active: [n] int64, feature * Y + y of
-        weights that are not zero, with label y, or labels y' and y.
+        [n] int64, ascending, are feature * Y + label. require: see `Stage`; active: [n] int64,
+        feature * Y + y of weights that are not zero, with label y, or labels y' and y. With Y = 1,
+        labels do not matter.
         """
         n_features = len(self.stage)
         own: Mask = self.stage == stage

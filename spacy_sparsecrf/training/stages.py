@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -53,13 +53,14 @@ class _Beginning(NamedTuple):
 
     number: of the stage, from 0; admitted: [U + B] bool, features that may have weights; limited:
     [n] int64, ascending, feature * Y + y: the labels of features that may have weights for these
-    labels only; model: initial weights, or None.
+    labels only; model: initial weights, or None; identity: of the whole run, "" in the first stage.
     """
 
     number: int
     admitted: Mask
     limited: Longs
     model: CRFModel | None
+    identity: str = ""
 
 
 class InTurn:
@@ -105,7 +106,7 @@ class InTurn:
     def _run(self) -> Training:
         """The run of the stage, on the admitted features; begun if it is not yet."""
         if self._training is None:
-            _, admitted, limited, model = self._beginning
+            _, admitted, limited, model, _ = self._beginning
             features, n_labels = np.flatnonzero(admitted), len(self._names.labels)
             feature, label = np.divmod(limited, n_labels)
             own = np.searchsorted(features, feature) * n_labels + label
@@ -147,16 +148,16 @@ class InTurn:
 
     def _advance(self) -> None:
         """Begin the next stage; without new features, the run goes on."""
-        number, before, limited, _ = self._beginning
+        number, before, limited, *_ = self._beginning
         number, model = number + 1, self._run.model(NOT_POLISHED, "float64")
         n_labels = len(self._names.labels)
         admitted, pairs = self._admit(number, model)
         pairs = pairs[~before[pairs // n_labels]]
         admitted[pairs // n_labels] = True
-        self._beginning = _Beginning(number, before | admitted, np.union1d(limited, pairs), model)
+        limited, after = np.union1d(limited, pairs), before | admitted
+        self._beginning = _Beginning(number, after, limited, model, self._identity)
         self._n_steps = 0
         if (admitted & ~before).any():
-            self._identity  # noqa: B018  # of the first stage
             self.close()
             # Free its arrays before those of the next run are created.
             self._training = None
@@ -164,17 +165,18 @@ class InTurn:
     def _admit(self, number: int, model: CRFModel) -> tuple[Mask, Longs]:
         """Return the features [U + B] that a stage admits with all labels, and pairs with labels.
 
-        model: with the weights at the end of the last stage. See `TemplateTree.admitted_labels`.
+        model: with the weights at the end of the last stage. See `TemplateTree.admitted`.
         """
         stage, n_labels = self._stages[number], len(self._names.labels)
         features, coordinates = self._active(model)
-        if stage.admit == "features":
-            is_active = np.zeros(len(self._tree.stage), np.bool_)
-            is_active[features] = True
-            return self._tree.admitted(number, stage.require, is_active), np.empty(0, np.int64)
+        n = n_labels if stage.admit == "labels" else 1
         # A coordinate modulo the number of labels is the label.
-        active = np.unique(features * n_labels + coordinates % n_labels)
-        return self._tree.admitted_labels(number, stage.require, active, n_labels)
+        active = np.unique(features * n + coordinates % n_labels % n)
+        admitted, pairs = self._tree.admitted(number, stage.require, active, n)
+        if n == n_labels:
+            return admitted, pairs
+        admitted[pairs] = True
+        return admitted, pairs[:0]
 
     def _active(self, model: CRFModel) -> tuple[Longs, Longs]:
         """Return the feature, from 0 to U + B, and the coordinate of each weight of a model."""
@@ -195,7 +197,7 @@ class InTurn:
         return int(np.count_nonzero(counted)), int(total + (n_weights[feature] // n_labels).sum())
 
     def _report(self, *, ended: bool) -> StageReport:
-        number, admitted, limited, _ = self._beginning
+        number, admitted, limited, *_ = self._beginning
         features, coordinates = self._active(self._run.model(NOT_POLISHED, "float64"))
         return StageReport(
             number + 1,
@@ -206,9 +208,11 @@ class InTurn:
             (len(np.unique(features)), len(coordinates)),
         )
 
-    @cached_property
+    @property
     def _identity(self) -> str:
-        """The digest of the schedule and of the first stage's run."""
+        """The digest of the schedule and of the run of the first stage."""
+        if self._beginning.identity:
+            return self._beginning.identity
         stages = [f"{s.steps} {s.require} {s.admit}" for s in self._stages]
         tree = checkpoint.digest(*fields_of(self._tree).values())
         values = {"first": self._run.identity, "schedule": [*stages, tree]}
@@ -226,7 +230,7 @@ class InTurn:
         values = checkpoint.load(path, self._identity)
         values["model"] = CRFModel().from_bytes(values["model"].tobytes())
         self._beginning = _Beginning(*(values[name] for name in _Beginning._fields))
-        self._training = None
+        self._training, self._n_steps = None, 0
 
     def rest(self) -> None:
         """See `Training`."""

@@ -128,19 +128,12 @@ class Training:
         self.n_potential = self.size.n_potential
         self._n_kept = [run.loss.n_potential for run in self._runs]
         if weights is not None:
-            self.begin(*weights)
+            for part, run in zip(self._parts, self._runs, strict=True):
+                run.begin(*part.local_weights(*weights))
 
     def close(self) -> None:
         """End the threads of the run; another step starts new ones."""
         self._workers.close()
-
-    def begin(self, coordinates: Longs, theta: Floats) -> None:
-        """Begin, or restart, with given weights instead of the solver's warm start.
-
-        coordinates: [n] int64, distinct; theta: [n] float64.
-        """
-        for part, run in zip(self._parts, self._runs, strict=True):
-            run.begin(*part.local_weights(coordinates, theta))
 
     def _check_compatible(self) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
