@@ -1,6 +1,7 @@
 """The corpus and the learnt weights do not depend on how shards are assigned to workers."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,19 @@ from spacy_sparsecrf.cli.config import shipped_configs
 from spacy_sparsecrf.corpus.index import joined
 from spacy_sparsecrf.distributed.gathering import gather
 from spacy_sparsecrf.distributed.ray_engine import Ray
+from spacy_sparsecrf.distributed.training import WorkerShard
 from spacy_sparsecrf.distributed.worker import Brief, Worker
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.naming import NameRecord
 from spacy_sparsecrf.parallel import LocalWorkerPool
-from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block
+from spacy_sparsecrf.pipeline.corpus_files import read_files, reader_block, shard_files
 from spacy_sparsecrf.pipeline.data_checks import DataChecks
 from spacy_sparsecrf.pipeline.engines import Threads
 from spacy_sparsecrf.pipeline.reader import Job, LabelIds, encode_corpus
+from spacy_sparsecrf.pipeline.spacy_loop import block_of
 
 from ..decoding.span_cases import span_examples, training_sentences
+from ..reference import random_problem
 from ..toy import blank_with, examples_of
 from .cases import FEW, SENTENCES, SHIPPED, Forgetful, Here, begun, learnt, steps, write_parts
 
@@ -252,3 +256,46 @@ def test_the_warm_start_begins_at_the_prior(folder, tmp_path):
     whole.initialize(lambda: examples_of(nlp, SENTENCES), nlp=nlp)
     objectives = steps(begun(folder, None, learning=learning)[1])
     assert objectives == pytest.approx(steps(whole), rel=1e-9)
+
+
+def test_shards_stand_for_the_examples(folder):
+    nlp, pipe = begun(folder, None)
+    expected = steps(pipe)
+    nlp.initialize(lambda: examples_of(nlp, SENTENCES[:5]))
+    assert steps(pipe) == expected
+
+
+def test_files_come_in_the_order_of_patterns_and_once(folder):
+    files = sorted(folder.glob("*.spacy"))
+    given = [str(files[2]), str(folder / "*.spacy")]
+    assert shard_files("x", given, {}) == [files[2], *files[:2], *files[3:]]
+    assert shard_files("x", [], {"path": str(folder)}) == files
+
+
+def test_what_is_no_corpus_is_refused(folder):
+    nlp = blank_with()
+    with pytest.raises(SparseCRFError, match="SC900"):
+        shard_files("x", [str(folder / "none-*.spacy")], {})
+    assert block_of(nlp, "dev_corpus")["path"] is None
+    nlp.config["corpora"]["train"]["limit"] = 3
+    with pytest.raises(SparseCRFError, match="SC902"):
+        reader_block("x", nlp)
+    nlp.config["training"]["train_corpus"] = "nowhere.else"
+    with pytest.raises(SparseCRFError, match="SC901"):
+        reader_block("x", nlp)
+
+
+def test_digests_do_not_depend_on_the_numbers_of_sets():
+    problem, _ = random_problem(3, 3, [4, 3, 2])
+    corpus = problem.corpus
+    corpus.labels[[1, 5]], corpus.labels[7] = [-2, -3], -1
+    sets, swapped = np.array([[True, True, False], [False, True, True]]), corpus.labels.copy()
+    swapped[[1, 5]] = [-4, -2]
+    others = np.array([sets[1], ~sets[1], sets[0]])
+    digests = []
+    for changes in ({"sets": sets}, {"sets": others, "labels": swapped}, {"sets": sets[::-1]}):
+        share = WorkerShard()
+        share.corpus, share.shard_ptr = replace(corpus, **changes), np.array([0, 1, 1, 3])
+        digests.append(share.digests())
+    one, other, third = digests
+    assert one == other and one[1:] != third[1:] and one[0] != third[0]

@@ -170,12 +170,7 @@ def test_transitions_of_many_labels_are_a_list(n, squares):
     assert "What the model has learnt: 0 weights" in render(empty)
 
 
-def test_errors_are_coloured_by_the_gold_label():
-    rows = re.findall(r'<td class="(\w+)">([+-])', render(report()))
-    assert rows and all(kind == ("against" if sign == "+" else "for") for kind, sign in rows)
-
-
-def test_labels_have_the_colour_of_their_type():
+def test_labels_have_the_colour_of_their_type_and_errors_that_of_the_gold_label():
     """Shades differ for B, I, L, U; no weight is shown as -0."""
     pairs = [
         FeatureWeight("always", "O", f"{kind}-{kinds}", -0.001)
@@ -188,6 +183,8 @@ def test_labels_have_the_colour_of_their_type():
     assert len(styles) == 9 and styles["--s: 0%"] == "O"
     assert len({style.split(";")[0] for style in styles}) == 3
     assert "-0.0" not in text and "9,876 weights" in text and "1,234 weights" in text
+    rows = re.findall(r'<td class="(\w+)">([+-])', render(report()))
+    assert rows and all(kind == ("against" if sign == "+" else "for") for kind, sign in rows)
 
 
 def test_long_docs_are_small_pages(trained_dir, corpus):

@@ -4,17 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from spacy_sparsecrf.distributed.training import WorkerShard
 
 from ..cli.commands import run_spacy
 from ..conftest import SHIPPED_CONFIG
-from ..reference import random_problem
 
 
 def read_files(directory: Path, replace: Callable[[bytes], bytes]) -> dict[str, bytes]:
@@ -47,23 +42,3 @@ def test_model_directories_are_the_same_whatever_hash_seed_and_threads(corpus, t
     assert files[0].keys() == files[1].keys()
     assert [name for name in files[0] if files[0][name] != files[1][name]] == []
     assert "sparse_crf/model" in files[0]
-
-
-# Digests of a worker's shards.
-
-
-def test_digests_do_not_depend_on_the_numbers_of_sets():
-    problem, _ = random_problem(3, 3, [4, 3, 2])
-    corpus = problem.corpus
-    corpus.labels[[1, 5]], corpus.labels[7] = [-2, -3], -1
-    sets = np.array([[True, True, False], [False, True, True]])
-    one, other, third = WorkerShard(), WorkerShard(), WorkerShard()
-    one.corpus = replace(corpus, sets=sets)
-    swapped = corpus.labels.copy()
-    swapped[[1, 5]] = [-4, -2]
-    other.corpus = replace(corpus, labels=swapped, sets=np.array([sets[1], ~sets[1], sets[0]]))
-    third.corpus = replace(corpus, sets=sets[::-1])
-    for share in (one, other, third):
-        share.shard_ptr = np.array([0, 1, 1, 3])
-    assert one.digests() == other.digests()
-    assert one.digests()[1:] != third.digests()[1:] and one.digests()[0] != third.digests()[0]
