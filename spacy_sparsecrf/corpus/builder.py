@@ -29,13 +29,14 @@ class CorpusBuilder:
     assigns the final numbers.
 
     features, rows: distinct features conjoined with the label, and distinct sets of bigram
-    features, None before the first batch; start_label: see `EncodedCorpus`.
+    features, None before the first batch; value_keys: hashes of real-valued features; start_label:
+    see `EncodedCorpus`.
     """
 
     def __init__(self) -> None:
         self._pieces: defaultdict[str, list[Array]] = defaultdict(list)
         self._n_tokens = 0
-        self._value_keys: Hashes = np.empty(0, np.uint64)
+        self.value_keys: Hashes = np.empty(0, np.uint64)
         self.features = RowIndex(1)
         self.rows: RowIndex | None = None
         self.start_label = True
@@ -49,7 +50,7 @@ class CorpusBuilder:
         """
         if observations.n_tokens and len(observations.value_keys):
             self._append(values=observations.values)
-            self._value_keys = observations.value_keys
+            self.value_keys = observations.value_keys
         hashes, bigrams = observations.unigram_hashes, observations.bigram_hashes
         present = hashes != 0
         if self.rows is None:
@@ -74,11 +75,6 @@ class CorpusBuilder:
     def arrived(self, name: str) -> Array:
         """Return an array named in _ARRIVING, with provisional numbers."""
         return np.concatenate(self._pieces[name])
-
-    @property
-    def has_values(self) -> bool:
-        """Return whether real-valued features have arrived."""
-        return len(self._value_keys) > 0
 
     def relabel(self, final: Ints) -> int:
         """Replace labels by the numbers that they index. RETURNS: the number of missing labels."""
@@ -110,7 +106,7 @@ class CorpusBuilder:
         RETURNS: the corpus, without sets; it does not depend on the division into batches.
         RAISES: SparseCRFError if no feature is left.
         """
-        part, value_keys = self.part(), self._value_keys
+        part, value_keys = self.part(), self.value_keys
         if part is None:
             raise SparseCRFError(Errors.SC302)
         numbers = build_index(part.features, part.rows, min_freq, len(value_keys))

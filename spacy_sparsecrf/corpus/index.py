@@ -28,14 +28,13 @@ class FeatureCounts(NamedTuple):
     counts: Longs
     arrival: Longs
 
-    def between(self, low: int, high: int) -> "FeatureCounts":
-        """Return the features with keys low <= key <= high."""
-        own = (self.keys >= np.uint64(low)) & (self.keys <= np.uint64(high))
-        return FeatureCounts(self.keys[own], self.counts[own], self.arrival[own])
+    def between(self, low: int, high: int, part: int) -> "FeatureCounts":
+        """Return the features with keys low <= key <= high.
 
-    def of_part(self, number: int) -> "FeatureCounts":
-        """Return the features with ranks moved behind the ranks of all parts of lower numbers."""
-        return self._replace(arrival=self.arrival + (number << 32))
+        Ranks are moved behind the ranks of all parts of lower numbers. part: number of this part.
+        """
+        own = (self.keys >= np.uint64(low)) & (self.keys <= np.uint64(high))
+        return FeatureCounts(self.keys[own], self.counts[own], self.arrival[own] + (part << 32))
 
 
 class ConjoinedRows(NamedTuple):

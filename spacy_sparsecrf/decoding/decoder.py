@@ -17,7 +17,7 @@ from .chains import Chains, SpanEvents, checked_permitted, constrain
 from .transitions import Mask, Transitions
 
 if TYPE_CHECKING:
-    from .rows import Entries, WordScores
+    from .rows import WordScores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -141,20 +141,14 @@ class Decoder:
             marginals(self.chains(run, mask), found[tokens])
         return found
 
-    def posterior(self, source: Source, permitted: Mask | None = None) -> Ints:
-        """Find the valid labels with the largest sum of marginals, argmax_y sum_t p(y_t | x).
-
-        This maximises the expected number of correct tokens. RETURNS: [N] int32 label ids.
-        """
-        return self.decode(source, "posterior", permitted)[0]
-
     def decode(
         self, source: Source, method: str, permitted: Mask | None = None
     ) -> tuple[Ints, Floats]:
         """Find labels and their marginal probabilities.
 
-        method: "viterbi" or "posterior". RETURNS: [N] int32 label ids, and [N] float64
-        probabilities.
+        method: "viterbi", or "posterior" for the valid labels with the largest sum of marginals,
+            argmax_y sum_t p(y_t | x), which maximises the expected number of correct tokens.
+        RETURNS: [N] int32 label ids, and [N] float64 probabilities.
         """
         from .probabilities import marginals, posterior_labels
 
@@ -295,12 +289,8 @@ class Decoder:
         context = np.empty(len(features), dtype=np.int32)
         slots = np.full(1 << (2 * len(features)).bit_length(), -1, dtype=np.int32)
         n = number_rows(slots, distinct, counts, 0, features, context)
-        return context, self._pair_scores(distinct[:n])
-
-    def _pair_scores(self, features: "Entries") -> Floats:
-        """Return the pair scores of contexts: [C, Y + 1, Yp]. features: [C, B], of `find`."""
-        scores = self._bigram.score(features, (self.n_labels + 1) * self.padded)
-        return scores.reshape(-1, self.n_labels + 1, self.padded)
+        scores = self._bigram.score(distinct[:n], (self.n_labels + 1) * self.padded)
+        return context, scores.reshape(-1, self.n_labels + 1, self.padded)
 
     def _shared_pairs(self, source: Source) -> PairScores | None:
         """Return the pair scores if they are the same for all tokens; None otherwise."""

@@ -155,7 +155,7 @@ class Worker(WorkerShard):
             assert self._word_labels is not None
             table, starts = self._word_labels
             reader.encode(table, starts[number], starts[-1])
-        if reader.builder.has_values:
+        if len(reader.builder.value_keys):
             facts = {"real values": _REAL_VALUES, "shards": "shards"}
             compatible.check(facts, self._brief.setup.name)
         self._parts[number] = reader.builder.part()
@@ -170,8 +170,8 @@ class Worker(WorkerShard):
             if number not in self._parts:
                 self._encode(number)
         parts = [(number, self._parts[number]) for number in range(first, last)]
-        features = [part.features.of_part(number) for number, part in parts if part is not None]
-        return index.merged_features([own.between(low, high) for own in features])
+        features = [own.features.between(low, high, part) for part, own in parts if own is not None]
+        return index.merged_features(features)
 
     def encode(self, plan: EncodingPlan, first: int, last: int) -> EncodedCorpus:
         """Return the sequences first:last of the whole corpus; missing files are read."""

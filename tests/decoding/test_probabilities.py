@@ -94,7 +94,7 @@ def test_everything_equals_enumeration(kind, constraint):
         ids = {
             "viterbi": decoder.viterbi(source, permitted),
             "marginals": decoder.marginals(source, permitted),
-            "posterior": decoder.posterior(source, permitted),
+            "posterior": decoder.decode(source, "posterior", permitted)[0],
         }
         nbest = decoder.nbest(source, 10**4, permitted)
         for s, tokens in enumerate(case.problem.sequences()):
@@ -197,7 +197,7 @@ def test_parts_change_nothing(monkeypatch):
             return [
                 decoder.viterbi(source, permitted),
                 decoder.marginals(source, permitted),
-                decoder.posterior(source, permitted),
+                decoder.decode(source, "posterior", permitted)[0],
                 decoder.log_probability(source, path, permitted),
                 *(array for pair in nbest for array in pair),
             ]
@@ -250,7 +250,8 @@ NO_MASK = r"SC405.*\[3, 3\] of bool.*`permitted`"
 @pytest.mark.parametrize(
     ("method", "arguments", "message"),
     [
-        *((name, (m,), NO_MASK) for m in MASKS for name in ("viterbi", "marginals", "posterior")),
+        *((name, (m,), NO_MASK) for m in MASKS for name in ("viterbi", "marginals")),
+        *(("decode", ("posterior", mask), NO_MASK) for mask in MASKS),
         *(("span_probability", (SPAN, mask), NO_MASK) for mask in MASKS),
         *(("nbest", (n,), "SC407") for n in (0, -1, 1.5, "2")),
         ("log_probability", (np.zeros(2, np.int32),), r"SC406.*2 labels.*3 tokens"),
