@@ -740,10 +740,6 @@ class Warnings(metaclass=_Coded):
         "{n} of {of} training Docs of component '{name}' have no doc.spans[{key!r}], so that it "
         "does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
     )
-    SCW228 = (
-        "Component '{name}' has its own target, but is scored as a tagger ({unfit}). Return "
-        "{{'token_attr': 'tag'}} in its `scoring`, or set [components.{name}.scorer]."
-    )
     SCW229 = (
         "Component '{name}' resumes from {path}. spaCy's log begins again, and its first row would "
         "overwrite model-best of the interrupted run: give `spacy train` another --output."

@@ -18,6 +18,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.training import Example
 
 from ..errors import Errors, SparseCRFError
+from ..targets.base import have_same_tokens
 
 OF_TOKENS: tuple[str, ...] = ("tag", "pos", "morph", "lemma", "dep")
 SENTS, SENT_START = "sents", "SENT_START"
@@ -67,7 +68,7 @@ class Annotations:
         """
         if self == Annotations():
             return
-        same = have_same_words(example.predicted, example.reference)
+        same = have_same_tokens(example)
         self._copy_attributes(example, same)
         if self.ents and not same:
             _align_entities(example)
@@ -98,13 +99,6 @@ class Annotations:
                     if same
                     else example.get_aligned_spans_y2x(spans, allow_overlap=True)
                 )
-
-
-def have_same_words(first: Doc, second: Doc) -> bool:
-    """Return whether the tokens of two Docs of one vocab have the same texts."""
-    if len(first) != len(second):
-        return False
-    return bool(np.array_equal(first.to_array("ORTH"), second.to_array("ORTH")))
 
 
 def _aligned(example: Example, attribute: str) -> list[int]:

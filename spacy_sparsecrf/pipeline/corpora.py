@@ -16,7 +16,8 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..progress import Task
-from .annotations import Annotations, have_same_words
+from ..targets.base import have_same_tokens
+from .annotations import Annotations
 
 _NIL = b"\xc0"  # the message of nothing
 # A span in a message: id, knowledge base id, label, first token, token after the last, characters.
@@ -93,9 +94,8 @@ class AnnotatedCorpus(Corpus):
         RAISES: SparseCRFError for an extension attribute to copy that is not registered.
         """
         for example in super().__call__(nlp):
-            gold, predicted = example.reference, example.predicted
-            if self._augmented and self._gold_tokens and not have_same_words(predicted, gold):
-                example = super()._make_example(nlp, gold, True)
+            if self._augmented and self._gold_tokens and not have_same_tokens(example):
+                example = super()._make_example(nlp, example.reference, True)
             self._annotations.copy_to_predicted(example)
             yield example
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
@@ -66,7 +66,7 @@ def check_loaded(
         raise SparseCRFError(Errors.SC137.format(reason=reason))
     if clusters and isinstance(learnt, dict):
         learnt = {**learnt, CLUSTERS: unpack(clusters)}
-    if isinstance(features, Learning) and learnt:
+    if isinstance(features, Featurizer) and learnt:
         features.restore(learnt)
 
 
@@ -180,21 +180,6 @@ def _check_scheme(name: str, target: Target, cfg: Mapping[str, Any], source: obj
 # Values that features learn before training, for example phrases from files
 
 
-@runtime_checkable
-class Learning(Protocol):
-    """Features that learn something before training; see `Featurizer`."""
-
-    @property
-    def learnt(self) -> dict[str, Any]:
-        """The learnt values, JSON-able except for `clusters`."""
-
-    def initialize(self, nlp: Language | None = None) -> None:
-        """Learn again."""
-
-    def restore(self, learnt: dict[str, Any]) -> None:
-        """Restore learnt values."""
-
-
 @contextmanager
 def renewed(setup: Setup, nlp: Language | None, earlier: Earlier) -> Iterator[None]:
     """Let features learn again; restore them if the body fails.
@@ -205,19 +190,17 @@ def renewed(setup: Setup, nlp: Language | None, earlier: Earlier) -> Iterator[No
     earlier: has the labels of words that this corpus lacks.
     """
     features: object = setup.features
-    if not isinstance(features, Learning):
+    if not isinstance(features, Featurizer):
         yield
         return
-    before = features.learnt
-    if isinstance(features, Featurizer):
-        features.earlier = [*earlier.word_labels]
+    before, features.earlier = features.learnt, [*earlier.word_labels]
     features.initialize(nlp)
     try:
         yield
     except BaseException:
         features.restore(before)
         raise
-    if nlp is not None and isinstance(features, Featurizer) and setup.name in nlp.component_names:
+    if nlp is not None and setup.name in nlp.component_names:
         block = nlp.get_pipe_config(setup.name).get("features", {})
         if "templates" in block:
             block["templates"] = [*features.written_out]
@@ -230,9 +213,9 @@ def learnt_cfg(setup: Setup, labels: Sequence[str], checks: DataChecks) -> dict[
     their templates and the scheme of its target are stored; checks: of the corpus.
     """
     features: object = setup.features
-    learnt = dict(features.learnt) if isinstance(features, Learning) else {}
+    learnt = dict(features.learnt) if isinstance(features, Featurizer) else {}
     found = {
-        HAS_CLUSTERS: learnt.pop(CLUSTERS, None) is not None and isinstance(features, Featurizer),
+        HAS_CLUSTERS: learnt.pop(CLUSTERS, None) is not None,
         "features": learnt,
         "shares": checks.shares if checks.values else {},
         TEMPLATES: digest_of(features),

@@ -112,25 +112,20 @@ def check_loop(setup: Setup, nlp: Language) -> None:
 def _check_weights(name: str, target: Target, nlp: Language) -> None:
     """Reject a config that weights the accuracy of tags if another attribute is learnt: it stays 0.
 
-    Warn if a target does not say what it learns.
-
     The default score weights of a factory are fixed and cannot depend on its target.
 
     RAISES: SparseCRFError with the lines to add to the config.
     """
-    attr = target.scoring().get(TOKEN_ATTR)
+    attr = target.scoring().get(TOKEN_ATTR, DEFAULT_ATTR)
     if attr == DEFAULT_ATTR or name not in nlp.component_names:
         return
     config = nlp.config.interpolate()
     scorer = config["components"][name].get("scorer") or {}
     if scorer.get("@scorers") not in _KNOWN_SCORERS:
         return
-    weights, own = config["training"]["score_weights"], f"{(attr or '').removeprefix(PREFIX)}_acc"
+    weights, own = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_acc"
     is_lost = weights.get(DEFAULT_SCORE) and not weights.get(own)
     if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
-        if attr is None:
-            warn(Warnings.SCW228.format(name=name, unfit=DEFAULT_SCORE))
-            return
         values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
         raise SparseCRFError(Errors.SC219.format(**values))
 

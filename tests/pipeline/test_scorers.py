@@ -9,11 +9,9 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Token
 from spacy.training import Example
-from spacy.util import load_config, load_model_from_config
+from spacy.util import load_config
 
-from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
-from spacy_sparsecrf.pipeline.spacy_loop import check_loop
-from spacy_sparsecrf.targets.base import Target
+from spacy_sparsecrf.errors import SparseCRFError
 
 from ..conftest import SHIPPED_CONFIG
 from ..toy import blank_with, train
@@ -28,17 +26,6 @@ GOLD = {
     "_.role": {},
 }
 SCORES = {"tag": "tag_acc", "pos": "pos_acc", "morph": "morph_acc", "_.role": "role_acc"}
-
-
-class Own(Target):
-    """A target of a user."""
-
-    def gold(self, example: Example) -> list[Any]:
-        """See `Target.gold`."""
-        return [token.lemma_ for token in example.reference]
-
-    def write(self, docs: Any, label_ids: Any, labels: Any, *, overwrite: bool, scores: Any = None):
-        """See `Target.write`."""
 
 
 @pytest.fixture(autouse=True)
@@ -93,15 +80,6 @@ def test_training_with_the_weight_of_tags_is_refused(attr, tmp_path):
         config["components"]["sparse_crf"]["scorer"] = {"@scorers": scorer}
         with pytest.raises(SparseCRFError, match=lines):
             run_training(config)
-
-
-def test_a_target_that_does_not_say_its_score_is_warned_of(tmp_path):
-    config = config_for(tmp_path, "pos", {"tag_acc": 1.0})
-    nlp = load_model_from_config(config, auto_fill=True)
-    pipe: Any = nlp.get_pipe("sparse_crf")
-    pipe.target = Own()
-    with pytest.warns(SparseCRFWarning, match="SCW228.*'sparse_crf'.*token_attr"):
-        check_loop(pipe.setup, nlp)
 
 
 def test_training_with_the_lines_of_the_message_chooses_by_the_score(tmp_path):
