@@ -148,15 +148,11 @@ class CRFModel:
         """Number of stored weights, all non-zero, without the weights of the first-stage model."""
         return self.unigram.n_active + self.bigram.n_active
 
-    def add_label(self, label: str) -> None:
-        """Append a label, with all weights zero, to the labels and to their last cluster.
+    def with_label(self, label: str) -> CRFModel:
+        """Return the model with one more label, also in the last cluster, with all weights zero.
 
         RAISES: SparseCRFError if the model already has the label.
         """
-        vars(self).update(vars(self.with_label(label)))
-
-    def with_label(self, label: str) -> CRFModel:
-        """Return a model with one more label; see `add_label`."""
         n = len(self.labels)
         previous = self.bigram.previous.copy()
         previous[previous == n] = n + 1  # the start label moves up

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -178,10 +177,6 @@ class TrainingState(NotCopied):
 
 def with_labels(model: CRFModel, labels: Sequence[str]) -> CRFModel:
     """Return a model with further labels; labels: those of the model, and others behind them."""
-    new = labels[len(model.labels) :]
-    if not new:
-        return model
-    found = copy(model)
-    for label in new:
-        found.add_label(label)
-    return found
+    for label in labels[len(model.labels) :]:
+        model = model.with_label(label)
+    return model

@@ -58,11 +58,11 @@ def test_every_truncation_every_changed_byte_and_newer_formats_are_refused():
         CRFModel().from_bytes(bytes(changed))
 
 
-def test_add_label_moves_the_start_label():
+def test_one_more_label_moves_the_start_label():
     model = CRFModel().from_bytes(model_of().to_bytes())
-    model.add_label("C")
+    model = model.with_label("C")
     assert model.labels == ("A", "Ü", "B", "C")
     assert model.bigram.previous.tolist() == [1, 4, 2]
     assert CRFModel().from_bytes(model.to_bytes()).labels == model.labels
     with pytest.raises(SparseCRFError, match="SC311"):
-        model.add_label("B")
+        model.with_label("B")
