@@ -43,7 +43,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,14 +143,9 @@ _Patterns = Annotated[
 
 
 class SettingsBlock(BaseModel):
-    """A block of settings; the description of each field states its valid values.
-
-    section: valid contents of the block, for a value that is not a block.
-    """
+    """A block of settings; the description of each field states its valid values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-    section: ClassVar[str] = "a block of settings"
 
     @classmethod
     def validated(cls, name: str, given: Mapping[str, Any]) -> Self:
@@ -166,8 +161,7 @@ class SettingsBlock(BaseModel):
 
 def _describe(owner: type[SettingsBlock], name: str, given: Any, error: ValidationError) -> str:
     """Describe the first wrong setting: its key, value, and valid values or the nearest key."""
-    first, expected = error.errors()[0], owner.section
-    path: list[str] = []
+    first, expected, path = error.errors()[0], "", list[str]()
     place = list(first["loc"])
     unknown = str(place.pop()) if first["type"] == "extra_forbidden" else ""
     if first["type"] == "missing":
@@ -176,16 +170,16 @@ def _describe(owner: type[SettingsBlock], name: str, given: Any, error: Validati
         given = given[part]
         if isinstance(part, int):
             path[-1] += f", stage {part + 1}"
-            expected = owner.section
+            expected = f"a section of {', '.join(owner.model_fields)}"
             continue
         path.append(str(part))
         field = owner.model_fields[str(part)]
         kinds = (field.annotation, *get_args(field.annotation))
         inner = [x for x in kinds if isinstance(x, type) and issubclass(x, SettingsBlock)]
-        expected = field.description or (inner[0].section if inner else expected)
+        owner = inner[0] if inner else owner
+        expected = field.description or f"a section of {', '.join(owner.model_fields)}"
         if not inner:
             break
-        owner = inner[0]
     if unknown:
         known = list(owner.model_fields)
         nearest = f"Did you mean {near[0]}? " if (near := get_close_matches(unknown, known)) else ""
@@ -243,8 +237,6 @@ class StackSettings(SettingsBlock):
     l1, l2: penalties of first-stage models; None: the penalties of the component.
     """
 
-    section = "a section of folds, l1, l2, steps"
-
     folds: Annotated[_Natural, AfterValidator(_not_one)] = Field(
         default=0, description="a whole number that is at least 2"
     )
@@ -262,8 +254,6 @@ class StackSettings(SettingsBlock):
 class WarmStartSettings(SettingsBlock):
     """Settings of the warm start, see `solvers.warm_start`; None: the default of the solver."""
 
-    section = "a section of epochs, averaged, seed, evaluated"
-
     epochs: _Natural | None = Field(default=None, description="a whole number >= 0")
     averaged: _Truth | None = Field(default=None, description="true or false")
     seed: _Natural | None = Field(default=None, description="a whole number >= 0")
@@ -277,8 +267,6 @@ class WarmStartSettings(SettingsBlock):
 class PolishSettings(SettingsBlock):
     """Settings of polishing, see `training.run.Polish`."""
 
-    section = "a section of iterations and l2"
-
     iterations: _Natural = 0
     l2: _Number = 1e-5
 
@@ -291,8 +279,6 @@ class PolishSettings(SettingsBlock):
 
 class StageSettings(SettingsBlock):
     """A stage of a schedule, see `corpus.schedule.Stage`."""
-
-    section = "a section with `templates` and, if need be, steps, require, admit, parents"
 
     templates: _Patterns
     steps: _Natural = Field(default=0, description="a whole number >= 0, 0 = until they converge")
