@@ -9,9 +9,7 @@ from typing import NamedTuple
 from .chain import vectors_of
 from .expectations import add_to_frequent, with_scratch
 from .layout import (
-    Bigrams,
     Floats,
-    Ints,
     Pairs,
     Sequences,
     SequenceWorkspace,
@@ -31,6 +29,7 @@ from .pair_counts import (
 )
 from .pairs import slope_for_tokens
 from .scores import score_token
+from .sgd import add_blocks, add_corrections, add_matrix
 from .small import fill
 from .tangents import differentiate, recover_betas
 
@@ -221,26 +220,6 @@ def _vectors_of_part(
 
 
 @inlined
-def _scatter(
-    rows: Ints, block_ptr: Ints, places: Ints, values: Floats, weight: float, product: Floats
-) -> None:
-    """product[k] += weight * values[position of k] for the weights k of feature blocks."""
-    for row in rows:
-        for k in range(block_ptr[row], block_ptr[row + 1]):
-            product[k] += weight * values[places[k]]
-
-
-@inlined
-def _scatter_corrections(
-    begin: int, end: int, bigrams: Bigrams, values: Floats, weight: float, product: Floats
-) -> None:
-    """product[k] += weight * values[e - begin] for the weights k of corrections begin:end."""
-    for e in range(begin, end):
-        for j in range(bigrams.corr_weight_ptr[e], bigrams.corr_weight_ptr[e + 1]):
-            product[bigrams.corr_weights[j]] += weight * values[e - begin]
-
-
-@inlined
 def _add_pairs(
     s: int, tables: Tables, work: SequenceWorkspace, changes: TangentWorkspace, product: Floats
 ) -> None:
@@ -261,11 +240,9 @@ def _add_pairs(
             begin, end = corrections_of(i, context[i], contexts)
             if begin < end:
                 _change_corrections(i, context[i], n_parts, work, changes)
-                _scatter_corrections(begin, end, bigrams, work.correction_sums, weight, product)
+                add_corrections(begin, end, bigrams, work.correction_sums, weight, product)
         if not contexts.constant[m]:
-            rows = bigrams.mat_blocks[bigrams.mat_ptr[m] : bigrams.mat_ptr[m + 1]]
-            values = work.pair_sums.reshape(-1)
-            _scatter(rows, bigrams.block_ptr, bigrams.block_places, values, weight, product)
+            add_matrix(m, sequences.n_labels, bigrams, work.pair_sums, weight, product)
         first = t + 1
 
 
@@ -295,8 +272,6 @@ def add_product(
             for y in range(sequences.n_labels):
                 tangents.marginal_change[t, y] += clamped.marginal_change[t, y]
     for t in range(begin, end):
-        rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
-        own = tangents.marginal_change[t - begin]
-        weight = sequences.weights[s]
-        _scatter(rows, unigrams.block_ptr, unigrams.block_labels, own, weight, product)
+        own, weight = tangents.marginal_change[t - begin], sequences.weights[s]
+        add_blocks(t, sequences.n_labels, unigrams, own, weight, product)
     _add_pairs(s, tables, work, changes, product[split:])

@@ -26,5 +26,7 @@ def advance(
     update(begin, end, past, now, values): updates the weights begin:end.
     """
     for row in rows:
-        update(block_ptr[row], block_ptr[row + 1], reached[row], now, values)
-        reached[row] = now
+        past = reached[row]
+        if past != now:
+            update(block_ptr[row], block_ptr[row + 1], past, now, values)
+            reached[row] = now

@@ -84,8 +84,6 @@ def sum_shrinkage(
 @inlined
 def shrink_sgd(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Shrink theta[begin:end] by the steps past:now, and add the iterates to their sum."""
-    if past == now:
-        return
     shrinkage, cumulated = moving.rule.shrinkage, moving.rule.cumulated
     theta, total = moving.theta, moving.extra
     factor = exp(shrinkage[past] - shrinkage[now])
@@ -129,8 +127,6 @@ def _shrink(weight: float, n: int, rate: float, l1: float, l2: float) -> float:
 @inlined
 def shrink_adagrad(begin: int, end: int, past: int, now: int, moving: Moving) -> None:
     """Shrink theta[begin:end] by the steps past:now, at the rates eta / (delta + sqrt(squares))."""
-    if past == now:
-        return
     rule, eta, _, theta, squares = moving
     for k in range(begin, end):
         rate = eta / (rule.delta + np.sqrt(squares[k]))
@@ -183,33 +179,21 @@ def step_all(number: int, moving: Moving) -> None:
 
 
 @inlined
-def _advance(
-    rows: Ints, first: int, now: int, blocks: Visited, update: Any, moving: Moving
-) -> None:
-    """Bring feature blocks first + rows up to date; blocks that are, are skipped."""
-    weights_of, done = blocks
-    for row in rows:
-        block = first + row
-        past = done[block]
-        if past != now:
-            update(weights_of[block], weights_of[block + 1], past, now, moving)
-            done[block] = now
-
-
-@inlined
 def _advance_examples(
     members: Ints, now: int, tables: Tables, blocks: Visited, update: Any, moving: Moving
 ) -> None:
     """Bring the feature blocks of examples up to date."""
     sequences, unigrams, context_blocks = tables.sequences, tables.unigrams, tables.context_blocks
-    n_unigram = len(unigrams.block_ptr) - 1
+    n = len(unigrams.block_ptr) - 1
+    unigram = blocks.done[:n], blocks.weights_of[: n + 1]
+    bigram = blocks.done[n:], blocks.weights_of[n:]
     for s in members:
         for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
             rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
-            _advance(rows, 0, now, blocks, update, moving)
+            advance(rows, now, *unigram, update, moving)
             c = context_blocks.context[t]
             rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-            _advance(rows, n_unigram, now, blocks, update, moving)
+            advance(rows, now, *bigram, update, moving)
 
 
 # A branch for each rule, around its loops: a branch for each feature block doubles their time.

@@ -141,36 +141,3 @@ def add_gradients(
     for s in members:
         loss += add_gradient(s, number, tables, theta, gradient, work)
     return loss
-
-
-@inlined
-def _collect(rows: Ints, first: int, number: int, marks: Ints, touched: Ints, n: int) -> int:
-    """Append first + row to touched[:n] for feature blocks not marked with this number.
-
-    RETURNS: the new n.
-    """
-    for row in rows:
-        if marks[first + row] != number:
-            marks[first + row] = number
-            touched[n] = first + row
-            n += 1
-    return n
-
-
-@inlined
-def collect_blocks(members: Ints, number: int, tables: Tables, marks: Ints, touched: Ints) -> int:
-    """List the feature blocks of sequences, bigram blocks numbered after unigram blocks.
-
-    members: [n] sequences; marks: [blocks] int64, in and out, the number at which a block was
-    listed last; touched: [blocks] int64, out. RETURNS: their number.
-    """
-    sequences, unigrams, context_blocks = tables.sequences, tables.unigrams, tables.context_blocks
-    n, n_unigram = 0, len(unigrams.block_ptr) - 1
-    for s in members:
-        for t in range(sequences.offsets[s], sequences.offsets[s + 1]):
-            rows = unigrams.tok_blocks[unigrams.tok_ptr[t] : unigrams.tok_ptr[t + 1]]
-            n = _collect(rows, 0, number, marks, touched, n)
-            c = context_blocks.context[t]
-            rows = context_blocks.blocks[context_blocks.ptr[c] : context_blocks.ptr[c + 1]]
-            n = _collect(rows, n_unigram, number, marks, touched, n)
-    return n

@@ -70,7 +70,7 @@ class AdaGrad(StochasticSolver):
         state.theta, state.squares = state.theta.copy(), state.squares.copy()
         weights = self.batch, ADAGRAD, state.theta, state.squares
         descent = MinibatchDescent(loss, penalty, *weights, delta=self.delta)
-        order, passes = self.begin_pass(descent, state)
+        order, passes = self.begin_pass(descent, state, self.eta0)
         state.epoch += 1
         descent.run(order, np.full(len(descent.visited_before(order)), state.eta))
         return self.end_pass(loss, penalty, state, passes)

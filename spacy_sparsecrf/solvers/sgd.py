@@ -80,6 +80,7 @@ class SGD(StochasticSolver):
         super().__post_init__()
         if self.schedule == "pegasos":
             self.requires = self.requires | requirements("l2")
+            self.eta0 = self.eta0 or 1.0
         self.require_one_of("schedule", SCHEDULES)
         self.require(0, "eta0", "decay", "average_from")
         self.require(1, "batch")
@@ -88,11 +89,6 @@ class SGD(StochasticSolver):
     def columns(self) -> dict[str, float]:
         """The reported weights, and the last iterate."""
         return {"theta": 0.0, "iterate": 0.0}
-
-    @property
-    def first_eta(self) -> float:
-        """The first step size; 0 to calibrate it on a sample."""
-        return 1.0 if self.schedule == "pegasos" and self.eta0 == 0.0 else self.eta0
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SgdState:
         """Evaluate the first point; see `BatchSolver.start`."""
@@ -104,7 +100,7 @@ class SGD(StochasticSolver):
         # States share arrays, so the pass writes to copies.
         state.iterate, total = state.iterate.copy(), np.zeros_like(state.iterate)
         descent = MinibatchDescent(loss, penalty, self.batch, minibatch.SGD, state.iterate, total)
-        order, passes = self.begin_pass(descent, state)
+        order, passes = self.begin_pass(descent, state, self.eta0)
         n = len(order)
         etas = self._etas(state.eta, state.epoch * n + descent.visited_before(order), n, penalty)
         state.epoch += 1

@@ -86,7 +86,7 @@ class SGDL1(StochasticSolver):
         state.theta, state.received = state.theta.copy(), state.received.copy()
         weights = 1, SGD_L1, state.theta, state.received
         descent = MinibatchDescent(loss, penalty, *weights, due=state.due)
-        order, passes = self.begin_pass(descent, state)
+        order, passes = self.begin_pass(descent, state, self.eta0)
         epochs = state.epoch + np.arange(len(order)) / len(order)
         descent.run(order, decayed(state.eta, self.decay, epochs))
         state.due = descent.due

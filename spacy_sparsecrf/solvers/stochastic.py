@@ -28,19 +28,14 @@ class StochasticSolver(BatchSolver):
     requires = requirements("indicators", "examples", "whole corpus")
     exact = False
 
-    @property
-    def first_eta(self) -> float:
-        """The first step size; 0 to calibrate it on a sample."""
-        return float(getattr(self, "eta0", 0.0))
-
-    def begin_pass(self, descent: MinibatchDescent, state: Any) -> tuple[Longs, float]:
+    def begin_pass(self, descent: MinibatchDescent, state: Any, eta0: float) -> tuple[Longs, float]:
         """Draw the order of a pass, and calibrate the first step size if there is none.
 
-        state: with eta and epoch. RETURNS: the order [n] int64; number of passes, including the
-        trials of the calibration.
+        state: with eta and epoch; eta0: the first step size, 0 to calibrate it. RETURNS: the order
+            [n] int64; number of passes, including the trials of the calibration.
         """
         order = self.shuffled(descent.sequences, state.epoch)
-        visits, state.eta = len(order), state.eta or self.first_eta
+        visits, state.eta = len(order), state.eta or eta0
         if state.eta == 0.0:
             state.eta, trials = calibrate(order, descent.loss_after)
             visits += trials

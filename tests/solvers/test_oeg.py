@@ -187,25 +187,6 @@ def test_first_weights_give_the_first_distributions():
     np.testing.assert_allclose(state.theta, best, atol=1e-4)
 
 
-def test_the_working_set_does_not_change_the_distributions():
-    problem, working, penalty = make("weighted", 0.5)
-    loss, solver = loss_of(problem), OEG()
-    state = solver.start(working, penalty, np.zeros_like(problem.theta))
-    for _ in range(3):
-        solver.step(working, penalty, state)
-    source = np.flatnonzero(np.random.default_rng(1).random(len(problem.theta)) < 0.4)
-    part = loss.restrict(source, stochastic=True)
-    moved = solver.remap(part, penalty, state, source, state.gradient[source])
-    np.testing.assert_allclose(moved.theta, state.theta[source], atol=1e-12)
-    lost = 0.25 * (state.theta @ state.theta - moved.theta @ moved.theta)
-    assert moved.dual == pytest.approx(state.dual + lost, rel=1e-12)
-    unmoved = solver.start(working, penalty, np.zeros_like(problem.theta))
-    again = solver.remap(part, penalty, unmoved, source, unmoved.gradient[source])
-    assert again.n_passes == 0 and len(again.theta) == len(source)
-    before = moved.dual
-    assert solver.step(part, penalty, moved).objective >= moved.dual > before
-
-
 def test_the_dual_rises_where_the_weights_have_no_finite_objective(monkeypatch):
     problem, working, penalty = make("plain", 0.1)
     solver, evaluate = OEG(), working.value_and_grad

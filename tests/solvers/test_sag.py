@@ -10,8 +10,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.sag.memory import StoredGradients
-from spacy_sparsecrf.solvers.sag.sag import SAG
+from spacy_sparsecrf.solvers.sag.sag import SAG, StoredGradients
 from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, draw
 
 from ..kernels.kernel_functions import compiled

@@ -10,24 +10,16 @@ weights; with penalties see `kernels.scaled_weight`. F never rises. Stops as all
 `base`).
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
-from ..base import Floats, Longs, SolverState, StepReport, evaluate
+from ..base import SolverState, StepReport, evaluate
 from .kernels import largest_sum, scale_weights
 from .scgis import IterativeScaling
-
-
-@dataclass
-class GisState(SolverState):
-    """The state of GIS. slowing: f#, of the working weights."""
-
-    slowing: float = 1.0
 
 
 @crf_solvers("spacy_sparsecrf.GIS.v1")
@@ -38,25 +30,12 @@ class GIS(IterativeScaling):
     Settings: see `BatchSolver`.
     """
 
-    state_type = GisState
-
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
-        """Evaluate the first point; see `IterativeScaling.start`."""
-        return replace(super().start(loss, penalty, theta), slowing=_slowing(loss))
-
-    def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
-    ) -> GisState:
-        """Move a state to another working set, with its f#; see `BatchSolver.remap`."""
-        carried: GisState = super().remap(loss, penalty, state, source, gradient)
-        return replace(carried, slowing=_slowing(loss))
-
-    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: GisState) -> StepReport:
+    def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one iteration."""
         observed = loss.observed
         expected = state.gradient - penalty.l2 * state.theta + observed
         theta = np.empty_like(state.theta)
-        numbers = state.slowing, penalty.l1, penalty.l2
+        numbers = loss.derived(_slowing), penalty.l1, penalty.l2
         scale_weights(state.theta, observed, expected, *numbers, theta)
         state.theta = theta
         state.value, state.gradient = evaluate(loss, penalty, theta)

@@ -17,8 +17,7 @@ in the passes that suffice for 1e-6 without it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from ...parallel import dot
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from .. import base
-from ..base import BatchSolver, Floats, Longs, SolverState, StepReport
+from ..base import BatchSolver, Floats, SolverState, StepReport
 
 # A step is accepted above the first ratio of actual to predicted reduction (Lin, Weng & Keerthi
 # 2008, section 4); the others, and the factors of the radius, belong to their equation 9.
@@ -76,13 +75,6 @@ class NewtonCG(BatchSolver):
         self.require(-1, "stored")
         self.require(0.0, "xi")
         self.require(1, "max_cg")
-
-    def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
-    ) -> NewtonCGState:
-        """Move the weights and the radius; see `BatchSolver.remap`."""
-        carried: NewtonCGState = super().remap(loss, penalty, state, source, gradient)
-        return replace(carried, stalled=False)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState) -> StepReport:
         """Do one Newton step: shrink the trust region until the objective falls enough."""

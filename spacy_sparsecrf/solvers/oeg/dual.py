@@ -12,11 +12,11 @@ import numpy as np
 
 from ...kernels.chain import infer
 from ...kernels.exp import exp_shifted
+from ...kernels.factors import leave_factors
 from ...kernels.layout import Factors, Floats, Grouped, Groups, Ints, SequenceWorkspace
 from ...kernels.numba_support import inlined
 from ...kernels.pairs import score_pairs
 from ...kernels.scores import evidence_of, score_token
-from ...kernels.sequence import leave_factors
 from ...kernels.small import dot as dot_rows
 from ...kernels.small import fill
 

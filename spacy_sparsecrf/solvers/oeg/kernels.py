@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from ...kernels.factors import scatter, square_norm
 from ...kernels.layout import Factors, Floats, Grouped, Ints, SequenceBlocks
 from ...kernels.numba_support import inlined, kernel
-from ...kernels.sequence import scatter, square_norm
 from .dual import (
     ChainSpace,
     Moves,

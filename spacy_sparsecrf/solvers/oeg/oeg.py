@@ -13,8 +13,7 @@ with l2: a baseline of Schmidt et al. (2015, section 6), slow if l2 is small. St
 do (see `base`).
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
 from .. import base
-from ..base import BatchSolver, Floats, Longs, SolverState, StepReport
+from ..base import BatchSolver, Floats, SolverState, StepReport
 from .dual_problem import DualPoint, DualProblem
 
 
@@ -82,16 +81,6 @@ class OEG(BatchSolver):
         point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
         return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
-
-    def remap(
-        self, loss: WorkingLoss, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
-    ) -> Any:
-        """Move weights and distributions; see `BatchSolver.remap`."""
-        theta = base.take(state.theta, source)
-        if state.n_passes == 0:
-            return self.start(loss, penalty, theta)
-        lost = penalty.value(state.theta) - penalty.value(theta)
-        return replace(state, theta=theta, gradient=gradient, dual=state.dual + lost)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: OegState) -> StepReport:
         """Pass over all sequences, then evaluate."""

@@ -231,8 +231,6 @@ def _cross(w: float, d: float, l1: float, first: int, last: int, steps: Steps) -
 @inlined
 def repeat_steps(begin: int, end: int, past: int, now: int, pending: Pending) -> None:
     """Apply the steps past:now to the weights begin:end; see `kernels.lazy.advance`."""
-    if past == now:
-        return
     theta, total, l1, steps = pending
     ratio = exp(steps.shrunk[now] - steps.shrunk[past])
     move = steps.moved[now] - ratio * steps.moved[past]
