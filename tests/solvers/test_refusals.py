@@ -65,9 +65,8 @@ NAN = float("nan")
         ("SGDL1", {"eta0": -1.0, "decay": -1.0}),
         ("AdaGrad", {"delta": 0.0, "eta0": NAN, "batch": 0}),
         ("SMD", {"eta0": 0.0, "mu": -1.0, "batch": 0}),
-        ("SAG", {"grow": 1.0, "revisit": -0.5, "fresh": 0.0, "first_curvature": NAN}),
         ("SAG", {"least_norm": -1.0}),
-        ("OEG", {"first_step": 0.0, "grow": 0.9, "gold": -1.0}),
+        ("OEG", {"first_step": 0.0, "gold": -1.0}),
         ("BCD", {"kappa": 0.0}),
     ],
 )

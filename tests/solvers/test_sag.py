@@ -10,7 +10,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
-from spacy_sparsecrf.solvers.sag.sag import SAG, StoredGradients
+from spacy_sparsecrf.solvers.sag.sag import REVISIT, SAG, StoredGradients
 from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, draw
 
 from ..kernels.kernel_functions import compiled
@@ -69,8 +69,9 @@ def test_by_default_the_gradient_ends_a_run_and_steps_that_are_too_long_are_shor
     penalty, working = ElasticNet(0.0, 0.5), everything(problem.corpus, 3)
     start = np.zeros_like(problem.theta)
     # Without the search, the curvature estimate remains far too small.
-    solver = SAG(sampling="uniform", first_curvature=1e-3, least_norm=np.inf)
+    solver = SAG(sampling="uniform", least_norm=np.inf)
     state = solver.start(working, penalty, start)
+    state.common[:] = 1e-3
     for _ in range(400):
         report = solver.step(working, penalty, state)
     assert state.caution > 1.0
@@ -236,7 +237,7 @@ def assert_equal_to_reference(
     weights = working.space.lattice.weights[:n]
     sequences = [int(np.flatnonzero(problem.corpus.weights == w)[0]) for w in weights]
     theta = problem.theta.copy()
-    reference = Reference(problem, sequences, sampling, method, penalty, solver.revisit, theta)
+    reference = Reference(problem, sequences, sampling, method, penalty, REVISIT[sampling], theta)
     for epoch in range(3):
         report = solver.step(working, penalty, state)
         reference.begin_pass()

@@ -108,15 +108,13 @@ class DualProblem(FactorStorage):
         """Return the weights of a point, (1 / l2) sum_i c_i (phi(x_i, y_i) - E_i[phi]), [K]."""
         return self.gradient(working, point.nodes, point.pairs) / -l2
 
-    def ascend(
-        self, order: Longs, grow: float, l2: float, theta: Floats, point: DualPoint
-    ) -> tuple[float, int]:
+    def ascend(self, order: Longs, l2: float, theta: Floats, point: DualPoint) -> tuple[float, int]:
         """Ascend over sequences; see `oeg.ascend`.
 
         order: [steps] int64, of the sequences; theta: [K], the point's weights, in and out.
         RETURNS: the increase of D, and the number of evaluations.
         """
         small = (_ROUNDING * np.finfo(point.nodes.dtype).eps) ** (2.0 / 3.0)
-        rule, point_of = (grow, float(small), l2), (self._grouped, theta, point.arrays)
-        gain, n = ascend(order, *rule, *point_of, self._moves, self._chain)
+        of_point = self._grouped, theta, point.arrays, self._moves, self._chain
+        gain, n = ascend(order, float(small), l2, *of_point)
         return float(gain), int(n)

@@ -20,6 +20,8 @@ from .dual import (
 
 # Step sizes to try for a sequence before it is left unchanged.
 _MAX_TRIALS = 20
+# Factor of a step size after a step; the paper does not give it.
+_GROW = 1.05
 # A full step leads to the distribution at the weights; nothing is beyond it.
 _LARGEST_STEP = 1.0
 
@@ -153,7 +155,6 @@ def _begin_moves(
 @kernel
 def ascend(
     order: Ints,
-    grow: float,
     small: float,
     l2: float,
     grouped: Grouped,
@@ -171,7 +172,7 @@ def ascend(
         c_i (d . (mu' - mu) - KL(new || old)) - |c_i (E_i'[phi] - E_i[phi])|^2 / (2 l2)
 
     without a difference of large numbers. eta is halved while the gain is negative, and multiplied
-    by `grow` after the step.
+    by _GROW after the step.
 
     order: [steps] int64; small: see `_divergence`; all labels are known. In and out: theta [K] (w),
     point.
@@ -199,7 +200,7 @@ def ascend(
             continue
         total += gain
         point.log_z[s] = reached
-        point.steps[s] = min(grow * step, _LARGEST_STEP)
+        point.steps[s] = min(_GROW * step, _LARGEST_STEP)
         axpy(step, now.way, own, own)
         axpy(1.0, now.fresh, old, old)
     return total, n_evaluations

@@ -50,7 +50,6 @@ class OEG(BatchSolver):
     zero, it is near the gold labels, so that w is near zero.
 
     first_step: first eta, at most 1; a step of 1 leads to the distribution at w.
-    grow: factor of eta after a step, which the paper does not give.
     gold: added to the first log-potentials of gold labels if the initial weights are zero.
     inner_iterations: passes in an outer iteration.
     seed: of the orders, >= 0.
@@ -62,13 +61,11 @@ class OEG(BatchSolver):
     )
 
     first_step: float = 0.5
-    grow: float = 1.05
     gold: float = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(1e-12, "first_step")
-        self.require(1.0, "grow")
         self.require(0.0, "gold")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OegState:
@@ -89,7 +86,7 @@ class OEG(BatchSolver):
         state.n_passes += 1
         # Recomputed, so that rounding errors of many small changes do not add up.
         state.theta = dual.weights(loss, penalty.l2, state)
-        gain, n_evaluations = dual.ascend(order, self.grow, penalty.l2, state.theta, state)
+        gain, n_evaluations = dual.ascend(order, penalty.l2, state.theta, state)
         state.dual += gain
         state.value, state.gradient = base.evaluate(loss, penalty, state.theta)
         return self.report(penalty, state, n_evaluations / dual.n_sequences)

@@ -119,7 +119,7 @@ def _find_curvature(
 ) -> tuple[float, int]:
     """Raise an estimate of a sequence's curvature until a step lowers the loss as predicted.
 
-    f(w - g / L) < f(w) - |g|^2 / (2 L), else L := grow * L (algorithm 2).
+    f(w - g / L) < f(w) - |g|^2 / (2 L), else L := 2 L (algorithm 2).
 
     number: of the first trial, see `build_for_tokens`; loss: f of sequence s; mean: mean of the
     curvatures of sequences seen, 0 = none; average: with the last L of sequence s, 0 = not seen
@@ -137,7 +137,7 @@ def _find_curvature(
         factor = rules.revisit if searched else 1.0
         by_mean = rules.mode == BALANCED
         old = average.curvatures[s]
-        curvature = first_estimate(old, mean, by_mean, common, rules.fresh, factor)
+        curvature = first_estimate(old, mean, by_mean, common, factor)
     n_trials = 0
     while searched:
         for row in own.rows[own.ptr[s] : own.ptr[s + 1]]:
@@ -150,7 +150,7 @@ def _find_curvature(
         grows = 0.0 < curvature <= _LARGEST
         if reached < loss - norm / (2.0 * curvature) + slack or not grows:
             break
-        curvature *= rules.grow
+        curvature *= 2.0
     return curvature, n_trials
 
 

@@ -34,8 +34,8 @@ from .sag_updates import BALANCED, GROWING, UNIFORM, Rules, Steps, set_leaves
 _MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
 _METHODS = ("sag", "saga")
 _STOPPING = ("gradient", "memory")
-# Default of `revisit`: factor of an estimate before a later search.
-_REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
+# Factor of L_i before a later search; uniform sampling halves its one L in a pass.
+REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
 # Rounding raises the objective by at most this fraction; a larger rise means instability.
 _RISE = 1e-13
 # Factor of the caution after a pass that did not raise the objective.
@@ -110,11 +110,6 @@ class SAG(BatchSolver):
     stopping: the vector whose negative must be within `tolerance` of the penalty's subdifferential:
         the "gradient" of the whole loss; or the sum d of the gradients in "memory", once all
         sequences were seen. The final objective may then be higher, as d is out of date.
-    first_curvature: initial L of the first sequence, for "nus" of each sequence.
-    fresh: with "nus*", a sequence's first search starts from this share of the mean of L_i.
-    revisit: factor of L_i before a later search, 0 for the default: 0.9 for "nus*", 0.5 for "nus";
-        "uniform" halves its one L in a pass.
-    grow: factor of L_i in the search.
     least_norm: |g|^2 up to which there is no search.
     inner_iterations: passes in an outer iteration.
     seed: of the draws, >= 0.
@@ -126,10 +121,6 @@ class SAG(BatchSolver):
     sampling: str = "nus*"
     method: str = "sag"
     stopping: str = "gradient"
-    first_curvature: float = 1.0
-    fresh: float = 0.5
-    revisit: float = 0.0
-    grow: float = 2.0
     least_norm: float = 1e-8
 
     def __post_init__(self) -> None:
@@ -137,9 +128,6 @@ class SAG(BatchSolver):
         self.require_one_of("sampling", _MODES)
         self.require_one_of("method", _METHODS)
         self.require_one_of("stopping", _STOPPING)
-        self.revisit = self.revisit or _REVISIT[self.sampling]
-        self.require(1e-12, "first_curvature", "fresh", "revisit")
-        self.require(1.001, "grow")
         self.require(0.0, "least_norm")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
@@ -148,7 +136,7 @@ class SAG(BatchSolver):
         memory = loss.derived(StoredGradients)
         nodes, pairs = memory.empty(loss)
         stored = np.zeros_like(theta), nodes, pairs
-        curvatures, common = np.zeros(memory.n_sequences), np.full(1, self.first_curvature)
+        curvatures, common = np.zeros(memory.n_sequences), np.ones(1)
         return SagState(theta.copy(), gradient, value, *stored, curvatures, common)
 
     def remap(
@@ -194,6 +182,6 @@ class SAG(BatchSolver):
         n = memory.n_sequences
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
         state.n_passes += 1
-        draw = _MODES[self.sampling], self.method == "saga", self.fresh, self.revisit
-        step = self.grow, self.least_norm, state.caution, penalty.l1, penalty.l2 / n
+        draw = _MODES[self.sampling], self.method == "saga", REVISIT[self.sampling]
+        step = self.least_norm, state.caution, penalty.l1, penalty.l2 / n
         return memory.run(draws, Rules(*draw, *step), state.average)

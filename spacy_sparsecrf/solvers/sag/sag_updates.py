@@ -35,17 +35,15 @@ UNIFORM, GROWING, BALANCED = 0, 1, 2
 class Rules(NamedTuple):
     """Rules of sampling, and of step sizes.
 
-    mode: UNIFORM, GROWING or BALANCED; saga: whether steps are unbiased (proposition 1); fresh,
-    revisit: see `first_estimate`; grow, least_norm: of the search for a curvature, which is skipped
-    if |g|^2 <= least_norm; caution: divisor of step sizes; l1: penalty of the summed loss; decay:
-    lambda, l2 penalty of the mean loss.
+    mode: UNIFORM, GROWING or BALANCED; saga: whether steps are unbiased (proposition 1); revisit:
+    see `first_estimate`; least_norm: |g|^2 up to which there is no search for a curvature; caution:
+    divisor of step sizes; l1: penalty of the summed loss; decay: lambda, l2 penalty of the mean
+    loss.
     """
 
     mode: int
     saga: bool
-    fresh: float
     revisit: float
-    grow: float
     least_norm: float
     caution: float
     l1: float
@@ -176,19 +174,17 @@ def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> 
 
 
 @inlined
-def first_estimate(
-    old: float, mean: float, by_mean: bool, initial: float, fresh: float, decay: float
-) -> float:
+def first_estimate(old: float, mean: float, by_mean: bool, initial: float, decay: float) -> float:
     """Return the curvature from which the search for a sequence starts.
 
     old: its last estimate, 0 = not seen yet; mean: of all seen, 0 = none; by_mean: whether a new
-    sequence starts from fresh * mean (2015) or from `initial` (2013); decay: factor of the last
+    sequence starts from half of the mean (2015) or from `initial` (2013); decay: factor of the last
     estimate.
     """
     if old > 0.0:
         return decay * old
     if by_mean and mean > 0.0:
-        return fresh * mean
+        return 0.5 * mean
     return initial
 
 
