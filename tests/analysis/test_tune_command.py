@@ -60,11 +60,11 @@ def test_each_value_is_tried_with_the_best_of_the_others(tmp_path, hard):
 
 
 def test_a_model_is_trained_from_the_one_before(hard, tmp_path):
-    checkpoint = {"sparse_crf": {"checkpoint": str(tmp_path / "run")}}
+    checkpoint = str(tmp_path / "run")
     config = load_config(SHIPPED_CONFIG, interpolate=False).merge(
         {
             "paths": {"train": str(hard.train_path), "dev": str(hard.dev_path)},
-            "initialize": {"components": checkpoint},
+            "initialize": {"components": {"sparse_crf": {"checkpoint": checkpoint}}},
         }
     )
     tunable = TunableConfig(config, 0, 0)
@@ -79,7 +79,7 @@ def test_a_model_is_trained_from_the_one_before(hard, tmp_path):
     lower = pipeline.train(0.1, 1.0, last, reports.append)
     assert lower.n_active > last.n_active
     assert not list(tmp_path.iterdir())
-    assert config["initialize"]["components"] == checkpoint
+    assert config["initialize"]["components"]["sparse_crf"]["checkpoint"] == checkpoint
 
 
 def test_folds_need_no_development_data(tmp_path, hard):

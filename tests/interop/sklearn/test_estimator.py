@@ -251,7 +251,7 @@ def test_settings_that_cannot_be(settings, message, monkeypatch):
 def test_nothing_to_learn_from(X, y):
     with pytest.raises(SparseCRFError, match="SC305"):
         CRF().fit(X, y)
-    with pytest.raises(NotFittedError, match=r"SC805\] This CRF"):
+    with pytest.raises(NotFittedError, match=r"SC805\] CRF is not"):
         CRF().predict(X)
     weights = "tagger size classes num_attributes attributes state_features transition_features"
     assert all(getattr(CRF(), f"{name}_") is None for name in [*weights.split(), "bigram_features"])
