@@ -1,4 +1,4 @@
-"""Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES."""
+"""Labels of tokens <-> spans: IOB2, IOB1, BILUO and BIOES, and IO to spans only."""
 
 import re
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ class ColumnScheme(str, Enum):
     iob1 = "iob1"
     biluo = "biluo"
     bioes = "bioes"
+    io = "io"
 
 
 Spans: TypeAlias = list[tuple[int, int, str]]  # first token, token after the last, label
@@ -32,6 +33,7 @@ _LETTERS = {
     ColumnScheme.iob1: "BI",
     ColumnScheme.biluo: "BILU",
     ColumnScheme.bioes: "BIES",
+    ColumnScheme.io: "",  # A token has its span's label; adjacent spans have different labels.
 }
 _CLOSED = (ColumnScheme.biluo, ColumnScheme.bioes)  # These mark the last token of a span.
 
@@ -75,7 +77,7 @@ def read_spans(labels: Sequence[str], scheme: ColumnScheme) -> Spans:
     for i, text in enumerate([*labels, OUTSIDE]):
         role, label = _parse(i, text, scheme)
         if role in "IL" and label != kind:
-            if scheme is not ColumnScheme.iob1:
+            if scheme not in (ColumnScheme.iob1, ColumnScheme.io):
                 before = f"an open span of {kind}" if kind else "no open span"
                 raise BadLabelError(i, f"it continues a span of {label}, but before it is {before}")
             role = "B"
@@ -96,6 +98,10 @@ def _parse(i: int, text: str, scheme: ColumnScheme) -> tuple[str, str]:
     """Return the role of a token, O or a letter of BILU, and the label of its span."""
     if text == OUTSIDE or text in MISSING:
         return "O", ""
+    if scheme is ColumnScheme.io:
+        if _TYPED.fullmatch(text):
+            raise BadLabelError(i, "labels of io have no prefix")
+        return "I", text
     letters, text = _LETTERS[scheme], standard_label(text)
     letter, _, label = text.partition("-")
     if _JOINT.search(text):
@@ -109,7 +115,7 @@ def _parse(i: int, text: str, scheme: ColumnScheme) -> tuple[str, str]:
 
 
 def write_spans(spans: Spans, n_tokens: int, scheme: ColumnScheme) -> list[str]:
-    """Label the tokens of a sentence. spans: ascending and disjoint."""
+    """Label the tokens of a sentence. spans: ascending and disjoint; scheme: not IO."""
     labels = [OUTSIDE] * n_tokens
     previous = (0, 0, "")
     for first, end, label in spans:

@@ -133,6 +133,8 @@ def _to_columns(
     skip_space: bool,
 ) -> None:
     """Write the Docs of a .spacy file as columns."""
+    if scheme is ColumnScheme.io:
+        raise typer.BadParameter("--scheme io can be read, but not written")
     unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
     if not names:
         unpacked = [*unpacked]
