@@ -134,5 +134,9 @@ class EncodedCorpus:
         """Count the potential weights K = sum of Y per unigram and Y² (+ Y for the start
         label) per bigram feature (Lavergne 2010, section 2.1 and footnote 2).
         """
-        pairs = n_labels * (n_labels + int(self.start_label))
-        return len(self.unigram_keys) * n_labels + len(self.bigram_keys) * pairs
+        single, pair = self.widths(n_labels)
+        return len(self.unigram_keys) * single + len(self.bigram_keys) * pair
+
+    def widths(self, n_labels: int) -> tuple[int, int]:
+        """Count the potential weights of a unigram, and of a bigram feature."""
+        return n_labels, n_labels * (n_labels + int(self.start_label))

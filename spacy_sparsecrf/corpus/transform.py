@@ -2,7 +2,7 @@
 
 The gradient of a weight is expected minus observed counts. Both counts are between zero and the
 total weight W(o) of the tokens with its feature: |dL/dw| <= W(o). If W(o) <= l1, the weight is 0 at
-every minimum; see `weights_of_features`.
+every minimum; see `without_idle`.
 """
 
 from dataclasses import replace
@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .csr import Csr
+from .csr import Csr, Ints
 from .encoded import MISSING, NO_VALUES, EncodedCorpus, Floats
 from .numbering import Longs, distinct_rows, positions
 
@@ -77,20 +77,43 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
     split = np.searchsorted(kept, len(corpus.unigram_keys))
     unigram, bigram = kept[:split], kept[split:] - len(corpus.unigram_keys)
     number = positions(unigram, len(corpus.unigram_keys))
-    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(number)
-    of_bigram = positions(bigram, len(corpus.bigram_keys))
-    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(of_bigram)
     values = number[corpus.value_features]
+    return replace(
+        _renumbered(corpus, number, positions(bigram, len(corpus.bigram_keys))),
+        unigram_keys=corpus.unigram_keys[unigram],
+        bigram_keys=corpus.bigram_keys[bigram],
+        values=_selected_values(corpus, values >= 0),
+        value_features=values[values >= 0].astype(np.int64),
+    )
+
+
+def without_idle(corpus: EncodedCorpus, l1: float, known: Longs) -> EncodedCorpus:
+    """Remove the features whose weights are 0 at every minimum from the tokens.
+
+    The other features keep their numbers. known: [n] int64, features with initial weights, which
+    are kept; bigram after unigram features.
+    """
+    kept = np.concatenate(weights_of_features(corpus)) > l1
+    # Counts do not bound the gradients of real values.
+    kept[corpus.value_features] = True
+    kept[known] = True
+    if kept.all():
+        return corpus
+    split, n = len(corpus.unigram_keys), len(corpus.bigram_keys)
+    number = np.where(kept, np.append(np.arange(split), np.arange(n)), -1).astype(np.int32)
+    return _renumbered(corpus, number[:split], number[split:])
+
+
+def _renumbered(corpus: EncodedCorpus, unigram: Ints, bigram: Ints) -> EncodedCorpus:
+    """Renumber the features of tokens and contexts; -1: remove. unigram, bigram: [O] int32."""
+    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(unigram)
+    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(bigram)
     return replace(
         corpus,
         uni_indptr=features.indptr,
         uni_indices=features.indices,
         ctx_indptr=of_contexts.indptr,
         ctx_indices=of_contexts.indices,
-        unigram_keys=corpus.unigram_keys[unigram],
-        bigram_keys=corpus.bigram_keys[bigram],
-        values=_selected_values(corpus, values >= 0),
-        value_features=values[values >= 0].astype(np.int64),
     )
 
 

@@ -19,7 +19,7 @@ from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
 from ..loss.chain import ChainLoss, FullLoss, Violators, largest
 from ..loss.lattice import Floats, Longs, Mask
 from ..loss.observed import distinct
-from ..loss.subproblems import Part, ReducedPart
+from ..loss.subproblems import places_of
 from ..loss.tree import maximal_subtrees, sum_over_tree
 from ..loss.working import OffsetLoss, WorkingLoss
 from ..loss.workspace import LIMITS, Limits
@@ -118,16 +118,31 @@ class _ShardLoss:
         self.number = number
         contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(np.unique(corpus.context))
         pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
-        features = np.concatenate((np.unique(corpus.uni_indices).astype(np.int64), pairs))
-        own = with_distinct_contexts(reduced(corpus, features))
-        self.part = ReducedPart.of_features(Part.of(corpus, problem.n_labels), features)
+        unigram, widths = np.unique(corpus.uni_indices), corpus.widths(problem.n_labels)
+        self._features = np.concatenate((unigram.astype(np.int64), pairs))
+        self._own, self._whole = (len(unigram), widths), (len(corpus.unigram_keys), widths)
+        own = with_distinct_contexts(reduced(corpus, self._features))
         self.loss = problem.loss(own, workers, _OF_SHARD)
+
+    def to_global(self, coordinates: Longs) -> Longs:
+        """Return the coordinates [n] in the whole corpus of weights of the shard."""
+        feature, place = places_of(coordinates, *self._own)
+        return _coordinates_of(self._features[feature], place, *self._whole)
 
     def restrict(self, coordinates: Longs) -> _Weights:
         """Return the loss on those of the weights [K] that occur in the shard."""
-        inner = self.part.to_local(coordinates)
-        places = np.flatnonzero(inner >= 0)
-        return _Weights(self.loss.restrict(inner[places]), places, [], [])
+        feature, place = places_of(coordinates, *self._whole)
+        feature = find_ascending(self._features, feature)
+        places = np.flatnonzero(feature >= 0)
+        inner = _coordinates_of(feature[places], place[places], *self._own)
+        return _Weights(self.loss.restrict(inner), places, [], [])
+
+
+def _coordinates_of(feature: Longs, place: Longs, n_unigram: int, widths: tuple[int, int]) -> Longs:
+    """Return coordinates: the inverse of `places_of`."""
+    pair = n_unigram * widths[0] + (feature - n_unigram) * widths[1]
+    found: Longs = np.where(feature >= n_unigram, pair, feature * widths[0]) + place
+    return found
 
 
 class ShardLosses:
@@ -237,7 +252,7 @@ class ShardLosses:
         def beyond(i: int) -> Longs:
             shard, weights = self._shards[i], all_of[i]
             own = weights.working, theta[weights.places], threshold, shard.loss.n_potential
-            return shard.part.to_global(shard.loss.screen(*own)[0])
+            return shard.to_global(shard.loss.screen(*own)[0])
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
 
@@ -246,7 +261,7 @@ class ShardLosses:
 
         def own(i: int) -> Longs:
             shard = self._shards[i]
-            return shard.part.to_global(getattr(shard.loss, which)())
+            return shard.to_global(getattr(shard.loss, which)())
 
         return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
 

@@ -13,7 +13,6 @@ from ..corpus.gold import InvalidTransition, find_invalid, invalid_gold
 from ..corpus.transform import sliced
 from ..errors import Errors, SparseCRFError
 from ..loss.size import Size
-from ..loss.subproblems import Part
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import Floats, Longs
@@ -103,7 +102,7 @@ class PartitionedTraining(Training):
         self.partition = partition
         super().__init__(corpus, *args, **options)
 
-    def _make_runs(self, known: Longs | None) -> tuple[list[Part], list[Run]]:
+    def _make_runs(self, known: Longs) -> tuple[list[None], list[Run]]:
         corpus, n, problem = self._corpus, len(self._labels), self._problem
         given = problem.label_weights, problem.precision, problem.observed_only, problem.valid
         shared = ShardProblem(n, *given)
@@ -118,7 +117,7 @@ class PartitionedTraining(Training):
         run = Run(loss, *own, self.n_sequences)
         n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
         self.size = Size(n_features, loss.n_potential, None, None)
-        return [Part.of(corpus, n)], [run]
+        return [None], [run]
 
     def _check_gold(self, valid: Mask) -> None:
         """See `check_gold`; positions are those in the whole corpus."""

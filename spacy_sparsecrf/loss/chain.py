@@ -31,6 +31,8 @@ from .values import screen_values
 from .working import WorkingLoss
 from .workspace import LIMITS, Limits, Workspace
 
+NO_COORDINATES = np.empty(0, np.int64)
+
 
 class Violators(NamedTuple):
     """Weights whose gradient exceeds a threshold in magnitude.
@@ -113,7 +115,7 @@ class ChainLoss(FullLoss):
         observed_only: bool = False,
         valid: Mask | None = None,
         permits: Callable[[Longs], Mask] | None = None,
-        also: Longs | None = None,
+        also: Longs = NO_COORDINATES,
         limits: Limits = LIMITS,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
@@ -128,9 +130,7 @@ class ChainLoss(FullLoss):
         self.space = Workspace(self._lattice, n_labels, workers, precision, limits)
         self.n_potential = corpus.n_potential(n_labels)
         if observed_only:
-            observed = self.observed_coordinates()
-            if also is not None:
-                observed = distinct(np.concatenate((observed, also)))
+            observed = distinct(np.concatenate((self.observed_coordinates(), also)))
             self.candidates = self.with_prior(observed)
             self._admits.append(self._is_candidate)
             self.n_potential = len(self.candidates)

@@ -11,7 +11,7 @@ import numpy as np
 from ..corpus.encoded import EncodedCorpus, Mask
 from ..corpus.schedule import Stage, TemplateTree
 from ..corpus.transform import reduced, with_distinct_contexts
-from ..loss.subproblems import Part, places_of
+from ..loss.subproblems import places_of
 from ..model.coordinates import WeightNames
 from ..model.model import CRFModel
 from ..solvers.base import BatchSolver, Longs, StepReport, fields_of
@@ -90,7 +90,7 @@ class InTurn:
         self._problem, self._notify, self.n_sequences = problem, report, corpus.n_sequences
         keys = corpus.unigram_keys, corpus.bigram_keys
         self._names = WeightNames(*keys, tuple(labels), (), corpus.start_label, problem.kind)
-        self._widths, self._solver = Part.of(corpus, len(labels)).widths, solver
+        self._widths, self._solver = corpus.widths(len(labels)), solver
         self._train: Callable[..., Training]
         self._train = partial(Training, labels=labels, solver=solver, **options)
         admitted = tree.stage == 0

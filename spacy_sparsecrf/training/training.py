@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from .. import compatible
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold
-from ..corpus.transform import weighted
+from ..corpus.transform import weighted, without_idle
 from ..errors import Errors, SparseCRFError
 from ..loss import subproblems
-from ..loss.chain import ChainLoss
-from ..loss.per_token import local_corpus, warn_of_pairs
+from ..loss.chain import NO_COORDINATES, ChainLoss
+from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.size import available_memory, check_fits, measure, total
-from ..loss.subproblems import Part
+from ..loss.subproblems import OutcomePart, places_of
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel, check_kind
@@ -49,9 +49,9 @@ class Problem:
 
     precision: str = "float64"
     observed_only: bool = False
-    also: Longs | None = None
+    also: Longs = field(default_factory=NO_COORDINATES.copy)
     label_weights: Floats | None = None
-    limited: Longs | None = None
+    limited: Longs = field(default_factory=NO_COORDINATES.copy)
     valid: NDArray[np.bool_] | None = None
     kind: str = "chain"
     clusters: int = 0
@@ -122,14 +122,13 @@ class Training:
         self._workers = Workers(n_threads)
         if problem.kind == "maxent":
             warn_of_pairs(corpus)
-        weights = None if init is None else self._names.coordinates_of(init)
+        weights = None if init is None else summed(self._names.coordinates_of(init))
         known = [each[0] for each in (weights, self._origin) if each is not None]
-        self._parts, self._runs = self._make_runs(np.concatenate(known) if known else None)
+        self._parts, self._runs = self._make_runs(np.concatenate((NO_COORDINATES, *known)))
         self.n_potential = self.size.n_potential
-        self._n_kept = [run.loss.n_potential for run in self._runs]
         if weights is not None:
             for part, run in zip(self._parts, self._runs, strict=True):
-                run.begin(*part.local_weights(*weights))
+                run.begin(*(weights if part is None else part.local_weights(*weights)))
 
     def close(self) -> None:
         """End the threads of the run; another step starts new ones."""
@@ -154,55 +153,46 @@ class Training:
             facts["partial labels"] = f"{n} training sequences"
         compatible.check(facts, solver=self._solver)
 
-    def _make_runs(self, known: Longs | None) -> tuple[list[Part], list[Run]]:
+    def _make_runs(self, known: Longs) -> tuple[Sequence[OutcomePart | None], list[Run]]:
         """Return the sub-problems, and a run for each, which is not yet started.
 
         known: coordinates [n] int64 of initial weights, whose features are kept.
         RAISES: SparseCRFError if memory does not suffice.
         """
-        l1, problem, runs = self._penalty.l1, self._problem, list[Run]()
+        l1, problem, runs, permits = self._penalty.l1, self._problem, list[Run](), None
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
-        parts = self._divide(self._corpus)
-        n_potential = sum(corpus.n_potential(part.n_labels) for part, corpus in parts)
-        if l1 > 0.0:
-            parts = [subproblems.without_idle_features(*each, l1, known) for each in parts]
-        for part, corpus in parts:
-            also = None if problem.also is None else part.to_local(problem.also)
-            also = also if also is None else also[also >= 0]
-            origin = None if self._origin is None else part.local_weights(*self._origin)
-            permits = None
-            if problem.limited is not None and len(problem.limited):
-                whole = Part.of(self._corpus, len(self._labels))
-                permits = partial(subproblems.permits, whole, part, problem.limited)
-            loss = ChainLoss(
-                corpus,
-                part.n_labels,
-                *settings,
-                permits,
-                also,
-                problem.limits,
-                prior=origin,
+        if len(problem.limited):
+            n_unigram, widths = (
+                len(self._corpus.unigram_keys),
+                self._corpus.widths(len(self._labels)),
             )
+            permits = partial(subproblems.permits, problem.limited, n_unigram, widths)
+        parts = self._divide(self._corpus)
+        for part, corpus in parts:
+            also, kept, n = problem.also, known, len(self._labels)
+            if part is not None:
+                n, also, kept = part.n_labels, part.own(also), part.own(kept)
+            if l1 > 0.0:
+                features, _ = places_of(kept, len(corpus.unigram_keys), corpus.widths(n))
+                corpus = without_idle(corpus, l1, features)
+            limits = permits, also, problem.limits
+            loss = ChainLoss(corpus, n, *settings, *limits, prior=self._origin)
             own = self._penalty, self._solver, self._warm_start
             runs.append(Run(loss, *own, corpus.n_sequences))
         history = getattr(self._solver, "history", 0)
         self.size = total([measure(run.loss, l1, history) for run in runs])
-        if not problem.observed_only:
-            self.size = replace(self.size, n_potential=n_potential)
         check_fits(self.size, available_memory(), len(self._labels), l1)
         return [part for part, _ in parts], runs
 
-    def _divide(self, corpus: EncodedCorpus) -> list[tuple[Part, EncodedCorpus]]:
-        """Return the sub-problems to solve, each with its corpus."""
-        kind, whole = self._problem.kind, corpus
-        if kind != "chain":
-            whole = local_corpus(corpus, len(self._labels), pairs=kind == "memm")
+    def _divide(self, corpus: EncodedCorpus) -> Sequence[tuple[OutcomePart | None, EncodedCorpus]]:
+        """Return the sub-problems to solve, None for the whole problem, each with its corpus."""
+        whole = corpus_of_kind(corpus, len(self._labels), self._problem.kind)
         if self._problem.label_weights is not None:
             whole = weighted(whole, self._problem.label_weights)
         if not whole.weights.any() and (whole.labels != MISSING).any():
             raise SparseCRFError(Errors.SC356)
         if not self._bounds:
-            return [(Part.of(whole, len(self._labels)), whole)]
+            return [(None, whole)]
         parts = subproblems.cluster_parts(whole, self._bounds)
         return [each for each in parts if each[1].weights.any()] or parts
 
@@ -270,7 +260,6 @@ class Training:
             "penalty": [repr(self._penalty.l1), repr(self._penalty.l2)],
             **self._problem.identity(),
             "prior": "" if self._origin is None else checkpoint.digest(*self._origin),
-            "weights kept": self._n_kept,
         }
         return checkpoint.identity_of(self._solver, values)
 
@@ -293,9 +282,9 @@ class Training:
         found = []
         for part, run in zip(self._parts, self._runs, strict=True):
             coordinates, theta = polish(run.loss, run.weights)
+            if part is None:
+                return coordinates, theta
             found.append((part.to_global(coordinates), theta))
-        if not self._bounds:
-            return found[0]
         coordinates, theta = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(coordinates)
         return coordinates[order], theta[order]

@@ -6,17 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
+from spacy_sparsecrf.corpus.transform import without_idle
 from spacy_sparsecrf.errors import SparseCRFWarning
 from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
 from spacy_sparsecrf.loss.subproblems import (
-    Part,
-    ReducedPart,
     cluster_bounds,
     cluster_parts,
     permits,
     places_of,
-    without_idle_features,
 )
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN
@@ -26,7 +24,7 @@ from ..features.reference_values import random_value_problem
 from ..reference import Problem, random_problem
 from ..runs import training_of
 
-LABELS = ["a", "b", "c"]
+LABELS, NONE = ["a", "b", "c"], np.empty(0, np.int64)
 
 
 def make_corpus(seed: int = 0, **options: object) -> EncodedCorpus:
@@ -61,33 +59,30 @@ def train(corpus: EncodedCorpus, l1: float, **options: object) -> Training:
 @pytest.mark.parametrize("l1", [0.6, 1.0, 3.0, 1e9])
 def test_the_tests_that_are_left_out_are_those_of_small_weight(options, l1):
     corpus = make_corpus(**options)
-    _, kept = without_idle_features(Part.of(corpus, 3), corpus, l1)
-    totals = weight_of(corpus)
-    np.testing.assert_array_equal(kept.unigram_keys, corpus.unigram_keys[totals["u"] > l1])
-    np.testing.assert_array_equal(kept.bigram_keys, corpus.bigram_keys[totals["b"] > l1])
+    kept, totals = without_idle(corpus, l1, NONE), weight_of(corpus)
+    np.testing.assert_array_equal(np.unique(kept.uni_indices), np.flatnonzero(totals["u"] > l1))
+    np.testing.assert_array_equal(np.unique(kept.ctx_indices), np.flatnonzero(totals["b"] > l1))
+    np.testing.assert_array_equal(kept.unigram_keys, corpus.unigram_keys)
     for t in range(corpus.n_tokens):
         own, whole = (c.uni_indices[c.uni_indptr[t] : c.uni_indptr[t + 1]] for c in (kept, corpus))
-        assert set(kept.unigram_keys[own]) == {
-            corpus.unigram_keys[o] for o in whole if totals["u"][o] > l1
-        }
+        assert own.tolist() == [o for o in whole if totals["u"][o] > l1]
 
 
 def test_real_values_are_kept_whatever_l1():
     corpus = random_value_problem(0, 3, [5, 3, 1, 8, 2], n_real=2)[0].corpus
-    _, kept = without_idle_features(Part.of(corpus, 3), corpus, 1e9)
-    assert len(kept.bigram_keys) == 0
-    assert kept.value_features.tolist() == [0, 1]
-    np.testing.assert_array_equal(kept.unigram_keys, corpus.unigram_keys[corpus.value_features])
-    assert kept.values is corpus.values
+    kept = without_idle(corpus, 1e9, np.array([3, len(corpus.unigram_keys)]))
+    # Besides features with initial weights.
+    assert set(kept.ctx_indices) == {0} and set(kept.uni_indices) == {3}
+    assert kept.value_features is corpus.value_features and kept.values is corpus.values
 
 
 @pytest.mark.parametrize("kind", ["chain", "maxent", "memm"])
 def test_the_minimum_is_the_same(monkeypatch, kind):
     corpus = make_corpus(2, n_bigram=0 if kind == "maxent" else 3, n_unigram=4)
     dropping = train(corpus, 1.05, kind=kind)
-    assert isinstance(dropping._parts[0], ReducedPart)
+    assert (dropping._runs[0].loss.space.feature_counts == 0).any()
     monkeypatch.setattr(
-        "spacy_sparsecrf.loss.subproblems.without_idle_features", lambda *both: both[:2]
+        "spacy_sparsecrf.training.training.without_idle", lambda corpus, *others: corpus
     )
     whole = train(corpus, 1.05, kind=kind)
     assert dropping.objective == pytest.approx(whole.objective, rel=1e-9)
@@ -178,13 +173,10 @@ def test_a_warning_of_pairs_shows_who_made_the_problem():
 
 def test_listed_labels_of_a_feature_are_the_only_ones_with_weights():
     corpus = random_problem(3, 4, [4, 3])[0].corpus
-    whole, n_unigram = Part.of(corpus, 4), len(corpus.unigram_keys)
-    features = np.array([0, 2, 3, n_unigram, n_unigram + 2])
+    size = n_unigram, _ = len(corpus.unigram_keys), corpus.widths(4)
     allowed = {0: [1, 3], 3: [0], n_unigram + 2: [2, 3]}
     listed = np.array([feature * 4 + y for feature, own in allowed.items() for y in own])
-    part = ReducedPart.of_features(whole, features)
-    own = np.arange(3 * 4 + 2 * 5 * 4)
-    feature, place = places_of(own, 3, whole.widths)
-    pairs = zip(features[feature], place, strict=True)
+    own = np.arange(corpus.n_potential(4))
+    pairs = zip(*places_of(own, *size), strict=True)
     expected = [y % 4 in allowed.get(f, range(4)) for f, y in pairs]
-    assert permits(whole, part, listed, own).tolist() == expected
+    assert permits(listed, *size, own).tolist() == expected

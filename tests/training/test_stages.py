@@ -8,7 +8,7 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.subproblems import Part, places_of
+from spacy_sparsecrf.loss.subproblems import places_of
 from spacy_sparsecrf.model.coordinates import WeightNames
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
@@ -226,7 +226,7 @@ def test_a_stage_of_labels_ends_at_the_minimiser_of_its_weights(solver, require,
     for stage in range(3):
         if stage:
             there = weights_of(run, corpus)[0]
-            tests = places_of(there, len(corpus.unigram_keys), Part.of(corpus, 3).widths)[0]
+            tests = places_of(there, len(corpus.unigram_keys), corpus.widths(3))[0]
             active = set(zip(tests.tolist(), (there % 3).tolist(), strict=True))
             pairs |= slow_labels(kin, stage, require, active)
         while sum(report.ended for report in reports) <= stage:
