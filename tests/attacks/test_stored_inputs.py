@@ -9,7 +9,8 @@ import json
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,15 @@ DIFFICULT += ["1e308", "nan", "9" * 20, "B-X", "-DOCSTART-", "\u00a0", "a" * 100
 
 def text_of(data: bytes) -> str:
     return data.decode("utf8", "surrogatepass")
+
+
+@contextmanager
+def file_of(data: bytes) -> Iterator[Path]:
+    """Write a file; yield its path."""
+    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(data)
+        yield path
 
 
 def use_names(data: bytes, note: str) -> str:
@@ -104,9 +114,7 @@ def use_columns(data: bytes, note: str) -> int:
     """Convert a file and convert it back. RETURNS: the number of tokens."""
     kind, columns, option = [*note.split(" "), "", ""][:3]
     names, vocab = parse_columns(columns) if columns else (), Vocab()
-    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
-        path = Path(folder) / "text"
-        path.write_bytes(data)
+    with file_of(data) as path:
         source = open_source(path, Format(kind), names, option)
         docs = list(read_docs(source, vocab, n_sentences=2))
         names = names or ("orth", "tag")
@@ -127,13 +135,8 @@ def blank() -> Language:
 
 
 def annotation(docs: list[Doc]) -> list[object]:
-    return [
-        [
-            [(token.text, token.tag_, token.ent_type_, token.ent_iob) for token in doc],
-            {key: [str(span) for span in spans] for key, spans in doc.spans.items()},
-        ]
-        for doc in docs
-    ]
+    tokens = [[(t.text, t.tag_, t.ent_type_, t.ent_iob) for t in doc] for doc in docs]
+    return [tokens, [{k: [*map(str, v)] for k, v in doc.spans.items()} for doc in docs]]
 
 
 def use_records(data: bytes, note: str) -> int:
@@ -161,9 +164,7 @@ def use_records(data: bytes, note: str) -> int:
 
 def use_imported(data: bytes, note: str) -> list[str]:
     """Import a model. RETURNS: its labels of `WORDS`, which are those of its saved copy."""
-    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
-        path = Path(folder) / "model"
-        path.write_bytes(data)
+    with file_of(data) as path:
         imported = import_model(path, ["orth", "pos"], {"w": "orth[0]"}, "float64")
     config = {
         "features": imported.features,
@@ -209,9 +210,7 @@ def use_dump(data: bytes, note: str) -> int:
 
 def use_class_files(data: bytes, note: str) -> int:
     """Read a file of word classes. RETURNS: the number of words, each of which has a class."""
-    with tempfile.TemporaryDirectory(prefix="sparsecrf-") as folder:
-        path = Path(folder) / "classes"
-        path.write_bytes(data)
+    with file_of(data) as path:
         source = {"path": str(path), "format": note}
         check_sources({"a": source})
         found = read_classes("a", source, "xx")
@@ -264,18 +263,14 @@ def test_stored_inputs_are_used_or_refused_with_a_code(kind):
 def pipeline() -> Language:
     """Return a pipeline with three components after a training step."""
     nlp, examples = spacy.blank("xx"), []
-    for name, scores in (
-        ("sparse_crf", True),
-        ("sparse_crf_ner", True),
-        ("sparse_crf_spans", False),
-    ):
-        nlp.add_pipe(name, config={"n_threads": 1, "l1": 0.1, "decoding": {"scores": scores}})
+    for name in ("sparse_crf", "sparse_crf_ner", "sparse_crf_spans"):
+        decoding = {"scores": name != "sparse_crf_spans"}
+        nlp.add_pipe(name, config={"n_threads": 1, "l1": 0.1, "decoding": decoding})
     for i in range(12):
         words = [WORDS[(i + 2 * j) % len(WORDS)] for j in range(1 + i % 5)]
         tags = ["N" if word[0].isupper() else "V" if len(word) > 3 else "D" for word in words]
-        reference = Doc(
-            nlp.vocab, words, tags=tags, ents=["B-X" if t == "N" else "O" for t in tags]
-        )
+        ents = ["B-X" if t == "N" else "O" for t in tags]
+        reference = Doc(nlp.vocab, words, tags=tags, ents=ents)
         reference.spans["sc"] = list(reference.ents)
         examples.append(Example(Doc(nlp.vocab, words=words), reference))
     nlp.initialize(lambda: examples)

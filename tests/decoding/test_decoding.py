@@ -143,22 +143,19 @@ def test_masks_of_another_shape_or_type(mask):
 def test_a_preferred_label_changes_choices_and_no_probability(name, masked):
     case = make_case(37, name, [4, 1, 3, 5])
     valid = np.array(VALID, np.bool_) if masked else None
-    plain, counts = Decoder(case.model, valid, 1.3), []
+    marginals = Decoder(case.model, valid, 1.3).marginals(case.observations)
+    tables, counts = [(s, case.table(s, valid)) for s in case.problem.sequences()], []
     for weight in (-2.0, -0.3, 0.4, 3.0):
         decoder = Decoder(case.model, valid, 1.3, (1, weight))
         found = decoder.viterbi(case.observations)
-        for tokens in case.problem.sequences():
-            scores = {
-                path: score + weight * path.count(1)
-                for path, score in case.table(tokens, valid).items()
-            }
+        for tokens, table in tables:
+            scores = {path: score + weight * path.count(1) for path, score in table.items()}
             # An MEMM or clusters with weights divided by a temperature are a different model.
             if name not in ("memm", "clusters"):
                 own = tuple(found[tokens.start : tokens.stop])
                 assert scores[own] == pytest.approx(max(scores.values()), abs=1e-9)
         labels, p = decoder.decode(case.observations, "viterbi")
         np.testing.assert_array_equal(labels, found)
-        marginals = plain.marginals(case.observations)
         np.testing.assert_array_equal(p, marginals[np.arange(len(labels)), labels])
         counts.append(int((found == 1).sum()))
     assert counts == sorted(counts) and counts[0] < counts[-1]

@@ -38,9 +38,8 @@ def all_spans(tokens: range, n_labels: int) -> SpanEvents:
     return SpanEvents.of(*zip(*found, strict=True), after)
 
 
-def check_sequence(case, tokens: range, results: dict, valid, permitted) -> None:
+def check_sequence(case, tokens: range, results: dict, table) -> None:
     """Compare all results of a decoder for a sequence with the table of all its paths."""
-    table = case.table(tokens, valid, permitted)
     part = slice(tokens.start, tokens.stop)
     paths = sorted(table, key=table.get, reverse=True)
     marginals = np.zeros((len(tokens), case.n_labels))
@@ -62,10 +61,9 @@ def check_sequence(case, tokens: range, results: dict, valid, permitted) -> None
     assert gains[right] == pytest.approx(max(gains.values()), abs=1e-9)
 
 
-def check_spans(case, decoder, valid, permitted) -> None:
-    for tokens in filter(len, case.problem.sequences()):
+def check_spans(case, decoder, tables, permitted) -> None:
+    for tokens, table in tables.items():
         spans = all_spans(tokens, case.n_labels)
-        table = case.table(tokens, valid, permitted)
         rows, weights = np.array(list(table)), np.exp(list(table.values()))
         without = SpanEvents(spans.starts, spans.run_ptr, spans.runs)
         bounded, unbounded = (
@@ -96,15 +94,16 @@ def test_everything_equals_enumeration(kind, constraint):
             "marginals": decoder.marginals(source, permitted),
             "posterior": decoder.decode(source, "posterior", permitted)[0],
         }
-        nbest = decoder.nbest(source, 10**4, permitted)
-        for s, tokens in enumerate(case.problem.sequences()):
-            if len(tokens):
-                check_sequence(case, tokens, ids | {"nbest": nbest[s]}, valid, permitted)
+        sequences = case.problem.sequences()
+        tables = {s: case.table(s, valid, permitted) for s in sequences if len(s)}
+        nbest = dict(zip(sequences, decoder.nbest(source, 10**4, permitted), strict=True))
+        for tokens, table in tables.items():
+            check_sequence(case, tokens, ids | {"nbest": nbest[tokens]}, table)
         labels, probabilities = decoder.decode(source, "viterbi", permitted)
         np.testing.assert_array_equal(labels, ids["viterbi"])
         chosen = ids["marginals"][np.arange(len(labels)), labels]
         np.testing.assert_allclose(probabilities, chosen, atol=1e-12)
-        check_spans(case, decoder, valid, permitted)
+        check_spans(case, decoder, tables, permitted)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)

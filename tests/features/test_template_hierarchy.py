@@ -132,10 +132,10 @@ def values(words: list[str], t: int, attribute: str) -> list[object]:
 
 def spelt_out(template, words: list[str], t: int) -> list[frozenset[object]]:
     """Return the features of a template at a token, as explicit sets of values."""
-    of_parts = []
-    for part in template.attributes:
-        found = values(words, t + part.offset, part.name)
-        of_parts.append([(part.name, part.offset, value) for value in found])
+    of_parts = [
+        [(part.name, part.offset, value) for value in values(words, t + part.offset, part.name)]
+        for part in template.attributes
+    ]
     return [frozenset(chosen) for chosen in itertools.product(*of_parts)]
 
 
@@ -148,24 +148,19 @@ class Reference:
             for t, i in itertools.product(range(len(words)), range(len(templates))):
                 parents = [templates[p] for p in lineage.parents[i]]
                 for test in spelt_out(templates[i], words, t):
-                    of_test = {
-                        found
-                        for parent in parents
-                        for found in spelt_out(parent, words, t)
-                        if found <= test
-                    }
+                    spelt = itertools.chain(*(spelt_out(parent, words, t) for parent in parents))
+                    of_test = {found for found in spelt if found <= test}
                     for kind in templates[i].kinds:
                         self.tests[kind, test] = lineage.stages[i], of_test
 
     def admitted(self, stage, require, active):
         blocks = {test for _, test in active}
-        admitted = set()
-        for named, (own, parents) in self.tests.items():
-            met = [parent in blocks for parent in parents]
-            enough = {"all": all(met), "any": any(met) or not met, "none": True}[require]
-            if own == stage and enough:
-                admitted.add(named)
-        return admitted
+        enough = {"all": all, "any": lambda met: any(met) or not met, "none": lambda met: True}
+        return {
+            named
+            for named, (own, parents) in self.tests.items()
+            if own == stage and enough[require]([parent in blocks for parent in parents])
+        }
 
 
 def hashes_of(features, docs, templates) -> dict[tuple[str, frozenset], int]:
@@ -184,6 +179,17 @@ def hashes_of(features, docs, templates) -> dict[tuple[str, frozenset], int]:
     return found
 
 
+def corpus_and_tree(features, lineage, parts):
+    """Return the corpus of parts, which are lists of Docs, and the tree of its features."""
+    record, builder = TemplateTreeRecord(features, lineage), CorpusBuilder()
+    for docs in parts:
+        found = features(docs, "docs")
+        record.add(found)
+        builder.add(found, np.zeros(found.n_tokens, np.int32))
+    corpus = builder.build()
+    return corpus, record.tree(corpus)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("start_label", [True, False])
 def test_admission_is_that_of_the_reference(seed, start_label):
@@ -194,14 +200,7 @@ def test_admission_is_that_of_the_reference(seed, start_label):
     docs = [Doc(ENGLISH, words=words) for words in sequences]
     features = Featurizer(TEMPLATES, start_label=start_label)
     lineage = TemplateHierarchy.of(features.parsed, TEMPLATES, STAGES)
-    record = TemplateTreeRecord(features, lineage)
-    builder = CorpusBuilder()
-    for i in range(0, len(docs), 3):
-        found = features(docs[i : i + 3], "docs")
-        record.add(found)
-        builder.add(found, np.zeros(found.n_tokens, np.int32))
-    corpus = builder.build()
-    kin = record.tree(corpus)
+    corpus, kin = corpus_and_tree(features, lineage, [docs[i : i + 3] for i in range(0, 12, 3)])
     reference = Reference(features.parsed, lineage, sequences)
     n_unigram = len(corpus.unigram_keys)
     keys = [("u", key) for key in corpus.unigram_keys.tolist()]
@@ -227,16 +226,9 @@ def test_admission_is_that_of_the_reference(seed, start_label):
 
 def test_of_an_ngram_the_parent_is_the_same_ngram():
     templates = ["u:ngrams(1,1)[0]", "u:ngrams(1,1)[0]|lower[1]"]
-    features = Featurizer(templates)
     lineage = lineage_of(templates, Stage((templates[0],)), Stage(("*",)))
-    record = TemplateTreeRecord(features, lineage)
     doc = Doc(ENGLISH, words=["ab", "ba", "c"])
-    builder = CorpusBuilder()
-    found = features([doc], "docs")
-    record.add(found)
-    builder.add(found, np.zeros(3, np.int32))
-    corpus = builder.build()
-    kin = record.tree(corpus)
+    _, kin = corpus_and_tree(Featurizer(templates), lineage, [[doc]])
     # a and b occur in two words, c in one; each of these five is conjoined with the next word.
     n_parents = np.diff(kin.parent_ptr)
     assert (n_parents[kin.stage == 1] == 1).all() and (kin.stage == 1).sum() == 5

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spacy_sparsecrf.kernels.layout import Floats, Ints
+from spacy_sparsecrf.kernels.layout import Floats
 from spacy_sparsecrf.kernels.numba_support import kernel
 from spacy_sparsecrf.kernels.products import (
     add_outer_products,
@@ -18,6 +18,8 @@ from spacy_sparsecrf.kernels.products import (
     retreat,
     retreat_two,
 )
+
+from .kernel_functions import compiled
 
 # Fewer than, as many as, and more than the rows of a block; one to seven blocks of columns.
 LABELS = [1, 2, 3, 4, 5, 7, 8, 9, 14, 17, 22, 24, 31, 37, 49, 51]
@@ -39,18 +41,6 @@ def multiply(kind: int, a: Floats, b: Floats, matrix: Floats, n: int, out: Float
         retreat(matrix, b, n, out[1])
     else:
         retreat_two(matrix, a, b, n, out[0], out[1])
-
-
-@kernel
-def add_products(tokens: Ints, n: int, alpha: Floats, backward: Floats, total: Floats) -> None:
-    """Call `add_outer_products`."""
-    add_outer_products(tokens, n, alpha, backward, total)
-
-
-@kernel
-def add_row(theta: Floats, begin: int, n: int, scores: Floats) -> None:
-    """Call `add_weights`."""
-    add_weights(theta, begin, n, scores)
 
 
 def padded_rows(rng: np.random.Generator, n_rows: int, n_labels: int, dtype: str) -> Floats:
@@ -84,7 +74,7 @@ def test_sums_of_outer_products(n_tokens, dtype):
         alpha, backward = (padded_rows(rng, 40, n_labels, dtype) for _ in range(2))
         tokens = rng.integers(1, 40, n_tokens).astype(np.int32)
         total = np.full((n_labels + 1, alpha.shape[1]), UNTOUCHED)
-        add_products(tokens, n_labels, alpha, backward, total)
+        compiled(add_outer_products)(tokens, n_labels, alpha, backward, total)
         before, here = alpha[tokens - 1].astype(np.float64), backward[tokens].astype(np.float64)
         wanted = before[:, :n_labels].T @ here
         np.testing.assert_allclose(total[:n_labels], UNTOUCHED + wanted, atol=1e-12)
@@ -99,7 +89,7 @@ def test_weights_are_added_to_scores_wherever_they_begin(dtype):
         # The last rows end with the array, so that nothing after it may be read.
         for begin in range(10):
             scores = before.copy()
-            add_row(theta, begin, n_labels, scores)
+            compiled(add_weights)(theta, begin, n_labels, scores)
             wanted = (before[:n_labels] + theta[begin : begin + n_labels]).astype(dtype)
             np.testing.assert_array_equal(scores[:n_labels], wanted)
 

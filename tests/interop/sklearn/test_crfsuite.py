@@ -23,12 +23,12 @@ X_TEST, Y_TEST = make_xy(20, seed=2)
 
 
 @pytest.fixture(scope="module")
-def fitted() -> CRF:
+def crf() -> CRF:
     crf = CRF(algorithm="lbfgs", c1=0.1, c2=0.1, max_iterations=100, all_possible_transitions=True)
     return crf.fit(X, Y)
 
 
-def evaluate(crf: CRF) -> None:
+def test_scripts_evaluate(crf):
     labels = [label for label in crf.classes_ if label != "O"]
     found = crf.predict(X_TEST)
     by_group = sorted(labels, key=lambda name: (name[1:], name[0]))
@@ -45,7 +45,7 @@ def evaluate(crf: CRF) -> None:
     assert metrics.flat_f1_score(Y_TEST, found, average="macro") == f1_score(*flat, average="macro")
 
 
-def search_penalties(crf: CRF) -> None:
+def test_scripts_search_penalties():
     crf = CRF(algorithm="lbfgs", max_iterations=20, all_possible_transitions=True)
     labels = ["DT", "NN"]
     scorer = make_scorer(metrics.flat_f1_score, average="weighted", labels=labels)
@@ -57,7 +57,7 @@ def search_penalties(crf: CRF) -> None:
     assert search.cv_results_["mean_test_score"].max() == search.best_score_
 
 
-def show_weights(crf: CRF) -> None:
+def test_scripts_show_weights(crf):
     for (before, label), weight in Counter(crf.transition_features_).most_common(20):
         assert {before, label} <= {*crf.classes_} and weight > -20
     states = Counter(crf.state_features_).most_common()
@@ -66,7 +66,7 @@ def show_weights(crf: CRF) -> None:
     assert crf.num_attributes_ == len(crf.attributes_)
 
 
-def inspect_tagger(crf: CRF) -> None:
+def test_scripts_inspect_tagger(crf):
     tagger = crf.tagger_
     info = tagger.info()
     assert info.state_features == crf.state_features_
@@ -85,14 +85,14 @@ def inspect_tagger(crf: CRF) -> None:
     assert crf.tagger_.marginal("NN", 0) == crf.predict_marginals_single(xseq=X_TEST[1])[0]["NN"]
 
 
-def rank_by_confidence(crf: CRF) -> None:
+def test_scripts_rank_by_confidence(crf):
     marginals = crf.predict_marginals(X_TEST)
     least = [min(max(token.values()) for token in tokens) for tokens in marginals]
     worst = int(np.argmin(least))
     assert crf.predict_marginals_single(X_TEST[worst]) == marginals[worst]
 
 
-def plot_iterations(crf: CRF) -> None:
+def test_scripts_plot_iterations(crf):
     rows: list[Any] = []
     same = clone(crf).fit(X, Y, X_TEST, Y_TEST, callback=rows.append)
     losses, seconds = [row.loss for row in rows], [row.seconds for row in rows]
@@ -105,32 +105,32 @@ def plot_iterations(crf: CRF) -> None:
     assert [row.number for row in rows] == [4, *range(14, last.number + 1, 10)]
 
 
-def predict_by_folds(crf: CRF) -> None:
+def test_scripts_predict_by_folds():
     found = cross_val_predict(CRF(c1=0.1, c2=0.1, max_iterations=20), X, Y, cv=3)
     assert metrics.flat_accuracy_score(Y, found) > 0.8
 
 
-def keep_by_pickle(crf: CRF) -> None:
+def test_scripts_keep_by_pickle(crf):
     copy = pickle.loads(pickle.dumps(crf))  # noqa: S301
     assert [*copy.predict(X_TEST)] == [*crf.predict(X_TEST)]
     assert copy.get_params() == crf.get_params()
 
 
-def read_generators(crf: CRF) -> None:
+def test_scripts_read_generators():
     lazy = CRF(c1=0.1, c2=0.1).fit(((token for token in x) for x in X), (y for y in Y))
     found = lazy.predict((token for token in x) for x in X_TEST)
     assert [*found] == [lazy.predict_single(token for token in x) for x in X_TEST]
     assert lazy.score((x for x in X_TEST), (y for y in Y_TEST)) > 0.9
 
 
-def train_with_other_algorithms(crf: CRF) -> None:
+def test_scripts_train_with_other_algorithms():
     for algorithm, options in {"l2sgd": {"c2": 0.1}, "ap": {}}.items():
         other = CRF(algorithm=algorithm, max_iterations=20, **options).fit(X, Y)
         assert other.score(X_TEST, Y_TEST) > 0.9 and other.n_iter_ <= 20
     assert other.objective_ == pytest.approx(-sum(other.predict_log_probability(X, Y)), rel=1e-3)
 
 
-def train_on_real_values(crf: CRF) -> None:
+def test_scripts_train_on_real_values():
     """A feature of 2 counts as two features, one of 0.5 as half a feature."""
     double = [[[*map(str, token.items())] * 2 for token in tokens] for tokens in X]
     numbers = [[{str(item): 2.0 for item in token.items()} for token in tokens] for tokens in X]
@@ -143,16 +143,6 @@ def train_on_real_values(crf: CRF) -> None:
             )
         assert same.score(double, Y) > 0.95
         assert other.state_features_ == pytest.approx(same.state_features_, abs=1e-9)
-
-
-SCRIPTS = [evaluate, search_penalties, show_weights, inspect_tagger]
-SCRIPTS += [rank_by_confidence, plot_iterations, predict_by_folds, keep_by_pickle, read_generators]
-SCRIPTS += [train_with_other_algorithms, train_on_real_values]
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_scripts_need_another_import_only(script, fitted):
-    script(fitted)
 
 
 @pytest.mark.parametrize("options", [{"c1": 0.2, "c2": 0.1}, {"c2": 0.1}], ids=["l1", "l2"])
