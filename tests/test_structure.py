@@ -258,7 +258,7 @@ def test_one_function_selects_the_loop_around_training():
         if isinstance(node, ast.Attribute) and node.attr in ("schedule", "stack", "stages")
         if ast.unparse(node.value).split(".")[-1] == "learning"
     }
-    assert readers == {"pipeline.drivers.driver_of", "pipeline.settings.Setup.facts"}
+    assert readers == {"pipeline.training_state.driver_of", "pipeline.settings.Setup.facts"}
 
 
 def test_no_modules_import_each_other():

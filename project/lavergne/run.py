@@ -35,7 +35,7 @@ from spacy_sparsecrf.pipeline.settings import LearningSettings
 from spacy_sparsecrf.registry import crf_solvers
 from spacy_sparsecrf.solvers.warm_start import WarmStart
 from spacy_sparsecrf.training.run import Polish
-from spacy_sparsecrf.training.stages import InTurn, StageReport, Trainer
+from spacy_sparsecrf.training.stages import InTurn, Trainer
 from spacy_sparsecrf.training.training import Problem, Training
 
 from .experiments import EXPERIMENTS, SETTINGS, WARM_START, Experiment
@@ -67,12 +67,13 @@ def is_steady(errors: Sequence[float]) -> bool:
 class Run:
     """A running experiment: its corpus, its training run, and its development and test parts.
 
-    errors: development error after each outer iteration; stages: reports of the stages, with the
-    number of preceding iterations.
+    errors: development error after each outer iteration; begun: number of iterations before the
+    stage; is_last: whether it is the last one; admitted: number of candidate weights: of the stage,
+    observed pairs, or all.
     """
 
     def __init__(self, experiment: Experiment, data: str, n: int) -> None:
-        self.experiment, self.stages = experiment, list[tuple[int, StageReport]]()
+        self.experiment, self.begun, self.is_last = experiment, 0, True
         self.errors: list[float] = []
         source, featurizer = TASKS[experiment.data], Featurizer(experiment.templates)
         parts = [sample(source.rows(p, data), n) for p in ("train", "dev", "test")]
@@ -97,6 +98,9 @@ class Run:
             options |= {"tree": tree, "stages": self._stages, "report": self._note}
             make = InTurn
         self.training: Trainer = make(self.corpus, self.labels, self.solver, **options)
+        observed = experiment.observed_only
+        potential = self.corpus.n_potential(len(self.labels))
+        self.admitted = self.training.size.n_potential if observed else potential
 
     @property
     def _stages(self) -> list[Stage]:
@@ -118,8 +122,8 @@ class Run:
 
         return read
 
-    def _note(self, report: StageReport) -> None:
-        self.stages.append((len(self.errors), report))
+    def _note(self, number: int, of: int, admitted: int, active: int) -> None:
+        self.begun, self.is_last, self.admitted = len(self.errors), number == of, admitted
 
     def train(self, cap: float) -> tuple[CRFModel, dict[str, Any]]:
         """Train until the development error is steady.
@@ -135,10 +139,8 @@ class Run:
                 best = model
             passes += report.passes
             # The plateau at the end of a stage must not stop the next stage.
-            begun = max((after for after, _ in self.stages), default=0)
-            last = not self.stages or self.stages[-1][1].number == self.stages[-1][1].of
             cut = time.process_time() - start > cap or i >= self.experiment.most
-            steady = last and is_steady(errors[begun:])
+            steady = self.is_last and is_steady(errors[self.begun :])
             if steady or report.converged or cut:
                 break
         assert best is not None
@@ -150,14 +152,6 @@ class Run:
             "best_iteration": errors.index(min(errors)) + 1,
             "cut": not (steady or report.converged),
         }
-
-    def admitted(self) -> int:
-        """Return the number of candidate weights: of the last stage, observed pairs, or all."""
-        if self.stages:
-            return int(self.stages[-1][1].admitted[1])
-        if self.experiment.observed_only:
-            return self.training.size.n_potential
-        return self.corpus.n_potential(len(self.labels))
 
 
 def _scores(parts: dict[str, Scored], model: CRFModel, prefix: str = "") -> dict[str, float]:
@@ -183,7 +177,7 @@ def measure(experiment: Experiment, data: str, quick: bool = False) -> dict[str,
     figures |= _scores(parts, one.training.model()) | _scores(parts, best, "best_")
     figures |= {
         "active": one.training.report.n_active,
-        "admitted": one.admitted(),
+        "admitted": one.admitted,
         "potential": one.corpus.n_potential(len(one.labels)),
         "labels": len(one.labels),
         "cpu": time.process_time(),

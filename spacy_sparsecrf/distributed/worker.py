@@ -26,7 +26,7 @@ from ..parallel import Workers
 from ..pipeline.annotating import annotated
 from ..pipeline.corpus_files import read_files
 from ..pipeline.data_checks import DataChecks
-from ..pipeline.reader import ExampleReader, Job, LabelIds, reads_word_labels
+from ..pipeline.reader import ExampleReader, Job, LabelIds, record_of
 from ..pipeline.settings import Setup
 from ..progress import Task
 from .training import WorkerShard
@@ -137,7 +137,7 @@ class Worker(WorkerShard):
             return self._read[number][0]
         brief, setup = self._brief, self._brief.setup
         named = setup.settings.learning.store_feature_names
-        record = NameRecord.of(setup.features) if named or reads_word_labels(setup) else None
+        record = record_of(setup)
         if record is not None and named:
             self._records[number] = record
         checks = DataChecks()

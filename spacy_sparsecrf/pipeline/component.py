@@ -30,13 +30,12 @@ from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
-from .drivers import driver_of
 from .prediction import PredictionCache, Predictions, Reader, predict, score_extension, store_scores
 from .probabilities import Probabilities
-from .reader import Job, check_strings, encode_corpus, make_label_ids
+from .reader import Job, check_strings, encode_corpus, make_label_ids, record_of
 from .settings import Setup
 from .spacy_loop import Loop, check_loop, idle_attributes
-from .training_state import TrainingState, begin, with_labels
+from .training_state import TrainingState, begin, driver_of, with_labels
 
 if TYPE_CHECKING:
     from ..training.stages import Trainer
@@ -125,14 +124,15 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             examples = annotated(examples, upstream)
         with within_memory(self.name), storage.renewed(setup, nlp, earlier):
             driver = driver_of(setup)
-            own = driver.record, driver.tree, nlp, shards, upstream
+            tree = None if driver is None else driver.tree
+            own = record_of(setup), tree, nlp, shards, upstream
             job = Job(setup, label_ids, checks, *own)
             divided = shards or self.engine.divides
             read = self.engine.compile(job) if divided else encode_corpus(examples, job)
             checks.report(setup, read.labels, get_examples)
             if checks.values and read.corpus is not None:
                 checks.warn_of_values(self.name, idle_attributes(nlp, self, checks.values))
-            state = begin(driver, read, checks, earlier, checkpoint)
+            state = begin(job, driver, read, earlier, checkpoint)
             cfg = storage.learnt_cfg(setup, read.labels, checks)
             model = earlier.init or earlier.prior
             if state.trainer is None:
@@ -141,7 +141,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 model = state.trainer.model()
             labels = cfg["labels"]
             model = self._no_model(labels) if model is None else with_labels(model, labels)
-            model.first = driver.first
+            model.first = None if driver is None else driver.first
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
             self._state.trainer.close()

@@ -216,6 +216,14 @@ def reads_word_labels(setup: Setup) -> bool:
     return bool(getattr(setup.features, "reads_word_labels", False))
 
 
+def record_of(setup: Setup) -> NameRecord | None:
+    """Return a record of the readings of Docs, which can name features; None if not needed."""
+    features: Any = setup.features
+    reads = reads_word_labels(setup) or bool(getattr(features, "stacked", ()))
+    keeps = reads or setup.settings.learning.store_feature_names
+    return NameRecord.of(features) if keeps else None
+
+
 def with_negatives(
     labels: Gold, example: Example, target: SpanTarget, rate: float, seed: int
 ) -> Gold:

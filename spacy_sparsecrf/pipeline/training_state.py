@@ -22,37 +22,50 @@ from ..progress import Task
 from ..progress import report as report_line
 from .continued import NotCopied
 from .data_checks import DataChecks
-from .drivers import Driver
-from .reader import EncodedExamples
+from .reader import EncodedExamples, Job
 from .serialization import Earlier
 from .settings import Setup
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
     from ..training.stages import Trainer
+    from .drivers import Stack, Stages
+
+
+def driver_of(setup: Setup) -> Stages | Stack | None:
+    """Return the driver that the settings of a component select; None for one run."""
+    learning = setup.settings.learning
+    if not (learning.schedule or learning.stack.folds):
+        return None
+    from .drivers import Stack, Stages
+
+    if learning.schedule:
+        return Stages(setup, learning.schedule)
+    return Stack(setup, learning.stack)
 
 
 def begin(
-    driver: Driver,
+    job: Job,
+    driver: Stages | Stack | None,
     read: EncodedExamples,
-    checks: DataChecks,
     earlier: Earlier,
     checkpoint: str | Path | None,
 ) -> TrainingState:
     """Begin a training run, or resume an interrupted one. Imports numba.
 
-    driver: has read the corpus; earlier: models of earlier runs; checkpoint: the file of the run,
-    which may not exist yet, or None.
+    job, read: the corpus; driver: see `driver_of`; earlier: models of earlier runs; checkpoint: the
+    file of the run, which may not exist yet, or None.
     RAISES: SparseCRFError for a corpus or settings that cannot be used for training, and if the
         file belongs to a different run.
     """
-    setup, name = driver.setup, driver.setup.name
-    record = driver.record if setup.settings.learning.store_feature_names else None
+    setup, checks, name = job.setup, job.checks, job.setup.name
+    record = job.record if setup.settings.learning.store_feature_names else None
     names = record and (read.partition or record)
     if read.corpus is None:
         return TrainingState(None, names, checks)
     with Task("Preparing training"), _doc_named(checks, read.labels):
-        runs = driver.runs(read.corpus, _training(setup, read))
+        train = _training(setup, read)
+        runs = train if driver is None else driver.runs(train, job.record)
         restart = partial(runs, init=earlier.init, prior=earlier.prior)
         run = restart()
     counts = name, run.n_sequences, checks.n_tokens, len(read.labels), run.size
@@ -79,6 +92,7 @@ def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
         warn(Warnings.SCW350.format(name=name))
     return partial(
         read.training,
+        read.corpus,
         labels=labels,
         solver=setup.solver,
         l1=settings.l1,
@@ -153,7 +167,6 @@ class TrainingState(NotCopied):
         name, training = setup.name, self.training_run(setup.name)
         with Task("Training"):
             report = training.step()
-            training.rest()
             if not math.isfinite(training.objective):
                 message = Errors.SC209.format(name=name, objective=training.objective)
                 raise SparseCRFError(message)

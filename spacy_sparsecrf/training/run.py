@@ -131,6 +131,7 @@ class Run:
         if self.state is None:
             passes = float(self._warm_up())
             if passes and self._first.evaluated:
+                self.loss.rest()
                 return self.reached(passes)
         state, n_iterations = self.state, self._solver.inner_iterations
         assert state is not None
@@ -143,6 +144,7 @@ class Run:
                     break
         self._regrow(state)
         self._judge(state, report)
+        self.loss.rest()
         return replace(self.reached(passes), objective=report.objective)
 
     def _judge(self, state: RunState, report: StepReport) -> None:

@@ -1,7 +1,7 @@
 """Training in stages: runs in turn, each on the features that a schedule has admitted so far."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -18,34 +18,6 @@ from ..solvers.base import BatchSolver, Longs, StepReport, fields_of
 from . import checkpoint
 from .run import Polish
 from .training import CHAIN, NOT_POLISHED, Problem, Training
-
-
-@dataclass(frozen=True)
-class StageReport:
-    """Sizes of the model at the beginning or the end of a stage.
-
-    number: number of the stage, from 1; of: number of stages; ended: whether the stage ends; then
-    numbers of features and of their weights: potential: of templates of this and earlier stages;
-    admitted: that may be non-zero; active: that are non-zero.
-    """
-
-    number: int
-    of: int
-    ended: bool
-    potential: tuple[int, int]
-    admitted: tuple[int, int]
-    active: tuple[int, int]
-
-    def __str__(self) -> str:
-        names = "potential", "admitted", "active"
-        counts = self.potential, self.admitted, self.active
-        shown = (
-            f"{n_weights} {name} weights of {n_features} features"
-            for name, (n_features, n_weights) in zip(names, counts, strict=True)
-        )
-        return f"stage {self.number} of {self.of} {'ends' if self.ended else 'begins'}: " + (
-            ", ".join(shown)
-        )
 
 
 class _Beginning(NamedTuple):
@@ -68,7 +40,8 @@ class InTurn:
 
     corpus, labels, solver, problem, options: as for `Training`, without clusters.
     Features with weights in `init` or `prior` are admitted from the start. tree: of the corpus;
-    stages: of the schedule; report: called at the beginning and the end of each stage.
+    stages: of the schedule; report: called at the beginning of each stage, with its number, from 1,
+    the number of stages, and the numbers of weights that may be, and are, non-zero.
 
     A stage begins with the step after the last step of the previous stage, from its weights.
     """
@@ -81,7 +54,7 @@ class InTurn:
         *,
         tree: TemplateTree,
         stages: Sequence[Stage],
-        report: Callable[[StageReport], None] = lambda report: None,
+        report: Callable[[int, int, int, int], object] = lambda *_: None,
         problem: Problem = CHAIN,
         init: CRFModel | None = None,
         **options: Any,
@@ -136,14 +109,13 @@ class InTurn:
         if self._is_over and not self.converged:
             self._advance()
         if not self._n_steps:
-            self._notify(self._report(ended=False))
+            stage = self._beginning.number + 1, len(self._stages)
+            self._notify(*stage, self._n_admitted(), len(self._run.weights[0]))
         self._n_steps += 1
         # A stage without new features has nothing to do if the last one has converged.
         is_idle = self._run.converged and not self.converged
         report = self.report if is_idle else self._run.step()
         self.report = replace(report, converged=self.converged)
-        if self._is_over:
-            self._notify(self._report(ended=True))
         return self.report
 
     def _advance(self) -> None:
@@ -184,29 +156,15 @@ class InTurn:
         n_unigram = len(self._corpus.unigram_keys)
         return places_of(coordinates, n_unigram, self._widths)[0], coordinates
 
-    def _count(self, features: Mask, limited: Longs) -> tuple[int, int]:
-        """Count the features in a mask [U + B] that may have weights, and these weights.
-
-        limited: see `_Beginning`.
-        """
+    def _n_admitted(self) -> int:
+        """Return the number of weights that the admitted features may have."""
+        _, admitted, limited, *_ = self._beginning
         n_labels, n_unigram = len(self._names.labels), len(self._corpus.unigram_keys)
-        n_weights = np.full(len(features), n_labels, np.int64)
+        n_weights = np.full(len(admitted), n_labels, np.int64)
         n_weights[n_unigram:] = 0 if self._problem.kind == "maxent" else self._widths[1]
-        counted, feature = features & (n_weights > 0), limited // n_labels
-        total = n_weights[counted].sum() - n_weights[np.unique(feature)].sum()
-        return int(np.count_nonzero(counted)), int(total + (n_weights[feature] // n_labels).sum())
-
-    def _report(self, *, ended: bool) -> StageReport:
-        number, admitted, limited, *_ = self._beginning
-        features, coordinates = self._active(self._run.model(NOT_POLISHED, "float64"))
-        return StageReport(
-            number + 1,
-            len(self._stages),
-            ended,
-            self._count((self._tree.stage <= number) | admitted, limited[:0]),
-            self._count(admitted, limited),
-            (len(np.unique(features)), len(coordinates)),
-        )
+        feature = limited // n_labels
+        total = n_weights[admitted].sum() - n_weights[np.unique(feature)].sum()
+        return int(total + (n_weights[feature] // n_labels).sum())
 
     @property
     def _identity(self) -> str:
@@ -231,10 +189,6 @@ class InTurn:
         values["model"] = CRFModel().from_bytes(values["model"].tobytes())
         self._beginning = _Beginning(*(values[name] for name in _Beginning._fields))
         self._training, self._n_steps = None, 0
-
-    def rest(self) -> None:
-        """See `Training`."""
-        self._run.rest()
 
     def model(self, polish: Polish | None = None) -> CRFModel:
         """Return the model with the current weights; see `Training`."""

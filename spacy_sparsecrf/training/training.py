@@ -267,11 +267,6 @@ class Training:
     def _corpus_digest(self) -> str:
         return checkpoint.digest(*self._corpus.arrays.values())
 
-    def rest(self) -> None:
-        """Free the vectors and residuals of tokens; the next step recomputes them."""
-        for run in self._runs:
-            run.loss.rest()
-
     @property
     def weights(self) -> tuple[Longs, Floats]:
         """Coordinates [n] int64, ascending, and values [n] float64 of the non-zero weights."""
