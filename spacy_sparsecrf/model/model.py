@@ -148,20 +148,21 @@ class CRFModel:
         """Number of stored weights, all non-zero, without the weights of the first-stage model."""
         return self.unigram.n_active + self.bigram.n_active
 
-    def with_label(self, label: str) -> CRFModel:
-        """Return the model with one more label, also in the last cluster, with all weights zero.
+    def with_labels(self, labels: Sequence[str]) -> CRFModel:
+        """Return the model with further labels, also in the last cluster, with all weights zero.
 
-        RAISES: SparseCRFError if the model already has the label.
+        labels: those of the model, then others. RAISES: SparseCRFError for a repeated label.
         """
-        n = len(self.labels)
+        n, n_new = len(self.labels), len(labels) - len(self.labels)
+        if not n_new:
+            return self
         previous = self.bigram.previous.copy()
-        previous[previous == n] = n + 1  # the start label moves up
+        previous[previous == n] += n_new  # the start label moves up
         bigram = replace(self.bigram, previous=previous)
-        moved = (self.unigram.labels >= n).astype(np.uint16)  # clusters move up
+        moved = np.where(self.unigram.labels >= n, n_new, 0).astype(np.uint16)  # clusters move up
         unigram = replace(self.unigram, labels=self.unigram.labels + moved)
-        bounds = (*self.bounds[:-1], n + 1) if self.bounds else ()
-        first = None if self.first is None else self.first.with_label(label)
-        labels = *self.labels, label
+        bounds = (*self.bounds[:-1], len(labels)) if self.bounds else ()
+        first = None if self.first is None else self.first.with_labels(labels)
         return CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds, first)
 
     def to_bytes(self) -> bytes:

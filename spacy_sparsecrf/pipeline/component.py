@@ -3,6 +3,7 @@
 Creating a component does not import numba; training and prediction do.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span, Token
 from spacy.training import Example, validate_examples
+from spacy.util import logger
 from spacy.vocab import Vocab
 
 from .. import progress
@@ -35,7 +37,7 @@ from .probabilities import Probabilities
 from .reader import Job, check_strings, encode_corpus, make_label_ids, record_of
 from .settings import Setup
 from .spacy_loop import Loop, check_loop, idle_attributes
-from .training_state import TrainingState, begin, driver_of, with_labels
+from .training_state import TrainingState, begin, driver_of, report_end
 
 if TYPE_CHECKING:
     from ..training.stages import Trainer
@@ -140,7 +142,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             elif model is not None or state.stepped:
                 model = state.trainer.model()
             labels = cfg["labels"]
-            model = self._no_model(labels) if model is None else with_labels(model, labels)
+            model = self._no_model(labels) if model is None else model.with_labels(labels)
             model.first = None if driver is None else driver.first
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
@@ -182,15 +184,34 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             if (state := self._state) is None:
                 losses[self.name] = losses.get(self.name, 0.0) + self._continue(examples)
             else:
-                training = state.training_run(self.name)
-                state.checks.warn_of_unseen(self.name, examples)
+                training = self.training_run()
+                words = (each.reference.to_array("ORTH").tobytes() for each in examples)
+                if state.checks.seen.isdisjoint(map(hash, words)):
+                    state.checks.warn_of_unseen(self.name, examples)
                 if not (state.stepped or training.converged):
-                    model = with_labels(state.step(self.setup), self.label_data)
-                    model.first, self.model = self.model.first, model
+                    self._step(state, training)
                 losses[self.name] = training.objective
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses
+
+    def _step(self, state: TrainingState, training: "Trainer") -> None:
+        """Do one iteration over the corpus, and take its model."""
+        with progress.Task("Training"):
+            report = training.step()
+            if not math.isfinite(training.objective):
+                # It would only fail later, when spaCy writes meta.json.
+                diverged = {"name": self.name, "objective": training.objective}
+                raise SparseCRFError(Errors.SC209.format(**diverged))
+            if state.checkpoint is not None:
+                training.save(state.checkpoint)
+        values = self.name, report.objective, report.gap, report.optimality, report.n_active
+        form = "%s: objective %.6g, gap at most %.3g, optimality %.3g, %d active weights"
+        logger.debug(form, *values)
+        model = training.model().with_labels(self.label_data)
+        model.first, self.model, state.stepped = self.model.first, model, True
+        if report.converged:
+            report_end(self.setup, report, model)
 
     def _continue(self, examples: Sequence[Example]) -> float:
         """Learn from examples without a corpus. RETURNS: their loss."""
@@ -224,10 +245,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         yield
 
     def training_run(self) -> "Trainer":
-        """Return the training run. RAISES: SparseCRFError if there is none."""
-        if self._state is None:
+        """Return the training run. RAISES: SparseCRFError without one, or without gold labels."""
+        if (state := self._state) is None:
             raise SparseCRFError(Errors.SC202.format(name=self.name))
-        return self._state.training_run(self.name)
+        if state.trainer is None:
+            values = {"n_tokens": state.checks.n_tokens, "remedy": state.checks.remedy}
+            raise SparseCRFError(Errors.SC203.format(name=self.name, **values))
+        return state.trainer
 
     def end_training(self) -> "Callable[..., Trainer]":
         """End the training run with its model so far, and free its arrays.
@@ -331,7 +355,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             self.target.check_label(each)
         self.cfg["labels"] = [*self.cfg["labels"], *new]
         run, before = self._continued, self.model
-        self.model = with_labels(before, self.cfg["labels"])
+        self.model = before.with_labels(self.cfg["labels"])
         if run is not None and run.model is before:
             run.model = self.model
         return int(bool(new))

@@ -57,6 +57,7 @@ class DataChecks:
     smallest and the largest value.
     remedy: advice on the config for the annotation that the Docs have, if they have no label.
     is_warned: whether `warn_of_unseen` has warned, or must not because Docs are augmented.
+    seen: a 64-bit hash of the words of each gold Doc, the same for any vocab in this process.
     """
 
     n_examples: int = 0
@@ -75,9 +76,8 @@ class DataChecks:
     values: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     remedy: str = ""
     is_warned: bool = False
+    seen: set[int] = field(default_factory=set)
     _is_evaluated: bool = False
-    # A 64-bit hash of the words of each gold Doc.
-    _hashes: set[int] = field(default_factory=set)
 
     @property
     def division(self) -> str | None:
@@ -87,7 +87,7 @@ class DataChecks:
     @property
     def made_up(self) -> bool:
         """Whether the only example was the dummy Doc that spaCy creates if it gets none."""
-        return self._hashes == {hash(string_ids(_MADE_UP).tobytes())} and self.n_examples == 1
+        return self.seen == {hash(string_ids(_MADE_UP).tobytes())} and self.n_examples == 1
 
     @property
     def shares(self) -> dict[str, float]:
@@ -111,7 +111,7 @@ class DataChecks:
             if not isinstance(example, Example):
                 raise SparseCRFError(Errors.SC216.format(name=name, got=type(example)))
             doc = example.reference
-            self._hashes.add(_hash_of(doc))
+            self.seen.add(hash(doc.to_array("ORTH").tobytes()))
             own = doc.user_data.get(LANG, doc.lang_)
             if own != lang and not {own, lang}.intersection(_ANY_LANGUAGE):
                 values = {"name": name, "lang": lang, "own": own, "text": doc.text[:60]}
@@ -252,10 +252,8 @@ class DataChecks:
             warn(Warnings.SCW219.format(name=name, attribute=attribute, upstream=upstream))
 
     def warn_of_unseen(self, name: str, examples: Sequence[Example]) -> None:
-        """Warn component `name` about an update that has none of the examples of `initialize`."""
-        if self.is_warned or not (self._hashes and examples):
-            return
-        if self._hashes.isdisjoint(_hash_of(each.reference) for each in examples):
+        """Warn component `name` about an update without examples that are `seen`, but once."""
+        if self.seen and examples and not self.is_warned:
             self.is_warned = True
             values = {"n": self.n_examples, "text": examples[0].reference.text[:60]}
             warn(Warnings.SCW207.format(name=name, **values))
@@ -271,11 +269,6 @@ class DataChecks:
             return
         what = f"{len(examples)} Docs without gold annotation" if examples else "no Docs"
         warn(Warnings.SCW217.format(name=name, what=what))
-
-
-def _hash_of(doc: Doc) -> int:
-    """Return a hash of a Doc's words, the same for Docs of any vocab in this process."""
-    return hash(doc.to_array("ORTH").tobytes())
 
 
 def _remedy(target: Target, examples: Iterable[Example]) -> str:

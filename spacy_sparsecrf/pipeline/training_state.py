@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from spacy.util import logger
 
 from ..corpus.gold import InvalidGoldError, describe
-from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..errors import SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..progress import Task
@@ -28,6 +28,7 @@ from .settings import Setup
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
+    from ..solvers.base import StepReport
     from ..training.stages import Trainer
     from .drivers import Stack, Stages
 
@@ -151,45 +152,14 @@ class TrainingState(NotCopied):
     checkpoint: Path | None = None
     stepped: bool = False
 
-    def training_run(self, name: str) -> Trainer:
-        """Return the run of component `name`. RAISES: SparseCRFError without gold labels."""
-        if self.trainer is None:
-            values = {"n_tokens": self.checks.n_tokens, "remedy": self.checks.remedy}
-            raise SparseCRFError(Errors.SC203.format(name=name, **values))
-        return self.trainer
 
-    def step(self, setup: Setup) -> CRFModel:
-        """Do one iteration of a component. RETURNS: the model.
-
-        RAISES: SparseCRFError if the objective is not finite, which would only fail later, when
-            spaCy writes meta.json.
-        """
-        name, training = setup.name, self.training_run(setup.name)
-        with Task("Training"):
-            report = training.step()
-            if not math.isfinite(training.objective):
-                message = Errors.SC209.format(name=name, objective=training.objective)
-                raise SparseCRFError(message)
-            if self.checkpoint is not None:
-                training.save(self.checkpoint)
-        self.stepped = True
-        values = name, report.objective, report.gap, report.optimality, report.n_active
-        form = "%s: objective %.6g, gap at most %.3g, optimality %.3g, %d active weights"
-        logger.debug(form, *values)
-        model = training.model()
-        if report.converged:
-            if not model.n_active and len(model.labels) > 1:
-                warn(Warnings.SCW218.format(name=name, l1=setup.settings.l1))
-            line = f"{name}: converged"
-            if math.isfinite(report.gap):
-                above = 100.0 * report.gap / max(abs(report.objective), 1e-300)
-                line += f", at most {above:.2g} % above the minimum"
-            report_line(line)
-        return model
-
-
-def with_labels(model: CRFModel, labels: Sequence[str]) -> CRFModel:
-    """Return a model with further labels; labels: those of the model, and others behind them."""
-    for label in labels[len(model.labels) :]:
-        model = model.with_label(label)
-    return model
+def report_end(setup: Setup, report: StepReport, model: CRFModel) -> None:
+    """Report that a run of a component has converged, and warn if its model has no weights."""
+    name = setup.name
+    if not model.n_active and len(model.labels) > 1:
+        warn(Warnings.SCW218.format(name=name, l1=setup.settings.l1))
+    line = f"{name}: converged"
+    if math.isfinite(report.gap):
+        above = 100.0 * report.gap / max(abs(report.objective), 1e-300)
+        line += f", at most {above:.2g} % above the minimum"
+    report_line(line)

@@ -60,9 +60,11 @@ def test_every_truncation_every_changed_byte_and_newer_formats_are_refused():
 
 def test_one_more_label_moves_the_start_label():
     model = CRFModel().from_bytes(model_of().to_bytes())
-    model = model.with_label("C")
+    model = model.with_labels((*model.labels, "C"))
     assert model.labels == ("A", "Ü", "B", "C")
     assert model.bigram.previous.tolist() == [1, 4, 2]
+    assert model.with_labels((*model.labels, "D", "E")).bigram.previous.tolist() == [1, 6, 2]
+    assert model.with_labels(model.labels) is model
     assert CRFModel().from_bytes(model.to_bytes()).labels == model.labels
     with pytest.raises(SparseCRFError, match="SC311"):
-        model.with_label("B")
+        model.with_labels((*model.labels, "B"))

@@ -141,7 +141,7 @@ def test_a_label_that_is_added_joins_the_last_cluster():
     training.step()
     model = training.model()
     before = Decoder(model).marginals(observations)
-    model = model.with_label("new")
+    model = model.with_labels((*model.labels, "new"))
     after = Decoder(CRFModel().from_bytes(model.to_bytes())).marginals(observations)
     np.testing.assert_allclose(after[:, :4], before[:, :4], atol=1e-12)
     np.testing.assert_allclose(after[:, 4:].sum(axis=1), before[:, 4:].sum(axis=1), atol=1e-12)
