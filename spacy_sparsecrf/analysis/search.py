@@ -31,7 +31,7 @@ from spacy.util import (
 from ..errors import Errors, SparseCRFError, refused_option
 from ..features.word_labels import RUNS
 from ..pipeline.component import SparseCRFPipe
-from ..pipeline.spacy_loop import learners, names_corpus
+from ..pipeline.spacy_loop import block_of, has_path, learners
 
 if TYPE_CHECKING:
     from ..model.model import CRFModel
@@ -140,7 +140,7 @@ class TunableConfig:
         nlp = load_model_from_config(config, auto_fill=True)
         self.name = name_of_crf(nlp, config)
         for key in ("train_corpus", "dev_corpus")[: 1 if folds else 2]:
-            if not names_corpus(nlp, key):
+            if not has_path(block_of(nlp, key)):
                 block = nlp.config["training"][key]
                 raise SparseCRFError(Errors.SC717.format(key=key, block=block))
         self.filled: dict[str, Any] = nlp.config.interpolate()["components"][self.name]

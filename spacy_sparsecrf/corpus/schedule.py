@@ -11,6 +11,7 @@ This module is imported at each start of spaCy.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from .numbering import find_keys
 Longs = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
-REQUIRE = ("all", "any", "none")
-ADMIT = ("features", "labels")
+Require = Literal["all", "any", "none"]
+Admit = Literal["features", "labels"]
+REQUIRE, ADMIT = get_args(Require), get_args(Admit)
 
 
 @dataclass(frozen=True)

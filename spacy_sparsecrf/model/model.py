@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,7 +19,8 @@ from . import file
 
 # "chain" is normalised per sequence; "maxent" and "memm" per token, without and with the previous
 # label.
-KINDS = ("chain", "maxent", "memm")
+Kind = Literal["chain", "maxent", "memm"]
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True)

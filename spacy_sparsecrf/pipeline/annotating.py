@@ -6,8 +6,6 @@ Features read the annotation; boundaries divide Docs into sequences.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -70,14 +68,9 @@ class Expected:
         n_tokens = sum(part.n_tokens for part in parts)
         for attribute, share in list(self.shares.items()):
             column = columns.get(attribute)
-            if column is None or any(_has(part.annotations, column) for part in parts):
+            if column is None or any(part.annotations[:, column].any() for part in parts):
                 continue
             if (1.0 - share) ** n_tokens < _CHANCE:
                 del self.shares[attribute]
                 values = {"attribute": attribute, "n_tokens": n_tokens, "share": share}
                 warn(Warnings.SCW206.format(name=self._name, **values))
-
-
-def _has(annotations: NDArray[np.uint64], column: int) -> bool:
-    """Return whether any token has a value; checks the first token first, as it usually has one."""
-    return bool(annotations[0, column] or annotations[:, column].any())

@@ -32,7 +32,7 @@ from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
 from .data_checks import DataChecks
-from .prediction import PredictionCache, Predictions, Reader, predict, score_extension, store_scores
+from .prediction import Predictions, Reader, make_decoder, predict, score_extension, store_scores
 from .probabilities import Probabilities
 from .reader import Job, check_strings, encode_corpus, make_label_ids, record_of
 from .settings import Setup
@@ -73,7 +73,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._state: TrainingState | None = None
         self._continued: Continued | None = None
         self._names = Names()
-        self._cache = PredictionCache()
+        self._cached: Reader | None = None
         if self.settings.decoding.scores:
             # Docs annotated in other processes have values, but no registered extensions here.
             add_extension(Token, score_extension(self.name))
@@ -151,7 +151,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self._state = None if is_empty else state
         self._continued = Continued(model, model) if is_empty else None
         self._names = self._names if earlier.names is None else earlier.names
-        self.cfg, self.model, self._cache = cfg, model, PredictionCache()
+        self.cfg, self.model, self._cached = cfg, model, None
 
     def _no_model(self, labels: Sequence[str] = ()) -> CRFModel:
         return CRFModel(labels, self.settings.learning.dtype, kind=self.settings.model)
@@ -310,12 +310,19 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return scores
 
     def _reader(self) -> Reader:
-        setup, labels, cache = self.setup, self.label_data, self._cache
+        setup, labels, model, reader = self.setup, self.label_data, self.model, self._cached
         if not labels:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
-        if cache.expected is None:
-            cache.expected = Expected(self.name, self.cfg.get("shares", {}), self.cfg["sequences"])
-        return Reader(setup, labels, cache.expected, cache.decoder_of(setup, self.model))
+        if (
+            reader is None
+            or reader.model is not model
+            or (reader.setup, reader.labels) != (setup, labels)
+        ):
+            shares, cut = self.cfg.get("shares", {}), self.cfg["sequences"]
+            expected = Expected(self.name, shares, cut) if reader is None else reader.expected
+            reader = Reader(setup, model, labels, expected, make_decoder(setup, model))
+            self._cached = reader
+        return reader
 
     # Labels
 
@@ -375,16 +382,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         from ..analysis.explanation import explain_model
 
-        names = self._named()
-        constant = constant_features(self.features)
-        return explain_model(self.model, names, constant, n)
+        return explain_model(self.model, self._named(), constant_features(self.features), n)
 
     def dump(self) -> Iterator[str]:
         """Yield the weights as lines of text, see `analysis.edit_weights`."""
         from ..analysis.edit_weights import dump
 
-        names = self._named()
-        return dump(self.model, names)
+        return dump(self.model, self._named())
 
     def patch(self, lines: Iterable[str], path: str = "<lines>", *, replace: bool = False) -> int:
         """Change weights according to lines of text, see `analysis.edit_weights`.
@@ -475,18 +479,17 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         clusters, names = parts.get(storage.CLUSTERS, b""), Names(parts.get(storage.NAMES, b""))
         storage.check_loaded(self.setup, cfg, model, clusters, exclude)
         self.cfg, self.model, self._names = cfg, model, names
-        self._state, self._continued, self._cache = None, None, PredictionCache()
+        self._state = self._continued = self._cached = None
 
     def _load_kernels(self) -> None:
         """Load the prediction kernels now, so that the first Doc does not wait for them.
 
         `spacy evaluate` would include that time in its measurement.
         """
-        self._cache.expected = Expected(self.name, {}, None)
         # Missing requirements of features, such as vectors, raise an error for real Docs only.
         with suppress(SparseCRFError):
-            self.predict([Doc(Vocab(), words=["a"])])
-        self._cache = PredictionCache()
+            reader = replace(self._reader(), expected=Expected(self.name, {}, None))
+            predict(reader, [Doc(Vocab(), words=["a"])], forced=True)
 
     def __reduce__(self) -> Any:
         """Pickle and copy with the weights of the training run so far, but not the run."""

@@ -60,6 +60,6 @@ class Stack:
         """See `Stages`."""
         assert record is not None  # Templates read predictions.
         (corpus,), begin = train.args, partial(train.func, **train.keywords)
-        first = partial(begin, **self._settings.penalty)
+        first = partial(begin, **self._settings.model_dump(include={"l1", "l2"}, exclude_none=True))
         corpus, self.first = stacked(self._setup, self._settings, record, corpus, first)
         return partial(begin, corpus)

@@ -6,7 +6,7 @@ Also the probabilities of predicted spans, and the removal of unlikely spans.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ from ..targets.base import add_extension
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .annotating import Expected
+from .continued import NotCopied
 from .reader import observe
-from .settings import ComponentSettings, Setup
+from .settings import Setup
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder, Source
@@ -70,13 +71,15 @@ class Predictions(list[NDArray[np.int32]]):
         return cls(ids, [np.zeros(0, dtype=np.float32) for _ in ids] if scores else None)
 
 
-class Reader(NamedTuple):
+@dataclass
+class Reader(NotCopied):
     """Reads Docs for a component.
 
-    expected: the attributes that Docs should have; decoder: of the labels.
+    expected: the attributes that Docs should have; decoder: of the model.
     """
 
     setup: Setup
+    model: "CRFModel"
     labels: tuple[str, ...]
     expected: Expected
     decoder: "Decoder"
@@ -107,32 +110,6 @@ class Reader(NamedTuple):
             found.append((part, permitted[first:last]))
             first = last
         return found
-
-
-@dataclass
-class PredictionCache:
-    """Objects that a component makes once for predictions; a copy or a pickle of it is empty.
-
-    model, settings: those of the decoder.
-    expected: what Docs should have; None before the first prediction.
-    """
-
-    model: "CRFModel | None" = None
-    settings: ComponentSettings | None = None
-    decoder: "Decoder | None" = None
-    expected: Expected | None = None
-
-    def __reduce__(self) -> tuple["type[PredictionCache]", tuple[()]]:
-        """Pickle and copy as an empty cache."""
-        return type(self), ()
-
-    def decoder_of(self, setup: Setup, model: "CRFModel") -> "Decoder":
-        """Return the decoder of a model, made once."""
-        is_known = self.model is model and self.settings is setup.settings
-        if self.decoder is None or not is_known:
-            self.decoder = make_decoder(setup, model)
-            self.model, self.settings = model, setup.settings
-        return self.decoder
 
 
 def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":

@@ -1,9 +1,8 @@
 """Encoding of Examples: of the corpus in `initialize`, and of each update without a corpus."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import shake_128
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +37,6 @@ from .settings import Setup
 if TYPE_CHECKING:
     from ..distributed.loss import Partition
     from ..features.template_hierarchy import TemplateTreeRecord
-    from ..training.training import Training
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -58,17 +56,6 @@ class EncodedExamples(NamedTuple):
     labels: tuple[str, ...] = ()
     corpus: EncodedCorpus | None = None
     partition: "Partition | None" = None
-
-    @property
-    def training(self) -> "Callable[..., Training]":
-        """Begins a run on the corpus. Imports numba."""
-        if self.partition is None:
-            from ..training.training import Training
-
-            return Training
-        from ..distributed.training import PartitionedTraining
-
-        return partial(PartitionedTraining, partition=self.partition)
 
 
 class LabelIds:
@@ -296,7 +283,10 @@ class ExampleReader:
         if self._job.tree is not None:
             self._job.tree.add(found)
         if weights is not None:
-            weights = _sequence_weights(found.offsets, weights)
+            # A sequence without tokens counts once.
+            lengths, own = np.diff(found.offsets), weights
+            weights = np.ones(len(lengths))
+            weights[lengths > 0] = own[found.offsets[:-1][lengths > 0]]
         self.builder.add(found, labels, weights)
 
     def _weights(self, batch: Sequence[Example]) -> Floats:
@@ -374,11 +364,3 @@ class ExampleReader:
         for labels, weights, values in self._waiting:
             read = [next(parts)[0]._replace(values=own) for own in values]
             self._encode(features.observe(read), labels, weights)
-
-
-def _sequence_weights(offsets: Longs, weights: Floats) -> Floats:
-    """Return the weights of sequences: [S] float64. weights: [N], of the Doc of each token."""
-    lengths = np.diff(offsets)
-    found = np.ones(len(lengths))
-    found[lengths > 0] = weights[offsets[:-1][lengths > 0]]
-    return found

@@ -40,7 +40,6 @@ Keys of a stage: see `corpus.schedule.Stage`; a single pattern may replace a lis
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
@@ -53,11 +52,11 @@ from typing_extensions import Self
 
 from .. import compatible
 from ..corpus.encoded import Observations
-from ..corpus.schedule import ADMIT, REQUIRE
+from ..corpus.schedule import ADMIT, REQUIRE, Admit, Require
 from ..decoding.transitions import valid_transitions
 from ..errors import Errors, SparseCRFError
 from ..features.attributes import DOC_ENTITY
-from ..model.model import KINDS
+from ..model.model import Kind
 from ..registry import PartRegistry, crf_engines, crf_features, crf_solvers, crf_targets
 from ..targets.base import Target
 from ..targets.scheme import OUTSIDE
@@ -65,8 +64,6 @@ from ..targets.spans import SpanTarget
 
 if TYPE_CHECKING:
     from ..solvers.base import BatchSolver
-    from ..solvers.warm_start import WarmStart
-    from ..training.run import Polish
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
@@ -75,15 +72,6 @@ _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
 
 
 # Types of settings, with a description of valid values for messages
-
-
-def _one_of(*known: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if value not in known:
-            raise ValueError(value)
-        return value
-
-    return AfterValidator(check)
 
 
 def _not_one(value: int) -> int:
@@ -244,12 +232,6 @@ class StackSettings(SettingsBlock):
     l1: _Number | None = Field(default=None, description="a finite number >= 0")
     l2: _Number | None = Field(default=None, description="a finite number >= 0")
 
-    @property
-    def penalty(self) -> dict[str, float]:
-        """The penalties that are set."""
-        both = {"l1": self.l1, "l2": self.l2}
-        return {key: value for key, value in both.items() if value is not None}
-
 
 class WarmStartSettings(SettingsBlock):
     """Settings of the warm start, see `solvers.warm_start`; None: the default of the solver."""
@@ -259,10 +241,6 @@ class WarmStartSettings(SettingsBlock):
     seed: _Natural | None = Field(default=None, description="a whole number >= 0")
     evaluated: _Truth | None = Field(default=None, description="true or false")
 
-    def of(self, solver: "BatchSolver") -> "WarmStart":
-        """Return the warm start of a solver."""
-        return replace(solver.warm_start, **self.model_dump(exclude_none=True))
-
 
 class PolishSettings(SettingsBlock):
     """Settings of polishing, see `training.run.Polish`."""
@@ -270,24 +248,14 @@ class PolishSettings(SettingsBlock):
     iterations: _Natural = 0
     l2: _Number = 1e-5
 
-    def of(self) -> "Polish":
-        """Return the object that polishes."""
-        from ..training.run import Polish
-
-        return Polish(self.iterations, self.l2)
-
 
 class StageSettings(SettingsBlock):
     """A stage of a schedule, see `corpus.schedule.Stage`."""
 
     templates: _Patterns
     steps: _Natural = Field(default=0, description="a whole number >= 0, 0 = until they converge")
-    require: Annotated[str, _one_of(*REQUIRE)] = Field(
-        default="all", description=f"one of {', '.join(REQUIRE)}"
-    )
-    admit: Annotated[str, _one_of(*ADMIT)] = Field(
-        default="features", description=f"one of {', '.join(ADMIT)}"
-    )
+    require: Require = Field(default="all", description=f"one of {', '.join(REQUIRE)}")
+    admit: Admit = Field(default="features", description=f"one of {', '.join(ADMIT)}")
     parents: dict[str, _Patterns] = Field(
         default={}, description='a section such as {"u:lower[-1]|lower[0]": []}'
     )
@@ -349,9 +317,7 @@ class ComponentSettings(SettingsBlock):
     threshold: entities or spans with a lower probability are left out.
     """
 
-    model: Annotated[str, _one_of(*KINDS)] = Field(
-        description="one of " + ", ".join(f'"{kind}"' for kind in KINDS)
-    )
+    model: Kind = Field(description='one of "chain", "maxent", "memm"')
     l1: _Penalty
     l2: _Penalty
     sequences: Literal["sents", "docs"] = Field(description='"sents" or "docs"')
@@ -408,25 +374,21 @@ class Setup(NamedTuple):
             "decoding.outside_weight": decoding.outside_weight,
             "features.templates": [DOC_ENTITY] if DOC_ENTITY in reads else [],
         }
-        given: dict[str, tuple[object, str]] = {
-            "clusters": (learning.clusters, f"clusters = {learning.clusters}"),
-            "constrained": (learning.constrained, "learning.constrained = true"),
-            "prior": (learning.prior, "prior"),
-            "schedule": (learning.schedule, "schedule"),
-            "stack" if learning.stack.folds else "no stack": (True, "stack"),
-            "reader" if reads else "no reader": (True, reads),
-            "no templates": (not isinstance(self.features, Featurizer), "features"),
-            "token target": (not isinstance(self.target, SpanTarget), "target"),
-            "outside weight": (decoding.outside_weight, f"{decoding.outside_weight}"),
-            "posterior": (decoding.method == "posterior", f'method = "{decoding.method}"'),
+        given = {
+            "clusters": learning.clusters and f"clusters = {learning.clusters}",
+            "constrained": learning.constrained and "learning.constrained = true",
+            "prior": learning.prior and "prior",
+            "schedule": learning.schedule and "schedule",
+            "stack" if learning.stack.folds else "no stack": "stack",
+            "reader" if reads else "no reader": reads or "templates",
+            "no templates": not isinstance(self.features, Featurizer) and "features",
+            "token target": not isinstance(self.target, SpanTarget) and "target",
+            "outside weight": decoding.outside_weight,
+            "posterior": decoding.method == "posterior" and 'method = "posterior"',
+            "spans": ", ".join(f"{key} = {value}" for key, value in spans.items() if value),
         }
         facts = compatible.of_problem(own.model, own.l1, own.l2)
-        for fact, (is_set, text) in given.items():
-            if is_set:
-                facts[fact] = text
-        if any(spans.values()):
-            facts["spans"] = ", ".join(f"{key} = {value}" for key, value in spans.items() if value)
-        return facts
+        return facts | {fact: str(text) for fact, text in given.items() if text}
 
     def check_training(self, shards: object = ()) -> None:
         """Check the settings for training; shards: of the corpus. RAISES: SparseCRFError."""

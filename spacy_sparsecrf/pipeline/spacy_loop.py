@@ -47,7 +47,7 @@ class Loop:
         if nlp is None:
             return cls()
         config = nlp.config.interpolate()
-        training, corpus = config["training"], _block(config, "train_corpus")
+        training, corpus = config["training"], block_of(nlp, "train_corpus")
         logs, named = training.get("logger"), training["annotating_components"]
         upstream = {}
         if named:
@@ -57,7 +57,7 @@ class Loop:
             if name in nlp.pipe_names and getattr(proc, "is_trainable", False):
                 warn(Warnings.SCW203.format(name=getattr(pipe, "name", ""), upstream=name))
         quiet = isinstance(logs, dict) and logs.get("console_output") is False
-        return cls(quiet, corpus.get("augmenter") is not None, _has_path(corpus), upstream)
+        return cls(quiet, corpus.get("augmenter") is not None, has_path(corpus), upstream)
 
 
 def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
@@ -65,22 +65,14 @@ def block_of(nlp: Language, corpus: str) -> dict[str, Any]:
 
     corpus: "train_corpus" or "dev_corpus". RETURNS: the block; empty if there is none.
     """
-    return _block(nlp.config.interpolate(), corpus)
-
-
-def _block(config: dict[str, Any], corpus: str) -> dict[str, Any]:
+    config = nlp.config.interpolate()
     block: Any = config
     for key in str(config["training"][corpus]).split("."):
         block = block.get(key, {})
     return dict(block or {})
 
 
-def names_corpus(nlp: Language, key: str = "train_corpus") -> bool:
-    """Return whether a config has a corpus; key: the setting of [training] that names it."""
-    return _has_path(block_of(nlp, key))
-
-
-def _has_path(block: dict[str, Any]) -> bool:
+def has_path(block: dict[str, Any]) -> bool:
     """Return whether the reader of a block has a path, or needs none."""
     return bool(block) and block.get("path", "") is not None
 

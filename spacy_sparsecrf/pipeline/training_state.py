@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -84,15 +84,22 @@ def begin(
 
 def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
     """Return a function that begins a run on a corpus, with the settings of a component."""
-    from ..training.training import Problem
+    from ..training.run import Polish
+    from ..training.training import Problem, Training
 
     name, labels, settings = setup.name, read.labels, setup.settings
     learning = settings.learning
     valid = setup.valid_transitions(labels) if learning.constrained else None
     if learning.constrained and valid is None:
         warn(Warnings.SCW350.format(name=name))
+    warm_start = learning.warm_start.model_dump(exclude_none=True)
+    train: partial[Any] = partial(Training)
+    if read.partition is not None:
+        from ..distributed.training import PartitionedTraining
+
+        train = partial(PartitionedTraining, partition=read.partition)
     return partial(
-        read.training,
+        train,
         read.corpus,
         labels=labels,
         solver=setup.solver,
@@ -106,8 +113,8 @@ def _training(setup: Setup, read: EncodedExamples) -> partial[Any]:
             label_weights=learning.weights_of(name, labels),
             valid=valid,
         ),
-        warm_start=learning.warm_start.of(setup.solver),
-        polish=learning.polish.of(),
+        warm_start=replace(setup.solver.warm_start, **warm_start),
+        polish=Polish(**dict(learning.polish)),
         dtype=learning.dtype,
         n_threads=settings.n_threads,
     )
