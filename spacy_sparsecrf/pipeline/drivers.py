@@ -51,7 +51,7 @@ class Stack:
     """
 
     tree = None
-    first: "CRFModel"
+    first: "CRFModel | None" = None
 
     def __init__(self, setup: Setup, settings: StackSettings) -> None:
         self._setup, self._settings = setup, settings
