@@ -186,7 +186,9 @@ class Training:
 
     def _divide(self, corpus: EncodedCorpus) -> Sequence[tuple[OutcomePart | None, EncodedCorpus]]:
         """Return the sub-problems to solve, None for the whole problem, each with its corpus."""
-        whole = corpus_of_kind(corpus, len(self._labels), self._problem.kind)
+        whole, kind = corpus, self._problem.kind
+        if kind != "chain":
+            whole = corpus_of_kind(corpus, len(self._labels), kind)
         if self._problem.label_weights is not None:
             whole = weighted(whole, self._problem.label_weights)
         if not whole.weights.any() and (whole.labels != MISSING).any():
