@@ -242,7 +242,7 @@ def test_a_model_without_weights_is_warned_of_once():
 def test_debug_counts_gold_tokens_that_the_tokenizer_cuts_otherwise(tmp_path):
     stored(spacy.blank("en"), tmp_path, [*["a\tX"] * 99, "10mg\tX"])
     shown = run("debug", CONFIGS / "tagger.cfg", tmp_path / "a.spacy", "--steps", 0).output
-    assert "splits differently: 1 of 100 (1.00%), such as '10mg' (1)" in " ".join(shown.split())
+    assert "splits 1 of 100 tokens (1.00%) differently: '10mg' (1)" in " ".join(shown.split())
 
 
 def counted(example: Example, target: Target) -> DataChecks:
