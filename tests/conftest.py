@@ -14,6 +14,7 @@ import pytest
 import spacy
 from filelock import FileLock
 from spacy.language import Language
+from spacy.tokens.underscore import Underscore
 from spacy.util import logger
 from spacy.vocab import Vocab
 
@@ -93,6 +94,13 @@ def level_of_the_logger() -> Iterator[None]:
     level = logger.level
     yield
     logger.setLevel(level)
+
+
+@pytest.fixture
+def own_extensions(monkeypatch) -> None:
+    """Remove the extension attributes that a test sets."""
+    for name in ("doc_extensions", "token_extensions"):
+        monkeypatch.setattr(Underscore, name, {**getattr(Underscore, name)})
 
 
 @pytest.fixture(scope="session")

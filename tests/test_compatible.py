@@ -180,6 +180,8 @@ PAIRS = [
     for one, two in combinations(FRAGMENTS, 2)
     if one not in SOLVERS and (two in SOLVERS or not ALONE & {one, two})
 ]
+# Kernels of solvers are compiled in single precision for these pairs alone.
+SINGLE = [(one, two) for one, two in PAIRS if one == "learning.precision 0" and two in SOLVERS]
 
 
 @cache
@@ -330,11 +332,12 @@ def of_decoding(name: str) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_all_pairs_train_or_are_refused_by_a_row(tmp_path):
+@pytest.mark.parametrize("single", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_all_pairs_train_or_are_refused_by_a_row(single, tmp_path):
     if not Doc.has_extension("weight"):
         Doc.set_extension("weight", default=1.0)
     bench, failures = Bench(tmp_path), []
-    for one, two in PAIRS:
+    for one, two in SINGLE if single else sorted({*PAIRS} - {*SINGLE}):
         config = merged(BASE, FRAGMENTS[one], FRAGMENTS[two])
         if two in SOLVERS:
             config = merged(BASE, FRAGMENTS[two], FRAGMENTS[one])
@@ -349,4 +352,4 @@ def test_all_pairs_train_or_are_refused_by_a_row(tmp_path):
             failures.append(f"{one} + {two}: {error!r}")
     unused = [f"{row.first} + {row.second}" for row in compatible.ROWS if row not in bench.refused]
     assert not failures, "\n".join(failures)
-    assert not unused, f"rows that refuse no pair: {unused}"
+    assert single or not unused, f"rows that refuse no pair: {unused}"

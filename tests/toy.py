@@ -1,5 +1,6 @@
 """A made-up language with five tags, and Examples of it."""
 
+import pickle
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -63,6 +64,10 @@ def write_corpus(path: str, nlp: Language, sentences: Sequence[Sentence]) -> Non
 def tags_of(docs: Sequence[Doc]) -> list[list[str]]:
     """Return the tags of each Doc."""
     return [[token.tag_ for token in doc] for doc in docs]
+
+
+def pickled(item: Any) -> Any:
+    return pickle.loads(pickle.dumps(item))  # noqa: S301
 
 
 def accuracy(nlp: Language, sentences: Sequence[Sentence]) -> float:

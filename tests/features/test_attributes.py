@@ -5,7 +5,6 @@ each token. `names_of` compares the hash of each name with the kernel's and the 
 """
 
 import json
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,17 +31,13 @@ CASES: list[dict[str, Any]] = [json.loads(row) for row in ROWS]
 
 
 @pytest.fixture(autouse=True)
-def _extensions() -> Iterator[None]:
+def _extensions(own_extensions) -> None:
     drawn = iter(range(1, 100))
     getters = {"twice": lambda token: 2 * token.i, "fleeting": lambda token: f"x{next(drawn)}"}
-    defaults = ("golden", "named")
-    for name in defaults:
+    for name in ("golden", "named"):
         Token.set_extension(name, default=None)
     for name, getter in getters.items():
         Token.set_extension(name, getter=getter)
-    yield
-    for name in (*defaults, *getters):
-        Token.remove_extension(name)
 
 
 def make_doc(vocab: Vocab, made: dict[str, Any]) -> Doc:

@@ -1,14 +1,11 @@
 """Word classes: lookup of words, sources, and storage in a saved pipeline."""
 
-import copy
 import gzip
 import json
-import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
@@ -19,7 +16,8 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import ClassReader, WordClasses, pack, unpack
 from spacy_sparsecrf.features.featurizer import Featurizer
 
-from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
+from ..toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
+from .feature_cases import check_saved
 from .reference_features import after, hash_values
 
 PATHS = "0110\tla\t9\n0111\tMadrid\t3\n10\tmadrid\t1\n\n11\tsold\n"
@@ -148,19 +146,8 @@ def read_by(nlp: Language) -> list[list[int]]:
 
 def test_saved_pipeline_needs_no_file(tmp_path):
     nlp = trained(tmp_path)
-    expected = read_by(nlp)
-    nlp.to_disk(tmp_path / "pipeline")
-    (tmp_path / "paths").unlink()
-    loaded = spacy.load(tmp_path / "pipeline")
-    from_bytes = type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
-    pickled = pickle.loads(pickle.dumps(nlp.get_pipe("sparse_crf")))  # noqa: S301
-    for other in (loaded, from_bytes, copy.deepcopy(nlp)):
-        assert read_by(other) == expected
-    assert pickled.features.learnt.keys() == {"clusters"}
-    loaded.to_disk(tmp_path / "again")
-    for file in ("cfg", "model", "clusters"):
-        first = (tmp_path / "pipeline" / "sparse_crf" / file).read_bytes()
-        assert (tmp_path / "again" / "sparse_crf" / file).read_bytes() == first
+    check_saved(nlp, tmp_path / "paths", read_by, ["cfg", "model", "clusters"])
+    assert pickled(nlp.get_pipe("sparse_crf")).features.learnt.keys() == {"clusters"}
     lines = [*nlp.get_pipe("sparse_crf").dump()]
     assert any('cluster("brown",4)[0]=1' in line for line in lines)
 

@@ -1,7 +1,5 @@
 """Phrase lists: sources, and storage in a saved pipeline."""
 
-import copy
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,8 @@ from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.featurizer import Featurizer
 
 from ..golden import read_golden
-from ..toy import ENGLISH, blank_with, examples_of, make_sentences, train
+from ..toy import ENGLISH, blank_with, examples_of, make_sentences, pickled, train
+from .feature_cases import check_saved
 from .reference_features import hash_values
 
 KEY = 'phrase("places")[0]'
@@ -134,23 +133,14 @@ def trained(path: Path) -> Language:
     return nlp
 
 
+def read_by(nlp: Language) -> list[list[int]]:
+    doc = Doc(nlp.vocab, words=["w1", "w2", "w3"])
+    return nlp.get_pipe("sparse_crf").features([doc]).hashes.tolist()
+
+
 def test_saved_pipeline_needs_no_file(tmp_path):
     path = tmp_path / "places.txt"
-    nlp = trained(path)
-    nlp.to_disk(tmp_path / "pipeline")
-    as_bytes = nlp.to_bytes()
-    doc = Doc(nlp.vocab, words=["w1", "w2", "w3"])
-    expected = nlp.get_pipe("sparse_crf").features([doc]).hashes.tolist()
-    path.unlink()
-    loaded = spacy.load(tmp_path / "pipeline")
-    from_bytes = type(nlp).from_config(nlp.config).from_bytes(as_bytes)
-    for other in (loaded, from_bytes, copy.deepcopy(nlp)):
-        assert other.get_pipe("sparse_crf").features([doc]).hashes.tolist() == expected
-    again = tmp_path / "again"
-    loaded.to_disk(again)
-    for file in ("cfg", "model"):
-        first = (tmp_path / "pipeline" / "sparse_crf" / file).read_bytes()
-        assert (again / "sparse_crf" / file).read_bytes() == first
+    check_saved(trained(path), path, read_by, ["cfg", "model"])
 
 
 @pytest.mark.parametrize("damaged", read_golden(__file__, "damaged_phrases.jsonl"))
@@ -176,7 +166,7 @@ def test_types_and_folded_forms(tmp_path):
     words = ["Sao", "paulo", "and", "SÃO", "Paulo", "fc", "a", "Paulo"]
     expected = ["B-city", "L-city", "-", "B-club", "I-club", "L-club", "U", "U-person"]
     assert typed(features, words) == expected
-    assert typed(pickle.loads(pickle.dumps(features)), words) == expected  # noqa: S301
+    assert typed(pickled(features), words) == expected
     for line in ("Bonn\tcity\t3\n", "\tcity\n"):
         path.write_text(line)
         with pytest.raises(SparseCRFError, match=r"\[SC135\] Line 1 .*more than one tab"):

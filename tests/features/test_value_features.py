@@ -105,10 +105,8 @@ TEMPLATES = ["b:", "u:vector[0]", "u:lower[0]", "u:vector[-1]", "u:value(_.numbe
 
 
 @pytest.fixture(autouse=True)
-def _extension() -> Any:
-    Token.set_extension("number", default=None, force=True)
-    yield
-    Token.remove_extension("number")
+def _extension(own_extensions) -> None:
+    Token.set_extension("number", default=None)
 
 
 def numbered(values: Sequence[Any], vocab: Vocab | None = None) -> Doc:

@@ -4,7 +4,6 @@ import gzip
 import itertools
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -12,7 +11,7 @@ import pytest
 import spacy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, DocBin, Token
+from spacy.tokens import Doc, DocBin
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.vocab import Vocab
 
@@ -27,14 +26,9 @@ from spacy_sparsecrf.interop.schemes import BadLabelError, ColumnScheme, read_sp
 from ..cli.commands import run
 from ..golden import read_golden
 
+pytestmark = pytest.mark.usefixtures("own_extensions")
+
 EVERY_COLUMN = "orth,tag,pos,morph,lemma,ner,chunk,spans:other,space_after,_.custom,_"
-
-
-@pytest.fixture(autouse=True)
-def _no_extension_is_left() -> Iterator[None]:
-    yield
-    if Token.has_extension("custom"):
-        Token.remove_extension("custom")
 
 
 def docs_of(path: Path, kind: Format, columns: str = "", **options) -> list[Doc]:

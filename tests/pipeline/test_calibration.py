@@ -153,7 +153,7 @@ def test_thresholds_by_type_replace_the_component_s_and_annotation_is_kept(noisy
 def test_the_weight_of_the_outside_label_has_the_best_f(noisy):
     nlp = spacy.load(noisy)
     pipe, name = nlp.get_pipe("sparse_crf_ner"), "sparse_crf_ner"
-    examples, weights, scores = made_up(nlp, 120, 6), [], []
+    examples, weights, scores = made_up(nlp, 70, 6), [], []
     for beta in (0.3, 1.0, 3.0):
         found = calibrate(pipe, examples, beta=1.0, outside_beta=beta)
         weights.append(found.outside_weight)
@@ -162,7 +162,7 @@ def test_the_weight_of_the_outside_label_has_the_best_f(noisy):
         weighted = spacy.load(noisy, config=config)
         settings = weighted.get_pipe(name).settings
         assert weighted.from_bytes(weighted.to_bytes()).get_pipe(name).settings == settings
-        scores.append(weighted.evaluate(made_up(weighted, 120, 6)))
+        scores.append(weighted.evaluate(made_up(weighted, 70, 6)))
         # Precision, recall and F1 before thresholds include the weight.
         n = sum(each.n for each in found.thresholds)
         right = sum(each.n * each.right for each in found.thresholds)
@@ -171,7 +171,7 @@ def test_the_weight_of_the_outside_label_has_the_best_f(noisy):
     recall = [each["ents_r"] for each in scores]
     assert recall == sorted(recall) and recall[0] < recall[-1]
     assert scores[1]["ents_f"] >= max(each["ents_f"] for each in scores)
-    assert scores[1]["ents_f"] >= nlp.evaluate(made_up(nlp, 120, 6))["ents_f"]
+    assert scores[1]["ents_f"] >= nlp.evaluate(made_up(nlp, 70, 6))["ents_f"]
     assert best_weight(lambda w: -abs(w + 1.37)) == pytest.approx(-1.37, abs=0.02)
     with pytest.raises(SparseCRFError, match=r"SC644.*--outside 0\.0"):
         calibrate(pipe, examples, outside_beta=0.0)
@@ -206,7 +206,7 @@ def test_what_cannot_be_calibrated_is_refused(noisy):
 def test_the_command_saves_only_on_request(noisy, tmp_path):
     nlp = spacy.load(noisy)
     data, out, page = tmp_path / "dev.spacy", tmp_path / "out", tmp_path / "page.html"
-    DocBin(docs=[each.reference for each in made_up(nlp, 200, 5)]).to_disk(data)
+    DocBin(docs=[each.reference for each in made_up(nlp, 60, 5)]).to_disk(data)
 
     def decoding_of(path: Path) -> DecodingSettings:
         return spacy.load(path).get_pipe("sparse_crf_ner").settings.decoding
@@ -216,7 +216,7 @@ def test_the_command_saves_only_on_request(noisy, tmp_path):
     assert "threshold" not in report and "<svg" in page.read_text(encoding="utf8")
     # Precision, recall and F1 equal those of spaCy's scorer.
     rows = {line.split()[0]: line.split() for line in report.splitlines() if line.strip()}
-    for label, each in nlp.evaluate(made_up(nlp, 200, 5))["ents_per_type"].items():
+    for label, each in nlp.evaluate(made_up(nlp, 60, 5))["ents_per_type"].items():
         assert [f"{100 * each[key]:.2f}" for key in "prf"] == rows[label][-3:]
     saved = run("calibrate", noisy, data, "--precision", 0.7, "--output", out).output
     assert "threshold" in saved and "To undo: [components.sparse_crf_ner.decoding]" in saved

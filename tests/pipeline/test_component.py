@@ -2,7 +2,6 @@
 
 import copy
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from spacy.training import Example
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 
 from ..conftest import Corpus
-from ..toy import accuracy, blank_with, docs_of, examples_of, run_steps, tags_of, train
+from ..toy import accuracy, blank_with, docs_of, examples_of, pickled, run_steps, tags_of, train
 
 
 def test_the_factory_declares_and_fills_what_spacy_asks_for(nlp):
@@ -146,10 +145,6 @@ def test_pipelines_and_pipes_are_stored(fitted, corpus, tmp_path):
     for nlp in (spacy.load(tmp_path / "whole"), alone):
         assert nlp.get_pipe("sparse_crf").to_bytes(exclude=["vocab"]) == expected
         assert tags_of(list(nlp.pipe(docs_of(nlp, corpus.dev)))) == tags
-
-
-def pickled(item: Any) -> Any:
-    return pickle.loads(pickle.dumps(item))  # noqa: S301
 
 
 def trained_on(nlp: Language, corpus: Corpus, n: int = 1) -> tuple[Any, list[Example]]:

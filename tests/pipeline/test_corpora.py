@@ -57,10 +57,8 @@ def gold_doc(nlp: Language, n_sentences: int, seed: int) -> Doc:
 
 
 @pytest.fixture(autouse=True)
-def extension() -> Iterator[None]:
+def extension(own_extensions) -> None:
     Token.set_extension(EXTENSION, default=None)
-    yield
-    Token.remove_extension(EXTENSION)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Operations on a component in any order: each succeeds, or is refused and changes nothing."""
 
 import copy
-import pickle
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.errors import SparseCRFError
+
+from ..toy import pickled
 
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["b:", "u:lower[0]"]}
 SOLVERS = [
@@ -37,10 +38,6 @@ def blank(solver: dict[str, Any], named: bool = True) -> Language:
         config = {"solver": solver, "features": TEMPLATES, "n_threads": 1, "l1": 0.01}
         nlp.add_pipe("sparse_crf", config=config)
     return nlp
-
-
-def pickled(pipe: Any) -> Any:
-    return pickle.loads(pickle.dumps(pipe))  # noqa: S301
 
 
 class LifeCycle(RuleBasedStateMachine):

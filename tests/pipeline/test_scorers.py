@@ -1,13 +1,12 @@
 """The default scorer matches the target; a config with weights of other scores is refused."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin, Token
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import load_config
 
@@ -16,6 +15,8 @@ from spacy_sparsecrf.errors import SparseCRFError
 from ..conftest import SHIPPED_CONFIG
 from ..toy import blank_with, train
 from ..training.test_training_loop import run_training
+
+pytestmark = pytest.mark.usefixtures("own_extensions")
 
 WORDS = ["a", "b", "c"]
 GOLD = {
@@ -26,14 +27,6 @@ GOLD = {
     "_.role": {},
 }
 SCORES = {"tag": "tag_acc", "pos": "pos_acc", "morph": "morph_acc", "_.role": "role_acc"}
-
-
-@pytest.fixture(autouse=True)
-def no_extension() -> Iterator[None]:
-    """Remove global extensions after a test."""
-    yield
-    if Token.has_extension("role"):
-        Token.remove_extension("role")
 
 
 def target_of(attr: str) -> dict[str, Any]:

@@ -67,10 +67,9 @@ SENTENCES = [("the plan fails", "DT NN VB"), ("plan the trip", "VB DT NN"), ("a 
 
 
 @pytest.fixture
-def weight():
+def weight(own_extensions):
     Doc.set_extension(WEIGHT, default=1.0)
-    yield WEIGHT
-    Doc.remove_extension(WEIGHT)
+    return WEIGHT
 
 
 def pipeline(target: dict[str, object] | None = None, model="chain", **learning) -> Language:

@@ -1,7 +1,5 @@
 """Morphology and extension attributes as targets."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from spacy.tokens import Doc, DocBin, Token
@@ -18,18 +16,11 @@ from spacy_sparsecrf.targets.token_attribute import (
 
 from ..toy import blank_with, train
 
+pytestmark = pytest.mark.usefixtures("own_extensions")
+
 VOCAB = Vocab()
 WORDS = ["a", "b", "c"]
 NOUN = "Case=Nom|Number=Sing"
-
-
-@pytest.fixture(autouse=True)
-def no_extensions() -> Iterator[None]:
-    """Remove global extensions after a test."""
-    yield
-    for name in ("role", "fixed", "both", "method"):
-        if Token.has_extension(name):
-            Token.remove_extension(name)
 
 
 def write(
@@ -136,7 +127,6 @@ def test_a_default_is_no_annotation(vocab):
     assert target.matches([doc], ["O", "X", "Y"]).tolist() == [[False] * 3, [False, True, False]]
     target.write([doc], [np.array([2, 2])], ["O", "X", "Y"], overwrite=False)
     assert [token._.slot for token in doc] == ["Y", "X"]
-    Token.remove_extension("slot")
 
 
 def test_a_pipeline_learns_an_extension_and_stores_it():

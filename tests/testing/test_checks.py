@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.corpus.encoded import Observations
@@ -50,6 +50,7 @@ def test_templates_and_patterns(options):
         check_features(make(text="U01:%x[-1,0]/%x[0,0]\nB"), TAGGED)
 
 
+@pytest.mark.usefixtures("own_extensions")
 @pytest.mark.parametrize("attr", ["tag", "pos", "morph", "_.role"])
 def test_attributes_of_tokens(attr):
     docs = [Doc(NLP.vocab, words=["a", "dog", "runs"]), Doc(NLP.vocab, words=["it", "rains"])]
@@ -59,8 +60,6 @@ def test_attributes_of_tokens(attr):
     for doc, row in zip(docs, ([0, 1, 2], [1, 2]), strict=True):
         target.write([doc], [np.array(row, np.int32)], labels, overwrite=False)
     check_target(target, docs)
-    if attr == "_.role":
-        Token.remove_extension("role")
 
 
 TEMPLATES = Featurizer(["b:", "u:lower[0]"])
