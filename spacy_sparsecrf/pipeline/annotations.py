@@ -71,7 +71,10 @@ class Annotations:
         same = have_same_tokens(example)
         self._copy_attributes(example, same)
         if self.ents and not same:
-            _align_entities(example)
+            ents, tags = example.get_aligned_ents_and_ner()
+            doc = example.predicted
+            outside = [doc[i : i + 1] for i, tag in enumerate(tags) if tag == "O"]
+            doc.set_ents(list(ents), outside=outside, default="missing")
         self._copy_spans(example, same)
         for name in self.extensions:
             _copy_extension(example, name, same)
@@ -108,13 +111,6 @@ def _aligned(example: Example, attribute: str) -> list[int]:
     starts = example.get_aligned_sent_starts()  # type: ignore[no-untyped-call]
     # spaCy reads a value below zero as: no sentence begins here.
     return [0 if start is None else 1 if start else 2**64 - 1 for start in starts]
-
-
-def _align_entities(example: Example) -> None:
-    """Copy aligned entities, and aligned tokens outside of entities."""
-    ents, tags = example.get_aligned_ents_and_ner()
-    outside = [example.predicted[i : i + 1] for i, tag in enumerate(tags) if tag == "O"]
-    example.predicted.set_ents(list(ents), outside=outside, default="missing")
 
 
 def _copy_of(span: Span, doc: Doc) -> Span:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from struct import Struct
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import srsly
 from spacy.errors import Errors as SpacyErrors
@@ -53,17 +53,6 @@ def make_annotated_corpus(
     return AnnotatedCorpus(path, handed, gold_tokens, keep, augmenter=augmenter, **reading)
 
 
-class _KeptCorpus(NamedTuple):
-    """Gold Docs in memory.
-
-    vocab: of the Docs; files: paths, modification times and sizes of their files.
-    """
-
-    vocab: Vocab
-    files: list[tuple[Path, int, int]]
-    docs: list[Doc]
-
-
 class AnnotatedCorpus(Corpus):
     """Reads Examples from .spacy files, and caches their gold Docs for the next pass.
 
@@ -86,7 +75,9 @@ class AnnotatedCorpus(Corpus):
         super().__init__(path, augmenter=augmenter, **settings)
         self._annotations, self._gold_tokens, self._keep = annotations, gold_tokens, keep
         self._augmented = augmenter is not None
-        self._kept: _KeptCorpus | None = None
+        # Gold Docs in memory, their vocab, and paths, modification times and sizes of their files.
+        self._kept: list[Doc] | None = None
+        self._source: tuple[Vocab, list[tuple[Path, int, int]]] | None = None
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Read the Examples, in the order of the files.
@@ -110,18 +101,16 @@ class AnnotatedCorpus(Corpus):
         Docs are cached after a complete pass only, as a streamed corpus may be read in part.
         """
         paths = [*map(Path, locs)]
-        files = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
-        kept = self._kept
-        if kept is None or kept.vocab is not vocab or kept.files != files:
-            kept = self._kept = None
-        docs: list[Doc] = []
-        read = _read_docs(vocab, paths, self.limit) if kept is None else kept.docs
+        source = vocab, [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
+        if self._source != source:
+            self._kept = self._source = None
+        docs, read = list[Doc](), self._kept or _read_docs(vocab, paths, self.limit)
         for doc in Task("Reading corpus", "docs", items=read):
             yield doc
-            if self._keep and kept is None:
+            if self._keep:
                 docs.append(doc)
-        if self._keep and kept is None:
-            self._kept = _KeptCorpus(vocab, files, docs)
+        if self._keep:
+            self._kept, self._source = docs, source
 
 
 def _read_docs(vocab: Vocab, paths: Iterable[Path], limit: int) -> Iterator[Doc]:

@@ -35,7 +35,6 @@ _ANY_LANGUAGE = ("", "xx")
 # Maximum number of gold tokens to tokenize again.
 _N_CUT = 20_000
 _NO_VALUE = np.uint64(2**64 - 1)
-_COUNTS = "n_examples", "n_used", "n_weighted", "n_unset", "n_tokens", "n_gold", "n_lost", "n_cut"
 
 
 @dataclass
@@ -184,8 +183,9 @@ class DataChecks:
     def join(self, other: "DataChecks") -> None:
         """Add the counts of further examples."""
         self.docs += [(self.n_tokens + end, text) for end, text in other.docs]
-        for name in _COUNTS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name, value in vars(other).items():
+            if type(value) is int:
+                setattr(self, name, getattr(self, name) + value)
         self.lost, self.cut = self.lost or other.lost, self.cut or other.cut
         self.divisions |= other.divisions
         for name, values in other.values.items():

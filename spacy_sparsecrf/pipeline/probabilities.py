@@ -13,10 +13,11 @@ from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .prediction import Predictions, Reader, by_doc
+from .prediction import Permitted, Predictions, Reader, by_doc
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
+    from ..decoding.decoder import Source
     from ..model.model import CRFModel
 
 Marginals = NDArray[np.float64]
@@ -59,13 +60,9 @@ class Probabilities:
         if isinstance(docs, Doc):
             return self.marginals([docs], forced=forced)[0]
         docs = list(docs)
-        for doc in docs:
-            self._check_doc(doc)
-        reader = self._reader()
-        if not any(map(len, docs)):
-            return [np.zeros((0, len(reader.labels))) for _ in docs]
-        sources, decoder = reader.sources(docs, forced), reader.decoder
-        return by_doc(docs, [decoder.marginals(*each) for each in sources])
+        reader, sources = self._read(docs, forced)
+        none = np.zeros((0, len(reader.labels)))
+        return by_doc(docs, [none, *(reader.decoder.marginals(*each) for each in sources)])
 
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
         """Find the n most probable label sequences of a Doc.
@@ -76,10 +73,8 @@ class Probabilities:
         """
         from ..decoding.decoder import check_n
 
-        self._check_doc(doc)
         check_n(n)
-        reader = self._reader()
-        sources = reader.sources([doc], forced)
+        reader, sources = self._read([doc], forced)
         found = [each for source, mask in sources for each in reader.decoder.nbest(source, n, mask)]
         chosen, totals = combine([log_p for _, log_p in found], n)
         paths = [
@@ -94,12 +89,10 @@ class Probabilities:
         labels: one for each token. RETURNS: -inf for labels that are not valid.
         RAISES: SparseCRFError for unknown labels, or a wrong number of labels.
         """
-        self._check_doc(doc)
+        reader, sources = self._read([doc], forced)
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
-        reader = self._reader()
         ids = np.array(self._ids(labels, reader.labels), dtype=np.int32)
-        sources = reader.sources([doc], forced)
         log_p = [reader.decoder.log_probability(x, ids, mask).sum() for x, mask in sources]
         return float(sum(log_p))
 
@@ -115,8 +108,7 @@ class Probabilities:
         RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
         labels or not within the Doc.
         """
-        self._check_doc(doc)
-        reader = self._reader()
+        reader, sources = self._read([doc], forced)
         starts, runs, after = [], [], []
         for start, labels, *rest in spans:
             starts.append(start)
@@ -130,7 +122,7 @@ class Probabilities:
             return np.zeros(0)
         events = SpanEvents.of(starts, runs, np.array(after))
         events.check(len(doc))
-        [(source, permitted)] = reader.sources([doc], forced)
+        [(source, permitted)] = sources
         return reader.decoder.span_probability(source, events, permitted)
 
     def entity_probabilities(
@@ -144,9 +136,8 @@ class Probabilities:
         RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
             and if the component learns labels of tokens.
         """
-        self._check_doc(doc)
-        reader = self._reader()
-        target, known = reader.setup.target, reader.labels
+        self._check_docs([doc])
+        target, known = self.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
         args, runs, encoded = [*map(_as_tuple, spans)], [], []
@@ -172,10 +163,8 @@ class Probabilities:
         RAISES: SparseCRFError if there are no labels.
         """
         docs = list(docs)
-        for doc in docs:
-            self._check_doc(doc)
-        reader = self._reader()
-        return measure(reader, docs, reader.sources(docs, forced))
+        reader, sources = self._read(docs, forced)
+        return measure(reader, docs, sources)
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
         """Explain the label of each token of a Doc, compared with the second most probable label.
@@ -188,7 +177,7 @@ class Probabilities:
         """
         from ..analysis.explanation import DocExplanation
 
-        self._check_doc(doc)
+        self._check_docs([doc])
         if not len(doc):
             return DocExplanation(())
         tokens = self.explain_tokens(doc, dict.fromkeys(range(len(doc))), forced=forced)
@@ -247,17 +236,26 @@ class Probabilities:
         """Return the spans of a Doc's labels, as `LabelledSpan`; None without a span target."""
         from ..analysis.explanation import LabelledSpan
 
-        target, known = self._reader().setup.target, self._reader().labels
+        target, known = self.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             return None
         spans = target.spans([np.array(self._ids(labels, known))], known).named()
         probabilities = self.entity_probabilities(doc, spans, forced=forced).tolist()
         return tuple(LabelledSpan(*span, p) for span, p in zip(spans, probabilities, strict=True))
 
-    def _check_doc(self, doc: object) -> None:
-        """Check an argument. RAISES: SparseCRFError if it is not a Doc."""
-        if not isinstance(doc, Doc):
-            raise SparseCRFError(Errors.SC430.format(name=self.name, found=repr(doc)[:60]))
+    def _read(
+        self, docs: Sequence[Doc], forced: bool
+    ) -> tuple[Reader, list[tuple["Source", Permitted]]]:
+        """Return the reader, and what it reads; see `Reader.sources`."""
+        self._check_docs(docs)
+        reader = self._reader()
+        return reader, reader.sources(docs, forced)
+
+    def _check_docs(self, docs: Sequence[object]) -> None:
+        """Check an argument. RAISES: SparseCRFError if one is not a Doc."""
+        for doc in docs:
+            if not isinstance(doc, Doc):
+                raise SparseCRFError(Errors.SC430.format(name=self.name, found=repr(doc)[:60]))
 
     def _ids(self, labels: Iterable[str], known: Sequence[str]) -> list[int]:
         """Return the ids of labels. RAISES: SparseCRFError for an unknown label."""

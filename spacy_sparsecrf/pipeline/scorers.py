@@ -32,18 +32,14 @@ def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, A
     learnt = kwargs.pop(TOKEN_ATTR, DEFAULT_ATTR)
     scored = attr or learnt
     if scored == "morph":
-        return _score_morphology(examples)
+        # Whole strings of features, and features one by one, as spaCy's morphologizer does.
+        whole = Scorer.score_token_attr(examples := [*examples], "morph", getter=_morphology_key)
+        by_feature = Scorer.score_token_attr_per_feat(examples, "morph", getter=_morphology_key)
+        return {**whole, **by_feature}
     if not scored.startswith(PREFIX):
         return Scorer.score_token_attr(examples, scored, **kwargs)
     name, missing = scored.removeprefix(PREFIX), _NO_VALUE
     return Scorer.score_token_attr(examples, name, getter=_extension, missing_values=missing)
-
-
-def _score_morphology(examples: Iterable[Example]) -> dict[str, Any]:
-    """Score whole strings of features, and features one by one, as spaCy's morphologizer does."""
-    examples = list(examples)
-    whole = Scorer.score_token_attr(examples, "morph", getter=_morphology_key)
-    return {**whole, **Scorer.score_token_attr_per_feat(examples, "morph", getter=_morphology_key)}
 
 
 def _extension(token: Token, name: str) -> str | None:

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from spacy.tokens import Doc
 from typing_extensions import Self
 
@@ -72,12 +72,6 @@ _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
 
 
 # Types of settings, with a description of valid values for messages
-
-
-def _not_one(value: int) -> int:
-    if value == 1:
-        raise ValueError(value)
-    return value
 
 
 def _listed(value: Any) -> Any:
@@ -225,7 +219,7 @@ class StackSettings(SettingsBlock):
     l1, l2: penalties of first-stage models; None: the penalties of the component.
     """
 
-    folds: Annotated[_Natural, AfterValidator(_not_one)] = Field(
+    folds: Literal[0] | Annotated[int, Field(strict=True, ge=2)] = Field(
         default=0, description="a whole number that is at least 2"
     )
     steps: _Positive = 5
