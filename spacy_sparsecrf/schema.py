@@ -8,7 +8,6 @@ use many of these values as indices without bounds checks, so the tables state a
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from reprlib import repr
 from typing import Any, NamedTuple
 
@@ -25,22 +24,17 @@ _PIECE = 1 << 20
 
 
 class SchemaField(NamedTuple):
-    """An array of a file.
+    """An array of a file, of unsigned integers or of finite floats.
 
-    dtypes: permitted dtypes, separated by blanks; shape: one length per dimension, separated by
-    blanks; low, below: bounds of integers, low <= value < below (a length); rises: strictly
-    ascending; cuts: non-decreasing from 0 to this length; sums: all at least 1, adding up to this
-    length; finite: whether floats must be finite. A length is a letter, or a sum such as "S+1".
+    dtypes: permitted dtypes, separated by blanks; length: its letter; below: all integers are below
+    this length; rises: strictly ascending; sums: all at least 1, adding up to this length.
     """
 
     dtypes: str
-    shape: str
-    low: int = 0
+    length: str
     below: str = ""
     rises: bool = False
-    cuts: str = ""
     sums: str = ""
-    finite: bool = True
 
 
 @contextmanager
@@ -64,11 +58,10 @@ def reported_as(
 
 def check(
     arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, SchemaField], sizes: Mapping[str, int]
-) -> dict[str, int]:
+) -> None:
     """Check that arrays match a table of fields, in its order.
 
-    sizes: values of letters known before. RETURNS: the values of all letters.
-    RAISES: ValueError with the array's name and the fault.
+    sizes: values of letters known before. RAISES: ValueError with the array's name and the fault.
     """
     if list(arrays) != list(fields):
         raise ValueError(f"its arrays are {repr(list(arrays))}, not {', '.join(fields)}")
@@ -77,52 +70,33 @@ def check(
         array = arrays[name]
         if array.dtype.str not in field.dtypes.split():
             raise ValueError(f"{name} has the dtype {array.dtype.str}")
-        letters = field.shape.split()
-        if array.ndim != len(letters):
-            raise ValueError(f"{name} has {array.ndim} dimensions, not {len(letters)}")
-        for letter, n in zip(letters, array.shape, strict=True):
-            letter, _, more = letter.partition("+")
-            expected = known.setdefault(letter, n - int(more or 0)) + int(more or 0)
-            if n != expected or known[letter] < 0:
-                raise ValueError(f"{name} has {n} entries, not {expected}")
+        if len(array) != (expected := known.setdefault(field.length, len(array))):
+            raise ValueError(f"{name} has {len(array)} entries, not {expected}")
     for name, field in fields.items():
         fault = _fault(arrays[name], field, known)
         if fault:
             raise ValueError(f"{name} {fault}")
-    return known
 
 
 def _fault(array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int]) -> str:
     """Return the first fault in the values of an array, or ""."""
-    values, total = array.reshape(-1), 0
-    below = _length(field.below, sizes) if field.below else None
-    for first in range(0, len(values), _PIECE):
-        piece = values[first : first + _PIECE]
+    total, below = 0, sizes[field.below] if field.below else None
+    for first in range(0, len(array), _PIECE):
+        piece = array[first : first + _PIECE]
         if array.dtype.kind == "f":
-            if field.finite and not np.isfinite(piece).all():
+            if not np.isfinite(piece).all():
                 return "are not all finite"
             continue
-        before = values[max(first - 1, 0) : first + _PIECE]
+        before = array[max(first - 1, 0) : first + _PIECE]
         if below is not None and (piece >= below).any():
             return f"are not all below {below}"
-        if array.dtype.kind == "i" and (piece < field.low).any():
-            return f"are not all at least {field.low}"
         if field.rises and not (before[1:] > before[:-1]).all():
             return "do not ascend"
-        if field.cuts and not (before[1:] >= before[:-1]).all():
-            return "fall"
         if field.sums:
             total += int(piece.sum(dtype=np.int64)) if piece.all() else -(2**62)
-    if field.sums and total != _length(field.sums, sizes):
-        return f"do not come to {_length(field.sums, sizes)}, or are 0"
-    if field.cuts and (values[0], values[-1]) != (0, _length(field.cuts, sizes)):
-        return f"do not go from 0 to {_length(field.cuts, sizes)}"
+    if field.sums and total != sizes[field.sums]:
+        return f"do not come to {sizes[field.sums]}, or are 0"
     return ""
-
-
-def _length(text: str, sizes: Mapping[str, int]) -> int:
-    letter, _, more = text.partition("+")
-    return sizes[letter] + int(more or 0)
 
 
 # JSON
@@ -161,18 +135,16 @@ def _refuse(constant: str) -> None:
 def check_json(found: Any, form: Any, place: str) -> None:
     """Check that parsed JSON has the given form.
 
-    form: a type; [form] for a list with entries of this form; or {key: form} for an object, where
-    "?" marks optional keys. Strings must not have lone surrogates; bool does not count as int.
-    place: for messages. RAISES: ValueError.
+    form: a type; [form] for a list with entries of this form; or {key: form} for an object. Strings
+    must not have lone surrogates; bool does not count as int. place: for messages.
+    RAISES: ValueError.
     """
     if isinstance(form, dict):
-        keys = {key.removesuffix("?") for key in form}
-        needed = keys - {key.removesuffix("?") for key in form if key.endswith("?")}
-        if not isinstance(found, dict) or not needed <= set(found) <= keys:
+        if not isinstance(found, dict) or set(found) != set(form):
             names = sorted(found) if isinstance(found, dict) else found
             raise ValueError(f"{place} tells {repr(names)}, not {', '.join(form)}")
         for key, value in found.items():
-            check_json(value, form.get(key, form.get(f"{key}?")), f"{place}: {key}")
+            check_json(value, form[key], f"{place}: {key}")
     elif isinstance(form, list):
         if type(found) is not list:
             raise ValueError(f"{place} is {repr(found)}, not a list")
@@ -194,10 +166,3 @@ def check_distinct(found: Sequence[str], place: str) -> None:
     """Check that strings are distinct. RAISES: ValueError."""
     if len(set(found)) < len(found):
         raise ValueError(f"{place} are not distinct")
-
-
-def check_bounds(bounds: Sequence[int], n: int, place: str) -> None:
-    """Check that bounds split n items into non-empty parts. RAISES: ValueError."""
-    ascend = all(a < b for a, b in pairwise(bounds))
-    if not ascend or len(bounds) < 2 or (bounds[0], bounds[-1]) != (0, n):
-        raise ValueError(f"{place} do not cut {n}")

@@ -12,6 +12,7 @@ The digest detects damage, not malicious files: `schema` validates everything th
 
 import hashlib
 import struct
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,7 @@ _START = _PREFIX.size + _DIGEST_SIZE
 _DTYPES = ("<u8", "<i8", "<u2", "<u4", "<f4", "<f8")
 _HEADER = {"meta": dict, "arrays": [{"name": str, "dtype": str, "length": int}]}
 
-# Files of versions that had only chains, without clusters, have no kind and no bounds.
-_META = {"labels": [str], "dtype": str, "kind?": str, "bounds?": [int]}
+META = {"labels": [str], "dtype": str, "kind": str, "bounds": [int]}
 TABLES = ("unigram", "bigram")
 FIRST = "first."  # prefix of the table names of a first-stage model
 # The arrays of a table, in file order. Unigram weights belong to outcomes: the Y labels, then the
@@ -145,10 +145,12 @@ def check_meta(meta: dict[str, Any]) -> None:
 
     RAISES: ValueError that names the fault.
     """
-    schema.check_json(meta, _META, "it")
+    schema.check_json(meta, META, "it")
     schema.check_distinct(meta["labels"], "its labels")
-    if meta.get("bounds"):
-        schema.check_bounds(meta["bounds"], len(meta["labels"]), "bounds of clusters")
+    if bounds := meta["bounds"]:
+        ascend, n = all(a < b for a, b in pairwise(bounds)), len(meta["labels"])
+        if not ascend or len(bounds) < 2 or (bounds[0], bounds[-1]) != (0, n):
+            raise ValueError(f"bounds of clusters do not cut {n}")
 
 
 def prefixes_of(arrays: Arrays) -> tuple[str, ...]:
@@ -165,7 +167,8 @@ def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> 
     dtype: of values; n_outcomes: number of labels and clusters, the outcomes of unigram weights.
     RAISES: ValueError that names the fault.
     """
-    listed, n, sizes = [*arrays.items()], len(_WEIGHTS), {"Y": n_labels, "outcomes": n_outcomes}
+    listed, n = [*arrays.items()], len(_WEIGHTS)
+    sizes = {"Y": n_labels, "Y+1": n_labels + 1, "outcomes": n_outcomes, "none": 0}
     for prefix in prefixes_of(arrays):
         fields = {
             prefix + name: field if field.dtypes else field._replace(dtypes=_VALUES[dtype])
@@ -173,4 +176,4 @@ def check_arrays(arrays: Arrays, dtype: str, n_labels: int, n_outcomes: int) -> 
         }
         # The tables of a first-stage model come last.
         part = listed[n:] if prefix else listed[:n]
-        schema.check(dict(part), fields, sizes | {"none": 0})
+        schema.check(dict(part), fields, sizes)

@@ -192,8 +192,7 @@ class CRFModel:
         with reported_as(Errors.SC314):
             meta, arrays = file.read(data)
             file.check_meta(meta)
-            labels, dtype = meta["labels"], meta["dtype"]
-            kind, bounds = meta.get("kind", "chain"), meta.get("bounds", [])
+            labels, dtype, kind, bounds = (meta[key] for key in file.META)
             empty = CRFModel(labels, dtype, kind=kind, bounds=bounds)
             file.check_arrays(arrays, dtype, len(labels), empty.n_outcomes)
         first = None

@@ -91,16 +91,14 @@ def test_what_is_no_file_of_word_classes_is_refused(data):
 def test_pieces_are_looked_at_where_they_meet(monkeypatch):
     monkeypatch.setattr("spacy_sparsecrf.schema._PIECE", 2)
     fields = {"a": SchemaField("<i8", "n", rises=True)}
-    assert check({"a": np.arange(7)}, fields, {}) == {"n": 7}
+    check({"a": np.arange(7)}, fields, {"n": 7})
     for at in range(1, 7):
         values = np.arange(7)
         values[at] = values[at - 1]
         with pytest.raises(ValueError, match="do not ascend"):
             check({"a": values}, fields, {})
-    cuts = {"a": SchemaField("<i8", "n+1", cuts="m")}
-    assert check({"a": np.array([0, 2, 2, 5])}, cuts, {"m": 5}) == {"n": 3, "m": 5}
-    with pytest.raises(ValueError, match="a has 0 entries"):
-        check({"a": np.zeros(0, np.int64)}, cuts, {"m": 5})
+    with pytest.raises(ValueError, match="a has 0 entries, not 5"):
+        check({"a": np.zeros(0, np.int64)}, fields, {"n": 5})
 
 
 def test_json_that_is_mostly_structure_is_refused():
