@@ -23,7 +23,7 @@ from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.features.defaults import DEFAULT_TEMPLATES
 from spacy_sparsecrf.features.featurizer import Featurizer
-from spacy_sparsecrf.interop.columns import Row, grouped, lines_of
+from spacy_sparsecrf.interop.columns import paragraphs
 from spacy_sparsecrf.model.model import CRFModel
 
 from . import PROJECT
@@ -54,8 +54,8 @@ def find(data: str, names: Iterable[str]) -> Path:
 
 def read_tsv(path: Path) -> Iterator[Rows]:
     """Yield the sentences of a file of tab-separated columns, one token per line."""
-    for sentence in grouped(lines_of(path), lambda n, line: Row(n, line.split("\t"))):
-        yield [row.values for row in sentence]
+    for lines in paragraphs(path):
+        yield [line.split("\t") for _, line in lines]
 
 
 def sample(sentences: list[Rows], n: int) -> list[Rows]:

@@ -89,6 +89,13 @@ class PlanFeaturizer(ABC):
         """The texts of the values of phrase attributes, by their numbers."""
         return {}
 
+    learnt: Any
+    """The data learnt before training, JSON-able except for `clusters`."""
+
+    @abstractmethod
+    def initialize(self, nlp: Language | None = None) -> None:
+        """Learn again."""
+
     @abstractmethod
     def restore(self, learnt: dict[str, Any]) -> None:
         """Restore the data learnt before training."""

@@ -14,7 +14,7 @@ from spacy.language import Language
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.attributes import OF_WORDS
 from ..features.classes import WordClasses, pack, unpack
-from ..features.featurizer import Featurizer
+from ..features.featurizer import Featurizer, PlanFeaturizer
 from ..model.model import CRFModel
 from ..model.names import Names, read_feature_parts
 from ..targets.base import Target
@@ -66,7 +66,7 @@ def check_loaded(
         raise SparseCRFError(Errors.SC137.format(reason=reason))
     if clusters and isinstance(learnt, dict):
         learnt = {**learnt, CLUSTERS: unpack(clusters)}
-    if isinstance(features, Featurizer) and learnt:
+    if isinstance(features, PlanFeaturizer) and learnt:
         features.restore(learnt)
 
 
@@ -189,11 +189,13 @@ def renewed(setup: Setup, nlp: Language | None, earlier: Earlier) -> Iterator[No
 
     earlier: has the labels of words that this corpus lacks.
     """
-    features: object = setup.features
-    if not isinstance(features, Featurizer):
+    features: Any = setup.features
+    if not isinstance(features, PlanFeaturizer):
         yield
         return
-    before, features.earlier = features.learnt, [*earlier.word_labels]
+    before = features.learnt
+    if isinstance(features, Featurizer):
+        features.earlier = [*earlier.word_labels]
     features.initialize(nlp)
     try:
         yield
@@ -202,7 +204,7 @@ def renewed(setup: Setup, nlp: Language | None, earlier: Earlier) -> Iterator[No
         raise
     if nlp is not None and setup.name in nlp.component_names:
         block = nlp.get_pipe_config(setup.name).get("features", {})
-        if "templates" in block:
+        if isinstance(features, Featurizer) and "templates" in block:
             block["templates"] = [*features.written_out]
 
 
@@ -213,7 +215,7 @@ def learnt_cfg(setup: Setup, labels: Sequence[str], checks: DataChecks) -> dict[
     their templates and the scheme of its target are stored; checks: of the corpus.
     """
     features: object = setup.features
-    learnt = dict(features.learnt) if isinstance(features, Featurizer) else {}
+    learnt = dict(features.learnt) if isinstance(features, PlanFeaturizer) else {}
     found = {
         HAS_CLUSTERS: learnt.pop(CLUSTERS, None) is not None,
         "features": learnt,

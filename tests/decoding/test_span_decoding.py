@@ -147,5 +147,6 @@ def test_probabilities_of_entities_that_cannot_be_are_refused():
         with pytest.raises(SparseCRFError, match="SC408"):
             pipe.entity_probabilities(doc, [(start, end, "X")])
     tagger = blank_with().get_pipe("sparse_crf")
+    tagger.add_label("N")
     with pytest.raises(SparseCRFError, match=r"SC509.*'sparse_crf'"):
         tagger.entity_probabilities(doc, [(0, 1, "X")])

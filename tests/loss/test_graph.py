@@ -366,8 +366,8 @@ def test_bad_graphs_and_settings_are_refused():
     bad: list[Any] = [(key, value) for key in ("method", "schedule") for value in ("x",)]
     bad += [("damping", 1.0), ("limit", 0), ("tolerance", -1.0)]
     for make, message in (
-        (lambda: build([[0, 1]], nobody), r"SC370.*Graph 1 "),
-        (lambda: build([[0, 1]], Observed(edge.hashes, np.array([[np.nan]]))), r"SC370.*Graph 1 "),
+        (lambda: build([[0, 1]], nobody), r"SC370.*Graph 1:"),
+        (lambda: build([[0, 1]], Observed(edge.hashes, np.array([[np.nan]]))), r"SC370.*Graph 1:"),
         (lambda: build([[0, 2]], edge), r"SC371.*Edge 0 of graph 1 .*\[0, 2\]"),
         (lambda: build([[1, 1]], edge), r"SC372.*Edge 0 of graph 1 .*\[1, 1\]"),
         (GraphBuilder().build, "SC302"),
