@@ -16,10 +16,9 @@ from ..corpus.csr import Csr
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import Hashes, find_ascending
 from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
-from ..loss.chain import ChainLoss, FullLoss, Violators, largest
+from ..loss.chain import ChainLoss, FullLoss, Violators, largest, places_of
 from ..loss.lattice import Floats, Longs, Mask
 from ..loss.observed import distinct
-from ..loss.subproblems import places_of
 from ..loss.tree import maximal_subtrees, sum_over_tree
 from ..loss.working import OffsetLoss, WorkingLoss
 from ..loss.workspace import LIMITS, Limits

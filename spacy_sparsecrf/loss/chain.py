@@ -34,6 +34,33 @@ from .workspace import LIMITS, Limits, Workspace
 NO_COORDINATES = np.empty(0, np.int64)
 
 
+def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
+    """Return the feature (bigram after unigram features) and the position in its block: [n] each.
+
+    coordinates: [n] int64, as above; n_unigram: number of unigram features; widths: see
+    `EncodedCorpus.widths`.
+    """
+    base = n_unigram * widths[0]
+    single = np.divmod(coordinates, widths[0])
+    pair = np.divmod(coordinates - base, widths[1])
+    is_pair = coordinates >= base
+    return np.where(is_pair, n_unigram + pair[0], single[0]), np.where(is_pair, pair[1], single[1])
+
+
+def permits(limited: Longs, n_unigram: int, widths: tuple[int, int], coordinates: Longs) -> Mask:
+    """Return which coordinates [n] may have weights: [n] bool.
+
+    limited: [m] int64, ascending, feature * Y + y: features listed there have weights for these
+    labels y only, with any previous label; n_unigram, widths: see `places_of`.
+    """
+    n = widths[0]
+    feature, place = places_of(coordinates, n_unigram, widths)
+    bounds = np.searchsorted(limited, feature * n)
+    # A sentinel after the last one.
+    is_whole: Mask = np.append(limited, -1)[bounds] // n != feature
+    return is_whole | (find_ascending(limited, feature * n + place % n) >= 0)
+
+
 class Violators(NamedTuple):
     """Weights whose gradient exceeds a threshold in magnitude.
 

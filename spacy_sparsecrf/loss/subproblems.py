@@ -18,23 +18,10 @@ import numpy as np
 
 from ..corpus.csr import Csr
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus
-from ..corpus.numbering import find_ascending, find_keys, positions
+from ..corpus.numbering import find_keys, positions
 from ..errors import Errors, SparseCRFError
-from .lattice import Floats, Longs, Mask
+from .lattice import Floats, Longs
 from .per_token import tokens_as_corpus
-
-
-def places_of(coordinates: Longs, n_unigram: int, widths: tuple[int, int]) -> tuple[Longs, Longs]:
-    """Return the feature (bigram after unigram features) and the position in its block: [n] each.
-
-    coordinates: [n] int64, see `loss.chain`; n_unigram: number of unigram features; widths: see
-    `EncodedCorpus.widths`.
-    """
-    base = n_unigram * widths[0]
-    single = np.divmod(coordinates, widths[0])
-    pair = np.divmod(coordinates - base, widths[1])
-    is_pair = coordinates >= base
-    return np.where(is_pair, n_unigram + pair[0], single[0]), np.where(is_pair, pair[1], single[1])
 
 
 @dataclass(frozen=True)
@@ -87,12 +74,10 @@ def cluster_bounds(n_labels: int, n_clusters: int) -> tuple[int, ...]:
     """Cut the labels, in their order, into clusters whose sizes differ by at most one.
 
     Labels must be sorted, so that labels with a common prefix, which are often related, share a
-    cluster. n_clusters: 0 for none.
-    RETURNS: the first label of each cluster, and n_labels at the end; () for none.
+    cluster.
+    RETURNS: the first label of each cluster, and n_labels at the end.
     RAISES: SparseCRFError for a negative or too large number of clusters.
     """
-    if n_clusters == 0:
-        return ()
     if not 0 < n_clusters <= min(n_labels, MAX_LABELS - n_labels):
         error = Errors.SC344.format(value=n_clusters, n_labels=n_labels, most=MAX_LABELS)
         raise SparseCRFError(error)
@@ -155,17 +140,3 @@ def _part(
         corpus.unigram_keys[names[order] // n_cases],
     )
     return OutcomePart(outcomes, names[order], n_outcomes), own
-
-
-def permits(limited: Longs, n_unigram: int, widths: tuple[int, int], coordinates: Longs) -> Mask:
-    """Return which coordinates [n] may have weights: [n] bool.
-
-    limited: [m] int64, ascending, feature * Y + y: features listed there have weights for these
-    labels y only, with any previous label; n_unigram, widths: see `places_of`.
-    """
-    n = widths[0]
-    feature, place = places_of(coordinates, n_unigram, widths)
-    bounds = np.searchsorted(limited, feature * n)
-    # A sentinel after the last one.
-    is_whole: Mask = np.append(limited, -1)[bounds] // n != feature
-    return is_whole | (find_ascending(limited, feature * n + place % n) >= 0)

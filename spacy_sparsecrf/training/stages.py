@@ -11,7 +11,7 @@ import numpy as np
 from ..corpus.encoded import EncodedCorpus, Mask
 from ..corpus.schedule import Stage, TemplateTree
 from ..corpus.transform import reduced, with_distinct_contexts
-from ..loss.subproblems import places_of
+from ..loss.chain import places_of
 from ..model.coordinates import WeightNames
 from ..model.model import CRFModel
 from ..solvers.base import BatchSolver, Longs, StepReport, fields_of

@@ -16,11 +16,10 @@ from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold
 from ..corpus.transform import weighted, without_idle
 from ..errors import Errors, SparseCRFError
-from ..loss import subproblems
-from ..loss.chain import NO_COORDINATES, ChainLoss
+from ..loss.chain import NO_COORDINATES, ChainLoss, permits, places_of
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.size import available_memory, check_fits, measure, total
-from ..loss.subproblems import OutcomePart, places_of
+from ..loss.subproblems import OutcomePart, cluster_bounds, cluster_parts
 from ..loss.workspace import LIMITS, Limits
 from ..model.coordinates import WeightNames, summed
 from ..model.model import CRFModel, check_kind
@@ -40,7 +39,7 @@ class Problem:
 
     precision, observed_only, valid, also, limits: see `ChainLoss`; label_weights: [Y] float64,
     weights of sequences by gold label (see `weighted`), None = 1; limited: features that have
-    weights for some labels only, see `subproblems.permits`; kind: "chain", or "maxent" or "memm"
+    weights for some labels only, see `loss.chain.permits`; kind: "chain", or "maxent" or "memm"
     for a per-position model (see `loss.per_token`); clusters: number of label clusters with
     "maxent" (see `loss.subproblems`), 0 = none.
     RAISES: SparseCRFError for an unknown kind; for clusters or valid transitions that the kind
@@ -108,7 +107,8 @@ class Training:
         self._corpus, self._prior = corpus, copy(prior)
         self._labels = tuple(labels)
         self._problem, self._dtype = problem, dtype
-        self._bounds = subproblems.cluster_bounds(len(self._labels), problem.clusters)
+        n = problem.clusters
+        self._bounds = cluster_bounds(len(self._labels), n) if n else ()
         keys = corpus.unigram_keys, corpus.bigram_keys
         start, kind = corpus.start_label, problem.kind
         self._names = WeightNames(*keys, self._labels, self._bounds, start, kind)
@@ -159,14 +159,14 @@ class Training:
         known: coordinates [n] int64 of initial weights, whose features are kept.
         RAISES: SparseCRFError if memory does not suffice.
         """
-        l1, problem, runs, permits = self._penalty.l1, self._problem, list[Run](), None
+        l1, problem, runs, permitted = self._penalty.l1, self._problem, list[Run](), None
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
         if len(problem.limited):
             n_unigram, widths = (
                 len(self._corpus.unigram_keys),
                 self._corpus.widths(len(self._labels)),
             )
-            permits = partial(subproblems.permits, problem.limited, n_unigram, widths)
+            permitted = partial(permits, problem.limited, n_unigram, widths)
         parts = self._divide(self._corpus)
         for part, corpus in parts:
             also, kept, n = problem.also, known, len(self._labels)
@@ -175,7 +175,7 @@ class Training:
             if l1 > 0.0:
                 features, _ = places_of(kept, len(corpus.unigram_keys), corpus.widths(n))
                 corpus = without_idle(corpus, l1, features)
-            limits = permits, also, problem.limits
+            limits = permitted, also, problem.limits
             loss = ChainLoss(corpus, n, *settings, *limits, prior=self._origin)
             own = self._penalty, self._solver, self._warm_start
             runs.append(Run(loss, *own, corpus.n_sequences))
@@ -195,7 +195,7 @@ class Training:
             raise SparseCRFError(Errors.SC356)
         if not self._bounds:
             return [(None, whole)]
-        parts = subproblems.cluster_parts(whole, self._bounds)
+        parts = cluster_parts(whole, self._bounds)
         return [each for each in parts if each[1].weights.any()] or parts
 
     @property

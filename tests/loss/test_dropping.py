@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus
 from spacy_sparsecrf.corpus.transform import without_idle
 from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.loss.chain import ChainLoss
+from spacy_sparsecrf.loss.chain import ChainLoss, permits, places_of
 from spacy_sparsecrf.loss.per_token import corpus_of_kind, local_corpus, warn_of_pairs
 from spacy_sparsecrf.loss.subproblems import (
     cluster_bounds,
     cluster_parts,
-    permits,
-    places_of,
 )
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.solvers.owlqn import OWLQN

@@ -5,8 +5,7 @@ import pytest
 
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
-from spacy_sparsecrf.loss.chain import ChainLoss
-from spacy_sparsecrf.loss.subproblems import places_of
+from spacy_sparsecrf.loss.chain import ChainLoss, places_of
 from spacy_sparsecrf.model.coordinates import WeightNames
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
