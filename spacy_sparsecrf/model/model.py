@@ -96,6 +96,23 @@ def check_kind(kind: str) -> str:
     return kind
 
 
+@dataclass(frozen=True)
+class WeightNames:
+    """The hashes and labels that coordinates of weights (see `loss.chain`) stand for.
+
+    unigram_keys, bigram_keys: [O] uint64, distinct hashes of the features, index = feature id;
+    labels: label names, index = label id; bounds: of clusters of labels, see `CRFModel`;
+    start_label: whether pairs (start, y) exist; kind: of the model.
+    """
+
+    unigram_keys: NDArray[np.uint64]
+    bigram_keys: NDArray[np.uint64]
+    labels: tuple[str, ...]
+    bounds: tuple[int, ...]
+    start_label: bool
+    kind: str
+
+
 class CRFModel:
     """Labels and active weights of a linear-chain CRF, or of a per-position model.
 
@@ -132,6 +149,30 @@ class CRFModel:
         self.n_outcomes = len(labels) + n_clusters
         self.unigram = WeightTable.empty(dtype) if unigram is None else unigram
         self.bigram = WeightTable.empty(dtype) if bigram is None else bigram
+
+    @classmethod
+    def of_weights(
+        cls,
+        names: WeightNames,
+        coordinates: NDArray[np.int64],
+        theta: NDArray[np.float64],
+        dtype: str,
+    ) -> CRFModel:
+        """Return the model with the given weights.
+
+        coordinates: [n] int64, ascending; theta: [n]; dtype: see `CRFModel`. Weights that
+        underflow the dtype are dropped.
+        """
+        n = len(names.labels)
+        n_outcomes = n + max(0, len(names.bounds) - 1)
+        split = len(names.unigram_keys) * n_outcomes
+        is_unigram, values = coordinates < split, theta.astype(dtype)
+        feature, outcome = np.divmod(coordinates[is_unigram], n_outcomes)
+        unigram = WeightTable.of(names.unigram_keys[feature], None, outcome, values[is_unigram])
+        feature, pair = np.divmod(coordinates[~is_unigram] - split, n * (n + names.start_label))
+        pairs = pair // n, pair % n, values[~is_unigram]
+        bigram = WeightTable.of(names.bigram_keys[feature], *pairs)
+        return cls(names.labels, dtype, unigram, bigram, names.kind, names.bounds)
 
     @property
     def tables(self) -> dict[str, WeightTable]:

@@ -23,8 +23,8 @@ from .. import compatible
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.transform import weighted
 from ..errors import Errors, SparseCRFError
-from ..model.coordinates import WeightNames, summed
-from ..model.model import CRFModel
+from ..model.coordinates import coordinates_of, summed, with_rest
+from ..model.model import CRFModel, WeightNames
 from .data_checks import DataChecks
 from .reader import Job, LabelIds, encode_corpus
 from .settings import Setup
@@ -98,7 +98,7 @@ def _descend(
     names = WeightNames(*keys, labels, (), corpus.start_label, kind)
     whole = corpus_of_kind(corpus, len(labels), kind)
     loss = ChainLoss(whole, len(labels), Workers(1), settings.learning.precision)
-    weights = [summed(names.coordinates_of(model)) for model in (run.origin, run.model)]
+    weights = [summed(coordinates_of(names, model)) for model in (run.origin, run.model)]
     coordinates = loss.descent_coordinates(np.concatenate([known for known, _ in weights]))
     origin, theta = np.zeros((2, len(coordinates)))
     for values, (known, found) in zip((origin, theta), weights, strict=True):
@@ -118,8 +118,8 @@ def _descend(
         theta[:] = origin + np.copysign(kept / (1.0 + eta * share * settings.l2), change)
     if not (np.isfinite(losses).all() and np.isfinite(theta).all()):
         raise SparseCRFError(Errors.SC338.format(solver="SGD"))
-    model = names.model(coordinates, theta, settings.learning.dtype, rest=run.model)
-    return model, n_visits, losses[0]
+    model = CRFModel.of_weights(names, coordinates, theta, settings.learning.dtype)
+    return with_rest(names, model, run.model), n_visits, losses[0]
 
 
 def _of_new_labels(names: WeightNames, coordinates: Longs, origin: CRFModel) -> Mask:

@@ -12,8 +12,8 @@ from ..corpus.encoded import EncodedCorpus, Mask
 from ..corpus.schedule import Stage, TemplateTree
 from ..corpus.transform import reduced, with_distinct_contexts
 from ..loss.chain import places_of
-from ..model.coordinates import WeightNames
-from ..model.model import CRFModel
+from ..model.coordinates import coordinates_of
+from ..model.model import CRFModel, WeightNames
 from ..solvers.base import BatchSolver, Longs, StepReport, fields_of
 from . import checkpoint
 from .run import Polish
@@ -152,7 +152,7 @@ class InTurn:
 
     def _active(self, model: CRFModel) -> tuple[Longs, Longs]:
         """Return the feature, from 0 to U + B, and the coordinate of each weight of a model."""
-        coordinates, _ = self._names.coordinates_of(model)
+        coordinates, _ = coordinates_of(self._names, model)
         n_unigram = len(self._corpus.unigram_keys)
         return places_of(coordinates, n_unigram, self._widths)[0], coordinates
 

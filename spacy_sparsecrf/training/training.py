@@ -21,8 +21,8 @@ from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.size import available_memory, check_fits, measure, total
 from ..loss.subproblems import OutcomePart, cluster_bounds, cluster_parts
 from ..loss.workspace import LIMITS, Limits
-from ..model.coordinates import WeightNames, summed
-from ..model.model import CRFModel, check_kind
+from ..model.coordinates import coordinates_of, summed, with_rest
+from ..model.model import CRFModel, WeightNames, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Floats, Longs, StepReport
@@ -122,7 +122,7 @@ class Training:
         self._workers = Workers(n_threads)
         if problem.kind == "maxent":
             warn_of_pairs(corpus)
-        weights = None if init is None else summed(self._names.coordinates_of(init))
+        weights = None if init is None else summed(coordinates_of(self._names, init))
         known = [each[0] for each in (weights, self._origin) if each is not None]
         self._parts, self._runs = self._make_runs(np.concatenate((NO_COORDINATES, *known)))
         self.n_potential = self.size.n_potential
@@ -293,7 +293,8 @@ class Training:
         evaluation, not the last one. Training continues from the unpolished weights.
         """
         weights = self._polished(polish or self._polish)
-        return self._names.model(*weights, dtype or self._dtype, self._prior)
+        model = CRFModel.of_weights(self._names, *weights, dtype or self._dtype)
+        return model if self._prior is None else with_rest(self._names, model, self._prior)
 
 
 def _count_partial(corpus: EncodedCorpus, kind: str) -> int:
@@ -309,7 +310,7 @@ def origin_of(prior: CRFModel, names: WeightNames) -> tuple[Longs, Floats]:
 
     RAISES: SparseCRFError if the prior has no weights here.
     """
-    found = summed(names.coordinates_of(prior))
+    found = summed(coordinates_of(names, prior))
     if prior.n_active and not len(found[0]):
         raise SparseCRFError(Errors.SC368)
     return found

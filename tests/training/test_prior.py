@@ -6,8 +6,8 @@ import pytest
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.examples import ChainExamples
 from spacy_sparsecrf.loss.hessian import HessianProduct
-from spacy_sparsecrf.model.coordinates import WeightNames, summed
-from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.model.coordinates import coordinates_of, summed
+from spacy_sparsecrf.model.model import CRFModel, WeightNames
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.training.run import Polish
 
@@ -41,15 +41,15 @@ def prior_of(
     names, n = names_of(problem), len(problem.theta)
     rng = np.random.default_rng(5)
     chosen = np.flatnonzero(rng.random(n) < share)
-    model = names.model(chosen, rng.normal(size=len(chosen)), "float64")
+    model = CRFModel.of_weights(names, chosen, rng.normal(size=len(chosen)), "float64")
     if n_labels:
         fewer = WeightNames(
             names.unigram_keys, names.bigram_keys, names.labels[:n_labels], (), True, "chain"
         )
-        coordinates, values = summed(fewer.coordinates_of(model))
-        model = fewer.model(coordinates, values, "float64")
+        coordinates, values = summed(coordinates_of(fewer, model))
+        model = CRFModel.of_weights(fewer, coordinates, values, "float64")
     dense = np.zeros(n)
-    coordinates, values = names.coordinates_of(model)
+    coordinates, values = coordinates_of(names, model)
     dense[coordinates] = values
     return model, dense
 
@@ -69,7 +69,7 @@ def test_minimiser_equals_scipy_on_the_shifted_problem(solver, l1, l2, options):
     if not options:
         got = dense_weights(training, len(expected))
         np.testing.assert_allclose(got, origin + expected, atol=2e-4)
-        kept = names_of(problem).coordinates_of(training.model())
+        kept = coordinates_of(names_of(problem), training.model())
         again = np.zeros(len(expected))
         again[kept[0]] = kept[1]
         np.testing.assert_allclose(again, got, atol=1e-12)
@@ -136,7 +136,7 @@ def test_without_anything_to_learn_the_weights_are_the_prior():
     assert training.model().to_bytes() == prior.to_bytes()
     keys = (own + np.uint64(10**6) for own in (prior.unigram.keys, prior.bigram.keys))
     stranger = WeightNames(*keys, names_of(problem).labels, (), True, "chain")
-    other = stranger.model(np.array([1]), np.ones(1), "float64")
+    other = CRFModel.of_weights(stranger, np.array([1]), np.ones(1), "float64")
     with pytest.raises(SparseCRFError, match="SC368"):
         training_of(problem.corpus, LABELS, OWLQN(), l1=0.1, l2=0.1, prior=other)
 
@@ -148,8 +148,8 @@ def test_polishing_minimises_with_a_penalty_around_the_prior():
     training = train(problem, 0.5, 0.1, OWLQN(), prior=prior, dtype="float64")
     polished = training.model(polish)
     names = names_of(problem)
-    coordinates, values = summed(names.coordinates_of(polished))
-    assert set(coordinates) == set(summed(names.coordinates_of(training.model()))[0])
+    coordinates, values = summed(coordinates_of(names, polished))
+    assert set(coordinates) == set(summed(coordinates_of(names, training.model()))[0])
     loss = loss_of(problem)
     working = loss.restrict(coordinates)
     _, gradient = working.value_and_grad(values)

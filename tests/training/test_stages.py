@@ -6,7 +6,8 @@ import pytest
 from spacy_sparsecrf.corpus.encoded import EncodedCorpus, Observations
 from spacy_sparsecrf.corpus.schedule import FeatureAncestry, Stage, TemplateTree
 from spacy_sparsecrf.loss.chain import ChainLoss, places_of
-from spacy_sparsecrf.model.coordinates import WeightNames
+from spacy_sparsecrf.model.coordinates import coordinates_of as by_names
+from spacy_sparsecrf.model.model import WeightNames
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import optimality
@@ -72,7 +73,7 @@ def weights_of(run: Trainer, corpus: EncodedCorpus) -> tuple[np.ndarray, np.ndar
     """Return coordinates in the whole corpus and values of a run's weights."""
     keys, model = (corpus.unigram_keys, corpus.bigram_keys), run.model()
     names = WeightNames(*keys, tuple(LABELS), (), corpus.start_label, model.kind)
-    coordinates, values = names.coordinates_of(model)
+    coordinates, values = by_names(names, model)
     order = np.argsort(coordinates)
     return coordinates[order], values[order]
 
