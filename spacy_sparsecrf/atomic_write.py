@@ -1,58 +1,40 @@
 """Atomic writes of files: complete or not at all, also after an error or a power failure.
 
 A new file is written next to its destination, synced to disk and renamed; then its folder is
-synced. A reader sees either the old file or the new one. Data appended to a file is synced before
-another file records the new length.
+synced. A reader sees either the old file or the new one.
 """
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
 
 from .errors import Errors, SparseCRFError
-
-Content: TypeAlias = bytes | Callable[[Path], object] | None
 
 # Suffixes of incomplete files, and of files that are being replaced.
 _NEW, _OLD = ".part", ".old"
 
 
-def write_files(folder: Path, contents: Mapping[str, Content], setting: str) -> None:
+def write_files(folder: Path, contents: Mapping[str, bytes | None], setting: str) -> None:
     """Write all files of a folder or none; create the folder if it does not exist.
 
-    contents: by file name, bytes, or a function that writes the file to a path; None removes it.
-    setting: name of the option that sets the folder, for messages.
-    RAISES: SparseCRFError if a file cannot be written. All files are unchanged after any error.
-    """
-    new: dict[str, Path | None] = dict.fromkeys(contents)
-    with _made(folder, setting) as made:
-        for name, content in contents.items():
-            if content is not None:
-                path = new[name] = folder / (name + _NEW)
-                made.append(path)
-                path.write_bytes(content) if isinstance(content, bytes) else content(path)
-        for path in filter(None, new.values()):
-            _sync(path)
-        _put(folder, new)
-
-
-@contextmanager
-def _made(folder: Path, setting: str) -> Iterator[list[Path]]:
-    """Create a folder, if it does not exist, for a body that writes to it.
-
-    setting: see `write_files`. YIELDS: a list to which the body adds the files that it creates.
-    RAISES: SparseCRFError for an OSError. Any error removes these files and the new folders.
+    contents: by file name; None removes a file. setting: name of the option that sets the folder,
+    for messages.
+    RAISES: SparseCRFError if a file cannot be written. After any error, all files are unchanged,
+        and new folders are removed.
     """
     folders = [each for each in (folder, *folder.parents) if not each.exists()]
-    made: list[Path] = []
+    new = {name: folder / (name + _NEW) for name, data in contents.items() if data is not None}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        yield made
+        for name, path in new.items():
+            path.write_bytes(contents[name] or b"")
+        for path in new.values():
+            _sync(path)
+        _put(folder, {name: new.get(name) for name in contents})
     except BaseException as error:
-        for each in (*made, *folders):
+        for each in (*new.values(), *folders):
             _remove(each)
         if not isinstance(error, OSError):
             raise

@@ -165,8 +165,7 @@ def each_with(chunks: Chunks, *arrays: NDArray[Any]) -> list[Args]:
 
 def dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Return the inner product of two vectors [K]; its order is independent of NumPy's version."""
-    from .kernels.weight_vectors import (
-        inner_product,
-    )  # lazily: settings import penalties without numba
+    # Lazily: settings import penalties without numba.
+    from .kernels.weight_vectors import inner_product
 
     return inner_product(a, b)
