@@ -276,7 +276,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         docs = list(docs)
         if not any(len(doc) for doc in docs):
-            return Predictions.none(len(docs), self.settings.decoding.scores)
+            scores = (
+                [np.zeros(0, np.float32)] * len(docs) if self.settings.decoding.scores else None
+            )
+            return Predictions([np.zeros(0, np.int32)] * len(docs), scores)
         reader = self._reader()
         if self.settings.sequences != "docs" and reader.expected.cut is not None:
             reader.expected.check_cut(docs)

@@ -64,12 +64,6 @@ class Predictions(list[NDArray[np.int32]]):
         """[spans] float64, the probabilities of the spans of all Docs; or None."""
         return None if self.of_spans is None else np.concatenate([np.empty(0), *self.of_spans])
 
-    @classmethod
-    def none(cls, n_docs: int, scores: bool) -> "Predictions":
-        """Return the predictions for Docs without tokens."""
-        ids = [np.zeros(0, dtype=np.int32) for _ in range(n_docs)]
-        return cls(ids, [np.zeros(0, dtype=np.float32) for _ in ids] if scores else None)
-
 
 @dataclass
 class Reader(NotCopied):

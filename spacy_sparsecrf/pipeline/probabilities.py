@@ -140,7 +140,8 @@ class Probabilities:
         target, known = self.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
-        args, runs, encoded = [*map(_as_tuple, spans)], [], []
+        runs, encoded = [], []
+        args = [(x.start, x.end, x.label_) if isinstance(x, DocSpan) else x for x in spans]
         for number, (start, end, name) in enumerate(args):
             if name not in target.names_of(known):
                 types = ", ".join(target.names_of(known))
@@ -266,12 +267,6 @@ class Probabilities:
                 values = {"label": label, "known": ", ".join(known)}
                 raise SparseCRFError(Errors.SC409.format(name=self.name, **values))
         return [ids[label] for label in labels]
-
-
-def _as_tuple(span: "tuple[int, int, str] | DocSpan") -> tuple[int, int, str]:
-    if not isinstance(span, DocSpan):
-        return span
-    return span.start, span.end, span.label_
 
 
 def combine(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import shake_128
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,6 +241,7 @@ class ExampleReader:
         self._job, self.builder = job, CorpusBuilder()
         # Without a record, the labels that words had in an earlier corpus are used.
         self.waits = job.record is not None and reads_word_labels(job.setup)
+        self._record = cast("NameRecord", job.record)
         self._waiting: list[tuple[Ints, Floats | None, list[NDArray[np.float32]]]] = []
 
     def read(self, examples: Iterable[Example]) -> None:
@@ -343,11 +344,6 @@ class ExampleReader:
     def sizes(self) -> Longs:
         """The numbers of Docs and of sequences: [2]."""
         return sizes_of(self._record.word_tokens)
-
-    @property
-    def _record(self) -> NameRecord:
-        assert self._job.record is not None
-        return self._job.record
 
     def word_counts(self, before: Longs, whole: Longs) -> WordCounts:
         """Count the labels of words."""

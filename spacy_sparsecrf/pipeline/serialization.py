@@ -224,7 +224,4 @@ def learnt_cfg(setup: Setup, labels: Sequence[str], checks: DataChecks) -> dict[
         SCHEME: _scheme_of(setup.target),
     }
     own = {**NEW_CFG, "labels": list(labels), "sequences": checks.division}
-    for key, value in found.items():
-        if value:
-            own[key] = value
-    return own
+    return own | {key: value for key, value in found.items() if value}

@@ -74,10 +74,6 @@ _IS_KEY = re.compile(r"[^\s:=#;\[]([^\n:=]*[^\s:=])?").fullmatch
 # Types of settings, with a description of valid values for messages
 
 
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def _from_text(value: Any) -> Any:
     """Convert a number that is a string in a config because it is not JSON, such as .5."""
     return float(value) if isinstance(value, str) else value
@@ -119,7 +115,7 @@ _Pairs = Annotated[
 ]
 _Patterns = Annotated[
     tuple[str, ...],
-    BeforeValidator(_listed),
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
     Field(description="a template, a pattern of templates, or a list of them"),
 ]
 
