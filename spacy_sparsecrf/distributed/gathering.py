@@ -98,7 +98,7 @@ def gather(pool: WorkerPool, setup: Setup, sizes: Longs, checks: DataChecks) -> 
     final, checks.n_missing = loaded[0][0], sum(n_missing for _, n_missing in loaded)
     if checks.n_missing == checks.n_tokens:
         return EncodedExamples(final)
-    corpus = without_sequences(index, surveys[0].start_label)
+    corpus = without_sequences(index, all(survey.start_label for survey in surveys))
     return EncodedExamples(final, corpus, Partition(pool, shard_ptr, bounds))
 
 

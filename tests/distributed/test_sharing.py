@@ -29,7 +29,7 @@ from spacy_sparsecrf.pipeline.spacy_loop import block_of
 
 from ..decoding.span_cases import span_examples, training_sentences
 from ..reference import random_problem
-from ..toy import blank_with, examples_of
+from ..toy import blank_with, examples_of, write_corpus
 from .cases import FEW, SENTENCES, SHIPPED, Forgetful, Here, begun, learnt, steps, write_parts
 
 TEMPLATES = {"@crf_features": "spacy_sparsecrf.Templates.v1"}
@@ -104,6 +104,18 @@ def test_the_same_bits_for_any_number_of_workers(folder, name):
         assert steps(pipe) == expected
         assert learnt(pipe) == learnt(alone)
     assert pipe.label_data == alone.label_data
+
+
+def test_a_worker_without_tokens_does_not_say_if_there_is_a_start_label(tmp_path):
+    vocab = spacy.blank("xx")
+    write_corpus(str(tmp_path / "part-0.spacy"), vocab, [])
+    write_corpus(str(tmp_path / "part-1.spacy"), vocab, SENTENCES)
+    features = {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": ["@tags"]}
+    config: dict[str, Any] = {"features": {**features, "start_label": False}}
+    _, alone = begun(tmp_path, Threads(), **config)
+    _, pipe = begun(tmp_path, Here(num_workers=2), **config)
+    assert pipe.training_run().n_potential == alone.training_run().n_potential
+    assert steps(pipe) == steps(alone)
 
 
 @pytest.mark.parametrize("name", ["observed", "observed, l1 = 0", "constrained"])
