@@ -24,7 +24,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -213,7 +212,13 @@ def calibrate(
 def outside_weight(pipe: SparseCRFPipe, examples: Sequence[Example], beta: float) -> float:
     """Find the weight of the outside label with the best F_beta; see `calibrate`."""
     with Task("Weighing", "docs", (2 * sum(_N_TRIED) + 1) * len(examples)) as shown:
-        return best_weight(partial(_f_beta, pipe, examples, shown, beta))
+
+        def f_beta(weight: float) -> float:
+            judged = _judge(pipe, examples, shown, outside_weight=weight)
+            counted = len(judged.labels) + beta**2 * judged.gold.total()
+            return (1.0 + beta**2) * int(judged.right.sum()) / max(1.0, counted)
+
+        return best_weight(f_beta)
 
 
 def best_weight(score: Callable[[float], float]) -> float:
@@ -230,15 +235,6 @@ def best_weight(score: Callable[[float], float]) -> float:
             if found > highest:
                 best, highest = weight, found
     return best
-
-
-def _f_beta(
-    pipe: SparseCRFPipe, examples: Sequence[Example], shown: Task, beta: float, weight: float
-) -> float:
-    """Return F_beta of the spans predicted with a given weight of the outside label."""
-    judged = _judge(pipe, examples, shown, outside_weight=weight)
-    counted = len(judged.labels) + beta**2 * judged.gold.total()
-    return (1.0 + beta**2) * int(judged.right.sum()) / max(1.0, counted)
 
 
 def reliability(probabilities: Floats, right: NDArray[np.bool_]) -> Reliability:

@@ -75,8 +75,8 @@ class _LineReader:
         labels = {_write_label(label): i for i, label in enumerate(model.labels)}
         n = len(model.labels)
         self._previous = {**labels, _STAR: n}
-        self._labels = {**labels, **{f"{_STAR}{i - n}": i for i in range(n, model.n_outcomes)}}
-        self._pair_labels = labels
+        clusters = {f"{_STAR}{i - n}": i for i in range(n, model.n_outcomes)}
+        self._labels = {"u": labels | clusters, "b": labels}
         self._path = path
         self._number = 0
         self._templates = templates
@@ -94,14 +94,14 @@ class _LineReader:
         if len(fields) != 5:
             self._fail(f"it has {len(fields)} columns, not 5")
         kind, feature, previous, label, weight = fields
-        if kind not in ("u", "b"):
+        if kind not in self._labels:
             self._fail(f"kind {kind!r} is neither u nor b")
         before = -1
         if kind == "b":
             before = self._find(self._previous, previous)
         elif previous != _NO_LABEL:
             self._fail(f"the label before is {previous!r}, but of kind u there is none: write #")
-        after = self._find(self._labels if kind == "u" else self._pair_labels, label)
+        after = self._find(self._labels[kind], label)
         return Change(kind, self._feature(kind, feature), before, after, self._weight(weight))
 
     def _find(self, known: Mapping[str, int], text: str) -> int:

@@ -18,7 +18,7 @@ BOUNDARY = ""  # the start label, which precedes the first label of a sequence
 START = "(start)"  # its displayed name
 
 Rivals: TypeAlias = tuple[int | None, int | None]  # label before and label, None where none is
-Pairs: TypeAlias = dict[tuple[int, int], float]  # weights by label before, -1 for none, and label
+Pairs: TypeAlias = dict[Rivals, float]  # weights by label before, -1 for none, and label
 
 
 @dataclass(frozen=True)
@@ -278,13 +278,10 @@ class _Explainer:
         """Return the contributions to token t's label, descending. rival: id to compare with."""
         label, previous = self._chosen[t], self._previous[t]
         found = [*self._tests(t, label, rival)]
-        before = previous
-        if self._before[previous] != BOUNDARY:
-            given = self._rivals.get(t - 1, -1)
-            before = given if given >= 0 else previous
+        given = -1 if self._before[previous] == BOUNDARY else self._rivals.get(t - 1, -1)
+        before = given if given >= 0 else previous
         for key, weights in self._bigram(t):
-            pair = (previous, label)
-            found.append(self._pair("in", key, weights, pair, (before, rival)))
+            found.append(self._pair("in", key, weights, (previous, label), (before, rival)))
         # If the next label is compared too, the pair is reported there.
         if t not in self._lasts and self._rivals.get(t + 1, -1) < 0:
             after = self._chosen[t + 1]
@@ -299,7 +296,7 @@ class _Explainer:
             found += [(key, weights, x) for key, weights in self._valued(column)]
         for key, weights, x in found:
             for own, other in self._outcome_pairs(label, rival):
-                values = (0.0 if y is None else x * weights.get((-1, y), 0.0) for y in (own, other))
+                values = (x * weights.get((-1, y), 0.0) for y in (own, other))
                 yield Contribution("feature", self._names[key], None, self._outcomes[own], *values)
 
     def _outcome_pairs(self, label: int, rival: int | None) -> Iterator[tuple[int, int | None]]:
@@ -312,10 +309,9 @@ class _Explainer:
         self, kind: str, key: int, weights: Pairs, pair: tuple[int, int], other: Rivals
     ) -> Contribution:
         """Return the contribution of a feature with a pair of labels, compared with `other`."""
-        before, label = other
-        rival = 0.0 if before is None or label is None else weights.get((before, label), 0.0)
         names = self._before[pair[0]], self._before[pair[1]]
-        return Contribution(kind, self._names[key], *names, weights.get(pair, 0.0), rival)
+        values = weights.get(pair, 0.0), weights.get(other, 0.0)
+        return Contribution(kind, self._names[key], *names, *values)
 
 
 def explain_tokens(

@@ -150,6 +150,7 @@ def say_cuts(cuts: TokenCuts, lang: str | None) -> None:
 def write_page(path: Path, shown: Page, title: str, n: int = N_SHOWN) -> None:
     """Write an explanation or a report as a page of HTML; see `render`."""
     with_folder(path).write_text(render(shown, title, n), encoding="utf8")
+    msg.good(f"Page is in {path}")
 
 
 def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:

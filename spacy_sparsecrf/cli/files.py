@@ -16,8 +16,8 @@ SPACY = ".spacy"
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a UTF-8 file without line ends, each with its number from 1.
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file without line ends.
 
     path: compressed by gzip if its name or its content says so. Lines end with LF, or CR and LF; a
     byte-order mark is skipped.
@@ -29,7 +29,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
         try:
             for number, line in enumerate(lines, start=1):
                 text = _decode(path, number, line).removesuffix("\n").removesuffix("\r")
-                yield number, text.removeprefix(BOM) if number == 1 else text
+                yield text.removeprefix(BOM) if number == 1 else text
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
 

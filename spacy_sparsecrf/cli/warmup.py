@@ -16,7 +16,7 @@ from ..features.defaults import DEFAULT_TEMPLATES
 from ..progress import Task, watch_compilation
 from ..registry import crf_solvers
 
-_OWLQN, _PERCEPTRON = "spacy_sparsecrf.OWLQN.v1", "spacy_sparsecrf.Perceptron.v1"
+_OWLQN = "spacy_sparsecrf.OWLQN.v1"
 # Includes a bigram template, which needs additional kernels.
 _TEMPLATES = [*DEFAULT_TEMPLATES, "b:lower[0]"]
 _WORDS, _TAGS = ["a", "b", "c"], ["X", "Y", "X"]
@@ -62,7 +62,7 @@ def _settings_of(name: str, model: str) -> dict[str, Any]:
         "solver": {"@crf_solvers": name},
         "features": {"@crf_features": "spacy_sparsecrf.Templates.v1", "templates": _TEMPLATES},
         "l1": 0.0 if "no l1" in requires else 0.5,
-        "l2": 0.0 if name == _PERCEPTRON else 0.01,
+        "l2": 0.0 if "no l2" in requires else 0.01,
         "model": "maxent" if "single tokens" in requires else model,
         "n_threads": 1,
     }

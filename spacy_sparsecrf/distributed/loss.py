@@ -175,9 +175,9 @@ class ShardLosses:
     def __len__(self) -> int:
         return len(self._shards)
 
-    def facts(self) -> list[tuple[int, bool]]:
-        """Return for each shard the number of sequences with gold labels, and if it is convex."""
-        return [(shard.loss.n_examples, shard.loss.is_convex) for shard in self._shards]
+    def are_convex(self) -> list[bool]:
+        """Return for each shard whether its loss is convex."""
+        return [shard.loss.is_convex for shard in self._shards]
 
     def _of_each(self, function: Callable[[int], ResultT]) -> list[ResultT]:
         """Call a function for the index of each shard, in parallel."""
@@ -192,36 +192,31 @@ class ShardLosses:
         self._kept.move_to_end(number)
         return self._kept[number]
 
-    def _summed(self, sums: Callable[[int], Floats]) -> Partials:
-        """Return the sums of the nodes over shards with gold labels; sums: by index of a shard."""
+    def _summed(self, places: list[Longs], values: list[Floats], n: int) -> Partials:
+        """Return the sums [n] of the nodes over shards with gold labels.
+
+        places, values: of each shard, indices of the sums and its terms there.
+        """
         numbers = [shard.number for shard in self._shards]
+
+        def sums(i: int) -> Floats:
+            found = np.zeros(n)
+            found[places[i]] = values[i]
+            return found
+
         totals = {
             begin: sum_over_tree((n, sums(i)) for i, n in enumerate(numbers) if begin <= n < end)
             for begin, end in self._nodes
         }
         return [(begin, total) for begin, total in totals.items() if total is not None]
 
-    def _scattered(self, of_shards: list[_Weights], values: list[Floats], n: int) -> Partials:
-        """Return the sums [n] of the nodes, from values at the weights of each shard."""
-
-        def sums(i: int) -> Floats:
-            found = np.zeros(n)
-            found[of_shards[i].places] = values[i]
-            return found
-
-        return self._summed(sums)
-
     def evaluate(self, number: int, coordinates: Longs, theta: Floats) -> Partials:
         """Return sums of the gradient [K] and, last, the value; number: of the working set."""
         all_of = self._weights(number, coordinates)
         results = self._of_each(lambda i: all_of[i].evaluate(theta))
-
-        def sums(i: int) -> Floats:
-            found = np.zeros(len(theta) + 1)
-            found[-1], found[all_of[i].places] = results[i]
-            return found
-
-        return self._summed(sums)
+        places = [np.append(each.places, -1) for each in all_of]
+        values = [np.append(gradient, value) for value, gradient in results]
+        return self._summed(places, values, len(theta) + 1)
 
     def gradient(self, *args: Any) -> Partials:
         """Return sums of the gradient [K] at the last evaluation of a subset of the weights.
@@ -232,7 +227,7 @@ class ShardLosses:
         own, last, theta = args[:2], args[2:4], args[4]
         before, all_of = self._weights(*last), self._weights(*own)
         gradients = self._of_each(lambda i: all_of[i].gradient_at(before[i], theta))
-        return self._scattered(all_of, gradients, len(own[1]))
+        return self._summed([each.places for each in all_of], gradients, len(own[1]))
 
     def curvature(self, *args: Any) -> Partials:
         """Return sums [K] whose positive part is `WorkingLoss.curvature`.
@@ -242,7 +237,7 @@ class ShardLosses:
         own, more, last, theta = args[:2], args[2:4], args[4:6], args[6]
         before, every, all_of = self._weights(*last), self._weights(*more), self._weights(*own)
         curvatures = self._of_each(lambda i: all_of[i].curvature(every[i], before[i], theta))
-        return self._scattered(all_of, curvatures, len(own[1]))
+        return self._summed([each.places for each in all_of], curvatures, len(own[1]))
 
     def candidates(self, number: int, coordinates: Longs, theta: Floats, threshold: float) -> Longs:
         """Return coordinates of potential weights whose gradient in a shard exceeds a threshold."""
@@ -251,18 +246,18 @@ class ShardLosses:
         def beyond(i: int) -> Longs:
             shard, weights = self._shards[i], all_of[i]
             own = weights.working, theta[weights.places], threshold, shard.loss.n_potential
-            return shard.to_global(shard.loss.screen(*own)[0])
+            return shard.loss.screen(*own)[0]
 
-        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(beyond)]))
+        return self._united(beyond)
 
     def coordinates(self, which: str) -> Longs:
         """Return the coordinates of all shards. which: the method of `ChainLoss` for a shard's."""
+        return self._united(lambda i: getattr(self._shards[i].loss, which)())
 
-        def own(i: int) -> Longs:
-            shard = self._shards[i]
-            return shard.to_global(getattr(shard.loss, which)())
-
-        return distinct(np.concatenate([np.empty(0, np.int64), *self._of_each(own)]))
+    def _united(self, own: Callable[[int], Longs]) -> Longs:
+        """Return coordinates in the whole corpus, ascending. own: those of a shard, by index."""
+        found = self._of_each(lambda i: self._shards[i].to_global(own(i)))
+        return distinct(np.concatenate([np.empty(0, np.int64), *found]))
 
 
 class Partition(NamedTuple):
@@ -309,11 +304,6 @@ class PartitionedWorkingLoss(OffsetLoss):
         """Return the arguments that send weights [K] of the model to workers."""
         return *self.named, self._loss.partition.pool.share(weights)
 
-    @property
-    def n_examples(self) -> int:
-        """Number of sequences with gold labels."""
-        return self._loss.n_examples
-
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient; see `WorkingLoss.value_and_grad`."""
         weights = self.model_weights(theta)
@@ -340,14 +330,14 @@ class PartitionedWorkingLoss(OffsetLoss):
 class PartitionedLoss(FullLoss):
     """The full problem: restricts the loss to working sets, and screens; see `ChainLoss`.
 
-    partition: the workers with the sequences; facts: of all shards, see `ShardLosses`; n_potential:
-    number of potential weights; observed_only, prior: see `ChainLoss`.
+    partition: the workers with the sequences; are_convex: for each shard whether its loss is;
+    n_potential: number of potential weights; observed_only, prior: see `ChainLoss`.
     """
 
     def __init__(
         self,
         partition: Partition,
-        facts: list[tuple[int, bool]],
+        are_convex: list[bool],
         n_potential: int,
         observed_only: bool = False,
         prior: tuple[Longs, Floats] | None = None,
@@ -356,8 +346,7 @@ class PartitionedLoss(FullLoss):
         if observed_only:
             self.candidates = self._coordinates("observed_coordinates")
             self.n_potential = len(self.candidates)
-        self.n_examples = sum(n for n, _ in facts)
-        self.is_convex = all(is_convex for _, is_convex in facts)
+        self.is_convex = all(are_convex)
         self.numbers: Iterator[int] = count()
         # Of the last gradient: its loss, the loss that was evaluated there, and the weights.
         self.evaluated: tuple[PartitionedWorkingLoss, PartitionedWorkingLoss, Floats] | None = None

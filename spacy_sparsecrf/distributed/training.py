@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -42,22 +42,21 @@ class WorkerShard:
     _problem: ShardProblem
     _losses: ShardLosses
 
-    def begin(self, problem: ShardProblem) -> list[tuple[int, bool]]:
+    def begin(self, problem: ShardProblem) -> list[bool]:
         """Receive the problem, and expose the methods of `ShardLosses` as methods of the worker.
 
-        RETURNS: see `ShardLosses.facts`.
+        RETURNS: for each shard whether its loss is convex.
         """
         self._problem = problem
         own = self.corpus, self.shard_ptr, self.first
         self._losses = ShardLosses(*own, problem, self.workers)
         for name in ("evaluate", "gradient", "curvature", "candidates", "coordinates"):
             setattr(self, name, getattr(self._losses, name))
-        return self._losses.facts()
+        return self._losses.are_convex()
 
     def digests(self) -> list[str]:
         """Return a digest of each shard."""
-        ends = self.shard_ptr.tolist()
-        shards = [sliced(self.corpus, *ends[i : i + 2]) for i in range(len(ends) - 1)]
+        shards = (sliced(self.corpus, *ends) for ends in pairwise(self.shard_ptr.tolist()))
         return [digest(*_identifying_arrays(shard)) for shard in shards]
 
     def find_invalid(self, valid: Mask) -> tuple[InvalidTransition | None, int, tuple[int, int]]:
@@ -108,10 +107,10 @@ class PartitionedTraining(Training):
         shared = ShardProblem(n, *given)
         if problem.valid is not None:
             self._check_gold(problem.valid)
-        facts = [*chain.from_iterable(self.partition.ask("begin", shared, keep=True))]
-        if not facts:
+        are_convex = [*chain.from_iterable(self.partition.ask("begin", shared, keep=True))]
+        if not are_convex:
             raise SparseCRFError(Errors.SC356)
-        args = facts, corpus.n_potential(n), problem.observed_only, self._origin
+        args = are_convex, corpus.n_potential(n), problem.observed_only, self._origin
         loss: Any = PartitionedLoss(self.partition, *args)
         own = self._penalty, self._solver, self._warm_start
         run = Run(loss, *own, self.n_sequences)

@@ -271,7 +271,7 @@ def _brat_record(source: Source[Entry], path: Path) -> Record:
         if not written.is_file():
             raise ValueError(f"{written} does not exist")
         # brat counts a line end as one character.
-        text = "\n".join(line for _, line in read_lines(written))
+        text = "\n".join(read_lines(written))
         _checked_text(text)
         check_unicode(path.stem, "file's name")
     marks = []

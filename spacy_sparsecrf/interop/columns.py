@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -72,11 +72,8 @@ class Source(Generic[T]):
 
 def lines_of(path: Path) -> Iterator[Line]:
     """Yield the lines of a file, which end with LF, CR and LF, or CR; see `read_lines`."""
-    number = 0
-    for _, text in read_lines(path):
-        for line in text.rstrip("\r").split("\r"):
-            number += 1
-            yield number, line
+    parts = (text.rstrip("\r").split("\r") for text in read_lines(path))
+    return enumerate(chain.from_iterable(parts), start=1)
 
 
 @dataclass

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
@@ -26,7 +27,7 @@ from .attributes import (
     span_key,
     why_not,
 )
-from .columns import TAB, Row, Sentence, Source, write_sentence
+from .columns import TAB, Sentence, Source, write_sentence
 from .records import DOCUMENT
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 
@@ -55,7 +56,7 @@ def read_docs(
     is_empty = True
     for document, sentences in _of_docs(source, n_sentences):
         is_empty = False
-        doc = _DocMaker(source, vocab, scheme, sentences).doc()
+        doc = _doc_of(source, vocab, scheme, sentences)
         if document:
             doc.user_data[DOCUMENT] = str(document)
         yield doc
@@ -85,75 +86,58 @@ def _of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, 
         yield document, found
 
 
-@dataclass(frozen=True)
-class _DocMaker:
-    """Creates a Doc from sentences; see `read_docs`."""
+def _doc_of(
+    source: Source[Sentence], vocab: Vocab, scheme: ColumnScheme, sentences: list[Sentence]
+) -> Doc:
+    """Create the Doc of sentences; see `read_docs`."""
+    columns, rows = source.columns, [row for rows in sentences for row in rows]
+    for row in rows:
+        for column, value in zip(columns, row.values, strict=True):
+            if reason := why_not(column, value):
+                where = {"path": source.path, "line": row.line, "value": value}
+                raise SparseCRFError(Errors.SC616.format(**where, column=column, reason=reason))
+    values = {name: [row.values[i] for row in rows] for i, name in enumerate(columns)}
+    arguments: dict[str, Any] = {
+        argument: ["" if value == UNSET else value for value in values[name]]
+        for name, argument in ARGUMENTS.items()
+        if name in columns
+    }
+    if SPACE in columns:
+        arguments["spaces"] = [value == "1" for value in values[SPACE]]
+    starts: Any = [i == 0 for sentence in sentences for i in range(len(sentence))]
+    doc = Doc(vocab, words=values[WORDS], sent_starts=starts, **arguments)
+    doc.user_data[LANG] = vocab.lang
+    for name in columns:
+        if name == ENTITIES:
+            labels = values[name]
+            missing = [doc[i : i + 1] for i, label in enumerate(labels) if label in MISSING]
+            doc.set_ents(_spans(doc, labels, source.path, scheme, sentences), missing=missing)
+        elif key := span_key(name):
+            doc.spans[key] = _spans(doc, values[name], source.path, scheme, sentences)
+        elif custom := custom_name(name):
+            for token, value in zip(doc, values[name], strict=True):
+                if value != UNSET:
+                    token._.set(custom, value)
+    return doc
 
-    source: Source[Sentence]
-    vocab: Vocab
-    scheme: ColumnScheme
-    sentences: list[Sentence]
 
-    def doc(self) -> Doc:
-        """Create the Doc."""
-        columns, rows = self.source.columns, [row for rows in self.sentences for row in rows]
-        self._check(rows)
-        values = {name: [row.values[i] for row in rows] for i, name in enumerate(columns)}
-        spaces = [value == "1" for value in values[SPACE]] if SPACE in columns else None
-        starts: list[bool | int | None] = [
-            i == 0 for sentence in self.sentences for i in range(len(sentence))
-        ]
-        arguments = {
-            argument: ["" if value == UNSET else value for value in values[name]]
-            for name, argument in ARGUMENTS.items()
-            if name in columns
-        }
-        doc = Doc(
-            self.vocab,
-            words=values[WORDS],
-            spaces=spaces,
-            sent_starts=starts,
-            **arguments,  # type: ignore[arg-type]
-        )
-        doc.user_data[LANG] = self.vocab.lang
-        for name in columns:
-            if name == ENTITIES:
-                labels = values[name]
-                missing = [doc[i : i + 1] for i, label in enumerate(labels) if label in MISSING]
-                doc.set_ents(self._spans(doc, labels), missing=missing)
-            elif key := span_key(name):
-                doc.spans[key] = self._spans(doc, values[name])
-            elif custom := custom_name(name):
-                for token, value in zip(doc, values[name], strict=True):
-                    if value != UNSET:
-                        token._.set(custom, value)
-        return doc
-
-    def _check(self, rows: list[Row]) -> None:
-        """Refuse values that are invalid in their columns."""
-        for row in rows:
-            for column, value in zip(self.source.columns, row.values, strict=True):
-                if reason := why_not(column, value):
-                    where = {"path": self.source.path, "line": row.line, "value": value}
-                    raise SparseCRFError(Errors.SC616.format(**where, column=column, reason=reason))
-
-    def _spans(self, doc: Doc, labels: list[str]) -> list[Span]:
-        """Return the spans that a column's labels encode; none crosses a sentence boundary."""
-        first, spans = 0, []
-        for rows in self.sentences:
-            own = labels[first : first + len(rows)]
-            try:
-                found = read_spans(own, self.scheme)
-            except BadLabelError as error:
-                where = {"path": self.source.path, "line": rows[error.index].line}
-                values = {"value": own[error.index], "known": ", ".join(ColumnScheme)}
-                message = Errors.SC615.format(
-                    **where, **values, reason=error, scheme=self.scheme.value
-                )
-                raise SparseCRFError(message) from error
-            spans += [Span(doc, first + a, first + b, label=label) for a, b, label in found]
-            first += len(rows)
-        return spans
+def _spans(
+    doc: Doc, labels: list[str], path: Path, scheme: ColumnScheme, sentences: list[Sentence]
+) -> list[Span]:
+    """Return the spans that a column's labels encode; none crosses a sentence boundary."""
+    first, spans = 0, []
+    for rows in sentences:
+        own = labels[first : first + len(rows)]
+        try:
+            found = read_spans(own, scheme)
+        except BadLabelError as error:
+            where = {"path": path, "line": rows[error.index].line}
+            values = {"value": own[error.index], "known": ", ".join(ColumnScheme)}
+            message = Errors.SC615.format(**where, **values, reason=error, scheme=scheme.value)
+            raise SparseCRFError(message) from error
+        spans += [Span(doc, first + a, first + b, label=label) for a, b, label in found]
+        first += len(rows)
+    return spans
 
 
 def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:

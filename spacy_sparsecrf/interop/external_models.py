@@ -132,7 +132,7 @@ def _read_wapiti(path: Path) -> TrainedModel:
 
 
 def _read_crfpp(path: Path) -> TrainedModel:
-    lines = (line for _, line in read_lines(path))
+    lines = read_lines(path)
 
     def block() -> list[str]:
         """Read lines up to an empty line."""

@@ -76,9 +76,8 @@ def _sign_of_json(path: Path) -> Format | None:
     """Return the format of JSON that the first line is in, a record or a list; else None."""
     first = next((line for _, line in lines_of(path) if line.strip()), "")
     with suppress(ValueError, RecursionError):
-        value = json.loads(first)
-        is_record = isinstance(value, dict)
-        return Format.jsonl if is_record else Format.json if isinstance(value, list) else None
+        kinds: dict[type, Format] = {dict: Format.jsonl, list: Format.json}
+        return kinds.get(type(json.loads(first)))
     return None
 
 

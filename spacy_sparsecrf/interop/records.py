@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
@@ -68,7 +67,7 @@ def record_docs(
         is_empty = False
         if not isinstance(entry, Doc):
             with reported_as(Errors.SC624, path=source.path, place=entry.place):
-                entry = _RecordDoc(source, nlp, alignment, key).of(entry)
+                entry = _doc_of(entry, source, nlp, alignment, key)
         elif key and not entry.spans.get(key):
             entry.spans[key], entry.ents = list(entry.ents), ()
         yield entry
@@ -76,64 +75,62 @@ def record_docs(
         raise SparseCRFError(Errors.SC612.format(path=source.path))
 
 
-@dataclass(frozen=True)
-class _RecordDoc:
-    """Creates the Doc of a record; see `record_docs`."""
-
-    source: Source[Entry]
-    nlp: Language
-    alignment: Alignment
-    key: str
-
-    def of(self, record: Record) -> Doc:
-        """Create the Doc."""
-        doc = self._tokenized(record)
-        doc.user_data[LANG] = self.nlp.lang
-        if record.document:
-            doc.user_data[DOCUMENT] = record.document
-        spans = [span for mark in record.marks if (span := self._span(doc, record, mark))]
-        if self.key:
-            doc.spans[self.key] = sorted(set(spans), key=lambda span: (span.start, span.end))
-            return doc
-        kept = filter_spans(spans)
-        n_lost = len({(s.start, s.end, s.label) for s in spans}) - len(kept)
-        if n_lost:
-            self.source.left_out["spans that overlap longer ones (--spans KEY keeps all)"] += n_lost
-        doc.set_ents(kept)
+def _doc_of(
+    record: Record, source: Source[Entry], nlp: Language, alignment: Alignment, key: str
+) -> Doc:
+    """Create the Doc of a record; see `record_docs`."""
+    doc = _tokenized(record, nlp)
+    doc.user_data[LANG] = nlp.lang
+    if record.document:
+        doc.user_data[DOCUMENT] = record.document
+    spans: list[Span] = []
+    for mark in record.marks:
+        start, end = _ends_of(mark, record.text)
+        span = doc.char_span(start, end, label=mark.label, alignment_mode="strict")
+        if span is None:
+            span = doc.char_span(start, end, label=mark.label, alignment_mode=alignment.value)
+            what = "left out" if span is None else f"{alignment.value}ed to whole tokens"
+            source.left_out[f"spans that do not fit the tokens ({what})"] += 1
+        spans += [] if span is None else [span]
+    if key:
+        doc.spans[key] = sorted(set(spans), key=lambda span: (span.start, span.end))
         return doc
+    kept = filter_spans(spans)
+    n_lost = len({(s.start, s.end, s.label) for s in spans}) - len(kept)
+    if n_lost:
+        source.left_out["spans that overlap longer ones (--spans KEY keeps all)"] += n_lost
+    doc.set_ents(kept)
+    return doc
 
-    def _tokenized(self, record: Record) -> Doc:
-        if record.tokens is None:
-            return self.nlp.make_doc(record.text)
-        words = [record.text[first:last] for first, last in record.tokens]
-        try:
-            words, spaces = get_words_and_spaces(words, record.text)
-        except ValueError:
-            raise ValueError("the tokens are not all of the text, in its order") from None
-        return Doc(self.nlp.vocab, words=words, spaces=spaces)
 
-    def _span(self, doc: Doc, record: Record, mark: Mark) -> Span | None:
-        """Return the token span of a mark without white space at its ends, or None."""
-        start, end, label, _ = mark
-        text = record.text[start:end] if 0 <= start <= end else ""
-        if end > len(record.text) or not text.strip():
-            n = len(record.text)
-            raise ValueError(f"{label} {start}:{end} is not a part of the text of {n} characters")
-        if mark.text is not None and mark.text.split() != text.split():
-            raise ValueError(
-                f"{label} {start}:{end} is {text!r} in the text, not {mark.text!r}: offsets must "
-                "count Unicode characters, not bytes or UTF-16 units"
-            )
-        start += len(text) - len(text.lstrip())
-        end = start + len(text.strip())
-        span = doc.char_span(start, end, label=label, alignment_mode="strict")
-        if span is not None:
-            return span
-        span = doc.char_span(start, end, label=label, alignment_mode=self.alignment.value)
-        done = {"expand": "expanded to whole tokens", "contract": "contracted to whole tokens"}
-        what = "left out" if span is None else done[self.alignment.value]
-        self.source.left_out[f"spans that do not fit the tokens ({what})"] += 1
-        return span
+def _tokenized(record: Record, nlp: Language) -> Doc:
+    if record.tokens is None:
+        return nlp.make_doc(record.text)
+    words = [record.text[first:last] for first, last in record.tokens]
+    try:
+        words, spaces = get_words_and_spaces(words, record.text)
+    except ValueError:
+        raise ValueError("the tokens are not all of the text, in its order") from None
+    return Doc(nlp.vocab, words=words, spaces=spaces)
+
+
+def _ends_of(mark: Mark, whole: str) -> tuple[int, int]:
+    """Return the first character of a mark and the one after it, without white space at its ends.
+
+    whole: the record's text. RAISES: ValueError if the mark is no part of it.
+    """
+    start, end, label, _ = mark
+    text = whole[start:end] if 0 <= start <= end else ""
+    if end > len(whole) or not text.strip():
+        n = len(whole)
+        raise ValueError(f"{label} {start}:{end} is not a part of the text of {n} characters")
+    if mark.text is not None and mark.text.split() != text.split():
+        raise ValueError(
+            f"{label} {start}:{end} is {text!r} in the text, not {mark.text!r}: offsets must "
+            "count Unicode characters, not bytes or UTF-16 units"
+        )
+    start += len(text) - len(text.lstrip())
+    return start, start + len(text.strip())
 
 
 def split(docs: Sequence[Doc], share: float, seed: int) -> tuple[list[Doc], list[Doc]]:

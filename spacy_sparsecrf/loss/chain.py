@@ -162,11 +162,6 @@ class ChainLoss(FullLoss):
             self._admits.append(self._is_candidate)
             self.n_potential = len(self.candidates)
 
-    @property
-    def n_examples(self) -> int:
-        """Number of sequences with gold labels."""
-        return self._lattice.n_examples
-
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """Return the loss restricted to a working set; all other weights are zero.
 

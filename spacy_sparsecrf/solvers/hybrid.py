@@ -75,10 +75,9 @@ class Hybrid(OWLQN):
 
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
         """Iterate on samples for about one pass, then evaluate, or iterate once on all examples."""
-        n = loss.n_examples
-        if loss.is_divided or state.size == n:
+        if loss.is_divided or state.size == loss.n_examples:
             return super().step(loss, penalty, state)
-        examples = examples_of(loss)
+        examples, n = examples_of(loss), loss.n_examples
         order = np.random.default_rng(self.seed).permutation(examples.sequences)
         visits = 0
         while visits < n and state.size < n:

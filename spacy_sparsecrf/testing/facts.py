@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Errors
+from ..errors import Errors, SparseCRFError
 
 
 def require(part: Any, fact: str, holds: object) -> None:
@@ -18,6 +18,15 @@ def require_same(part: Any, fact: str, got: Any, expected: Any) -> None:
     """Check that two values are equal; arrays, also in lists or tuples, must be bit-identical."""
     if not _same(got, expected):
         require(part, f"{fact} ({_short(got)}, not {_short(expected)})", False)
+
+
+def is_refused(function: Any, *args: Any, **named: Any) -> bool:
+    """Return whether a call raises SparseCRFError."""
+    try:
+        function(*args, **named)
+    except SparseCRFError:
+        return True
+    return False
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -22,7 +22,7 @@ from ..penalty import ElasticNet
 from ..solvers.base import BatchSolver, Function, evaluate
 from ..solvers.owlqn import OWLQN
 from ..training.training import Problem, Training
-from .facts import require, require_same
+from .facts import is_refused, require, require_same
 
 Floats = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ def check_solver(solver: BatchSolver) -> None:
     """
     for key in (field.name for field in fields(solver) if field.init and field.name in _TOO_LOW):
         value = _TOO_LOW[key]
-        require(solver, f"it takes {key} = {value}", _is_refused(replace, solver, **{key: value}))
+        require(solver, f"it takes {key} = {value}", is_refused(replace, solver, **{key: value}))
     kind = "memm" if "single tokens" in solver.requires else "chain"
     tried = [p for p in _PENALTIES if _check_start(solver, ElasticNet(*p), kind)] or [_NONE]
     taken = tried != [_NONE] or _check_start(solver, ElasticNet(*_NONE), kind)
@@ -107,14 +107,6 @@ def check_solver(solver: BatchSolver) -> None:
         alone = _run(solver, options, n_labels=1)
         alone.step()
         require_same(solver, "of one label it learns something", alone.model().n_active, 0)
-
-
-def _is_refused(function: Any, *args: Any, **named: Any) -> bool:
-    try:
-        function(*args, **named)
-    except SparseCRFError:
-        return True
-    return False
 
 
 def _run(solver: BatchSolver, options: dict[str, Any], n_labels: int = _N_LABELS) -> Training:
@@ -145,7 +137,7 @@ def _check_start(solver: BatchSolver, penalty: ElasticNet, kind: str) -> bool:
         found = np.asarray(getattr(state, name, 0.0))
         require(solver, f"its state has no {name} [K]", found.shape[-1:] == theta.shape)
     _check_remap(solver, full, working, penalty, state)
-    refused = _is_refused(solver.start, working, penalty, np.full(len(theta), np.nan))
+    refused = is_refused(solver.start, working, penalty, np.full(len(theta), np.nan))
     require(solver, "it starts from weights that are no numbers", refused)
     return True
 

@@ -13,9 +13,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..corpus.encoded import Observations
-from ..errors import SparseCRFError
 from ..targets.base import Target
-from .facts import require, require_same
+from .facts import is_refused, require, require_same
 
 Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 
@@ -68,11 +67,7 @@ def check_features(features: Features, docs: Sequence[Doc] | None = None) -> Non
         require_same(features, "it reads tokens where there are none", none.offsets.tolist(), [0])
         width = none.hashes.shape[1:]
         require_same(features, "columns differ without tokens", width, whole.hashes.shape[1:])
-    try:
-        features(docs, "words")
-    except SparseCRFError:
-        return
-    require(features, "it takes sequences = 'words'", False)
+    require(features, "it takes sequences = 'words'", is_refused(features, docs, "words"))
 
 
 def _copy(vocab: Vocab) -> Vocab:
@@ -144,10 +139,8 @@ def _bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
 def _check_labels(target: Target, labels: Sequence[str]) -> None:
     require_same(target, "completed labels are not complete", target.complete(labels), labels)
     for label in labels:
-        try:
-            target.check_label(label)
-        except SparseCRFError as error:
-            require(target, f"it refuses its own label {label!r}: {error}", False)
+        fact = f"it refuses its own label {label!r}"
+        require(target, fact, not is_refused(target.check_label, label))
     for name in target.names_of(labels):
         fact = f"the labels of its name {name!r} lead to another name"
         require(target, fact, name in target.names_of(target.labels_of(name)))

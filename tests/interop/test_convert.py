@@ -88,7 +88,7 @@ def test_lines_of_pipes_are_read_once(tmp_path):
     os.mkfifo(tmp_path / "a.tsv")
     writer = Thread(target=lambda: (tmp_path / "a.tsv").write_text("a\tX\n" * 20_000))
     writer.start()
-    assert sum(len(line) for _, line in read_lines(tmp_path / "a.tsv")) == 60_000
+    assert sum(map(len, read_lines(tmp_path / "a.tsv"))) == 60_000
     writer.join()
 
 

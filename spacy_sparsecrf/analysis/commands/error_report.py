@@ -1,6 +1,5 @@
 """`errors`: score a component on gold annotation, and explain its errors."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -18,8 +17,7 @@ from ...cli.common import (
     write_page,
 )
 from ...model.names import escape
-from ...targets.matching import Rates, Score
-from ..error_analysis import Confusion, Mistake, Report, find_mistakes
+from ..error_analysis import Mistake, Report, find_mistakes
 from .explain import contribution_row
 
 N_PRINTED, N_ON_PAGE = 10, 200  # number of mistakes explained
@@ -53,7 +51,6 @@ def errors(
         found = find_mistakes(pipe, given, label=label, word=word, most=most)
         if html is not None:
             write_page(html, found, f"{pipe.name} on {data.name}", n)
-            msg.good(f"Page is in {html}")
             return
         msg.divider(f"{pipe.name} on {data}")
         _print_scores(found)
@@ -67,19 +64,14 @@ def errors(
 
 def _print_scores(found: Report) -> None:
     """Print precision, recall and F of strict match, and F of the other types of match."""
-    rows = [
-        [escape(own.label) or "all", str(own.n_gold), str(own.n_predicted), *_percents(found, own)]
-        for own in found.scores
-    ]
+    rows = []
+    for own in found.scores:
+        strict, *others = (own.rates[kind] for kind in found.kinds)
+        shares = strict.precision, strict.recall, strict.f, *(rates.f for rates in others)
+        row = [escape(own.label) or "all", str(own.n_gold), str(own.n_predicted)]
+        rows.append(row + [f"{100 * share:.2f}" for share in shares])
     header = ["label", "gold", "predicted", "P", "R", "F", *found.kinds[1:]]
     print_table(rows, "l" + "r" * (len(header) - 1), *header)
-
-
-def _percents(found: Report, score: Score) -> Iterator[str]:
-    strict: Rates = score.rates[found.kinds[0]]
-    others = (score.rates[kind].f for kind in found.kinds[1:])
-    for share in (strict.precision, strict.recall, strict.f, *others):
-        yield f"{100 * share:.2f}"
 
 
 def _print_confusions(found: Report) -> None:
@@ -90,16 +82,12 @@ def _print_confusions(found: Report) -> None:
             for name, gold in zip(names, found.labels, strict=True)
         ]
         print_table(rows, "l" + "r" * len(names), "gold, below predicted", *names)
-    rows = [
-        [str(c.n), *(escape(x) or "none" for x in (c.gold, c.predicted)), c.fault, _texts(c)]
-        for c in found.confusions[:N_CONFUSIONS]
-    ]
+    rows = []
+    for c in found.confusions[:N_CONFUSIONS]:
+        texts = [f"{escape(text)} ({n})" if n > 1 else escape(text) for text, n in c.examples]
+        labels = [escape(label) or "none" for label in (c.gold, c.predicted)]
+        rows.append([str(c.n), *labels, c.fault, ", ".join(texts)])
     print_table(rows, "rllll", "errors", "gold", "predicted", "wrong", "examples")
-
-
-def _texts(found: Confusion) -> str:
-    texts = ((escape(text), n) for text, n in found.examples)
-    return ", ".join(f"{text} ({n})" if n > 1 else text for text, n in texts)
 
 
 def _print_mistake(mistake: Mistake, n: int) -> None:

@@ -46,7 +46,6 @@ def explain(
             shown = pipe.explain(n)
         if html is not None:
             write_page(html, shown, pipe.name, n)
-            msg.good(f"Page is in {html}")
         elif isinstance(shown, DocExplanation):
             _print_tokens(shown, n)
         else:

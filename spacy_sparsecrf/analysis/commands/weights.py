@@ -51,7 +51,6 @@ def patch(
     """
     with reported():
         nlp, pipe = load(model, component)
-        lines = (line for _, line in read_lines(weights))
-        n = pipe.patch(lines, str(weights), replace=replace)
+        n = pipe.patch(read_lines(weights), str(weights), replace=replace)
         nlp.to_disk(with_folder(output))
         msg.good(f"{n} changes: {pipe.name} has {pipe.model.n_active} weights now, in {output}")

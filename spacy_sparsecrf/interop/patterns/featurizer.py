@@ -122,8 +122,8 @@ class PatternFeaturizer(PlanFeaturizer):
             self._parse(self.text, "[components.NAME.features] text")
         else:
             with reported_as(Errors.SC159, (OSError,), path=self.path):
-                lines = [line for _, line in read_lines(Path(self.path))]
-            self._parse("\n".join(lines), str(self.path))
+                text = "\n".join(read_lines(Path(self.path)))
+            self._parse(text, str(self.path))
 
     def restore(self, learnt: dict[str, Any]) -> None:
         """Restore a saved `learnt`; the file at the path is not read.

@@ -12,7 +12,7 @@ from ...corpus.numbering import find_keys
 from ...errors import Errors, SparseCRFError, Warnings, warn
 from ...model.model import CRFModel
 from .attributes import SEPARATOR, Attributes, Longs, Vocabulary, read_attributes
-from .labels import read_gold
+from .labels import read_gold, read_weights
 
 Mask = NDArray[np.bool_]
 
@@ -65,7 +65,8 @@ def read_corpus(
     """
     vocabulary = Vocabulary()
     attributes = read_attributes(X, vocabulary)
-    gold = read_gold(y, np.diff(attributes.offsets).tolist(), sample_weight)
+    lengths = np.diff(attributes.offsets).tolist()
+    names, ids = read_gold(y, lengths)
     texts, values = vocabulary.texts, attributes.values
     chosen = find_bigrams(texts, named)
     real = np.unique(attributes.numbers[(values != 0.0) & (values != 1.0)])
@@ -73,14 +74,15 @@ def read_corpus(
         warn(Warnings.SCW805.format(names=", ".join(ignored[:SHOWN])))
     chosen[real] = False
     builder = CorpusBuilder()
-    builder.add(observe(attributes, chosen, start_label), gold.ids, gold.weights)
+    observations = observe(attributes, chosen, start_label)
+    builder.add(observations, ids, read_weights(sample_weight, len(lengths)))
     corpus = builder.build(min_freq)
     is_zero = values == 0.0
     feature = find_keys(corpus.unigram_keys, _keys(attributes.numbers[is_zero]))
-    label = gold.ids[attributes.tokens[is_zero]]
+    label = ids[attributes.tokens[is_zero]]
     known = (feature >= 0) & (label >= 0)
-    zeros = np.unique(feature[known] * len(gold.names) + label[known])
-    return Encoded(corpus, gold.names, texts, [texts[n - 1] for n in real.tolist()], zeros)
+    zeros = np.unique(feature[known] * len(names) + label[known])
+    return Encoded(corpus, names, texts, [texts[n - 1] for n in real.tolist()], zeros)
 
 
 def observe(attributes: Attributes, chosen: Mask, start_label: bool) -> Observations:

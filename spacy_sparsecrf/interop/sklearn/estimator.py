@@ -219,7 +219,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         idle = {name for name in given & _SETTINGS.keys() if _SETTINGS[name] not in known}
         settings = {_SETTINGS[name]: params[name] for name in given & _SETTINGS.keys() - idle}
         idle |= given & (_IDLE if self.solver is None else {"algorithm", *_IDLE})
-        if is_perceptron(solver):
+        if "no l2" in solver.requires:
             idle |= {name for name in ("c1", "c2") if params[name]}
         if idle:
             names = ", ".join(sorted(idle))
@@ -237,7 +237,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         from ...training.training import Problem, Training
 
         states, transitions = bool(self.all_possible_states), bool(self.all_possible_transitions)
-        l1, l2 = (0.0, 0.0) if is_perceptron(solver) else self._penalty
+        l1, l2 = (0.0, 0.0) if "no l2" in solver.requires else self._penalty
         return Training(
             encoded.corpus,
             encoded.labels,
@@ -419,13 +419,6 @@ def _iterate(
         yield n
         if converged:
             break
-
-
-def is_perceptron(solver: "BatchSolver") -> bool:
-    """Return whether a solver is the perceptron, which has no penalty."""
-    from ...solvers.perceptron import AveragedPerceptron  # imports numba
-
-    return isinstance(solver, AveragedPerceptron)
 
 
 def find_solver(solver: "str | BatchSolver") -> "BatchSolver":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence, Set
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,39 +12,25 @@ from ...errors import Errors, SparseCRFError
 from .attributes import as_tokens
 
 
-class GoldLabels(NamedTuple):
-    """Gold labels.
+def read_gold(y: Iterable[Any], lengths: Sequence[int]) -> tuple[list[str], NDArray[np.int32]]:
+    """Read labels of sequences; lengths: [S], of the sequences.
 
-    names: of the Y labels; ids: [N] int32, of tokens, -1 for none; weights: [S] float64, of
-    sequences.
-    """
-
-    names: list[str]
-    ids: NDArray[np.int32]
-    weights: NDArray[np.float64]
-
-
-def read_gold(
-    y: Iterable[Any], lengths: Sequence[int], sample_weight: ArrayLike | None
-) -> GoldLabels:
-    """Read labels and weights of sequences; lengths: [S], of the sequences.
-
+    RETURNS: the Y labels; [N] int32, the numbers of tokens' labels, -1 for none.
     RAISES: SparseCRFError for labels that are not strings or None, and for other numbers of them.
     """
     y = _as_lists(y)
     check_lengths(lengths, y)
+    for s, own in enumerate(y):
+        for t, label in enumerate(own):
+            if label is not None and not isinstance(label, str):
+                raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
     labels = [*chain.from_iterable(y)]
-    if not all(label is None or isinstance(label, str) for label in labels):
-        places = ((s, t, label) for s, own in enumerate(y) for t, label in enumerate(own))
-        s, t, label = next(p for p in places if not (p[2] is None or isinstance(p[2], str)))
-        raise SparseCRFError(Errors.SC804.format(number=s, token=t, label=label))
     names = sorted({str(label) for label in labels if label is not None})
     if not names:
         raise SparseCRFError(Errors.SC305)
     ids: dict[str | None, int] = {label: i for i, label in enumerate(names)}
     ids[None] = MISSING
-    found = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
-    return GoldLabels(names, found, read_weights(sample_weight, len(lengths)))
+    return names, np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
 
 
 def read_pairs(X: Iterable[Any], y: Iterable[Any], suffix: str = "") -> tuple[list[Any], list[Any]]:

@@ -140,8 +140,8 @@ class Tagger:
             "num_labels": str(len(labels)),
             "num_attrs": str(len(self.attributes)),
         }
-        numbers = _numbered(labels), _numbered(self.attributes)
-        return WeightSummary(transitions, states, header, *numbers, bigrams)
+        own, numbers = ({x: str(i) for i, x in enumerate(a)} for a in (labels, self.attributes))
+        return WeightSummary(transitions, states, header, own, numbers, bigrams)
 
     @property
     def has_start(self) -> bool:
@@ -207,10 +207,6 @@ def _renumbered(table: WeightTable, keys: NDArray[np.int64]) -> WeightTable:
     own = np.repeat(keys.astype(np.uint64), np.diff(table.indptr))
     previous = table.previous if len(table.previous) else None
     return WeightTable.of(own, previous, table.labels, table.values)
-
-
-def _numbered(texts: Sequence[str]) -> dict[str, str]:
-    return {text: str(i) for i, text in enumerate(texts)}
 
 
 def write_tagger(tagger: Tagger, path: Path) -> None:
