@@ -16,12 +16,11 @@ from filelock import FileLock
 from spacy.language import Language
 from spacy.tokens.underscore import Underscore
 from spacy.util import logger
-from spacy.vocab import Vocab
 
 from spacy_sparsecrf.cli.config import make_config
 
 from .kernels.compiled_cases import AllCompiled, compile_all, lend
-from .toy import Sentence, blank_with, examples_of, make_sentences, train, vocab_of, write_corpus
+from .toy import Sentence, blank_with, examples_of, make_sentences, train, write_corpus
 
 # Examples are the same in each run, whichever tests are selected.
 same = {"derandomize": True, "deadline": None, "database": None}
@@ -153,9 +152,3 @@ def trained(trained_dir) -> Language:
 def nlp() -> Language:
     """A blank pipeline with an untrained component."""
     return blank_with()
-
-
-@pytest.fixture(scope="module")
-def vocab() -> Vocab:
-    """An English vocab."""
-    return vocab_of()

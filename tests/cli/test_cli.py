@@ -5,7 +5,7 @@ import logging
 import subprocess
 import sys
 import warnings
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -168,18 +168,9 @@ def test_a_package_requires_this_plugin(package_dir):
     assert [name for name in meta["requirements"] if name.startswith("spacy-sparsecrf>=")]
 
 
-def builds_wheels() -> bool:
-    try:
-        major, minor = version("setuptools").split(".")[:2]
-    except PackageNotFoundError:
-        return False
-    return (int(major), int(minor)) >= (70, 1)
-
-
 def test_an_installed_package_tags(package_dir, model_best, corpus, tmp_path):
     pytest.importorskip("pip", reason="installs with pip")
-    if not builds_wheels():
-        pytest.skip("needs setuptools >= 70.1, which builds wheels offline")
+    pytest.importorskip("setuptools", "70.1", reason="builds wheels offline")
     target = tmp_path / "site"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
     install += ["--no-build-isolation", "--target", str(target), str(package_dir)]

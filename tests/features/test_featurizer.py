@@ -17,8 +17,8 @@ from .feature_cases import EVERY_TEMPLATE, SENTENCE
 from .reference_features import hash_docs, hash_values
 
 
-def test_windows_stop_at_sentence_bounds(vocab):
-    doc = Doc(vocab, words=["a", "b", "c"], sent_starts=[True, False, True])
+def test_windows_stop_at_sentence_bounds():
+    doc = Doc(ENGLISH, words=["a", "b", "c"], sent_starts=[True, False, True])
     features = Featurizer(["u:lower[-1]", "u:lower[1]"])
     assert features([doc], "sents").offsets.tolist() == [0, 2, 3]
     across = features([doc], "docs")
@@ -26,8 +26,8 @@ def test_windows_stop_at_sentence_bounds(vocab):
     assert across.hashes[2, 0] == hash_values("lower[-1]", "b")
 
 
-def test_columns_by_kind(vocab):
-    docs = [Doc(vocab, words=SENTENCE)]
+def test_columns_by_kind():
+    docs = [Doc(ENGLISH, words=SENTENCE)]
     features = Featurizer(["b:", "u:orth[0]", "*:lower[0]", "u:shape[0]"], start_label=False)
     both = features(docs)
     assert both.unigram_columns.tolist() == [1, 2, 3]
@@ -43,14 +43,14 @@ def test_columns_by_kind(vocab):
 
 
 @pytest.mark.parametrize("words", [["x", "Ab-1é" * 20_000], [" ", "\n\n", "\t"], ["   "]])
-def test_difficult_tokens(vocab, words):
-    docs = [Doc(vocab, words=words)]
+def test_difficult_tokens(words):
+    docs = [Doc(ENGLISH, words=words)]
     assert Featurizer(EVERY_TEMPLATE)(docs).hashes.tolist() == hash_docs(docs, EVERY_TEMPLATE)
 
 
-def test_words_outside_are_told_by_their_distance(vocab):
+def test_words_outside_are_told_by_their_distance():
     templates = [f"u:lower[{offset}]" for offset in (-4, -3, -2, -1, 1, 2, 3, 4)]
-    docs = [Doc(vocab, words=SENTENCE[:n]) for n in (1, 2, 5)]
+    docs = [Doc(ENGLISH, words=SENTENCE[:n]) for n in (1, 2, 5)]
     assert Featurizer(templates)(docs).hashes.tolist() == hash_docs(docs, templates)
 
 

@@ -49,12 +49,12 @@ def test_too_many_combinations():
     assert f"up to template 2, {text.replace(' ', '')!r}" in str(caught.value)
 
 
-def test_words_kept_are_bounded_by_memory(monkeypatch, vocab):
+def test_words_kept_are_bounded_by_memory(monkeypatch):
     reader = Ngrams(2, 4)
     monkeypatch.setattr(lexemes, "MAX_BYTES", 8 * reader.width * 3)
     table = LexemeTable([reader])
     for words in (["ab", "cd"], ["ef", "gh"]):
-        orths = np.array([vocab.strings.add(word) for word in words], dtype=np.uint64)
-        rows, values, _ = table.find(orths, vocab.strings)
+        orths = np.array([ENGLISH.strings.add(word) for word in words], dtype=np.uint64)
+        rows, values, _ = table.find(orths, ENGLISH.strings)
         assert values[rows, 0].tolist() == orths.tolist()
     assert len(table) == 2

@@ -30,7 +30,7 @@ from spacy_sparsecrf.model.names import (
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 
-from ..data import DATA, Sentence, needs, read_columns
+from ..data import DATA, needs, read_columns
 from ..golden import read_golden
 from ..model.names_cases import names_of
 from ..reference import Problem
@@ -277,13 +277,6 @@ def centred(n: int) -> str:
 CHUNKING = Path(__file__).with_name("chunking.wapiti").read_text(encoding="utf8")
 
 
-def docs_with(sentences: Sequence[Sentence], columns: Sequence[str]) -> list[Doc]:
-    made = [
-        {"words": [row[0] for row in rows], "tags": [row[1] for row in rows]} for rows in sentences
-    ]
-    return [Doc(ENGLISH, **one) if "tag" in columns else Doc(ENGLISH, one["words"]) for one in made]
-
-
 class Count(NamedTuple):
     """Data and patterns; printed: labels, observations and features according to Wapiti."""
 
@@ -306,7 +299,7 @@ COUNTS = {
 @pytest.mark.parametrize("case", COUNTS.values(), ids=COUNTS)
 def test_counts_equal_what_wapiti_printed(case):
     """Wapiti counts potential weights without a start label, but bigrams of first tokens too."""
-    docs = docs_with(read_columns(case.path)[: case.n_sentences or None], case.columns)
+    docs = docs_of(read_columns(case.path)[: case.n_sentences or None])
     made = WapitiPatterns(text=case.text, columns=case.columns)(docs, "docs")
     columns = made.unigram_columns, made.bigram_columns
     unigram, bigram = (np.unique(made.hashes[:, own]) for own in columns)

@@ -1,5 +1,7 @@
 """Blocks of the chain loss: gradients, updates, reuse of vectors, levels."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -55,24 +57,29 @@ def slow_curvature(problem: Problem) -> np.ndarray:
     return total.theta
 
 
-@in_every_layout
-@pytest.mark.parametrize("options", OPTIONS)
-def test_gradients_of_blocks_equal_enumeration(options, limits):
-    problem, _ = random_problem(61, 3, [4, 1, 3], **options)
-    working = everything(problem, limits=limits)
+def descended(problem: Problem, working: WorkingLoss) -> Iterator[tuple[BlockDescent, np.ndarray]]:
+    """Yield the descent of each block, whose gradient is the enumerated one, and its weights."""
     _, gradient = problem.loss()
-    curvature = slow_curvature(problem)
-    seen = []
     for b in range(len(working.derived(BlockLayout))):
         descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
         descent.descend(np.array([b]))
         own = weights_of(working, b)
         np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-12)
+        yield descent, own
+
+
+@in_every_layout
+@pytest.mark.parametrize("options", OPTIONS)
+def test_gradients_of_blocks_equal_enumeration(options, limits):
+    problem, _ = random_problem(61, 3, [4, 1, 3], **options)
+    working = everything(problem, limits=limits)
+    curvature, seen = slow_curvature(problem), []
+    for descent, own in descended(problem, working):
         np.testing.assert_allclose(descent.curvature[own], curvature[own], atol=1e-12)
-        others = np.setdiff1d(np.arange(len(gradient)), own)
+        others = np.setdiff1d(np.arange(len(curvature)), own)
         np.testing.assert_array_equal(descent.theta[others], problem.theta[others])
         seen.extend(own)
-    assert sorted(seen) == list(range(len(gradient)))
+    assert sorted(seen) == list(range(len(curvature)))
 
 
 @in_every_layout
@@ -170,12 +177,7 @@ def test_a_test_with_weights_of_both_kinds_is_one_block(start_label):
     assert (np.diff(np.diff(layout.tokens.indptr)) <= 0).all()
     for u, r in zip(layout.unigram[both], layout.bigram[both], strict=True):
         assert problem.corpus.unigram_keys[u] == problem.corpus.bigram_keys[r]
-    _, gradient = problem.loss()
-    for b in range(len(layout)):
-        descent = sweep(working, ElasticNet(0.1, 0.1), problem.theta.copy())
-        descent.descend(np.array([b]))
-        own = weights_of(working, b)
-        np.testing.assert_allclose(descent.gradient[own], gradient[own], atol=1e-12)
+    assert len([*descended(problem, working)]) == len(layout)
 
 
 def test_the_first_step_that_is_enough_makes_the_next_one_longer_or_weights_are_restored():

@@ -29,7 +29,7 @@ METHODS = ("lbp", "mean_field", "pseudo_likelihood")
 EXACT = Inference(tolerance=1e-13)
 
 
-def encoded(graphs: list[ToyGraph], weights: list[float] | None = None) -> EncodedGraph:
+def encoded(graphs: list[ToyGraph], weights: Any = None, ties: Any = ()) -> EncodedGraph:
     builder = GraphBuilder()
     for i, graph in enumerate(graphs):
         nodes = Observed(np.tile(np.array([5, 3], np.uint64), (len(graph.nodes), 1)), graph.nodes)
@@ -43,7 +43,7 @@ def encoded(graphs: list[ToyGraph], weights: list[float] | None = None) -> Encod
             graph.labels,
             weights[i] if weights else 1.0,
         )
-    return builder.build()
+    return builder.build(*ties)
 
 
 def in_order(graphs: EncodedGraph, n_labels: int) -> np.ndarray:
@@ -261,16 +261,7 @@ def test_ties_are_weights_that_labels_share():
     graph = random_graph(np.random.default_rng(2), 9, lattice_edges(3, 3), 2)
     untied = encoded([graph])
     ties = np.array([[-1.0], [1.0]]), np.array([[1.0], [-1.0], [-1.0], [1.0]])
-    builder = GraphBuilder()
-    names = np.array([5, 3], np.uint64), np.array([9, 7], np.uint64)
-    nodes = Observed(np.tile(names[0], (9, 1)), graph.nodes)
-    builder.add(
-        nodes,
-        np.array(graph.edges),
-        Observed(np.tile(names[1], (12, 1)), graph.numbers),
-        graph.labels,
-    )
-    loss = GraphLoss(builder.build(*ties), 2, Workers(1), EXACT)
+    loss = GraphLoss(encoded([graph], ties=ties), 2, Workers(1), EXACT)
     whole = GraphLoss(untied, 2, Workers(1), EXACT)
     theta = np.array([0.3, -0.4, 0.2, 0.6])
     tables = loss.field.tables(theta)

@@ -24,7 +24,7 @@ from spacy_sparsecrf.model.names import (
 )
 
 from ..features.reference_features import hash_values
-from ..toy import blank_with, docs_of, examples_of, run_steps, train
+from ..toy import ENGLISH, blank_with, docs_of, examples_of, run_steps, train
 
 texts = st.text(st.characters(codec="utf-8"), min_size=1)
 tricky = st.text(st.sampled_from("\\\t\n\r|=^$01 a"), min_size=1)
@@ -74,11 +74,11 @@ def test_names_hash_to_their_tests():
     assert hash_names([names[3], "orth[-2]=^1", "orth[-2]=a"]).tolist() == first.tolist()
 
 
-def test_a_name_that_would_not_hash_to_its_test_is_left_out(vocab, monkeypatch):
+def test_a_name_that_would_not_hash_to_its_test_is_left_out(monkeypatch):
     features = Featurizer(["u:lower[0]"])
     record = NameRecord(features)
-    keys = record([Doc(vocab, words=["A", "b"])]).hashes.ravel()
-    monkeypatch.setattr(features.words(vocab), "readers", (lambda text: text,))
+    keys = record([Doc(ENGLISH, words=["A", "b"])]).hashes.ravel()
+    monkeypatch.setattr(features.words(ENGLISH), "readers", (lambda text: text,))
     assert [*record.names(keys).values()] == ["lower[0]=b"]
 
 

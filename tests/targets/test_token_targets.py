@@ -119,10 +119,10 @@ def test_extensions_that_cannot_be_written():
     assert list(written.values()) == ["X"]
 
 
-def test_a_default_is_no_annotation(vocab):
+def test_a_default_is_no_annotation():
     Token.set_extension("slot", default="O")
     target = make_token_attribute("_.slot")
-    doc = Doc(vocab, words=["a", "b"])
+    doc = Doc(VOCAB, words=["a", "b"])
     doc[1]._.slot = "X"
     assert target.matches([doc], ["O", "X", "Y"]).tolist() == [[False] * 3, [False, True, False]]
     target.write([doc], [np.array([2, 2])], ["O", "X", "Y"], overwrite=False)
