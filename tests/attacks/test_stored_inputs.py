@@ -36,7 +36,7 @@ from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPa
 from spacy_sparsecrf.interop.records import Alignment, record_docs
 from spacy_sparsecrf.model.names import Names
 
-from ..toy import blank_with
+from ..toy import blank_with, train
 from .kinds import QUIET, use_classes, use_model
 
 ROWS = [
@@ -273,8 +273,7 @@ def pipeline() -> Language:
         reference = Doc(nlp.vocab, words, tags=tags, ents=ents)
         reference.spans["sc"] = list(reference.ents)
         examples.append(Example(Doc(nlp.vocab, words=words), reference))
-    nlp.initialize(lambda: examples)
-    nlp.update(examples)
+    train(nlp, examples, 1)
     return nlp
 
 

@@ -10,6 +10,7 @@ from spacy.training import Example
 
 from ..toy import Sentence, make_sentences
 
+TRAINING, HELD_OUT = make_sentences(80, seed=1), make_sentences(25, seed=2)
 SpanTriple = tuple[int, int, str]
 
 
@@ -69,11 +70,3 @@ def span_examples(nlp: Language, sentences: Sequence[Sentence], key: str) -> lis
         gold = add_spans(Doc(nlp.vocab, words=words), chunks_of(tags), key)
         examples.append(Example(Doc(nlp.vocab, words=words), gold))
     return examples
-
-
-def training_sentences() -> list[Sentence]:
-    return make_sentences(80, seed=1)
-
-
-def held_out_sentences() -> list[Sentence]:
-    return make_sentences(25, seed=2)

@@ -27,7 +27,7 @@ from spacy_sparsecrf.pipeline.engines import Threads
 from spacy_sparsecrf.pipeline.reader import Job, LabelIds, encode_corpus
 from spacy_sparsecrf.pipeline.spacy_loop import block_of
 
-from ..decoding.span_cases import span_examples, training_sentences
+from ..decoding.span_cases import TRAINING, span_examples
 from ..reference import random_problem
 from ..toy import blank_with, examples_of, write_corpus
 from .cases import FEW, SENTENCES, SHIPPED, Forgetful, Here, begun, learnt, steps, write_parts
@@ -174,7 +174,7 @@ def test_workers_annotate_with_earlier_components(folder):
 @pytest.mark.filterwarnings("ignore:.*SCW205.* read tag,")
 @pytest.mark.parametrize("name", ["tagger", "ner", "spans"])
 def test_shipped_configs_train_on_workers(name, tmp_path):
-    examples = span_examples(spacy.blank("en"), training_sentences(), "sc")
+    examples = span_examples(spacy.blank("en"), TRAINING, "sc")
     docs = [example.reference for example in examples]
     for doc in docs:
         doc.set_ents(doc.spans["sc"])

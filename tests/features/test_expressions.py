@@ -14,7 +14,7 @@ from spacy_sparsecrf.features import expressions
 from spacy_sparsecrf.features.expressions import Expression, find_fault
 from spacy_sparsecrf.features.featurizer import Featurizer
 
-from ..toy import blank_with, vocab_of
+from ..toy import blank_with, train, vocab_of
 from .reference_features import hash_values
 
 CATASTROPHE = "^(a|aa)+$"
@@ -42,8 +42,7 @@ def test_configs_keep_dollars(tmp_path):
     words = ["12", "$12", "a"]
     gold = {"words": words, "tags": ["N", "N", "A"]}
     examples = [Example.from_dict(Doc(nlp.vocab, words=words), gold)]
-    nlp.initialize(lambda: examples)
-    nlp.update(examples)
+    train(nlp, examples, 1)
     expected = nlp.get_pipe("sparse_crf").features([Doc(nlp.vocab, words=words)]).hashes
     assert expected.any()
     for i in range(3):

@@ -9,19 +9,18 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.training.loop import train
+from spacy.training.loop import train as loop
 from spacy.util import load_config
 
 from spacy_sparsecrf.errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
 
 from ..conftest import SHIPPED_CONFIG
-from ..toy import accuracy, docs_of, examples_of, run_steps, tags_of
+from ..toy import accuracy, docs_of, examples_of, tags_of, train
 
 
 def trained_on(nlp: Language, examples: list[Example]) -> Any:
     """Initialize and update three times; return the component."""
-    nlp.initialize(lambda: examples)
-    run_steps(nlp, examples, 3)
+    train(nlp, examples, 3)
     return nlp.get_pipe("sparse_crf")
 
 
@@ -40,7 +39,7 @@ def test_labels_that_occur_in_the_development_set_only(corpus, tmp_path):
     config = load_config(SHIPPED_CONFIG, overrides=corpus.overrides)
     config["paths"]["dev"] = str(tmp_path / "dev.spacy")
     config["training"]["max_steps"] = 1
-    trained, _ = train(init_nlp(config), tmp_path)
+    trained, _ = loop(init_nlp(config), tmp_path)
     assert "UNSEEN" not in trained.get_pipe("sparse_crf").labels
     assert spacy.load(tmp_path / "model-best").meta["performance"]["tag_acc"] == 0.5
 

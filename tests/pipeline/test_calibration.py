@@ -23,7 +23,7 @@ from spacy_sparsecrf.pages.rendering import render
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 
 from ..cli.commands import run
-from ..toy import blank_with, examples_of
+from ..toy import blank_with, examples_of, train
 
 WORDS = ["ada", "bob", "rome", "oslo", "went", "to", "met", "in"]
 
@@ -48,9 +48,7 @@ def noisy(tmp_path_factory) -> Path:
     """A pipeline that predicts every name, right in about three of four cases."""
     nlp = blank_with(factory="sparse_crf_ner", lang="en")
     examples = made_up(nlp, 150, 1)
-    nlp.initialize(lambda: examples)
-    for _ in range(4):
-        nlp.update(examples[:1])
+    train(nlp, examples, 4)
     path = tmp_path_factory.mktemp("noisy")
     nlp.to_disk(path)
     return path

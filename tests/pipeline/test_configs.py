@@ -15,7 +15,7 @@ from spacy_sparsecrf.registry import crf_solvers
 
 from ..cli.commands import run_spacy
 from ..conftest import CONFIGS
-from ..decoding.span_cases import add_spans, span_examples, spans_of, training_sentences
+from ..decoding.span_cases import TRAINING, add_spans, span_examples, spans_of
 from ..toy import accuracy
 from ..training.test_training_loop import run_training
 
@@ -70,7 +70,7 @@ def test_configs_of_spans_documents_and_classes_train(name, corpus, tmp_path):
     train, dev = corpus.train_path, corpus.dev_path
     key = {"ner": "ents", "chunks": "sc"}.get(component)
     if key:
-        examples = span_examples(spacy.blank("en"), training_sentences(), key)
+        examples = span_examples(spacy.blank("en"), TRAINING, key)
         train = dev = tmp_path / "train.spacy"
         DocBin(docs=[example.reference for example in examples]).to_disk(train)
     config["paths"].update(train=str(train), dev=str(dev))
@@ -79,7 +79,7 @@ def test_configs_of_spans_documents_and_classes_train(name, corpus, tmp_path):
     nlp, rows = run_training(config)
     assert len(rows) >= 2
     if name in NAMES[:2]:
-        scores = nlp.evaluate(span_examples(nlp, training_sentences(), key))
+        scores = nlp.evaluate(span_examples(nlp, TRAINING, key))
         assert scores["ents_f" if key == "ents" else "spans_sc_f"] > 0.95
     stacked = name in ("ner_documents", "ner_classes")
     assert (nlp.get_pipe(component).model.first is not None) == stacked
@@ -154,7 +154,7 @@ def upstream(request, tmp_path_factory) -> Path:
     """A pipeline with spaCy's ner or ours that finds chunks, with types unlike the gold types."""
     nlp = spacy.blank("en")
     nlp.add_pipe(request.param, name="ner")
-    examples = span_examples(nlp, training_sentences(), "ents")
+    examples = span_examples(nlp, TRAINING, "ents")
     for example in examples:
         found = [(start, end, f"FOUND-{name}") for start, end, name in spans_of(example.y, "ents")]
         add_spans(example.y, found, "ents")
@@ -169,7 +169,7 @@ def upstream(request, tmp_path_factory) -> Path:
 def test_entities_of_another_pipeline_are_features(upstream, tmp_path):
     """Training and evaluation read the other pipeline's predictions, never gold entities."""
     nlp = spacy.blank("en")
-    docs = [example.y for example in span_examples(nlp, training_sentences(), "ents")]
+    docs = [example.y for example in span_examples(nlp, TRAINING, "ents")]
     path, own = tmp_path / "train.spacy", shutil.copytree(upstream, tmp_path / "own")
     DocBin(docs=docs).to_disk(path)
     config = load_config(CONFIGS / "ner_upstream.cfg")

@@ -21,7 +21,7 @@ from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
 from ..decoding.decoding_reference import make_case
-from ..decoding.span_cases import span_examples, training_sentences
+from ..decoding.span_cases import TRAINING, span_examples
 from ..toy import blank_with, docs_of, tags_of, train
 
 WORDS = ["the", "plan", "of", "a", "plan"]
@@ -184,7 +184,7 @@ def test_slices_of_predictions_keep_their_probabilities():
     config = {"decoding": {"scores": True}, "threshold": 0.2}
     nlp = blank_with(templates, "sparse_crf_spans", **config)
     pipe: Any = nlp.get_pipe("sparse_crf_spans")
-    examples = span_examples(nlp, training_sentences(), "sc")
+    examples = span_examples(nlp, TRAINING, "sc")
     train(nlp, examples, 1)
     once, again = ([example.x.copy() for example in examples] for _ in range(2))
     predictions = pipe.predict(once)
@@ -236,7 +236,7 @@ def test_what_is_not_a_doc_and_components_without_labels_are_refused(fitted, nlp
 def test_spans_of_spacy_have_probabilities():
     nlp = blank_with(factory="sparse_crf_ner")
     pipe: Any = nlp.get_pipe("sparse_crf_ner")
-    examples = span_examples(nlp, training_sentences(), "ents")
+    examples = span_examples(nlp, TRAINING, "ents")
     train(nlp, examples, 1)
     doc = next(example.reference for example in examples if example.reference.ents)
     tuples = [(span.start, span.end, span.label_) for span in doc.ents]

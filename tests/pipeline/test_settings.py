@@ -18,7 +18,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.factories import COMMON, DEFAULT_LEARNING, FACTORIES, make_sparse_crf
 from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 
-from ..decoding.span_cases import span_examples, training_sentences
+from ..decoding.span_cases import TRAINING, span_examples
 from ..golden import read_golden
 from ..toy import accuracy, blank_with, examples_of, make_sentences, train
 from ..training.learning_cases import loss_of, partial_problem
@@ -42,7 +42,7 @@ def test_what_is_refused_names_its_key(row, tmp_path, monkeypatch):
 
 def toy_examples(nlp: Language, factory: str) -> list[Example]:
     if factory in KEYS:
-        return span_examples(nlp, training_sentences()[:5], KEYS[factory])
+        return span_examples(nlp, TRAINING[:5], KEYS[factory])
     return examples_of(nlp, make_sentences(5, 1))
 
 

@@ -14,12 +14,12 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.targets.matching import KINDS
 
 from ..decoding.span_cases import (
+    HELD_OUT,
+    TRAINING,
     add_spans,
     chunks_of,
-    held_out_sentences,
     span_examples,
     spans_of,
-    training_sentences,
 )
 from ..toy import blank_with, examples_of, train
 
@@ -36,7 +36,7 @@ def trained_dirs(tmp_path_factory) -> dict[str, Path]:
     paths = {}
     for name, key in FACTORIES.items():
         nlp = blank_with(factory=name, lang="en")
-        train(nlp, span_examples(nlp, training_sentences(), key), 5)
+        train(nlp, span_examples(nlp, TRAINING, key), 5)
         paths[name] = tmp_path_factory.mktemp("pipelines") / name
         nlp.to_disk(paths[name])
     return paths
@@ -62,11 +62,11 @@ def score_of(nlp: Language) -> str:
 
 
 def held_out(nlp: Language) -> list[Example]:
-    return span_examples(nlp, held_out_sentences(), key_of(nlp))
+    return span_examples(nlp, HELD_OUT, key_of(nlp))
 
 
 def predicted(nlp: Language) -> list[list[tuple[int, int, str]]]:
-    docs = [Doc(nlp.vocab, words=words) for words, _ in held_out_sentences()]
+    docs = [Doc(nlp.vocab, words=words) for words, _ in HELD_OUT]
     return [spans_of(doc, key_of(nlp)) for doc in nlp.pipe(docs)]
 
 
@@ -139,7 +139,7 @@ def test_one_label_too_few_is_there_anyway():
 
 
 def test_spans_that_are_set_are_kept(fitted):
-    words, tags = held_out_sentences()[0]
+    words, tags = HELD_OUT[0]
     preset = [(0, 1, "OTHER")]
     kept = fitted(add_spans(Doc(fitted.vocab, words=words), preset, key_of(fitted)))
     found = spans_of(kept, key_of(fitted))
