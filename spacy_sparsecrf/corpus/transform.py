@@ -8,10 +8,9 @@ every minimum; see `without_idle`.
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .csr import Csr, Ints
-from .encoded import MISSING, NO_VALUES, EncodedCorpus, Floats
+from .encoded import MISSING, EncodedCorpus, Floats
 from .numbering import Longs, distinct_rows, positions
 
 
@@ -82,7 +81,7 @@ def reduced(corpus: EncodedCorpus, kept: Longs) -> EncodedCorpus:
         _renumbered(corpus, number, positions(bigram, len(corpus.bigram_keys))),
         unigram_keys=corpus.unigram_keys[unigram],
         bigram_keys=corpus.bigram_keys[bigram],
-        values=_selected_values(corpus, values >= 0),
+        values=corpus.values if (values >= 0).all() else corpus.values[:, values >= 0],
         value_features=values[values >= 0].astype(np.int64),
     )
 
@@ -115,15 +114,6 @@ def _renumbered(corpus: EncodedCorpus, unigram: Ints, bigram: Ints) -> EncodedCo
         ctx_indptr=of_contexts.indptr,
         ctx_indices=of_contexts.indices,
     )
-
-
-def _selected_values(corpus: EncodedCorpus, kept: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return the values of some real-valued features; kept: [V] bool."""
-    if kept.all():
-        return corpus.values
-    if not kept.any():
-        return NO_VALUES
-    return corpus.values[:, kept]
 
 
 def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:

@@ -146,7 +146,7 @@ class ChainLoss(FullLoss):
         limits: Limits = LIMITS,
         prior: tuple[Longs, Floats] | None = None,
     ) -> None:
-        self.prior, self.n_labels = prior, n_labels
+        self.prior, self.n_labels, self._observed = prior, n_labels, NO_COORDINATES
         # What restricts the coordinates that screening may find.
         self._admits = [] if permits is None else [permits]
         self.n_unigram = len(corpus.unigram_keys) * n_labels
@@ -173,7 +173,7 @@ class ChainLoss(FullLoss):
 
     def forget(self) -> None:
         """Forget the last point, and free the observed coordinates of the warm start."""
-        vars(self).pop("_observed", None)
+        self._observed = NO_COORDINATES
         self.space.contents = None
 
     def rest(self) -> None:
@@ -190,17 +190,15 @@ class ChainLoss(FullLoss):
 
         A real-valued feature counts where its value is not 0.
         """
+        # Kept: the memory estimate and the warm start use the same coordinates.
+        if not len(self._observed):
+            unigram = observed_unigrams(self._lattice, self.n_labels)
+            if len(self._lattice.value_features):
+                values = observed_values(self._lattice, self.n_labels)
+                unigram = distinct(np.concatenate((unigram, values)))
+            bigram = observed_bigrams(self._lattice, self.n_labels)
+            self._observed = np.concatenate((unigram, self.n_unigram + bigram))
         return self._observed
-
-    @cached_property
-    def _observed(self) -> Longs:
-        # Cached: the memory estimate and the warm start use the same coordinates.
-        unigram = observed_unigrams(self._lattice, self.n_labels)
-        if len(self._lattice.value_features):
-            values = observed_values(self._lattice, self.n_labels)
-            unigram = distinct(np.concatenate((unigram, values)))
-        bigram = observed_bigrams(self._lattice, self.n_labels)
-        return np.concatenate((unigram, self.n_unigram + bigram))
 
     def descent_coordinates(self, known: Longs | None = None) -> Longs:
         """Return the working set of stochastic descent: observed coordinates and full blocks.

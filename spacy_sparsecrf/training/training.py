@@ -167,7 +167,7 @@ class Training:
                 self._corpus.widths(len(self._labels)),
             )
             permitted = partial(permits, problem.limited, n_unigram, widths)
-        parts = self._divide(self._corpus)
+        parts = self._divide()
         for part, corpus in parts:
             also, kept, n = problem.also, known, len(self._labels)
             if part is not None:
@@ -184,11 +184,11 @@ class Training:
         check_fits(self.size, available_memory(), len(self._labels), l1)
         return [part for part, _ in parts], runs
 
-    def _divide(self, corpus: EncodedCorpus) -> Sequence[tuple[OutcomePart | None, EncodedCorpus]]:
+    def _divide(self) -> Sequence[tuple[OutcomePart | None, EncodedCorpus]]:
         """Return the sub-problems to solve, None for the whole problem, each with its corpus."""
-        whole, kind = corpus, self._problem.kind
+        whole, kind = self._corpus, self._problem.kind
         if kind != "chain":
-            whole = corpus_of_kind(corpus, len(self._labels), kind)
+            whole = corpus_of_kind(whole, len(self._labels), kind)
         if self._problem.label_weights is not None:
             whole = weighted(whole, self._problem.label_weights)
         if not whole.weights.any() and (whole.labels != MISSING).any():
