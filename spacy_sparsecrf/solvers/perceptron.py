@@ -77,7 +77,9 @@ class AveragedPerceptron(StochasticSolver):
         order = self.shuffled(_complete(loss), state.epoch)
         # States share arrays, so the pass writes to copies.
         state.iterate, state.moves = state.iterate.copy(), state.moves.copy()
-        state.n_wrong = _run(loss, order, state.iterate, state.moves, state.count)
+        weights, own = Averaged(state.iterate, state.moves), ValueWeights(loss.space, loss.unigram)
+        rest = ValueBlocks(own.features, own.blocks), weights, state.count, _new_guess(loss)
+        state.n_wrong = int(perceptron_pass(order, loss.tables, *rest))
         state.count += len(order)
         state.epoch += 1
         state.theta = state.iterate - state.moves / state.count
@@ -89,13 +91,6 @@ def _complete(loss: WorkingLoss) -> Longs:
     """Return the sequences whose tokens all have gold labels."""
     lattice = loss.space.lattice
     return np.flatnonzero(np.minimum.reduceat(lattice.labels, lattice.offsets[:-1]) >= 0)
-
-
-def _run(loss: WorkingLoss, order: Longs, theta: Floats, moves: Floats, count: int) -> int:
-    """Call the kernel; theta and moves, [K], are updated in place."""
-    weights, own = Averaged(theta, moves), ValueWeights(loss.space, loss.unigram)
-    values = ValueBlocks(own.features, own.blocks)
-    return int(perceptron_pass(order, loss.tables, values, weights, count, _new_guess(loss)))
 
 
 def _new_guess(loss: WorkingLoss) -> Guess:

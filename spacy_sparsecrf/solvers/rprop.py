@@ -19,6 +19,9 @@ from . import base
 from .base import BatchSolver, Floats, SolverState, StepReport
 from .warm_start import WarmStart
 
+# Least and largest width.
+LEAST, LARGEST = 1e-8, 50.0
+
 
 @dataclass
 class RpropState(SolverState):
@@ -38,29 +41,24 @@ class RpropState(SolverState):
 class RPROP(BatchSolver):
     """Resilient backpropagation (Riedmiller & Braun 1993), with l1 by the pseudo-gradient.
 
-    backtracking: whether a weight first reverts its last move if its pseudo-gradient changes sign
-        (RPROP+), instead of moving on with the smaller width (RPROP-).
-    first_width, least_width, largest_width: first, least and largest width, in units of weights.
-    grow, shrink: factors of the widths.
+    A weight first reverts its last move if its pseudo-gradient changes sign (RPROP+).
+
+    first_width: first width, in units of weights; grow, shrink: factors of the widths.
     """
 
     state_type = RpropState
     requires = base.requirements()
     warm_start = WarmStart(epochs=6, averaged=False)
 
-    backtracking: bool = True
     first_width: float = 0.1
-    least_width: float = 1e-8
-    largest_width: float = 50.0
     grow: float = 1.2
     shrink: float = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(1.0, "grow")
-        self.require(0.0, "shrink", "least_width")
-        self.require(self.least_width, "first_width")
-        self.require(self.first_width, "largest_width")
+        self.require(0.0, "shrink")
+        self.require(LEAST, "first_width")
 
     @property
     def columns(self) -> dict[str, float]:
@@ -72,13 +70,10 @@ class RPROP(BatchSolver):
         pseudo = base.smallest_subgradient(penalty, state.theta, state.gradient)
         same = np.sign(pseudo * state.last)
         widths = state.widths * np.where(same > 0, self.grow, np.where(same < 0, self.shrink, 1.0))
-        state.widths = np.clip(widths, self.least_width, self.largest_width)
-        moves = -np.sign(pseudo) * state.widths
-        followed = pseudo
-        if self.backtracking:
-            moves = np.where(same < 0, -state.moves, moves)
-            # After a reverted move, the next one keeps its width: no sign is remembered.
-            followed = np.where(same < 0, 0.0, pseudo)
+        state.widths = np.clip(widths, LEAST, LARGEST)
+        moves = np.where(same < 0, -state.moves, -np.sign(pseudo) * state.widths)
+        # After a reverted move, the next one keeps its width: no sign is remembered.
+        followed = np.where(same < 0, 0.0, pseudo)
         theta = state.theta + moves
         if penalty.l1 > 0.0:
             theta[theta * state.theta < 0.0] = 0.0
@@ -87,5 +82,5 @@ class RPROP(BatchSolver):
             state.moves, state.last = theta - state.theta, followed
             state.theta, state.gradient, state.value = theta, gradient, value
         else:
-            state.widths = np.maximum(0.5 * state.widths, self.least_width)
+            state.widths = np.maximum(0.5 * state.widths, LEAST)
         return self.report(penalty, state)

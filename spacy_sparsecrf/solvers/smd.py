@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.minibatch import Gained, Meta, step_smd
-from ..loss.examples import ExampleLoss, examples_of
+from ..loss.examples import examples_of
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..registry import crf_solvers
-from .base import Floats, Longs, SolverState, StepReport, requirements
+from .base import Floats, SolverState, StepReport, requirements
 from .stochastic import StochasticSolver
 
 
@@ -76,14 +76,10 @@ class SMD(StochasticSolver):
         # States share arrays, so the pass writes to copies.
         state.theta, state.gains, state.v = state.theta.copy(), state.gains.copy(), state.v.copy()
         l2 = penalty.l2 / -(-len(order) // self.batch)
-        self._run(examples, order, l2, Gained(state.theta, state.gains, state.v))
-        return self.end_pass(loss, penalty, state)
-
-    def _run(self, examples: ExampleLoss, order: Longs, l2: float, weights: Gained) -> None:
-        """Visit examples [n], in minibatches, each with a penalty l2."""
-        theta, v, meta = weights.theta, weights.v, Meta(self.mu, self.decay, l2)
-        gradient, product = np.zeros_like(theta), np.zeros_like(theta)
+        meta, weights = Meta(self.mu, self.decay, l2), Gained(state.theta, state.gains, state.v)
+        gradient, product = np.zeros_like(state.theta), np.zeros_like(state.theta)
         for first in range(0, len(order), self.batch):
             members = order[first : first + self.batch]
-            examples.add_product(members, theta, v, gradient, product)
+            examples.add_product(members, state.theta, state.v, gradient, product)
             step_smd(meta, gradient, product, weights)
+        return self.end_pass(loss, penalty, state)

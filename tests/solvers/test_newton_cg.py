@@ -10,6 +10,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.base import StepReport, evaluate
+from spacy_sparsecrf.solvers.newton import newton_cg
 from spacy_sparsecrf.solvers.newton.newton_cg import (
     NewtonCG,
     NewtonCGState,
@@ -122,16 +123,18 @@ def test_steps_end_where_rounding_hides_the_decrease_and_the_radius_is_kept():
     assert state.stalled and reports[-1].converged and reports[-1].optimality < 1e-9
 
 
-def test_the_last_steps_converge_quadratically_with_no_more_products_than_allowed():
+def test_the_last_steps_converge_quadratically_with_no_more_products_than_allowed(monkeypatch):
     problem, _ = random_problem(84, 3, [9, 8, 10, 3] * 5, n_values=5)
     start = np.zeros(len(problem.theta))
-    _, reports = run(problem, 0.5, start, 20, xi=1e-10, max_cg=2000)
+    monkeypatch.setattr(newton_cg, "MOST_PRODUCTS", 2000)
+    _, reports = run(problem, 0.5, start, 20, xi=1e-10)
     distances = [report.optimality for report in reports]
     assert reports[-1].converged and len(distances) <= 10
     near = [(a, b) for a, b in itertools.pairwise(distances) if a < 0.3]
     assert len(near) >= 2
     assert all(b <= max(2.0 * a * a, 1e-10) for a, b in near)
-    _, reports = run(problem, 1e-3, start, 3, xi=0.0, max_cg=4)
+    monkeypatch.setattr(newton_cg, "MOST_PRODUCTS", 4)
+    _, reports = run(problem, 1e-3, start, 3, xi=0.0)
     # Each trial takes some products and an evaluation.
     assert all(report.passes >= 2.0 for report in reports) and reports[0].passes <= 5.0
 

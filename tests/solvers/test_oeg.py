@@ -15,6 +15,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.factors import Factors
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.oeg import dual_problem
 from spacy_sparsecrf.solvers.oeg.dual import is_wide
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
 
@@ -99,9 +100,10 @@ def make(case: str, l2: float, seed: int = 301) -> tuple[Problem, WorkingLoss, E
 
 @pytest.mark.parametrize("l2", [0.3, 3.0])
 @pytest.mark.parametrize("case", CASES)
-def test_iterates_are_those_of_the_enumerated_dual(case, l2):
+def test_iterates_are_those_of_the_enumerated_dual(case, l2, monkeypatch):
     problem, working, penalty = make(case, l2)
-    reference, solver = Reference(problem, working, l2), OEG(gold=2.0, first_step=0.8, seed=4)
+    monkeypatch.setattr(dual_problem, "FIRST_STEP", 0.8)
+    reference, solver = Reference(problem, working, l2), OEG(gold=2.0, seed=4)
     state = solver.start(working, penalty, np.zeros_like(problem.theta))
     alphas = reference.first(np.zeros_like(problem.theta), 2.0)
     etas, halved = np.full(len(LENGTHS), 0.8), 0

@@ -58,15 +58,14 @@ NAN = float("nan")
     ("name", "values"),
     [
         ("OWLQN", {"history": 0, "max_line_search": -1, "window": NAN}),
-        ("RPROP", {"grow": 0.9, "shrink": -0.1, "first_width": 0.0, "largest_width": 0.01}),
+        ("RPROP", {"grow": 0.9, "shrink": -0.1, "first_width": 0.0}),
         ("Hybrid", {"growth": 0.9, "first_share": -0.1, "history": 0}),
-        ("NewtonCG", {"stored": -2, "xi": -0.1, "max_cg": 0}),
+        ("NewtonCG", {"stored": -2, "xi": -0.1}),
         ("SGD", {"batch": 0, "decay": -1.0, "average_from": -1}),
         ("SGDL1", {"eta0": -1.0, "decay": -1.0}),
         ("AdaGrad", {"delta": 0.0, "eta0": NAN, "batch": 0}),
         ("SMD", {"eta0": 0.0, "mu": -1.0, "batch": 0}),
-        ("SAG", {"least_norm": -1.0}),
-        ("OEG", {"first_step": 0.0, "gold": -1.0}),
+        ("OEG", {"gold": -1.0}),
         ("BCD", {"kappa": 0.0}),
     ],
 )

@@ -10,6 +10,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.workspace import Limits
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers.sag import sag
 from spacy_sparsecrf.solvers.sag.sag import REVISIT, SAG, StoredGradients
 from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, draw
 
@@ -56,7 +57,7 @@ def test_stored_gradients_are_those_of_weights_up_to_any_place():
         np.testing.assert_allclose(moved.total, state.total[own], atol=1e-12)
 
 
-def test_by_default_the_gradient_ends_a_run_and_steps_that_are_too_long_are_shortened():
+def test_by_default_the_gradient_ends_a_run_and_steps_that_are_too_long_are_shortened(monkeypatch):
     problem, _ = random_problem(81, 3, [3, 1, 2], n_values=2)
     penalty, working = ElasticNet(0.0, 0.1), everything(problem.corpus, 3)
     for stopping, converged in (("gradient", True), ("memory", False)):
@@ -69,7 +70,8 @@ def test_by_default_the_gradient_ends_a_run_and_steps_that_are_too_long_are_shor
     penalty, working = ElasticNet(0.0, 0.5), everything(problem.corpus, 3)
     start = np.zeros_like(problem.theta)
     # Without the search, the curvature estimate remains far too small.
-    solver = SAG(sampling="uniform", least_norm=np.inf)
+    monkeypatch.setattr(sag, "LEAST_NORM", np.inf)
+    solver = SAG(sampling="uniform")
     state = solver.start(working, penalty, start)
     state.common[:] = 1e-3
     for _ in range(400):

@@ -13,6 +13,7 @@ from spacy_sparsecrf.loss.chain import ChainLoss
 from spacy_sparsecrf.loss.per_token import local_corpus
 from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
+from spacy_sparsecrf.solvers import rprop
 from spacy_sparsecrf.solvers.base import BatchSolver, EvaluatedPoint, evaluate, take
 from spacy_sparsecrf.solvers.bcd.bcd import BCD
 from spacy_sparsecrf.solvers.gis.gis import GIS
@@ -37,7 +38,6 @@ SOLVERS = {
     "hybrid": Hybrid,
     "owlqn-classic": partial(OWLQN, classic=True),
     "rprop+": RPROP,
-    "rprop-": partial(RPROP, backtracking=False),
     "bcd": BCD,
     "newton-cg": NewtonCG,
     "sag": SAG,
@@ -278,10 +278,11 @@ def test_classic_directions_leave_weights_without_gradient():
     assert (direction * pseudo <= 0.0).all() and np.count_nonzero(direction) == 3
 
 
-def test_rprop_survives_a_point_without_finite_objective():
+def test_rprop_survives_a_point_without_finite_objective(monkeypatch):
     problem, _ = random_problem(30, 3, [6, 5])
     working, penalty = working_loss(problem, stochastic=False), ElasticNet(0.0, 0.1)
-    solver = RPROP(first_width=1e7, largest_width=1e9)
+    monkeypatch.setattr(rprop, "LARGEST", 1e9)
+    solver = RPROP(first_width=1e7)
     state = solver.start(working, penalty, np.zeros_like(problem.theta))
     first = state.value
     for _ in range(60):

@@ -33,18 +33,10 @@ class IterativeScaling(BatchSolver):
     warm_start = WarmStart(epochs=6, averaged=False)
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
-        """Evaluate the first point; see `BatchSolver.start`.
+        """Check the objective, and evaluate the first point; see `BatchSolver.start`.
 
-        RAISES: SparseCRFError also where `check` does.
-        """
-        self.check(loss, penalty)
-        return super().start(loss, penalty, theta)
-
-    def check(self, loss: WorkingLoss, penalty: ElasticNet) -> None:
-        """Check that iterative scaling can minimise the objective.
-
-        RAISES: SparseCRFError if labels of a sequence depend on each other, and if a weight has no
-            minimiser: without penalty, the weight of a feature that never occurs tends to -inf.
+        RAISES: SparseCRFError also if labels of a sequence depend on each other, and if a weight
+            has no minimiser: without penalty, that of a feature that never occurs tends to -inf.
         """
         name = type(self).__name__
         lengths = np.diff(loss.space.lattice.offsets)
@@ -54,6 +46,7 @@ class IterativeScaling(BatchSolver):
             n_absent = int(np.count_nonzero(loss.observed <= 0.0))
             if n_absent:
                 raise SparseCRFError(Errors.SC341.format(solver=name, n=n_absent))
+        return super().start(loss, penalty, theta)
 
 
 @crf_solvers("spacy_sparsecrf.SCGIS.v1")

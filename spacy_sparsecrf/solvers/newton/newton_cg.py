@@ -33,6 +33,8 @@ from ..base import BatchSolver, Floats, SolverState, StepReport
 # 2008, section 4); the others, and the factors of the radius, belong to their equation 9.
 ACCEPTED, POOR, GOOD = 1e-4, 0.25, 0.75
 LEAST, SMALLER, LARGER = 0.25, 0.5, 4.0
+# Maximum number of products in one step.
+MOST_PRODUCTS = 200
 # Rounding hides differences below this fraction of the objective.
 _ROUNDING = 1e-13
 
@@ -58,7 +60,6 @@ class NewtonCG(BatchSolver):
         then about 1.5 times as fast; -1 for all (three vectors of labels for each token).
     xi: tolerance of the conjugate gradients (not given by Tsuboi 2011; 0.1: Lin, Weng & Keerthi
         2008).
-    max_cg: maximum number of products in one step.
     """
 
     state_type = NewtonCGState
@@ -66,7 +67,6 @@ class NewtonCG(BatchSolver):
 
     stored: int = -1
     xi: float = 0.1
-    max_cg: int = 200
     inner_iterations: int = 1
     seed: int = field(default=0, init=False)
 
@@ -74,7 +74,6 @@ class NewtonCG(BatchSolver):
         super().__post_init__()
         self.require(-1, "stored")
         self.require(0.0, "xi")
-        self.require(1, "max_cg")
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: NewtonCGState) -> StepReport:
         """Do one Newton step: shrink the trust region until the objective falls enough."""
@@ -105,7 +104,7 @@ class NewtonCG(BatchSolver):
         def product(vector: Floats) -> Floats:
             return hessian.product(vector) + penalty.l2 * vector
 
-        limits = state.radius, self.xi, self.max_cg
+        limits = state.radius, self.xi, MOST_PRODUCTS
         step, residual = truncated_newton_step(product, state.gradient, *limits)
         slope = dot(state.gradient, step)
         predicted = 0.5 * (dot(step, residual) - slope)

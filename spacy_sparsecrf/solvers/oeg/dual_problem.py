@@ -14,6 +14,8 @@ from .kernels import DualArrays, ascend, begin_chains
 
 # Rounding errors of log Z and of inner products, in units of the precision.
 _ROUNDING = 100.0
+# First step size, at most 1: a step of 1 leads to the distribution at the weights.
+FIRST_STEP = 0.5
 
 
 @dataclass
@@ -87,17 +89,15 @@ class DualProblem(FactorStorage):
         self._moves = Moves(np.zeros(len(working.coordinates)), factors(), factors(), factors())
         self._chain = ChainSpace(mask, np.zeros(longest, np.int32), work)
 
-    def start(
-        self, working: WorkingLoss, theta: Floats, gold: float, step: float
-    ) -> tuple[DualPoint, float]:
+    def start(self, working: WorkingLoss, theta: Floats, gold: float) -> tuple[DualPoint, float]:
         """Return the distributions at weights theta [K], and the sum of their entropies.
 
-        gold: added to the log-potential of each gold label; step: first step size.
+        gold: added to the log-potential of each gold label.
         """
         point = DualPoint(
             *(self.empty(working) + self.empty(working)),
             np.zeros(self.n_sequences),
-            np.full(self.n_sequences, step),
+            np.full(self.n_sequences, FIRST_STEP),
         )
         tokens = np.arange(len(point.nodes))
         point.node_theta[tokens, working.space.lattice.labels[: len(tokens)]] = gold

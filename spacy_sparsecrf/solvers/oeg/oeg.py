@@ -49,7 +49,6 @@ class OEG(BatchSolver):
     `DualProblem`). The first point is at the distributions of the initial weights; if these are
     zero, it is near the gold labels, so that w is near zero.
 
-    first_step: first eta, at most 1; a step of 1 leads to the distribution at w.
     gold: added to the first log-potentials of gold labels if the initial weights are zero.
     inner_iterations: passes in an outer iteration.
     seed: of the orders, >= 0.
@@ -60,12 +59,10 @@ class OEG(BatchSolver):
         "no l1", "l2", "indicators", "complete labels", "examples", "whole corpus", "no prior"
     )
 
-    first_step: float = 0.5
     gold: float = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require(1e-12, "first_step")
         self.require(0.0, "gold")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> OegState:
@@ -75,7 +72,7 @@ class OEG(BatchSolver):
         """
         value, gradient = base.evaluate_start(loss, penalty, theta)
         gold, dual = 0.0 if theta.any() else self.gold, loss.derived(DualProblem)
-        point, entropy = dual.start(loss, theta, gold, min(self.first_step, 1.0))
+        point, entropy = dual.start(loss, theta, gold)
         bound = entropy - penalty.value(dual.weights(loss, penalty.l2, point))
         return OegState(theta=theta, gradient=gradient, value=value, dual=bound, **vars(point))
 

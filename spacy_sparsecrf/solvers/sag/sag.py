@@ -38,6 +38,8 @@ _STOPPING = ("gradient", "memory")
 REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
 # Rounding raises the objective by at most this fraction; a larger rise means instability.
 _RISE = 1e-13
+# |g|^2 of a sequence up to which there is no search.
+LEAST_NORM = 1e-8
 # Factor of the caution after a pass that did not raise the objective.
 _RELAX = 0.95
 
@@ -110,7 +112,6 @@ class SAG(BatchSolver):
     stopping: the vector whose negative must be within `tolerance` of the penalty's subdifferential:
         the "gradient" of the whole loss; or the sum d of the gradients in "memory", once all
         sequences were seen. The final objective may then be higher, as d is out of date.
-    least_norm: |g|^2 up to which there is no search.
     inner_iterations: passes in an outer iteration.
     seed: of the draws, >= 0.
     """
@@ -121,14 +122,12 @@ class SAG(BatchSolver):
     sampling: str = "nus*"
     method: str = "sag"
     stopping: str = "gradient"
-    least_norm: float = 1e-8
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_one_of("sampling", _MODES)
         self.require_one_of("method", _METHODS)
         self.require_one_of("stopping", _STOPPING)
-        self.require(0.0, "least_norm")
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
@@ -183,5 +182,5 @@ class SAG(BatchSolver):
         draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
         state.n_passes += 1
         draw = _MODES[self.sampling], self.method == "saga", REVISIT[self.sampling]
-        step = self.least_norm, state.caution, penalty.l1, penalty.l2 / n
+        step = LEAST_NORM, state.caution, penalty.l1, penalty.l2 / n
         return memory.run(draws, Rules(*draw, *step), state.average)
