@@ -88,12 +88,14 @@ def read(data: bytes) -> tuple[dict[str, Any], Arrays]:
 
     Only the header is copied to memory, in proportion to its length. The caller must check which
     arrays are present.
-    RAISES: ValueError if the digest does not match, or for data that `write` does not produce.
+    RAISES: SparseCRFError for data of another or a newer format; ValueError if the digest does not
+    match, or for data that `write` does not produce.
     """
-    version = read_version(data)
-    if version is None:
-        raise ValueError("it is none of spacy-sparsecrf, or only its beginning")
-    header_size: int = _PREFIX.unpack_from(data)[2]
+    if len(data) < _START or not data.startswith(_MAGIC):
+        raise SparseCRFError(Errors.SC312)
+    _, version, header_size = _PREFIX.unpack_from(data)
+    if version > FORMAT_VERSION:
+        raise SparseCRFError(Errors.SC313.format(found=version, known=FORMAT_VERSION))
     body = memoryview(data).toreadonly()[_START:]
     if _digest(data[: _PREFIX.size], body) != data[_PREFIX.size : _START]:
         raise ValueError("its digest does not fit its content")
@@ -104,12 +106,6 @@ def read(data: bytes) -> tuple[dict[str, Any], Arrays]:
     header = schema.parse(bytes(body[:header_size]))
     schema.check_json(header, _HEADER, "its header")
     return header["meta"], _cut(header["arrays"], body, header_size)
-
-
-def read_version(data: bytes) -> int | None:
-    """Return the format version of a file; None if it has another format or is truncated."""
-    is_ours = len(data) >= _START and data.startswith(_MAGIC)
-    return int(_PREFIX.unpack_from(data)[1]) if is_ours else None
 
 
 def _cut(listing: list[Any], body: memoryview, position: int) -> Arrays:

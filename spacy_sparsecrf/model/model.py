@@ -225,11 +225,6 @@ class CRFModel:
         RAISES: SparseCRFError for data that is invalid or of a newer format, see `file`; the model
         then stays unchanged.
         """
-        version = file.read_version(data)
-        if version is None:
-            raise SparseCRFError(Errors.SC312)
-        if version > file.FORMAT_VERSION:
-            raise SparseCRFError(Errors.SC313.format(found=version, known=file.FORMAT_VERSION))
         with reported_as(Errors.SC314):
             meta, arrays = file.read(data)
             file.check_meta(meta)
