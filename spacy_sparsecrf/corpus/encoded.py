@@ -7,7 +7,7 @@ in memory. It numbers distinct sets of bigram features as contexts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,12 @@ class Observations:
         if not self.start_label:
             hashes[self.offsets[:-1][np.diff(self.offsets) > 0]] = 0
         return hashes
+
+    def sequences(self, first: int, last: int) -> Observations:
+        """Return the observations of sequences first:last."""
+        begin, end = self.offsets[first], self.offsets[last]
+        offsets, hashes = self.offsets[first : last + 1] - begin, self.hashes[begin:end]
+        return replace(self, hashes=hashes, values=self.values[begin:end], offsets=offsets)
 
 
 @dataclass(frozen=True)

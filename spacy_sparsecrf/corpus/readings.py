@@ -179,6 +179,14 @@ class Readings(NamedTuple):
         hash_features(tokens, conjunctions.plan, hashes)
         return hashes
 
+    @property
+    def bigram_hashes(self) -> Hashes:
+        """[N, B] uint64, features conjoined with the label pair, as in `Observations`."""
+        hashes = self.hash(self.templates.pairs)
+        if not self.templates.start_label:
+            hashes[self.offsets[:-1]] = 0
+        return hashes
+
     def sequences(self, first: int, last: int) -> "Readings":
         """Return the readings of sequences first:last."""
         begin, end = int(self.offsets[first]), int(self.offsets[last])

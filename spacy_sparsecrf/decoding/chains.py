@@ -53,12 +53,6 @@ class Chains:
         """The pairs that Viterbi searches; see `Transitions`."""
         return self.transitions.search if self.soft is None else self.transitions.everything
 
-    @property
-    def last(self) -> NDArray[np.int64]:
-        """The last token of each non-empty sequence."""
-        ends = self.offsets[1:]
-        return ends[ends > self.offsets[:-1]] - 1
-
     def soft_tokens(self) -> Mask:
         """Return a mask of the tokens in soft sequences: [N] bool."""
         if self.soft is None:
@@ -67,7 +61,7 @@ class Chains:
 
     def close(self, penalty: float) -> None:
         """Forbid labels that may not end a sequence; in soft sequences, subtract a penalty."""
-        last = self.last
+        last = self.offsets[1:][np.diff(self.offsets) > 0] - 1
         costs = np.where(self.soft_tokens()[last], penalty, np.inf)[:, None]
         open_ends = self.transitions.ends
         self.scores[last, : self.n_labels] -= np.where(open_ends, 0.0, costs)

@@ -13,14 +13,12 @@ from ..corpus.readings import Readings, Templates
 from ..errors import Errors, SparseCRFError
 from ..kernels.layout import Scored, SharedPairs
 from ..model.model import CRFModel
-from .chains import Chains, SpanEvents, checked_permitted, constrain
+from .chains import Chains, Floats, Ints, SpanEvents, checked_permitted, constrain
 from .transitions import Mask, Transitions
 
 if TYPE_CHECKING:
     from .rows import WordScores
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 Source: TypeAlias = Observations | Readings
 SourceT = TypeVar("SourceT", Observations, Readings, Source)
 
@@ -227,7 +225,7 @@ class Decoder:
             return
         for first, last in runs_of_tokens(offsets, CHUNK):
             tokens = slice(int(offsets[first]), int(offsets[last]))
-            run = _sequences(source, first, last)
+            run = source.sequences(first, last)
             yield tokens, run, None if permitted is None else permitted[tokens]
 
     def chains(self, source: Source, permitted: Mask | None = None) -> Chains:
@@ -284,7 +282,7 @@ class Decoder:
         """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""
         from ..kernels.indexing import number_rows
 
-        features = self._bigram.find(_bigram_hashes(source))
+        features = self._bigram.find(source.bigram_hashes)
         distinct, counts = np.empty_like(features), np.zeros(len(features), dtype=np.int64)
         context = np.empty(len(features), dtype=np.int32)
         slots = np.full(1 << (2 * len(features)).bit_length(), -1, dtype=np.int32)
@@ -344,23 +342,3 @@ def _join_clusters(scores: Floats, bounds: NDArray[np.int64]) -> None:
     n, sizes = bounds[-1], np.diff(bounds)
     log_z = np.logaddexp.reduceat(scores[:, :n], bounds[:-1], axis=1)
     scores[:, :n] += np.repeat(scores[:, n : n + len(sizes)] - log_z, sizes, axis=1)
-
-
-def _bigram_hashes(source: Source) -> NDArray[np.uint64]:
-    """Return features conjoined with label pairs: [N, B], as `Observations.bigram_hashes`."""
-    if isinstance(source, Observations):
-        return source.bigram_hashes
-    hashes = source.hash(source.templates.pairs)
-    if not source.templates.start_label:
-        hashes[source.offsets[:-1]] = 0
-    return hashes
-
-
-def _sequences(source: Source, first: int, last: int) -> Source:
-    """Return the sequences first:last."""
-    if isinstance(source, Readings):
-        return source.sequences(first, last)
-    begin, end = source.offsets[first], source.offsets[last]
-    offsets = source.offsets[first : last + 1] - begin
-    hashes, values = source.hashes[begin:end], source.values[begin:end]
-    return replace(source, hashes=hashes, values=values, offsets=offsets)

@@ -3,10 +3,11 @@
 Imports numba. log Z, alpha and beta are sums over the valid and permitted paths of a chain.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.layout import Scored
 from ..kernels.log_space import (
     Backward,
     Forward,
@@ -62,13 +63,10 @@ def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
         return
     penalty = len(scores) + 1.0
     pairs = np.stack([transitions.mask(np.inf), transitions.mask(penalty)])
-    slack = np.full((2, scores.shape[1]), np.inf)
-    soft = chains.soft_tokens()
-    last = chains.last[soft[chains.last]]
-    scores[last, :n] -= np.where(transitions.ends, 0.0, penalty)
-    context = soft.astype(np.int32)
-    scored = Scored(n, chains.offsets, scores, context, pairs)
-    viterbi(scored, slack, chains.search, np.empty(scores.shape[1]), labels)
+    slack, context = np.full((2, scores.shape[1]), np.inf), chains.soft_tokens().astype(np.int32)
+    chosen = replace(chains, scores=scores, context=context, pairs=pairs, slack=slack)
+    chosen.close(penalty)
+    viterbi(chosen.scored, slack, chosen.search, np.empty(scores.shape[1]), labels)
 
 
 def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
@@ -77,20 +75,13 @@ def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
     found = []
     for s, log_sum in enumerate(log_z):
         begin, end = int(chains.offsets[s]), int(chains.offsets[s + 1])
-        most = _at_most(n, chains.n_labels, end - begin)
+        most = min(n, chains.n_labels ** (end - begin))
         labels, totals = np.empty((most, end - begin), dtype=np.int32), np.zeros(most)
         if end > begin:
             kept = find_paths(begin, end, chains.scored, labels, totals)
             labels, totals = labels[:kept], totals[:kept] - log_sum
         found.append((labels, np.minimum(totals, 0.0)))
     return found
-
-
-def _at_most(n: int, n_labels: int, length: int) -> int:
-    """Return n, or the number of paths if it is smaller."""
-    if length * np.log(n_labels) > np.log(n) + 1.0:
-        return n
-    return min(n, int(n_labels**length))
 
 
 def log_probabilities(chains: Chains, labels: NDArray[np.int32]) -> Floats:

@@ -30,11 +30,10 @@ from ..kernels.model_lookup import (
 from ..kernels.numba_support import bind
 from ..kernels.values import value_scores
 from ..model.model import WeightTable
+from .chains import Floats, Ints
 from .transitions import search_all
 
 Entries: TypeAlias = NDArray[np.uint64]
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int32]
 # Features with weights, and their weights.
 ValueTable: TypeAlias = tuple[NDArray[np.int64], Floats]
 
@@ -126,13 +125,11 @@ class WordScores:
     Scoring is thread-safe: entries that a thread may read do not change, new ones are added.
 
     rows: the model's unigram weights; templates: templates of the features; padded: Yp, the length
-    of a row of scores; max_bytes: size of the cache, which is emptied first if the new words of a
-    batch would exceed it.
+    of a row of scores. The cache is emptied first if the new words of a batch would make it longer
+    than MAX_BYTES.
     """
 
-    def __init__(
-        self, rows: ModelRows, templates: Templates, padded: int, max_bytes: int = MAX_BYTES
-    ) -> None:
+    def __init__(self, rows: ModelRows, templates: Templates, padded: int) -> None:
         near, others = _by_distance(templates)
         order = [p for features in near.values() for p in features] + others
         self.templates = templates
@@ -140,7 +137,7 @@ class WordScores:
         groups = WordGroups(np.array([*near], np.int64), np.cumsum(sizes, dtype=np.int64))
         self._model = groups, templates.conjunctions.select(order).plan, rows.arrays
         self._n_groups, self._shape = len(near), (len(order), padded)
-        self._max_rows = max_bytes // (8 * padded)
+        self._max_rows = MAX_BYTES // (8 * padded)
         nothing = np.zeros((1, 1, padded)), np.zeros((1, padded)), np.zeros(padded)
         self._no_pairs = SharedPairs(0, *nothing, search_all(0))
         # The lexicon of the cached words, their sums, and the number of rows in use.
