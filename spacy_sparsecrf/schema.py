@@ -6,6 +6,7 @@ use many of these values as indices without bounds checks, so the tables state a
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from reprlib import repr
@@ -21,6 +22,8 @@ MAX_JSON = 1 << 24
 MAX_STRUCTURE = 1 << 20
 # Numbers checked at a time.
 _PIECE = 1 << 20
+# JSON can contain one half of a surrogate pair, which is not valid text.
+HALF = re.compile("[\ud800-\udfff]")
 
 
 class SchemaField(NamedTuple):
@@ -150,16 +153,11 @@ def check_json(found: Any, form: Any, place: str) -> None:
             raise ValueError(f"{place} is {repr(found)}, not a list")
         for value in found:
             check_json(value, form[0], place)
-    elif type(found) is not form or (form is str and _is_broken(found)):
+    elif type(found) is not form or (form is str and HALF.search(found)):
         raise ValueError(f"{place} has {repr(found)}, which is no {_KINDS[form]}")
 
 
 _KINDS = {str: "text", int: "whole number", bool: "truth value", dict: "object", list: "list"}
-
-
-def _is_broken(text: str) -> bool:
-    """Return whether a string has lone surrogates, which cannot be encoded."""
-    return not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def check_distinct(found: Sequence[str], place: str) -> None:

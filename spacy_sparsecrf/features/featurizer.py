@@ -65,14 +65,14 @@ class PlanFeaturizer(ABC):
         self._token_readers: list[TokenReader] = []
 
     @cached_property
-    @abstractmethod
     def plan(self) -> TemplatePlan:
         """The current layout of attributes and hashed features."""
+        raise NotImplementedError
 
     @cached_property
-    @abstractmethod
     def parsed(self) -> Sequence[Conjunction]:
         """The templates or patterns, in order."""
+        raise NotImplementedError
 
     @property
     def constant_names(self) -> list[str]:
@@ -220,6 +220,8 @@ class Featurizer(PlanFeaturizer):
     RAISES: SparseCRFError if templates are empty, malformed or repeated, or settings are invalid.
     """
 
+    parsed: Sequence[Template]
+
     def __init__(
         self,
         templates: Sequence[str] = DEFAULT_TEMPLATES,
@@ -241,6 +243,7 @@ class Featurizer(PlanFeaturizer):
         self.clusters = undoubled(clusters)
         self.boundaries = boundaries
         self.parsed = parse_templates(templates)
+        self.plan = make_plan(self.parsed, start_label, boundaries=boundaries)
         self.written_out = without_sets(self.templates, self.parsed)
         self._named = self._check_names()
         self.reads_word_labels = Read(WORD_LABELS) in self.plan.first
@@ -267,21 +270,6 @@ class Featurizer(PlanFeaturizer):
             found[read.name].add(read.argument)
         return {kind: sorted(names) for kind, names in found.items()}
 
-    @cached_property
-    def parsed(self) -> Sequence[Template]:
-        """The templates, in order."""
-        return parse_templates(self.templates)
-
-    @cached_property
-    def plan(self) -> TemplatePlan:
-        """The current layout of the templates."""
-        return make_plan(self.parsed, self.start_label, boundaries=self.boundaries)
-
-    @property
-    def stacked(self) -> Collection[Read]:
-        """Attributes of a first-stage model that templates read."""
-        return self.plan.stacked
-
     @property
     def marks(self) -> Mapping[Read, Mapping[int, str]]:
         """See `PlanFeaturizer.marks`."""
@@ -292,6 +280,11 @@ class Featurizer(PlanFeaturizer):
             for read in self.plan.tokens
             if read.name == PHRASE
         }
+
+    @property
+    def stacked(self) -> Collection[Read]:
+        """Attributes of a first-stage model that templates read."""
+        return self.plan.stacked
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the arguments for copies and pickles, which start with an empty table of words."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
@@ -96,7 +96,8 @@ class TokenValues:
             for number, t in zip(distinct.tolist(), first.tolist(), strict=True):
                 if number not in known:
                     i = int(np.searchsorted(ends, t, side="right"))
-                    known[number] = _value(docs[i][t - ends[i]], read.argument)
+                    value = docs[i][t - ends[i]]._.get(read.argument)
+                    known[number] = value if isinstance(value, str) else int(value or 0)
         else:
             known.update(texts_of(read, docs))
 
@@ -111,11 +112,6 @@ class TokenValues:
     def value(self, read: Read, number: int) -> Value:
         """Return the value of a number. RAISES: KeyError if the value is unknown."""
         return number if read.name == VECTOR else self._known[read][number]
-
-
-def _value(token: Token, name: str) -> Value:
-    value = token._.get(name)
-    return value if isinstance(value, str) else int(value or 0)
 
 
 class CellNames:

@@ -20,6 +20,7 @@ import re
 from typing import NamedTuple, NoReturn
 
 from ..errors import Errors, MissingExtraError, SparseCRFError
+from ..schema import HALF
 from .attributes import (
     AFFIX,
     CLUSTER,
@@ -43,8 +44,6 @@ _ESCAPED = ('\\"', "\\'")
 _BLANKS = re.compile(r"\s*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,9}(?![0-9])")
 _TOKEN = re.compile(r"[+-]?\w+|.", re.DOTALL)
-# JSON can contain one half of a surrogate pair, which is not valid text.
-HALF = re.compile("[\ud800-\udfff]")
 
 LIMIT = 1000  # of offsets and lengths, so that both are small integers everywhere
 MOST_BINS = 100
@@ -80,12 +79,7 @@ class Cursor:
 
     def take_char(self, chars: str) -> str:
         """Read one of these characters, and the blanks after it; "" for another character."""
-        char = self.text[self.at : self.at + 1]
-        if not char or char not in chars:
-            return ""
-        self.at += 1
-        self._skip_blanks()
-        return char
+        return self.take(re.compile(f"[{re.escape(chars)}]"))
 
     def take_integer(self, low: int, what: str, high: int = LIMIT) -> int:
         """Read an integer in low..high, or fail. what: description of it for the message."""

@@ -241,11 +241,7 @@ def by_kind(kinds: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int32]]
 
 def places_of(placed: Sequence[Placed]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the offsets [K] of attributes, and the origins [K] of the offsets."""
-    offsets, anchors = np.array([*map(_place, placed)], dtype=np.int64).reshape(-1, 2).T.copy()
-    return offsets, anchors
-
-
-def _place(each: Placed) -> tuple[int, int]:
-    if not each.absolute:
-        return each.offset, FROM_TOKEN
-    return (each.offset - 1, FROM_FIRST) if each.offset >= 0 else (each.offset, FROM_END)
+    offsets = np.array([each.offset for each in placed], dtype=np.int64)
+    absolute = np.array([each.absolute for each in placed], dtype=np.bool_)
+    anchors = np.where(absolute, np.where(offsets >= 0, FROM_FIRST, FROM_END), FROM_TOKEN)
+    return offsets - (anchors == FROM_FIRST), anchors

@@ -9,15 +9,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import LOWER  # type: ignore[import-not-found]
 
-from ..corpus.readings import Longs, Readings
+from ..corpus.numbering import Hashes as Values
+from ..corpus.numbering import Ints, Longs
+from ..corpus.readings import Readings
 from .attributes import DOC_ENTITY, DOC_MAJORITY, FIRST
 from .plan import TemplatePlan
-
-Ints = NDArray[np.int32]
-Values = NDArray[np.uint64]
 
 
 class FirstSpans(NamedTuple):

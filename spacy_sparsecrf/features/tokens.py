@@ -20,6 +20,7 @@ from spacy.tokens import Doc, Token
 from spacy.util import filter_spans
 from thinc.util import to_numpy
 
+from ..corpus.numbering import Longs
 from ..errors import Errors, SparseCRFError
 from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
 from .parsing import Read
@@ -29,7 +30,6 @@ from .templates import PlacedAttribute
 
 Values: TypeAlias = NDArray[np.uint64]
 Reals: TypeAlias = NDArray[np.float32]
-Longs: TypeAlias = NDArray[np.int64]
 TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 
 MODES = ("sents", "docs")

@@ -249,23 +249,20 @@ class SpanGroups(SpanTarget):
         for doc, end, first, last in zip(docs, ends.tolist(), bounds, bounds[1:], strict=False):
             group = self._kept(doc, overwrite)
             taken = {i for span, _ in group if self._is_own(span) for i in _tokens(span)}
-            some = bool(group)
             for k in range(first, last):
                 start, stop = (int(t[k]) - end + len(doc) for t in (spans.starts, spans.ends))
                 new = DocSpan(doc, start, stop, label=spans.names[spans.types[k]])
                 if taken.isdisjoint(_tokens(new)):
                     group.append((new, float(probabilities[k])))
-            if some:
-                group.sort(key=lambda item: item[0].start)
+            group.sort(key=lambda item: item[0].start)
             before = doc.spans.get(self.key) if self.types or not overwrite else None
             attrs = {k: v for k, v in getattr(before, "attrs", {}).items() if k != SCORES}
             if scores is not None:
                 attrs[SCORES] = np.array([score for _, score in group])
-            found = [span for span, _ in group]
-            if scores is not None:
                 for span, score in group:
                     if self._is_own(span):
                         span._.set(self.score_name, score)
+            found = [span for span, _ in group]
             doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=found)
 
     def _kept(self, doc: Doc, overwrite: bool) -> list[tuple[DocSpan, float]]:

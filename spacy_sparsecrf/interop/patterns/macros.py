@@ -20,8 +20,8 @@ from typing import NamedTuple, NoReturn
 
 from ...errors import Errors, SparseCRFError
 from ...features.expressions import SECONDS, searcher
-from ...features.parsing import HALF
 from ...model.names import pattern_key
+from ...schema import HALF
 
 CLASSES = {
     "a": r"\p{Alphabetic}",
