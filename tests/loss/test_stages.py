@@ -19,9 +19,7 @@ def test_observed_pairs_only(l1):
     problem = learnable()
     options = {"l1": l1, "l2": 0.1, "observed_only": True}
     training = training_of(problem.corpus, list("abcd"), OWLQN(window=0.0), **options)
-    for _ in range(200):
-        if training.step().converged:
-            break
+    assert any(training.step().converged for _ in range(200))
     loss = ChainLoss(problem.corpus, 4, Workers(1))
     observed = loss.observed_coordinates()
     assert training.n_potential == len(observed) < loss.n_potential
@@ -108,8 +106,6 @@ def test_warm_and_cold_starts_reach_the_same_minimum(averaged, evaluated):
             assert training.step().passes >= solver.inner_iterations
         else:
             assert first.passes > epochs or first.converged
-        for _ in range(100):
-            if training.step().converged:
-                break
+        assert any(training.step().converged for _ in range(100))
         objectives.append(training.objective)
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-7)

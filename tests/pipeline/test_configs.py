@@ -40,14 +40,8 @@ def test_every_solver_has_a_config_and_headers_name_their_configs():
 
 @pytest.mark.parametrize("name", TAGGERS)
 def test_every_config_trains_and_stops_on_the_development_score(name, corpus):
-    overrides = {
-        "paths.train": str(corpus.train_path),
-        "paths.dev": str(corpus.dev_path),
-        "training.patience": 2,
-        "training.max_epochs": 0,
-        "training.max_steps": 60,
-        "components.crf.n_threads": 1,
-    }
+    overrides = {**corpus.overrides, "training.patience": 2, "training.max_epochs": 0}
+    overrides |= {"training.max_steps": 60, "components.crf.n_threads": 1}
     nlp, rows = run_training(config_of(name, overrides))
     scores = [float(row[3]) for row in rows]
     assert len(rows) == scores.index(max(scores)) + 1 + 2 < 60

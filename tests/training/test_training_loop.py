@@ -24,19 +24,10 @@ from ..conftest import SHIPPED_CONFIG, Corpus
 from ..toy import accuracy, blank_with, examples_of, run_steps
 from ..toy import train as train_steps
 
-SMALL_TAGGER = {
-    "@architectures": "spacy.Tagger.v2",
-    "tok2vec": {
-        "@architectures": "spacy.HashEmbedCNN.v2",
-        "pretrained_vectors": None,
-        "width": 16,
-        "depth": 1,
-        "embed_size": 100,
-        "window_size": 1,
-        "maxout_pieces": 2,
-        "subword_features": True,
-    },
-}
+NETWORK = {"@architectures": "spacy.HashEmbedCNN.v2", "pretrained_vectors": None}
+NETWORK |= {"width": 16, "depth": 1, "embed_size": 100, "window_size": 1}
+NETWORK |= {"maxout_pieces": 2, "subword_features": True}
+SMALL_TAGGER = {"@architectures": "spacy.Tagger.v2", "tok2vec": NETWORK}
 
 
 def run_training(config: Any, output: Path | None = None) -> tuple[Language, list[list[str]]]:
