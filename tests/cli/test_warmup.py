@@ -7,7 +7,7 @@ import sys
 
 
 def run_process(arguments: list[str], cache: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "NUMBA_OPT": "0"}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, env=environment
     )

@@ -69,7 +69,6 @@ def run(package: Path, home: Path, code: str, cache: Path | None = None) -> str:
     """Run code in a new process; return its standard error."""
     environment = {**os.environ, "PYTHONPATH": str(package), "HOME": str(home)}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(cache or "")}
-    environment["NUMBA_OPT"] = "0"  # the speed of the compiled code is irrelevant
     environment.pop("XDG_CACHE_HOME", None)
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=home)
