@@ -39,7 +39,6 @@ INTERFACES = {
         {
             "interop.sklearn.estimator": "CRF Iteration",
             "interop.sklearn.tagger": "Tagger WeightSummary",
-            "sklearn": "read_docs",
         },
     ),
     "parts": (

@@ -551,7 +551,7 @@ class Errors(metaclass=_Coded):
     )
     SC802 = "{x} has length {n}, but {y} has {found}. Give one of {y} for each of {x}."
     SC804 = "y[{number}][{token}] is {label!r}, which is not a label. Give strings, or None."
-    SC805 = "{name} is not fitted. Call fit(X, y) first, or from_pipe with a trained component."
+    SC805 = "{name} is not fitted. Call fit(X, y) first."
     SC808 = (
         "{n_values} features have numbers other than 0 and 1, which need {needed} MB for "
         "{n_tokens} tokens; {available} MB are available. Give numbers in bins, as strings."
@@ -562,16 +562,7 @@ class Errors(metaclass=_Coded):
         '`features` (--features), as in {{"word.lower()": "lower[0]"}}, or fit without them.'
     )
     SC811 = "{first!r} and {second!r} are both the feature {name}. Name another for one of them."
-    SC812 = (
-        "Features of component '{name}' are numbers or have no names. Train with "
-        "store_feature_names = true in [components.{name}.learning], without value(...) and vector."
-    )
     SC817 = f"{{what}} needs {{package}}, which is not installed. {_install('{extra}')}."
-
-    SC818 = (
-        "An estimator cannot predict as component '{name}' does: [components.{name}{key} is set, "
-        "which estimators lack. Remove it from the config first."
-    )
 
     SC819 = "Label {label!r} at position {position}: it is not among the {place}. Correct it."
 

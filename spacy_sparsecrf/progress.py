@@ -135,7 +135,9 @@ def watch_compilation() -> Any:
                 _warn_of_loss()
             elif self.with_notice:
                 self.with_notice = False
-                _give_notice(kernel.stats.cache_path)
+                # A directory with kernels: the notice was logged before.
+                if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
+                    _spacy.warning(_NOTICE)
             if not self._names:
                 self._task = Task("Compiling", "kernels", initial=self._n_compiled)
             self._names.append(kernel.__name__)
@@ -152,12 +154,6 @@ def watch_compilation() -> Any:
     listener = Listener()
     event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
     return listener
-
-
-def _give_notice(directory: str) -> None:
-    """Log `_NOTICE`, unless the directory already has kernels: it was then logged before."""
-    if not any(Path(directory).glob("*.nbi")):
-        _spacy.warning(_NOTICE)
 
 
 @cache  # once per process

@@ -99,8 +99,10 @@ class Decoder:
 
     def viterbi(self, source: Source, permitted: Mask | None = None) -> Ints:
         """Find the most probable labels of each sequence. RETURNS: [N] int32 label ids."""
-        if permitted is None and isinstance(source, Readings) and self._plain(source):
-            shared = self._shared_pairs(source)
+        is_chain = self._kind == "chain" and not len(self._bounds)
+        if is_chain and permitted is None and isinstance(source, Readings):
+            # Scores of real values are not in a table of words.
+            shared = None if len(source.templates.value_seeds) else self._shared_pairs(source)
             if shared is not None:
                 ready = shared.ready if self._bias is None else self._preferring(shared, self._bias)
                 return self._word_scores(source).label(source, ready)
@@ -272,11 +274,6 @@ class Decoder:
 
             words = self._words = WordScores(self._unigram, readings.templates, self.padded)
         return words
-
-    def _plain(self, readings: Readings) -> bool:
-        """Return whether scores are sums of the weights of hashed features only."""
-        values = len(readings.templates.value_seeds)
-        return self._kind == "chain" and not len(self._bounds) and not values
 
     def _pairs(self, source: Source) -> tuple[Ints, Floats]:
         """Number the contexts of tokens: [N] int32, and score their label pairs: [C, Y + 1, Yp]."""

@@ -2,11 +2,9 @@
 
 import logging
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from statistics import median
 from typing import Any
 from weakref import finalize
 
@@ -19,8 +17,6 @@ from ..parallel import Args
 
 logger = logging.getLogger("spacy")
 
-# A worker is logged as slow above this multiple of the median time, and above these seconds.
-_SLOW, _SECONDS = 2.0, 1.0
 # Seconds in which the workers must start; others may use the cluster too.
 _PATIENCE = 300.0
 # Size in bytes of the object store of a cluster that is started here.
@@ -41,11 +37,9 @@ class _Actor:
     def begin(self) -> None:
         """Return once the actor has started."""
 
-    def call(self, method: str, *args: Any) -> tuple[Any, float]:
-        """Call a method. RETURNS: its result, and its seconds."""
-        begin = time.perf_counter()
-        found = getattr(self._worker, method)(*args)
-        return found, time.perf_counter() - begin
+    def call(self, method: str, *args: Any) -> Any:
+        """Call a method. RETURNS: its result."""
+        return getattr(self._worker, method)(*args)
 
 
 @contextmanager
@@ -95,21 +89,16 @@ class RayWorkerPool:
             results = [self._result(i, method, each[i], ref) for i, ref in enumerate(pending)]
         if keep:
             self._kept.append((method, list(each)))
-        usual = median([seconds for _, seconds in results])
-        for i, (_, seconds) in enumerate(results):
-            level = logging.INFO if seconds > max(_SECONDS, _SLOW * usual) else logging.DEBUG
-            logger.log(level, "worker %d took %.1f s to %s, most %.1f", i, seconds, method, usual)
-        return [found for found, _ in results]
+        return results
 
     def _call(self, i: int, method: str, args: Args) -> Any:
         return self._actors[i].call.remote(method, *args)
 
-    def _result(self, i: int, method: str, args: Args, pending: Any) -> tuple[Any, float]:
-        """Return the result of worker i, and its seconds; a lost worker is replaced."""
+    def _result(self, i: int, method: str, args: Args, pending: Any) -> Any:
+        """Return the result of worker i; a lost worker is replaced."""
         while True:
             try:
-                found: tuple[Any, float] = ray.get(pending)
-                return found
+                return ray.get(pending)
             except RayActorError as error:
                 self._replace(i, error)
                 pending = self._call(i, method, args)

@@ -311,7 +311,8 @@ class Featurizer(PlanFeaturizer):
         unread += sorted({*self.clusters} - {*self._named[CLUSTER]})
         if unread:
             warn(Warnings.SCW226.format(names=", ".join(map(repr, unread))))
-        lists = self._read_lists(str.split if nlp is None else _tokenize(nlp))
+        cut = str.split if nlp is None else nlp.tokenizer
+        lists = self._read_lists(lambda text: [w for w in map(str, cut(text)) if not w.isspace()])
         # Lookup tables need the language, which without a pipeline is known only from Docs.
         classes = None if nlp is None else self._read_classes(nlp.lang or "")
         self._lists, self._classes = lists, classes
@@ -424,11 +425,6 @@ class Featurizer(PlanFeaturizer):
 
     def _token_reader(self, read: Read) -> TokenReader:
         return token_reader(read, self._lists, self.phrase_attr, self.plan.vector_width)
-
-
-def _tokenize(nlp: Language) -> Tokenize:
-    """Return a function that splits a text into words with the tokenizer of a pipeline."""
-    return lambda text: [token.text for token in nlp.tokenizer(text) if not token.is_space]
 
 
 def by_vocab(docs: Sequence[Doc]) -> Iterator[Sequence[Doc]]:

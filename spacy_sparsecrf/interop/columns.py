@@ -24,14 +24,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
-from .attributes import (
-    DOCSTART,
-    UNSET,
-    WORDS,
-    is_header,
-    names_words,
-    of_spans,
-)
+from .attributes import DOCSTART, UNSET, WORDS, is_header, names_words, of_spans
 from .schemes import OUTSIDE, is_label
 
 TAB, BLANKS = "\t", " "
@@ -149,11 +142,7 @@ class ColumnLayout:
         return SparseCRFError(Errors.SC636.format(**where, option=option))
 
 
-def read_columns(
-    path: Path,
-    columns: Sequence[str],
-    separator: str = "",
-) -> Source[Sentence]:
+def read_columns(path: Path, columns: Sequence[str], separator: str = "") -> Source[Sentence]:
     """Read a file of columns whose attributes are given; see `column_choice` for other files.
 
     columns: attributes of its columns; separator: see `ColumnLayout`.

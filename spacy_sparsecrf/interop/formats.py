@@ -36,12 +36,7 @@ class Format(str, Enum):
 RECORDS = frozenset({Format.jsonl, Format.json, Format.brat})
 """Formats of texts with character spans."""
 
-SEPARATORS = {
-    Format.columns: "",
-    Format.tsv: TAB,
-    Format.wapiti: BLANKS,
-    Format.crfpp: BLANKS,
-}
+SEPARATORS = {Format.columns: "", Format.tsv: TAB, Format.wapiti: BLANKS, Format.crfpp: BLANKS}
 """Separators of columns; "" if the lines show it."""
 
 _SUFFIXES = {
@@ -82,10 +77,7 @@ def _sign_of_json(path: Path) -> Format | None:
 
 
 def open_source(
-    path: Path,
-    kind: Format,
-    columns: Sequence[str] = (),
-    attribute: str = "",
+    path: Path, kind: Format, columns: Sequence[str] = (), attribute: str = ""
 ) -> Source[Sentence]:
     """Open a file of sentences.
 

@@ -6,21 +6,9 @@ lattice. With missing labels, the loss is log Z minus log Z of the clamped latti
 
 from .chain import go_forward, infer, log_partition
 from .exp import log
-from .layout import (
-    Floats,
-    Ints,
-    Pairs,
-    SequenceWorkspace,
-    Tables,
-    Vectors,
-)
+from .layout import Floats, Ints, Pairs, SequenceWorkspace, Tables, Vectors
 from .numba_support import inlined
-from .pair_counts import (
-    add_correction_products,
-    add_products,
-    corrections_of,
-    settle_context,
-)
+from .pair_counts import add_correction_products, add_products, corrections_of, settle_context
 from .pairs import build_for_tokens, potential
 from .scores import evidence_of, score_token
 from .small import add_at, fill

@@ -19,13 +19,7 @@ from ..errors import Errors, SparseCRFError
 from ..parallel import Workers, dot
 from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask, build_lattice
-from .observed import (
-    completed,
-    distinct,
-    observed_bigrams,
-    observed_unigrams,
-    observed_values,
-)
+from .observed import completed, distinct, observed_bigrams, observed_unigrams, observed_values
 from .screening import PairScreening, screen_unigrams
 from .values import screen_values
 from .working import WorkingLoss

@@ -13,14 +13,7 @@ from ..kernels.expectations import (
     infer_chunk,
     unigram_curvature,
 )
-from ..kernels.layout import (
-    Columns,
-    ContextBlocks,
-    Sequences,
-    Tables,
-    Unigrams,
-    Vectors,
-)
+from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
 from .lattice import Floats, Longs

@@ -98,8 +98,7 @@ def _of_labels(value: Any) -> Any:
 
 _OR_DEFAULTS = BeforeValidator(lambda given: given or {})
 _Number = Annotated[
-    float,
-    Field(strict=True, ge=0.0, allow_inf_nan=False, description="a finite number >= 0"),
+    float, Field(strict=True, ge=0.0, allow_inf_nan=False, description="a finite number >= 0")
 ]
 _Penalty = Annotated[_Number, BeforeValidator(_from_text)]
 _Probability = Annotated[

@@ -96,7 +96,8 @@ class Matches:
         best = [np.zeros((len(spans), len(KINDS))) for spans in sides]
         shared: list[tuple[int, int, int]] = []
         for g, p in _overlapping(gold, predicted):
-            match = _match(gold[g], predicted[p])
+            same_tokens, same_label = gold[g][:2] == predicted[p][:2], gold[g][2] == predicted[p][2]
+            match = same_tokens and same_label, same_tokens, 1.0 if same_tokens else 0.5, same_label
             np.maximum(best[0][g], match, out=best[0][g])
             np.maximum(best[1][p], match, out=best[1][p])
             extent = min(gold[g][1], predicted[p][1]) - max(gold[g][0], predicted[p][0])
@@ -123,12 +124,6 @@ def _score(label: str, sums: NDArray[np.float64]) -> Score:
         for kind, p, r in shares
     }
     return Score(label, int(n_gold), int(n_predicted), rates)
-
-
-def _match(gold: Span, predicted: Span) -> tuple[float, float, float, float]:
-    """Return the match of two overlapping spans, by type of match."""
-    same_tokens, same_label = gold[:2] == predicted[:2], gold[2] == predicted[2]
-    return same_tokens and same_label, same_tokens, 1.0 if same_tokens else 0.5, same_label
 
 
 def _overlapping(gold: Sequence[Span], predicted: Sequence[Span]) -> Iterator[tuple[int, int]]:

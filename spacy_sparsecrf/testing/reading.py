@@ -58,8 +58,8 @@ def check_features(features: Features, docs: Sequence[Doc] | None = None) -> Non
     for name, own in ({"a second call": features} | copies).items():
         fact = f"{name} reads something else"
         require_same(features, fact, _arrays(own(docs, "sents")), _arrays(whole))
-    both = zip(docs, before, strict=True)
-    others = [Doc(_copy(doc.vocab)).from_bytes(data) for doc, data in both]
+    copied = spacy.blank(docs[0].vocab.lang or "xx").vocab.from_bytes(docs[0].vocab.to_bytes())
+    others = [Doc(copied).from_bytes(data) for data in before]
     fact = "another vocab changes what is read"
     require_same(features, fact, _arrays(features(others, "sents")), _arrays(whole))
     for nothing in ([], [Doc(doc.vocab) for doc in docs[:1]]):
@@ -68,10 +68,6 @@ def check_features(features: Features, docs: Sequence[Doc] | None = None) -> Non
         width = none.hashes.shape[1:]
         require_same(features, "columns differ without tokens", width, whole.hashes.shape[1:])
     require(features, "it takes sequences = 'words'", is_refused(features, docs, "words"))
-
-
-def _copy(vocab: Vocab) -> Vocab:
-    return spacy.blank(vocab.lang or "xx").vocab.from_bytes(vocab.to_bytes())
 
 
 def _arrays(found: Observations) -> list[Any]:

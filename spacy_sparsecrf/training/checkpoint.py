@@ -73,15 +73,10 @@ def load(path: Path, identity: str) -> dict[str, Any]:
     """
     with reported_as(Errors.SC318, _DAMAGED, path=path):
         with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            values = {name: _value(archive[name]) for name in archive.files}
+            values = {name: a if a.ndim else a.item() for name, a in archive.items()}
         if values[_DIGEST] == identity:
             return values
     raise SparseCRFError(Errors.SC316.format(path=path))
-
-
-def _value(array: NDArray[Any]) -> Any:
-    """Return a stored array, or the scalar of an array without axes."""
-    return array if array.ndim else array.item()
 
 
 def values_of(states: Sequence[Any]) -> dict[str, Any]:

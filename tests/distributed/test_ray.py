@@ -1,6 +1,5 @@
 """Ray workers learn the same as workers in this process, also if workers are lost."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +49,6 @@ def test_two_workers_learn_the_same_though_both_are_lost(folder, expected, caplo
     steps(pipe, 1)
     assert learnt(pipe) == expected
     assert "worker 1 was lost and is replaced" in caplog.text
-    assert re.search(r"worker 1 took \d+\.\d s to evaluate", caplog.text)
     team.close()
 
 

@@ -202,11 +202,6 @@ class PatternFeaturizer(PlanFeaturizer):
         return _NUMBER_TEXTS.get(annotations[at], docs[0].vocab.strings)
 
 
-def _before_comment(line: str) -> str:
-    """Return a line without its comment, which may begin anywhere, and trailing white space."""
-    return line.partition("#")[0].rstrip()
-
-
 WAPITI = Dialect(
     name="Wapiti",
     kinds={"u": "u", "U": "u", "b": "b", "B": "b", "*": "*"},
@@ -217,7 +212,8 @@ WAPITI = Dialect(
     furthest=LIMIT,
     before=("_x-1", "_x-2", "_x-3", "_x-4", "_x-#"),
     behind=("_x+1", "_x+2", "_x+3", "_x+4", "_x+#"),
-    content=_before_comment,
+    # A comment may begin anywhere.
+    content=lambda line: line.partition("#")[0].rstrip(),
 )
 
 
@@ -232,11 +228,6 @@ class WapitiPatterns(PatternFeaturizer):
     dialect = WAPITI
 
 
-def _unless_comment(line: str) -> str:
-    """Return a line, or "" if it is a comment."""
-    return "" if line.startswith("#") else line.rstrip("\r")
-
-
 CRFPP = Dialect(
     name="CRF++",
     kinds={"U": "u", "B": "b"},
@@ -246,7 +237,8 @@ CRFPP = Dialect(
     furthest=FURTHEST_CRFPP,
     before=tuple(f"_B-{i}" for i in range(1, FURTHEST_CRFPP + 1)),
     behind=tuple(f"_B+{i}" for i in range(1, FURTHEST_CRFPP + 1)),
-    content=_unless_comment,
+    # A comment is a line.
+    content=lambda line: "" if line.startswith("#") else line.rstrip("\r"),
 )
 
 

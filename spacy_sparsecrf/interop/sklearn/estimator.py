@@ -340,26 +340,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     # Components
 
-    @classmethod
-    def from_pipe(cls, pipe: Any) -> "CRF":
-        """Create an estimator with the weights of a component, which predicts the same labels.
-
-        Its features are the component's feature names, which `read_docs` reads from Docs.
-        RAISES: SparseCRFError if features have no names, if real-valued features have weights, or
-            for settings that change predictions and that an estimator lacks, such as thresholds.
-        """
-        from .pipes import check_plain, take_weights
-
-        setup, settings = pipe.setup, pipe.setup.settings
-        check_plain(pipe.name, settings, pipe.model)
-        names, always, bigrams = take_weights(pipe)
-        penalty = {"c1": settings.l1, "c2": settings.l2 / 2.0, "solver": setup.solver}
-        start = setup.features.start_label
-        crf = cls(**penalty, bigrams=bigrams, start_label=start, dtype=settings.learning.dtype)
-        valid = setup.valid_transitions(pipe.label_data)
-        crf.model_ = Tagger.of(pipe.model, names, always, valid)
-        return crf
-
     def to_pipe(
         self,
         nlp: Any,

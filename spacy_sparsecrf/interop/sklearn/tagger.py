@@ -46,23 +46,18 @@ class Tagger:
     """A trained model with the methods of `pycrfsuite.Tagger`.
 
     model: the non-zero weights, with the keys of `encoding`; attributes: features in the order of
-    these keys; valid: mask of valid transitions, None if all are valid; real: features with other
-    values than 0 and 1 in training.
+    these keys; real: features with other values than 0 and 1 in training.
     """
 
     def __init__(
-        self,
-        model: CRFModel,
-        attributes: Sequence[str],
-        valid: NDArray[np.bool_] | None = None,
-        real: Sequence[str] = (),
+        self, model: CRFModel, attributes: Sequence[str], real: Sequence[str] = ()
     ) -> None:
-        self.model, self.attributes, self.valid, self.real = model, [*attributes], valid, [*real]
+        self.model, self.attributes, self.real = model, [*attributes], [*real]
         self.set(())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the weights, without the decoder and the sequence that was set."""
-        return Tagger, (self.model, self.attributes, self.valid, self.real)
+        return Tagger, (self.model, self.attributes, self.real)
 
     @classmethod
     def of(
@@ -70,7 +65,6 @@ class Tagger:
         model: CRFModel,
         names: Mapping[int, str],
         always: int = ALWAYS,
-        valid: NDArray[np.bool_] | None = None,
         real: Sequence[str] = (),
     ) -> "Tagger":
         """Create a tagger of a model with other keys, renumbered to the features with weights.
@@ -86,7 +80,7 @@ class Tagger:
         attributes = [names[key] for key in known.tolist()]
         kept = {*attributes}.intersection(real)
         model = CRFModel(model.labels, model.dtype, unigram, bigram, model.kind, model.bounds)
-        return cls(model, attributes, valid, [text for text in real if text in kept])
+        return cls(model, attributes, [text for text in real if text in kept])
 
     # A sequence
 
@@ -185,7 +179,7 @@ class Tagger:
     def _decoder(self) -> "Decoder":
         from ...decoding.decoder import Decoder  # imports numba
 
-        return Decoder(self.model, self.valid)
+        return Decoder(self.model)
 
     @cached_property
     def _reading(self) -> tuple[Vocabulary, Mask]:
@@ -211,7 +205,7 @@ def _renumbered(table: WeightTable, keys: NDArray[np.int64]) -> WeightTable:
 
 def write_tagger(tagger: Tagger, path: Path) -> None:
     """Write a tagger to a file. RAISES: SparseCRFError if it cannot be written."""
-    model, attributes, _, real = tagger.__reduce__()[1]
+    model, attributes, real = tagger.__reduce__()[1]
     values = {"model": model.to_bytes(), "attributes": attributes, "real": real}
     write_files(path.parent, {path.name: srsly.msgpack_dumps(values)}, "model_filename")
 
