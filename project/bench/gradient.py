@@ -4,6 +4,7 @@ A peer's gradient is an iteration of its quasi-Newton method. Some iterations co
 gradient, because of the line search; hence medians.
 """
 
+import importlib.util
 from collections.abc import Callable
 from functools import partial
 
@@ -47,7 +48,7 @@ def sides_of(name: str, options: Options, n_iterations: int) -> dict[str, dict[s
     # CRFsuite has plain transitions only.
     if len(problem.corpus.bigram_keys) == 1:
         sides[OBSERVED] = {OURS: ours(problem, OBSERVED)}
-        if peers.has_crfsuite():
+        if importlib.util.find_spec("pycrfsuite") is not None:
             run = partial(peers.crfsuite, name, options.data, options.quick, n_iterations)
             sides[OBSERVED][peers.CRFSUITE] = run
     return {**sides, WORKING: {OURS: ours(problem, WORKING)}}

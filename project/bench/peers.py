@@ -6,7 +6,6 @@ trains CRFsuite in this process on our encoded corpus, with attributes and label
 It thus has our weights by construction: a weight for each label of an attribute.
 """
 
-import importlib.util
 import re
 import time
 from itertools import pairwise
@@ -35,11 +34,6 @@ PARAMETERS: dict[str, Any] = {
 }
 # First line of training, and lines at the end of iterations.
 _BEGIN, _END = "L-BFGS optimization", re.compile(r"Loss: \S+")
-
-
-def has_crfsuite() -> bool:
-    """Return whether python-crfsuite is installed."""
-    return importlib.util.find_spec("pycrfsuite") is not None
 
 
 def crfsuite(name: str, data: str, quick: bool, n_iterations: int) -> Cost:

@@ -20,11 +20,6 @@ METHODS = {
 _NEAR, _ROUGH = 1e-3, 1e-2
 
 
-def is_stable(course: Row) -> bool:
-    """Return whether there was no failure, and the objective never exceeded its first value."""
-    return not course["failure"] and max(course["objective"]) <= course["objective"][0]
-
-
 class Race:
     """The courses for one type of noise and one inference method.
 
@@ -59,7 +54,7 @@ class Race:
         if course["failure"]:
             return "unstable"
         before, last = course["objective"][-2:]
-        if not is_stable(course):
+        if course["failure"] or max(course["objective"]) > course["objective"][0]:
             return f"{last:.2f}, once above the first"
         falls = course["optimiser"] == "L-BFGS" and before > last * (1.0 + _NEAR)
         return f"{last:.2f}" + (", still falling" if falls else "")
