@@ -34,12 +34,12 @@ def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
         bounds = tokens.indptr[first : last + 1]
         feature = np.repeat(np.arange(first, last), np.diff(bounds))
         own = numbers[tokens.indices[bounds[0] : bounds[-1]]]
-        found.append(distinct(feature * len(members) + own))
-    feature, number = np.divmod(np.concatenate(found), len(members))
-    # Set 0, a missing label, counts for no label.
-    feature, number = feature[number > 0], number[number > 0]
-    row, label = _expanded(number, members)
-    return distinct(feature[row] * n_labels + label)
+        feature, number = np.divmod(distinct(feature * len(members) + own), len(members))
+        # Set 0, a missing label, counts for no label.
+        feature, number = feature[number > 0], number[number > 0]
+        row, label = _expanded(number, members)
+        found.append(distinct(feature[row] * n_labels + label))
+    return np.concatenate(found)
 
 
 def observed_values(lattice: Lattice, n_labels: int) -> Longs:
