@@ -487,7 +487,7 @@ class Errors(metaclass=_Coded):
         "Separate columns by {by}, and sentences by an empty line, or name another --format."
     )
     SC612 = "{path} has no tokens to convert. Check the path."
-    SC614 = "--{option} {value} cannot be used: {reason}."
+    SC614 = "Change --{option} {value}, which cannot be used: {reason}."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
         "{scheme}; choose another --scheme if the file has one: {known}."

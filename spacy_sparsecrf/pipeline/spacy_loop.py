@@ -25,7 +25,7 @@ _ENDLESS = -1  # the value of [training] max_epochs
 
 @dataclass(frozen=True)
 class Loop:
-    """What `initialize` takes from the pipeline and the config of a training run.
+    """The settings of a training run, from the pipeline and its config.
 
     quiet: whether the console output of training is off; augmented: whether an augmenter changes
     the training examples; trains: whether the config names a training corpus, so that the loop is
