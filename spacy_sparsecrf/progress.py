@@ -69,7 +69,7 @@ class Task(tqdm):  # type: ignore[misc]
     `set_postfix_str` is shown after the counts, from the next count on.
     """
 
-    # Without a thread of its own, and without a lock of other processes.
+    # Without tqdm's thread, and without a lock of other processes.
     monitor_interval, _lock = 0, RLock()
 
     def __init__(

@@ -87,7 +87,7 @@ def test_the_warm_start_gives_means_of_its_second_half(monkeypatch):
 
 @pytest.mark.parametrize(("averaged", "evaluated"), [(False, True), (True, True), (True, False)])
 def test_warm_and_cold_starts_reach_the_same_minimum(averaged, evaluated):
-    """A warm start is an outer iteration of its own, if it is evaluated."""
+    """A warm start that is evaluated counts as an outer iteration."""
     problem, objectives = learnable(), []
     loss, penalty = ChainLoss(problem.corpus, 4, Workers(1)), ElasticNet(0.5, 0.01)
     for epochs in (0, 5):

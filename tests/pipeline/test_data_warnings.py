@@ -167,7 +167,7 @@ DOSES = r"SCW220.*10 of 15, most often '10mg' \(5\), 'b\.i\.d\.' \(5\)"
     ],
 )
 def test_training_warns_of_data(config, make, warned, tmp_path):
-    """Once each of what is told, and of nothing else."""
+    """Warn once about each fault, and about nothing else."""
     nlp = pipeline(**config)
     found = make(nlp, tmp_path)
     with warnings.catch_warnings(record=True) as caught:
