@@ -4,8 +4,9 @@
 
 with F the counts of features and w_i the weight of sequence i. The result is the mean of theta
 after each visit. The perceptron learns to decode the training sequences and minimises no objective.
-It reports the loss of the CRF with these weights, whose scale is arbitrary. Stops after a pass
-without an error, or by `window` (see `base`), which is 0 by default.
+It reports the loss of the CRF with these weights, whose scale is arbitrary. An outer iteration ends
+after a pass without an error, when the mean still approaches the last weights; the run ends by
+`window` (see `base`), which is 0 by default.
 """
 
 from dataclasses import dataclass, replace

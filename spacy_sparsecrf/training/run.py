@@ -152,7 +152,7 @@ class Run:
 
         It does if the optimality, violators included, is at most `tolerance`; if outer iterations
         in a row have not lowered the best objective by the fraction `window`; if the gap is below
-        the fraction `tolerance_gap`; or if the solver says so and there are no violators.
+        the fraction `tolerance_gap`; or if an exact solver says so and there are no violators.
         """
         solver, size = self._solver, abs(report.objective)
         state.optimality = max(report.optimality, state.violation)
@@ -163,7 +163,7 @@ class Run:
             state.optimality <= solver.tolerance
             or state.n_idle == (_MAX_IDLE if solver.exact else _MAX_IDLE_STOCHASTIC)
             or state.gap < solver.tolerance_gap * size
-            or (report.converged and state.violation <= solver.tolerance)
+            or (solver.exact and report.converged and state.violation <= solver.tolerance)
         )
 
     def _warm_up(self) -> int:

@@ -130,6 +130,16 @@ def test_scripts_train_with_other_algorithms():
     assert other.objective_ == pytest.approx(-sum(other.predict_log_probability(X, Y)), rel=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:.*SCW803")
+def test_the_mean_of_a_perceptron_follows_the_last_weights():
+    """Training continues after a pass without an error."""
+    x = [{"a": 1, "b": 0.5}, {"a": 1}, {"a": 1, "c": 0.5}, {"b": 0.5, "c": 0.5}]
+    x += [{"a": 0.5, "c": 1}, {"b": 0.1, "c": 1}, {"a": 1, "b": 0.5}, {}, {"c": 1}]
+    y = [*"zzzxxxzzx"]
+    crf = CRF("pa").fit([x], [y])
+    assert crf.score([x], [y]) == 1.0 and crf.n_iter_ > 20
+
+
 def test_scripts_train_on_real_values():
     """A feature of 2 counts as two features, one of 0.5 as half a feature."""
     double = [[[*map(str, token.items())] * 2 for token in tokens] for tokens in X]
