@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property, reduce
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from spacy.attrs import LIKE_NUM  # type: ignore[import-not-found]
@@ -27,7 +27,7 @@ from .parsing import Read
 from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
 from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
-from .templates import Template, parse_templates, without_sets
+from .templates import Conjunction, Template, parse_templates, without_sets
 from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
 from .word_labels import WordLabelReader
 
@@ -37,18 +37,6 @@ if TYPE_CHECKING:
 
 _NO_LABELS = WordClasses.of({}, are_paths=False)
 _LEARNING = frozenset([PHRASE, CLUSTER, WORD_LABELS, VECTOR])  # attributes that need learnt data
-
-
-class Conjunction(Protocol):
-    """The part of a template or pattern that feature names need; see `Template`."""
-
-    @property
-    def key(self) -> str:
-        """Text that the hash depends on."""
-
-    @property
-    def kinds(self) -> str:
-        """Conjunction with the label, the label pair, or both: "u", "b" or "ub"."""
 
 
 class PlanFeaturizer(ABC):

@@ -66,15 +66,30 @@ class PlacedAttribute:
 
 
 @dataclass(frozen=True)
-class Template:
+class Conjunction:
+    """What is conjoined with the label, the label pair, or both. kind: "u", "b" or "*"."""
+
+    kind: str
+
+    @property
+    def key(self) -> str:
+        """Text that hashes depend on."""
+        raise NotImplementedError
+
+    @property
+    def kinds(self) -> str:
+        """Conjunction with the label, the label pair, or both: "u", "b" or "ub"."""
+        return "ub" if self.kind == "*" else self.kind
+
+
+@dataclass(frozen=True)
+class Template(Conjunction):
     """A conjunction of attributes, also conjoined with the label, the label pair, or both.
 
-    kind: "u", "b" or "*".
     attributes: sorted, so that the order in which they were written does not matter; may be empty.
     number: position of its text in the list, from 1.
     """
 
-    kind: str
     attributes: tuple[PlacedAttribute, ...]
     number: int = field(default=1, compare=False)
 
@@ -87,11 +102,6 @@ class Template:
     def is_real(self) -> bool:
         """Return whether the template is real-valued and not hashed, see `tokens`."""
         return any(attribute.read.is_real for attribute in self.attributes)
-
-    @property
-    def kinds(self) -> str:
-        """Conjunction with the label, the label pair, or both: "u", "b" or "ub"."""
-        return "ub" if self.kind == "*" else self.kind
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.key}"

@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from ...errors import Errors, SparseCRFError
 from ...features.expressions import SECONDS, searcher
+from ...features.templates import Conjunction
 from ...model.names import pattern_key
 from ...schema import HALF
 
@@ -135,15 +136,13 @@ class Macro:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Conjunction):
     """A line: its macros, and the literal texts around them.
 
-    kind: "u", "b" or "*", as of templates.
     literals: texts before, between and after the macros; the first begins with the kind.
     line: its number in the file, from 1.
     """
 
-    kind: str
     literals: tuple[str, ...]
     macros: tuple[Macro, ...]
     line: int
@@ -152,11 +151,6 @@ class Pattern:
     def key(self) -> str:
         """The text around the macros, which is hashed together with the texts of columns."""
         return pattern_key(self.literals)
-
-    @property
-    def kinds(self) -> str:
-        """The labels that features are conjoined with: "u" a label, "b" a pair, "ub" each."""
-        return "ub" if self.kind == "*" else self.kind
 
 
 @dataclass(frozen=True)
