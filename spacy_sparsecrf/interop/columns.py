@@ -219,8 +219,3 @@ def wrong_width(path: Path, row: Row, expected: int, why: str, separator: str) -
     text = " ".join(row.values)[:60]
     where = {"path": path, "line": row.line, "text": text, "found": len(row.values)}
     return SparseCRFError(Errors.SC611.format(**where, expected=expected, why=why, by=separator))
-
-
-def write_sentence(rows: Iterable[Sequence[str]], separator: str = TAB) -> str:
-    """Return the lines of a sentence, with an empty line after it."""
-    return "".join(f"{separator.join(row)}\n" for row in rows) + "\n"

@@ -27,7 +27,7 @@ from .attributes import (
     span_key,
     why_not,
 )
-from .columns import TAB, Sentence, Source, write_sentence
+from .columns import TAB, Sentence, Source
 from .records import DOCUMENT
 from .schemes import MISSING, BadLabelError, ColumnScheme, Spans, read_spans, write_spans
 
@@ -185,7 +185,7 @@ def write_docs(
             if blank:
                 reason = "has blanks in all columns, which ends a sentence where it is read"
                 raise writer.error(sentence.start, columns[0], blank[0], reason)
-            text = write_sentence(rows, separator)
+            text = "".join(f"{separator.join(row)}\n" for row in rows) + "\n"
             # Readers remove one byte-order mark.
             yield BOM + text if is_first and text.startswith(BOM) else text
             is_first = False

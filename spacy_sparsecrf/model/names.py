@@ -206,13 +206,8 @@ def read_feature_parts(name: str) -> list[Part]:
         return []
 
 
-def write_hash(key: int) -> str:
-    """Write the hash of a feature that has no name."""
-    return f"0x{key:016x}"
-
-
 def read_hash(text: str) -> int | None:
-    """Parse the output of `write_hash`; None for other texts."""
+    """Parse the hash that `Names` gives a feature without a name; None for other texts."""
     return int(text, 16) if _HASH.fullmatch(text) else None
 
 
@@ -236,7 +231,7 @@ class Names:
     def __getitem__(self, key: int) -> str:
         """Return the name of a feature, or its hash if it has no name."""
         (at,) = self._find(np.array([key], np.uint64))
-        return str(self._texts[at]) if at >= 0 else write_hash(key)
+        return str(self._texts[at]) if at >= 0 else f"0x{key:016x}"
 
     def add(self, names: Mapping[int, str]) -> None:
         """Add names of features, by hash."""

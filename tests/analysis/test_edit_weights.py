@@ -9,7 +9,7 @@ from spacy_sparsecrf.analysis.edit_weights import dump, patch
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.features.naming import hash_names
 from spacy_sparsecrf.model.model import CRFModel, WeightTable
-from spacy_sparsecrf.model.names import Names, write_hash
+from spacy_sparsecrf.model.names import Names
 
 from ..golden import read_golden
 from ..toy import examples_of, train
@@ -92,7 +92,7 @@ def test_lines_look_like_this():
     assert [*dump(model, names)] == [
         "u\tlower[0]=a\t#\t#\t0.5",
         "u\tlower[0]=a\t#\t\\*\t-1e-20",
-        f"u\t{write_hash(3)}\t#\ta\\tb\t2.0",
+        f"u\t{Names()[3]}\t#\ta\\tb\t2.0",
         "b\talways\t\\*\t#\t3.0",
         "b\talways\t*\t\\*\t0.1",
     ]
@@ -106,7 +106,7 @@ def test_a_patch_adds_changes_and_removes():
         "# a note",
         "",
         "u\tlower[0]=a\t#\tA\t0.25\r\n",
-        f"u\t{write_hash(9)}\t#\tB\t0\n",
+        f"u\t{Names()[9]}\t#\tB\t0\n",
         "u\tlower[0]=a\t#\tB\t7",
         "u\tlower[0]=a\t#\tB\t-0.0",
         "u\tlower[0]=new\t#\tB\t+1.5e0",
