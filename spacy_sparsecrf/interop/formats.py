@@ -53,23 +53,23 @@ def format_of(path: Path, is_read: bool = True) -> Format:
     """Return a file's format by its name without .gz, or by its first line if that is JSON.
 
     A directory has the format of brat. Other files have columns. is_read: whether the file exists.
-    RAISES: SparseCRFError for CSV.
+    RAISES: SparseCRFError for CSV, unless its first line has a tab.
     """
     if is_read and path.is_dir():
         return Format.brat
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if suffix == ".csv":
-        reason = "write CSV as columns, by the lines of Python in docs/commands.md"
-        raise SparseCRFError(Errors.SC624.format(path=path, place="which is CSV", reason=reason))
     found = _SUFFIXES.get(suffix)
     if is_read and found is None and path.is_file():
-        found = _sign_of_json(path)
+        first = next((line for _, line in lines_of(path) if line.strip()), "")
+        found = _sign_of_json(first)
+        if suffix == ".csv" and not found and TAB not in first:
+            reason = "write CSV as columns, by the lines of Python in docs/commands.md"
+            raise SparseCRFError(Errors.SC624.format(path=path, place="as CSV", reason=reason))
     return found or Format.columns
 
 
-def _sign_of_json(path: Path) -> Format | None:
+def _sign_of_json(first: str) -> Format | None:
     """Return the format of JSON that the first line is in, a record or a list; else None."""
-    first = next((line for _, line in lines_of(path) if line.strip()), "")
     with suppress(ValueError, RecursionError):
         kinds: dict[type, Format] = {dict: Format.jsonl, list: Format.json}
         return kinds.get(type(json.loads(first)))
