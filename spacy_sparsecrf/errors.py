@@ -731,6 +731,11 @@ class Warnings(metaclass=_Coded):
         "{n} of {of} training Docs of component '{name}' have no doc.spans[{key!r}], so that it "
         "does not learn from them. Set doc.spans[{key!r}] = [] where there are no spans."
     )
+    SCW228 = (
+        "The target of component '{name}' does not name what it learns, so its score is not tag_acc"
+        " of [training.score_weights]. Return {{'token_attr': 'tag'}} in its method `scoring`, or "
+        "name a scorer in [components.{name}.scorer], and its score."
+    )
     SCW229 = (
         "Component '{name}' resumes from {path}. spaCy's log begins again, and its first row would "
         "overwrite model-best of the interrupted run: give `spacy train` another --output."

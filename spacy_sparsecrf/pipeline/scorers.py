@@ -21,16 +21,18 @@ def make_token_scorer(attr: str = "") -> Callable[..., dict[str, Any]]:
     """Create a scorer of the accuracy of a token attribute: `tag_acc`, `pos_acc`, ...
 
     attr: "tag", "pos", "morph", which is scored by feature too, or "_.name", whose score is
-        `name_acc`; default: the attribute that the component's target learns. Tokens whose gold
-        value is None or "" do not count.
+        `name_acc`; default: the attribute that the component's target learns, see
+        `Target.scoring`, and no score if it names none. Tokens whose gold value is None or "" do
+        not count.
     """
     return partial(_score, attr)
 
 
 def _score(attr: str, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score an attribute, see `make_token_scorer`; a function of the module can be pickled."""
-    learnt = kwargs.pop(TOKEN_ATTR, DEFAULT_ATTR)
-    scored = attr or learnt
+    scored = attr or kwargs.get(TOKEN_ATTR, "")
+    if not scored:
+        return {}
     if scored == "morph":
         # Whole strings of features, and features one by one, as spaCy's morphologizer does.
         whole = Scorer.score_token_attr(examples := [*examples], "morph", getter=_morphology_key)

@@ -52,7 +52,10 @@ class Target(Protocol):
         return tuple(labels)
 
     def scoring(self) -> dict[str, Any]:
-        """Return the keyword arguments that the target passes to a scorer."""
+        """Return the keyword arguments that the target passes to a scorer.
+
+        `token_attr` names the attribute of tokens for the default scorer, which else has no score.
+        """
         return {}
 
     @property

@@ -10,7 +10,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import load_config
 
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline.spacy_loop import check_loop
+from spacy_sparsecrf.targets.base import Target
 
 from ..conftest import SHIPPED_CONFIG
 from ..toy import blank_with, train
@@ -51,6 +53,22 @@ def test_the_default_scorer_scores_what_is_learnt(attr):
     assert not {*SCORES.values(), "token_attr"} - {SCORES[attr]} & scores.keys()
     if attr == "morph":
         assert scores["morph_per_feat"]["Case"]["f"] == 1.0
+
+
+def test_a_target_that_does_not_name_what_it_learns_has_no_score():
+    class Own(Target):
+        def gold(self, example: Example) -> list[Any]:
+            return [token.lemma_ for token in example.reference]
+
+    nlp = blank_with(lang="en")
+    nlp.config["training"]["eval_frequency"] = 1
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    examples = [Example(Doc(nlp.vocab, words=WORDS), gold_doc(nlp, "tag"))]
+    assert pipe.score(examples)["tag_acc"] == 0.0
+    pipe.target = Own()
+    assert pipe.score(examples) == {}
+    with pytest.warns(SparseCRFWarning, match="SCW228.*'sparse_crf'.*token_attr"):
+        check_loop(pipe.setup, nlp)
 
 
 def config_for(tmp_path: Path, attr: str, weights: dict[str, float | None], gold: str = "") -> Any:
