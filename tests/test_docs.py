@@ -17,6 +17,14 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 DOCUMENTS = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")]
 DOCUMENTS += sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "docs").rglob("*.ipynb"))
 FOLDERS = ("tests/", "docs/", "project/", "spacy_sparsecrf/")
+# Names of what was taken out: classes, settings, commands and their options, workflows.
+REMOVED = re.compile(
+    r"\b(OrthantNewton|StagedTraining|StreamSolver|OnlineTrainer|EvaluationLog|EntityRatio|WeightStore"
+    r"|SparseCRF|parameter_mixing|by_shard|entity_ratio|class_learning|warm_start_(row|epochs)"
+    r"|average_warm_start|serve_old_names|bench-(out-of-core|floor)|skip-chains|brown-pairs|feats"
+    r"|user_program|spacy_sparsecrf (annotate|select|clusters|path))\b"
+    r'|\b(store|horizon|online|overlap) = |model = "graph"'
+)
 # Dotted names of other packages, and words that are not names in the package.
 OTHERS = {"np.searchsorted", "room.module.function"}
 
@@ -104,6 +112,15 @@ def test_the_reference_lists_every_setting():
     known = {key for block in (*blocks, settings.StageSettings) for key in block.model_fields}
     text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [key for key in known - {"removed"} if f"`{key}`" not in text] == []
+
+
+def test_no_name_of_what_was_removed_is_left():
+    texts = [*DOCUMENTS, ROOT / "CHANGELOG.md", PACKAGE / "errors.py"]
+    for files in ("**/*.cfg", "**/*.md", "**/*.py", "*.yml"):
+        texts += (ROOT / "project").glob(files)
+    texts += (ROOT / "configs").glob("*.cfg")
+    found = {path.name: REMOVED.search(path.read_text(encoding="utf-8")) for path in texts}
+    assert {name: match[0] for name, match in found.items() if match} == {}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
