@@ -35,6 +35,14 @@ def runs_of_tokens(offsets: Longs, n_tokens: int) -> Runs:
     return list(pairwise(bounds))
 
 
+def concatenated_ranges(starts: Longs, lengths: Longs) -> Longs:
+    """Concatenate the ranges starts[i]:starts[i] + lengths[i]."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    ranges: Longs = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return ranges
+
+
 class RowIndex:
     """Numbering of distinct rows of 64-bit numbers by first occurrence, and their counts.
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .csr import Csr, Ints
+from ..kernels.layout import Csr
 from .encoded import MISSING, EncodedCorpus, Floats
-from .numbering import Longs, distinct_rows, positions
+from .numbering import Ints, Longs, distinct_rows, positions
 
 
 def weighted(corpus: EncodedCorpus, label_weights: Floats) -> EncodedCorpus:
@@ -105,8 +105,10 @@ def without_idle(corpus: EncodedCorpus, l1: float, known: Longs) -> EncodedCorpu
 
 def _renumbered(corpus: EncodedCorpus, unigram: Ints, bigram: Ints) -> EncodedCorpus:
     """Renumber the features of tokens and contexts; -1: remove. unigram, bigram: [O] int32."""
-    features = Csr(corpus.uni_indptr, corpus.uni_indices).selected(unigram)
-    of_contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices).selected(bigram)
+    from ..kernels.indexing import select
+
+    features = select(Csr(corpus.uni_indptr, corpus.uni_indices), unigram)
+    of_contexts = select(Csr(corpus.ctx_indptr, corpus.ctx_indices), bigram)
     return replace(
         corpus,
         uni_indptr=features.indptr,
@@ -118,9 +120,16 @@ def _renumbered(corpus: EncodedCorpus, unigram: Ints, bigram: Ints) -> EncodedCo
 
 def with_distinct_contexts(corpus: EncodedCorpus) -> EncodedCorpus:
     """Merge the contexts of a corpus that have the same features."""
-    contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
-    representatives, context = distinct_rows(contexts.padded())
-    kept = contexts.take(representatives)
+    from ..kernels.indexing import take
+
+    indptr, indices = corpus.ctx_indptr, corpus.ctx_indices
+    # Rows of indices plus 1, padded with 0.
+    lengths = np.diff(indptr)
+    padded = np.zeros((len(lengths), int(lengths.max(initial=0))), np.int32)
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    padded[row, np.arange(len(indices)) - indptr[row]] = indices + 1
+    representatives, context = distinct_rows(padded)
+    kept = take(Csr(indptr, indices), representatives)
     return replace(
         corpus, context=context[corpus.context], ctx_indptr=kept.indptr, ctx_indices=kept.indices
     )

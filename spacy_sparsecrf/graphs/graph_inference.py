@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.csr import Csr, concatenated_ranges
+from ..corpus.numbering import concatenated_ranges
 from ..errors import Errors, SparseCRFError, Warnings, warn
+from ..kernels.indexing import take
+from ..kernels.layout import Csr
 from ..loss.lattice import Floats, Ints, Longs, Mask
 from ..parallel import Chunks, Workers, cut, dot
 from . import belief_propagation as beliefs
@@ -297,9 +299,8 @@ def selected(graphs: EncodedGraph, chosen: Longs) -> EncodedGraph:
     edges = concatenated_ranges(graphs.edge_offsets[:-1][chosen], n_edges)
     offsets = np.append(0, np.cumsum(n_nodes))
     shift = np.repeat(offsets[:-1] - graphs.offsets[:-1][chosen], n_edges)
-    features = Csr(graphs.nodes.indptr, np.arange(len(graphs.nodes.features), dtype=np.int32)).take(
-        nodes
-    )
+    entries = np.arange(len(graphs.nodes.features), dtype=np.int32)
+    features = take(Csr(graphs.nodes.indptr, entries), nodes)
     return replace(
         graphs,
         offsets=offsets,

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from .hashing import mix
-from .layout import Floats, Ints
+from .layout import Csr, Floats, Ints
 from .numba_support import inlined, kernel
 from .small import fill
+
+# The numbers of rows that keep theirs.
+AS_NUMBERED: Ints = np.empty(0, np.int32)
 
 
 @inlined
@@ -75,47 +78,64 @@ def number_rows(
     return n_rows
 
 
-@kernel
-def transpose(indptr: Ints, indices: Ints, number: Ints, col_ptr: Ints, col_rows: Ints) -> None:
-    """Transpose a CSR pattern by counting; rows stay in their order inside each column.
+@kernel(allocates=True)
+def transpose(table: Csr, n_columns: int, number: Ints) -> Csr:
+    """Transpose a pattern by counting; rows stay in their order inside each column.
 
-    number [R] int32: new number of each row, -1 to drop it; col_ptr, col_rows: CSR, out.
+    number: [R] int32, new number of each row, -1 to drop it; `AS_NUMBERED`: unchanged.
     """
-    n = len(col_ptr) - 1
-    col_ptr[:] = 0
-    for row in range(len(number)):
-        for j in range(indptr[row], indptr[row + 1]):
-            col_ptr[indices[j] + 1] += number[row] >= 0
-    for o in range(n):
-        col_ptr[o + 1] += col_ptr[o]
-    for row in range(len(number)):
-        if number[row] >= 0:
-            for j in range(indptr[row], indptr[row + 1]):
-                o = indices[j]
-                col_rows[col_ptr[o]] = number[row]
-                col_ptr[o] += 1
-    for o in range(n, 0, -1):
-        col_ptr[o] = col_ptr[o - 1]
-    col_ptr[0] = 0
-
-
-@kernel
-def select(indptr: Ints, indices: Ints, number: Ints, new_indptr: Ints, new_indices: Ints) -> int:
-    """Renumber the columns of a CSR pattern; drop columns with number -1.
-
-    number [O] int32; new_indptr [R + 1] int64 and new_indices [>= kept] int32, out.
-    RETURNS: number of entries kept.
-    """
-    kept = 0
-    new_indptr[0] = 0
+    indptr, indices, is_same = table.indptr, table.indices, len(number) == 0
+    col_ptr = np.zeros(n_columns + 1, np.int64)
     for row in range(len(indptr) - 1):
         for j in range(indptr[row], indptr[row + 1]):
-            column = number[indices[j]]
-            if column >= 0:
-                new_indices[kept] = column
-                kept += 1
+            col_ptr[indices[j] + 1] += is_same or number[row] >= 0
+    for o in range(n_columns):
+        col_ptr[o + 1] += col_ptr[o]
+    col_rows = np.empty(col_ptr[n_columns], np.int32)
+    for row in range(len(indptr) - 1):
+        new = np.int32(row) if is_same else number[row]
+        if new >= 0:
+            for j in range(indptr[row], indptr[row + 1]):
+                o = indices[j]
+                col_rows[col_ptr[o]] = new
+                col_ptr[o] += 1
+    for o in range(n_columns, 0, -1):
+        col_ptr[o] = col_ptr[o - 1]
+    col_ptr[0] = 0
+    return Csr(col_ptr, col_rows)
+
+
+@kernel(allocates=True)
+def select(table: Csr, number: Ints) -> Csr:
+    """Renumber the columns of a pattern; number: [O] int32, -1 to drop a column."""
+    indptr, indices = table.indptr, table.indices
+    new_indptr = np.zeros(len(indptr), np.int64)
+    kept = 0
+    for row in range(len(indptr) - 1):
+        for j in range(indptr[row], indptr[row + 1]):
+            kept += number[indices[j]] >= 0
         new_indptr[row + 1] = kept
-    return kept
+    new_indices = np.empty(kept, np.int32)
+    kept = 0
+    for j in range(indptr[0], indptr[-1]):
+        column = number[indices[j]]
+        if column >= 0:
+            new_indices[kept] = column
+            kept += 1
+    return Csr(new_indptr, new_indices)
+
+
+@kernel(allocates=True)
+def take(table: Csr, rows: Ints) -> Csr:
+    """Return rows [n] int64 in the given order."""
+    indptr, indices = table.indptr, table.indices
+    new_indptr = np.zeros(len(rows) + 1, np.int64)
+    for i, row in enumerate(rows):
+        new_indptr[i + 1] = new_indptr[i] + indptr[row + 1] - indptr[row]
+    new_indices = np.empty(new_indptr[-1], np.int32)
+    for i, row in enumerate(rows):
+        new_indices[new_indptr[i] : new_indptr[i + 1]] = indices[indptr[row] : indptr[row + 1]]
+    return Csr(new_indptr, new_indices)
 
 
 @kernel

@@ -30,6 +30,16 @@ Ints = np.ndarray
 Flags = np.ndarray
 
 
+class Csr(NamedTuple):
+    """A ragged table: row r has indices[indptr[r]:indptr[r + 1]]. Its `len` is not that of rows.
+
+    indptr: [R + 1] int64; indices: [nnz] int32.
+    """
+
+    indptr: Ints
+    indices: Ints
+
+
 class Sequences(NamedTuple):
     """Sequences and their labels.
 

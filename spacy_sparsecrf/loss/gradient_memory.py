@@ -43,7 +43,7 @@ class FactorStorage:
         context = lattice.context[:n_tokens].astype(np.int64)
         paired = ~lattice.begins[:n_tokens] & (np.diff(lattice.ctx_features.indptr)[context] > 0)
         tokens = np.flatnonzero(paired)
-        n_contexts = max(1, len(lattice.ctx_features))
+        n_contexts = max(1, len(lattice.ctx_features.indptr) - 1)
         keys, group = np.unique(
             sequence[tokens] * n_contexts + context[tokens], return_inverse=True
         )

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.csr import Csr as Csr
-from ..corpus.csr import concatenated_ranges
 from ..corpus.encoded import MISSING, EncodedCorpus
-from ..corpus.numbering import runs_of_tokens
+from ..corpus.numbering import concatenated_ranges, runs_of_tokens
+from ..kernels.indexing import AS_NUMBERED, transpose
+from ..kernels.layout import Csr
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
@@ -171,7 +171,7 @@ def build_lattice(corpus: EncodedCorpus, n_labels: int, valid: Mask | None = Non
         value_rows=value_rows,
         value_features=corpus.value_features,
         ctx_features=ctx_features,
-        feature_contexts=ctx_features.transposed(len(corpus.bigram_keys)),
+        feature_contexts=transpose(ctx_features, len(corpus.bigram_keys), AS_NUMBERED),
         n_previous=n_labels + int(corpus.start_label),
         n_tokens=int(offsets[-1]),
         n_features=len(corpus.unigram_keys),
@@ -217,7 +217,7 @@ def _feature_tokens(corpus: EncodedCorpus, order: Longs, offsets: Longs) -> Csr:
         own = slice(first, first + _CHUNK)
         found = corpus.uni_indices[concatenated_ranges(starts[own], sizes[own])]
         indices[indptr[first] : indptr[first] + len(found)] = found
-    return Csr(indptr, indices).transposed(len(corpus.unigram_keys))
+    return transpose(Csr(indptr, indices), len(corpus.unigram_keys), AS_NUMBERED)
 
 
 def _sorted_by_contexts(corpus: EncodedCorpus, sequences: Longs) -> Longs:

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.csr import Csr, concatenated_ranges
-from ..corpus.numbering import runs_of_tokens
+from ..corpus.numbering import concatenated_ranges, runs_of_tokens
+from ..kernels.indexing import take
+from ..kernels.layout import Csr
 from ..kernels.values import value_supports
 from .lattice import Lattice, Longs, Mask, set_numbers, set_table
 
@@ -28,13 +29,14 @@ def observed_unigrams(lattice: Lattice, n_labels: int) -> Longs:
     A token with several possible labels counts for each of these labels. A token with a missing
     label counts for none.
     """
-    members, found = _members(set_table(lattice.sets, n_labels)), [np.empty(0, np.int64)]
+    table, found = set_table(lattice.sets, n_labels), [np.empty(0, np.int64)]
+    members = _members(table)
     numbers, tokens = set_numbers(lattice.gold, n_labels), lattice.feature_tokens
     for first, last in runs_of_tokens(tokens.indptr, _CHUNK):
         bounds = tokens.indptr[first : last + 1]
         feature = np.repeat(np.arange(first, last), np.diff(bounds))
         own = numbers[tokens.indices[bounds[0] : bounds[-1]]]
-        feature, number = np.divmod(distinct(feature * len(members) + own), len(members))
+        feature, number = np.divmod(distinct(feature * len(table) + own), len(table))
         # Set 0, a missing label, counts for no label.
         feature, number = feature[number > 0], number[number > 0]
         row, label = _expanded(number, members)
@@ -64,16 +66,17 @@ def observed_bigrams(lattice: Lattice, n_labels: int) -> Longs:
     """
     table = set_table(lattice.sets, n_labels)
     members, numbers = _members(table, start=n_labels), set_numbers(lattice.gold, n_labels)
+    n_sets = len(table) + 1
     before = np.where(lattice.begins, len(table), np.append(0, numbers[:-1]))
     known = (numbers > 0) & (before > 0)
-    keys = lattice.context[known].astype(np.int64) * len(members) + before[known]
-    rest, number = np.divmod(distinct(keys * len(members) + numbers[known]), len(members))
-    context, before = np.divmod(rest, len(members))
+    keys = lattice.context[known].astype(np.int64) * n_sets + before[known]
+    rest, number = np.divmod(distinct(keys * n_sets + numbers[known]), n_sets)
+    context, before = np.divmod(rest, n_sets)
     row, label = _expanded(number, members)
     context, before = context[row], before[row]
     row, previous = _expanded(before, members)
     context, pair = context[row], previous * n_labels + label[row]
-    features = lattice.ctx_features.take(context).indices.astype(np.int64)
+    features = take(lattice.ctx_features, context).indices.astype(np.int64)
     pair = np.repeat(pair, np.diff(lattice.ctx_features.indptr)[context])
     return distinct(features * n_labels * lattice.n_previous + pair)
 

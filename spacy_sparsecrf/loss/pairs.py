@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..corpus.csr import Csr
 from ..kernels import layout
-from ..kernels.indexing import count_places, list_places
+from ..kernels.indexing import AS_NUMBERED, count_places, list_places, select, take, transpose
+from ..kernels.layout import Csr
 from ..kernels.pair_counts import (
     correction_sums,
     gather_bigrams,
@@ -73,16 +73,16 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
     are built for each sequence instead of once per evaluation.
     """
     lattice, limits = space.lattice, space.limits
-    blocks = lattice.ctx_features.selected(rows.number())
+    blocks = select(lattice.ctx_features, rows.number())
     # Sets of blocks are compared by random sums modulo 2**64, as features are by their hashes.
     marks = np.random.default_rng(0).integers(1, 1 << 63, len(rows), dtype=np.uint64)
-    sums = _row_sums(blocks, marks[blocks.indices])
+    sums = row_sums(blocks, marks[blocks.indices])
     _, first, active = np.unique(sums, return_index=True, return_inverse=True)
-    merged, context = blocks.take(first), active.astype(np.int32)[lattice.context]
+    merged, context = take(blocks, first), active.astype(np.int32)[lattice.context]
     model = _CostModel(space, rows, merged, marks, context, stochastic)
     found, other = map(model.choose, limits.shares_by_example if stochastic else limits.shares)
     choice = found if found.cost <= other.cost else other
-    matrix_blocks = _kept(merged, choice.in_matrix).take(choice.first)
+    matrix_blocks = take(_kept(merged, choice.in_matrix), choice.first)
     constant = (np.diff(matrix_blocks.indptr) == 0) & (lattice.valid is None)
     corrected = _kept(merged, ~choice.in_matrix)
     entries, weights = _entries(corrected, rows, space.n_labels, space.padded)
@@ -92,17 +92,18 @@ def lay_out_contexts(space: Workspace, rows: FeatureBlocks, stochastic: bool) ->
         context,
         matrix_blocks,
         layout.Contexts(choice.matrix_of.astype(np.int32), constant, *entries),
-        np.repeat(np.arange(len(merged), dtype=np.int32), np.diff(entries[0])),
+        np.repeat(np.arange(len(first), dtype=np.int32), np.diff(entries[0])),
         weights,
-        weights.transposed(int(rows.ptr[-1])),
+        transpose(weights, int(rows.ptr[-1]), AS_NUMBERED),
     )
 
 
-def _row_sums(table: Csr, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def row_sums(table: Csr, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the sum of the values [nnz] of each row, modulo 2**64."""
     ends = np.zeros(len(values) + 1, np.uint64)
     np.cumsum(values, out=ends[1:])
-    return np.diff(ends[table.indptr])
+    sums: NDArray[np.uint64] = np.diff(ends[table.indptr])
+    return sums
 
 
 def _kept(table: Csr, mask: Mask) -> Csr:
@@ -140,7 +141,7 @@ class _CostModel:
         self._limits, self._lattice, self._blocks = space.limits, space.lattice, blocks
         self._context, self._stochastic = context, stochastic
         self._area = float(space.n_labels * space.padded)
-        n, lengths = len(blocks), np.diff(blocks.indptr)
+        n, lengths = len(blocks.indptr) - 1, np.diff(blocks.indptr)
         self._row = np.repeat(np.arange(n), lengths)
         self._sizes, self._marks = np.diff(rows.ptr)[blocks.indices], marks[blocks.indices]
         self._tokens = np.bincount(context, minlength=n).astype(np.float64)
@@ -154,7 +155,7 @@ class _CostModel:
         """Put features with a minimum share of the tokens into matrices, and all features of
         contexts that would have too many corrections; above a limit of memory, any other is better.
         """
-        limits, n = self._limits, len(self._blocks)
+        limits, n = self._limits, len(self._blocks.indptr) - 1
         in_matrix = self._share >= least_share
         n_weights = np.bincount(self._row, np.where(in_matrix, 0, self._sizes), minlength=n)
         per_weight = limits.correction * self._tokens + limits.correction_exp * self._n_exps
@@ -163,7 +164,7 @@ class _CostModel:
         if _BYTES_PER_ELEMENT * self._area * own.sum() <= limits.matrix_bytes:
             in_matrix |= own[self._row]
             n_weights[own] = 0
-        sums = _row_sums(self._blocks, np.where(in_matrix, self._marks, np.uint64(0)))
+        sums = row_sums(self._blocks, np.where(in_matrix, self._marks, np.uint64(0)))
         found, first, matrix_of = np.unique(sums, return_index=True, return_inverse=True)
         of_matrices = _BYTES_PER_ELEMENT * self._area * len(first)
         of_corrections = BYTES_PER_ENTRY * n_weights.sum()
@@ -196,7 +197,7 @@ def _entries(
     RETURNS: the fields of `Contexts` about corrections, and the weights of each correction.
     """
     args = lines.indptr, lines.indices, rows.ptr, rows.places
-    area, n = (n_labels + 1) * padded, len(lines)
+    area, n = (n_labels + 1) * padded, len(lines.indptr) - 1
     sizes, n_weights = np.zeros((2, n), np.int64)
     count_places(*args, np.full(area, -1, np.int32), sizes, n_weights)
     corr_ptr = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -246,7 +247,7 @@ class PairPotentials:
 
     def new_arrays(self, dtype: DTypeLike = np.float64) -> layout.Pairs:
         """Allocate potentials; only matrices of ones and the mask are filled in."""
-        n_matrices, n_labels = len(self.contexts.matrix_blocks), self.space.n_labels
+        n_matrices, n_labels = len(self.contexts.matrix_blocks.indptr) - 1, self.space.n_labels
         n_contexts = len(self.contexts.arrays.matrix_of)
         n_corrections = len(self.contexts.arrays.corr_place)
         valid = self.space.lattice.valid
@@ -277,7 +278,7 @@ class PairPotentials:
         self.context_chunks = cut(n_corrections, n_chunks)
         tokens = np.bincount(contexts.context, minlength=len(contexts.arrays.matrix_of))
         self._correction_chunks = cut(tokens[contexts.correction_context], n_chunks)
-        self._row_matrices = contexts.matrix_blocks.transposed(len(self.rows))
+        self._row_matrices = transpose(contexts.matrix_blocks, len(self.rows), AS_NUMBERED)
         self._row_chunks = self.rows.chunks(np.diff(self._row_matrices.indptr) + 1, n_chunks)
         by_matrix = np.argsort(contexts.arrays.matrix_of, kind="stable").astype(np.int32)
         bounds = np.arange(len(self.potentials.shift) + 1)

@@ -15,9 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..corpus.csr import Csr
 from ..corpus.encoded import MISSING, NO_VALUES, EncodedCorpus
 from ..errors import Errors, SparseCRFError, SparseCRFWarning, Warnings
+from ..kernels.indexing import take
+from ..kernels.layout import Csr
 from .lattice import Longs
 
 
@@ -50,7 +51,9 @@ def local_corpus(corpus: EncodedCorpus, n_labels: int, pairs: bool) -> EncodedCo
     if pairs:
         usable &= previous >= 0
     tokens = np.flatnonzero(usable)
-    features = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    features = Csr(corpus.uni_indptr, corpus.uni_indices)
+    if len(tokens) < corpus.n_tokens:
+        features = take(features, tokens)
     keys = corpus.unigram_keys
     if pairs:
         n_previous = n_labels + int(corpus.start_label)
@@ -105,9 +108,8 @@ def _pair_features(
 
     previous: [n]; without start pairs, a first token has no such features.
     """
-    features = Csr(corpus.ctx_indptr, corpus.ctx_indices).take(
-        corpus.context[tokens].astype(np.int64)
-    )
+    contexts = Csr(corpus.ctx_indptr, corpus.ctx_indices)
+    features = take(contexts, corpus.context[tokens].astype(np.int64))
     label = np.repeat(previous, np.diff(features.indptr))
     number = features.indices.astype(np.int64) * n_previous + label + len(corpus.unigram_keys)
     return Csr(features.indptr, number.astype(np.int32))
@@ -115,7 +117,7 @@ def _pair_features(
 
 def _joined(first: Csr, second: Csr) -> Csr:
     """Concatenate two tables of the same length row by row."""
-    rows = np.arange(len(first))
+    rows = np.arange(len(first.indptr) - 1)
     row = np.concatenate([np.repeat(rows, np.diff(table.indptr)) for table in (first, second)])
     indices = np.concatenate((first.indices, second.indices))
     return Csr(first.indptr + second.indptr, indices[np.argsort(row, kind="stable")])

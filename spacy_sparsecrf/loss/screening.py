@@ -66,8 +66,8 @@ class PairScreening:
         contexts = lattice.feature_contexts
         self._space, self._n_unigram = space, n_unigram
         self._features = ContextsOf(contexts.indptr, contexts.indices)
-        self._row = np.repeat(np.arange(len(contexts)), np.diff(contexts.indptr))
-        n_contexts = len(lattice.ctx_features)
+        self._row = np.repeat(np.arange(len(contexts.indptr) - 1), np.diff(contexts.indptr))
+        n_contexts = len(lattice.ctx_features.indptr) - 1
         self._tokens: list[TokensBy] = []
         for shard in space.shards:
             own = lattice.context[shard.begin : shard.end]

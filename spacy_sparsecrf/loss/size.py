@@ -95,9 +95,9 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
         per_feature = pairs // (space.n_labels * lattice.n_previous)
         n_weights = int(np.bincount(per_feature, minlength=len(features) - 1) @ np.diff(features))
         matrix = 3 * 8 * (space.n_labels + 1) * space.padded
-        sizes = matrix * len(lattice.ctx_features), matrix + int(BYTES_PER_ENTRY) * n_weights
-        n_bytes += min(sizes)
-    n_features = lattice.n_features + len(lattice.feature_contexts)
+        n_contexts = len(lattice.ctx_features.indptr) - 1
+        n_bytes += min(matrix * n_contexts, matrix + int(BYTES_PER_ENTRY) * n_weights)
+    n_features = lattice.n_features + len(lattice.feature_contexts.indptr) - 1
     return Size(n_features, loss.n_potential, len(observed), int(n_bytes))
 
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..corpus.csr import Csr
 from ..corpus.encoded import MAX_LABELS, EncodedCorpus
 from ..corpus.numbering import find_keys, positions
 from ..errors import Errors, SparseCRFError
+from ..kernels.indexing import take
+from ..kernels.layout import Csr
 from .lattice import Floats, Longs
 from .per_token import tokens_as_corpus
 
@@ -125,7 +126,7 @@ def _part(
 ) -> tuple[OutcomePart, EncodedCorpus]:
     """Return the part of some tokens [n], given their cases [n] and their labels [n] there."""
     n_cases = len(outcomes)
-    features = Csr(corpus.uni_indptr, corpus.uni_indices).take(tokens)
+    features = take(Csr(corpus.uni_indptr, corpus.uni_indices), tokens)
     name = features.indices.astype(np.int64) * n_cases
     name += np.repeat(case, np.diff(features.indptr))
     names, number, counts = np.unique(name, return_inverse=True, return_counts=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..kernels.indexing import transpose
 from ..parallel import Chunks, cut
 from .lattice import Floats, Ints, Longs
 from .workspace import Workspace
@@ -61,8 +62,8 @@ class FrequentFeatures:
         self.n_rows = n_frequent = int(np.argmax(saved))
         self.n_weights = int(rows.ptr[n_frequent])
         lattice = space.lattice
-        self.tokens = lattice.feature_tokens.transposed(
-            lattice.n_tokens, rows.number(0, n_frequent)
+        self.tokens = transpose(
+            lattice.feature_tokens, lattice.n_tokens, rows.number(0, n_frequent)
         )
         self.table = np.zeros((n_frequent, space.padded), space.dtype)
         row = np.repeat(np.arange(n_frequent), np.diff(rows.ptr[: n_frequent + 1]))
@@ -91,6 +92,6 @@ class OriginFeatures(FrequentFeatures):
         kept, own = np.unique(row[origin != 0.0], return_inverse=True)
         number = np.full(lattice.n_features, -1, np.int32)
         number[rows.features[kept]] = np.arange(len(kept))
-        self.tokens = lattice.feature_tokens.transposed(lattice.n_tokens, number)
+        self.tokens = transpose(lattice.feature_tokens, lattice.n_tokens, number)
         self.table = np.zeros((len(kept), space.padded), space.dtype)
         self.table[own, rows.places[origin != 0.0]] = origin[origin != 0.0]

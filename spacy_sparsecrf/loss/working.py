@@ -13,6 +13,7 @@ from ..kernels.expectations import (
     infer_chunk,
     unigram_curvature,
 )
+from ..kernels.indexing import transpose
 from ..kernels.layout import Columns, ContextBlocks, Sequences, Tables, Unigrams, Vectors
 from ..kernels.pair_counts import count_gold_pairs
 from ..parallel import Chunks, dot, each_with
@@ -64,7 +65,8 @@ class WorkingLoss(OffsetLoss):
         self.unigram = FeatureBlocks(
             coordinates[: self.split], n_labels, 1, padded, lattice.n_features
         )
-        pairs, n_features = coordinates[self.split :] - n_unigram, len(lattice.feature_contexts)
+        n_features = len(lattice.feature_contexts.indptr) - 1
+        pairs = coordinates[self.split :] - n_unigram
         self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_features)
         n_tokens = workspace.feature_counts[self.unigram.features]
         # Stochastic descent changes weights too often for a dense copy of them.
@@ -74,7 +76,7 @@ class WorkingLoss(OffsetLoss):
         if stochastic and len(self.origin):
             self.frequent = OriginFeatures(workspace, self.unigram, self.origin[: self.split])
         tokens, first = lattice.feature_tokens, self.frequent.n_rows
-        self.token_blocks = tokens.transposed(lattice.n_tokens, self.unigram.number(first))
+        self.token_blocks = transpose(tokens, lattice.n_tokens, self.unigram.number(first))
         self.columns = Columns(self.unigram.features, tokens.indptr, tokens.indices)
         # Only with real values: their weights.
         self.values: list[ValueWeights] = []

@@ -37,15 +37,14 @@ from numba.core import event
 compiled = event.RecordingListener()
 event.register("numba:compile", compiled)
 """
-TRANSPOSE = """
+SUM = """
 import numpy as np
 from spacy_sparsecrf.kernels.numba_support import is_compiled, is_kept
-from spacy_sparsecrf.kernels.indexing import transpose
+from spacy_sparsecrf.kernels.indexing import sum_columns
 def run():
-    ptr, rows = np.empty(3, np.int64), np.empty(2, np.int32)
-    first, second = np.array([0, 1], np.int32), np.array([1, 0], np.int32)
-    transpose(np.array([0, 1, 2]), second, first, ptr, rows)
-    assert ptr.tolist() == [0, 1, 2] and rows.tolist() == [1, 0]
+    totals, columns = np.zeros(2), np.array([1, 0], np.int32)
+    sum_columns(np.array([0, 1, 2]), columns, np.array([1.0, 2.0]), totals)
+    assert totals.tolist() == [2.0, 1.0]
 """
 
 
@@ -89,7 +88,7 @@ def test_where_nothing_can_be_kept_everything_works_with_one_warning(package, ho
     assert "once after installation" not in told
     assert not files(package) and not files(cache) and not list(home.iterdir())
     # A disk that becomes full costs only the code.
-    run(package, home, TRANSPOSE + READ_ONLY + "run()\nassert refused and not is_kept(transpose)")
+    run(package, home, SUM + READ_ONLY + "run()\nassert refused and not is_kept(sum_columns)")
     assert not files(package) and not files(home)
 
 
@@ -100,8 +99,8 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, tmp_path)
     # Modules for compiling are not imported if there is nothing to compile.
     read += "assert 'numba.np.linalg' not in sys.modules\nsys.stderr.write('predicted')"
     # Code that is not cached is compiled for this process only.
-    read += TRANSPOSE + "assert not is_compiled(transpose) and not is_kept(transpose)\n"
-    read += "run()\nassert is_compiled(transpose)"
+    read += SUM + "assert not is_compiled(sum_columns) and not is_kept(sum_columns)\n"
+    read += "run()\nassert is_compiled(sum_columns)"
     for place in (cache, None):
         kept = files(place or package)
         assert kept
@@ -116,28 +115,28 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, tmp_path)
 
 def test_new_code_goes_to_the_first_place_that_takes_it(package, home, tmp_path):
     cache = tmp_path / "cache"
-    run(package, home, TRANSPOSE + "run()\nassert is_kept(transpose)", cache)
+    run(package, home, SUM + "run()\nassert is_kept(sum_columns)", cache)
     assert len(files(cache)) == 2 and not list(home.iterdir())
     # Directories after the first writable one are not read, so code is compiled again.
-    run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
+    run(package, home, SUM + "assert not is_compiled(sum_columns)\nrun()")
     assert len(files(home / ".cache" / "spacy-sparsecrf")) == 2 and not files(package)
     # Without a user cache directory, code goes next to the package.
     shutil.rmtree(home / ".cache")
     (home / ".cache").touch()
-    run(package, home, TRANSPOSE + "assert not is_compiled(transpose)\nrun()")
+    run(package, home, SUM + "assert not is_compiled(sum_columns)\nrun()")
     assert len(files(package)) == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
 def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path):
     cache = tmp_path / "cache"
-    run(package, home, TRANSPOSE + "run()", cache)
+    run(package, home, SUM + "run()", cache)
     kept = files(cache)
     for path in [cache, *cache.rglob("*")]:
         path.chmod(0o777)
-    compiled = "assert not is_compiled(transpose)\nrun()\nassert is_kept(transpose)"
+    compiled = "assert not is_compiled(sum_columns)\nrun()\nassert is_kept(sum_columns)"
     watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation()\n"
-    told = run(package, home, watched + TRANSPOSE + compiled, cache)
+    told = run(package, home, watched + SUM + compiled, cache)
     assert told.count("[SCW210]") == 1 and str(cache) in told
     assert files(cache) == kept and files(home)
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from spacy_sparsecrf.corpus.csr import Csr
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.kernels.factors import Factors
+from spacy_sparsecrf.kernels.indexing import AS_NUMBERED, transpose
+from spacy_sparsecrf.kernels.layout import Csr
 from spacy_sparsecrf.loss.working import WorkingLoss
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.oeg import dual_problem
@@ -53,7 +54,7 @@ class Reference:
         lattice, corpus, spans = working.space.lattice, problem.corpus, problem.sequences()
         tests = Csr(corpus.uni_indptr, corpus.uni_indices)
         known = [contents(corpus.labels, tests, span.start, span.stop) for span in spans]
-        features = lattice.feature_tokens.transposed(lattice.n_tokens)
+        features = transpose(lattice.feature_tokens, lattice.n_tokens, AS_NUMBERED)
         order = [
             known.index(contents(lattice.labels, features, *bounds))
             for bounds in pairwise(lattice.offsets)

@@ -1,10 +1,11 @@
 """The chain loss a block at a time; a block has all working weights of one feature."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...kernels.layout import Vectors
-from ...loss.lattice import Csr, Floats, Ints, Lattice, Longs
+from ...kernels.indexing import AS_NUMBERED, select, take, transpose
+from ...kernels.layout import Csr, Vectors
+from ...loss.lattice import Floats, Ints, Lattice, Longs
+from ...loss.pairs import row_sums
 from ...loss.weights import FeatureBlocks
 from ...loss.working import WorkingLoss
 from ...parallel import Chunks, cut
@@ -32,19 +33,19 @@ class BlockLayout:
         lengths = np.diff(lattice.offsets)
         self.sequence_of = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
         starts = lattice.n_previous > working.space.n_labels
-        unigram = lattice.feature_tokens.take(working.unigram.features.astype(np.int64))
+        unigram = take(lattice.feature_tokens, working.unigram.features.astype(np.int64))
         bigram = _bigram_tokens(lattice, working.bigram, starts)
         inner = unigram
         if not starts:
             number = np.where(lattice.begins, -1, np.arange(lattice.n_tokens)).astype(np.int32)
-            inner = unigram.selected(number)
+            inner = select(unigram, number)
         partner = _partners(inner, bigram, lattice.n_tokens)
-        alone = np.setdiff1d(np.arange(len(bigram)), partner)
-        tokens = _joined(unigram, bigram.take(alone))
-        rows = np.concatenate((np.arange(len(unigram)), np.full(len(alone), -1)))
+        alone = np.setdiff1d(np.arange(len(working.bigram)), partner)
+        tokens = _joined(unigram, take(bigram, alone))
+        rows = np.concatenate((np.arange(len(working.unigram)), np.full(len(alone), -1)))
         pairs = np.concatenate((partner, alone))
         order = np.argsort(-np.diff(tokens.indptr), kind="stable")
-        self.tokens = tokens.take(order)
+        self.tokens = take(tokens, order)
         self.unigram: Ints = rows[order].astype(np.int32)
         self.bigram: Ints = pairs[order].astype(np.int32)
         self._order_levels(len(lengths))
@@ -54,19 +55,19 @@ class BlockLayout:
         self.blocks = Blocks(self.unigram, self.bigram, *of_blocks, *dependent)
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.unigram)
 
     def _dependent_potentials(self, working: WorkingLoss) -> tuple[Csr, Csr]:
         """Return the matrices and the contexts with sparse corrections of each bigram block."""
         contexts, rows = working.pairs.contexts, working.bigram
-        columns = working.space.lattice.feature_contexts.take(rows.features.astype(np.int64))
+        columns = take(working.space.lattice.feature_contexts, rows.features.astype(np.int64))
         row = np.repeat(np.arange(len(rows)), np.diff(columns.indptr))
         n_contexts = len(contexts.arrays.matrix_of)
         distinct = np.unique(row * n_contexts + contexts.active[columns.indices])
         distinct = distinct[np.diff(contexts.arrays.corr_ptr)[distinct % n_contexts] > 0]
         bounds = np.searchsorted(distinct, np.arange(len(rows) + 1) * n_contexts)
         own = Csr(bounds.astype(np.int64), (distinct % n_contexts).astype(np.int32))
-        return contexts.matrix_blocks.transposed(len(rows)), own
+        return transpose(contexts.matrix_blocks, len(rows), AS_NUMBERED), own
 
     def _order_levels(self, n_sequences: int) -> None:
         """Divide the blocks into levels; blocks of one level have no sequence in common."""
@@ -185,10 +186,10 @@ def _bigram_tokens(lattice: Lattice, rows: FeatureBlocks, starts: bool) -> Csr:
     """
     tokens = np.flatnonzero(~lattice.begins | starts)
     by_context = tokens[np.argsort(lattice.context[tokens], kind="stable")]
-    bounds = np.arange(len(lattice.ctx_features) + 1)
+    bounds = np.arange(len(lattice.ctx_features.indptr))
     indptr = np.searchsorted(lattice.context[by_context], bounds).astype(np.int64)
-    contexts = lattice.feature_contexts.take(rows.features.astype(np.int64))
-    found = Csr(indptr, by_context.astype(np.int32)).take(contexts.indices.astype(np.int64))
+    contexts = take(lattice.feature_contexts, rows.features.astype(np.int64))
+    found = take(Csr(indptr, by_context.astype(np.int32)), contexts.indices.astype(np.int64))
     row = np.repeat(np.arange(len(rows)), np.diff(contexts.indptr))
     row = np.repeat(row, np.diff(indptr)[contexts.indices])
     bounds = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
@@ -202,24 +203,18 @@ def _partners(unigram: Csr, bigram: Csr, n_tokens: int) -> Longs:
     """
     # Rows are compared by the sums of random numbers of their tokens, modulo 2**64.
     marks = np.random.default_rng(0).integers(1, 1 << 63, n_tokens, dtype=np.uint64)
-    keys, rows = np.unique(_sums(marks, unigram), return_index=True)
-    wanted = _sums(marks, bigram)
-    partner = np.full(len(unigram), -1, np.int64)
+    keys, rows = np.unique(row_sums(unigram, marks[unigram.indices]), return_index=True)
+    wanted = row_sums(bigram, marks[bigram.indices])
+    partner = np.full(len(unigram.indptr) - 1, -1, np.int64)
     if len(keys) == 0:
         return partner
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     pairs = np.flatnonzero((keys[place] == wanted) & (wanted != 0))
     own, first = np.unique(rows[place[pairs]], return_index=True)
-    a, b = unigram.take(own), bigram.take(pairs[first])
+    a, b = take(unigram, own), take(bigram, pairs[first])
     if np.array_equal(a.indptr, b.indptr) and np.array_equal(a.indices, b.indices):
         partner[own] = pairs[first]
     return partner
-
-
-def _sums(marks: NDArray[np.uint64], table: Csr) -> NDArray[np.uint64]:
-    """Sum the marks of the tokens of each row."""
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(marks[table.indices])))
-    return sums[table.indptr[1:]] - sums[table.indptr[:-1]]
 
 
 def _joined(a: Csr, b: Csr) -> Csr:

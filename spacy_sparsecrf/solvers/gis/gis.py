@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...kernels.indexing import transpose
 from ...loss.working import WorkingLoss
 from ...penalty import ElasticNet
 from ...registry import crf_solvers
@@ -45,9 +46,9 @@ class GIS(IterativeScaling):
 def _slowing(loss: WorkingLoss) -> float:
     """Return f# of the working weights, 1 if there are none."""
     space, rows = loss.space, loss.unigram
-    tokens = space.lattice.feature_tokens.transposed(space.lattice.n_tokens, rows.number())
+    tokens = transpose(space.lattice.feature_tokens, space.lattice.n_tokens, rows.number())
     # Leave out the table of frequent features, whose weights are not 1.
-    no_frequent = np.zeros(len(tokens) + 1, np.int64)
+    no_frequent = np.zeros_like(tokens.indptr)
     unigrams = loss.tables.unigrams._replace(
         frequent_ptr=no_frequent, tok_ptr=tokens.indptr, tok_blocks=tokens.indices
     )
