@@ -80,7 +80,7 @@ class SCGIS(IterativeScaling):
         """
         lattice, rows = loss.space.lattice, loss.unigram
         columns = lattice.feature_tokens
-        most = np.empty(len(columns), dtype=np.int32)
+        most = np.empty(len(columns.indptr) - 1, dtype=np.int32)
         repetitions(columns.indptr, columns.indices, most)
         tokens = columns.indptr, columns.indices, most, lattice.token_weight
         tables = SweepTables(rows.features, rows.ptr, rows.places, *tokens, loss.observed)
