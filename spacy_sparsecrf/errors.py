@@ -427,7 +427,7 @@ class Errors(metaclass=_Coded):
     )
     SC412 = (
         "[components.{name}.learning] stack and {first} cannot be combined. Set one of them to its "
-        'default: stack = {{}}, schedule = [] or prior = "".'
+        "default: stack = {{}} or schedule = []."
     )
     SC414 = "[components.{name}.learning] stack folds = {folds}, but there are {n} Docs. Lower it."
     SC415 = (
