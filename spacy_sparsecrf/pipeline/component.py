@@ -363,9 +363,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         new = [each for each in dict.fromkeys(own) if each not in self.label_data]
         for each in new:
             self.target.check_label(each)
-        self.cfg["labels"] = [*self.cfg["labels"], *new]
-        run, before = self._continued, self.model
-        self.model = before.with_labels(self.cfg["labels"])
+        labels, run, before = [*self.cfg["labels"], *new], self._continued, self.model
+        self.model = before.with_labels(labels)
+        self.cfg["labels"] = labels
         if run is not None and run.model is before:
             run.model = self.model
         return int(bool(new))
