@@ -67,7 +67,7 @@ class PlacedAttribute:
 
 @dataclass(frozen=True)
 class Conjunction:
-    """What is conjoined with the label, the label pair, or both. kind: "u", "b" or "*"."""
+    """A conjunction with the label, the label pair, or both. kind: "u", "b" or "*"."""
 
     kind: str
 
