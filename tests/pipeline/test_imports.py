@@ -45,7 +45,7 @@ import sys, warnings, spacy
 nlp = spacy.blank("en")
 found = [name for name in sys.modules if name.startswith("spacy_sparsecrf.")]
 assert "spacy_sparsecrf.pipeline.factories" in found and len(found) < 15, found
-for name in ("component", "settings", "session"):
+for name in ("component", "settings", "training_state"):
     assert f"spacy_sparsecrf.pipeline.{name}" not in found
 assert "numba" not in sys.modules
 for name in ("sparse_crf", "sparse_crf_ner", "sparse_crf_spans"):
