@@ -274,11 +274,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             probabilities if [components.NAME.decoding] scores = true.
         RAISES: SparseCRFError if there are tokens but no labels.
         """
-        docs = list(docs)
+        docs, has_scores = list(docs), self.settings.decoding.scores
         if not any(len(doc) for doc in docs):
-            scores = (
-                [np.zeros(0, np.float32)] * len(docs) if self.settings.decoding.scores else None
-            )
+            scores = [np.zeros(0, np.float32)] * len(docs) if has_scores else None
             return Predictions([np.zeros(0, np.int32)] * len(docs), scores)
         reader = self._reader()
         if self.settings.sequences != "docs" and reader.expected.cut is not None:
