@@ -23,7 +23,7 @@ REMOVED = re.compile(
     r"|SparseCRF|parameter_mixing|by_shard|entity_ratio|class_learning|warm_start_(row|epochs)"
     r"|average_warm_start|serve_old_names|bench-(out-of-core|floor)|skip-chains|brown-pairs|feats"
     r"|user_program|spacy_sparsecrf (annotate|select|clusters|path))\b"
-    r'|\b(store|horizon|online|overlap) = |model = "graph"'
+    r'|\b(store|horizon|online|overlap) = |model = "graph"|--(in-place|clear)\b|corpus in\s+files'
 )
 # Dotted names of other packages, and words that are not names in the package.
 OTHERS = {"np.searchsorted", "room.module.function"}

@@ -1,1 +1,1 @@
-"""Explain, calibrate, edit and compare trained models."""
+"""Explain, calibrate and edit trained models, and search for their settings."""

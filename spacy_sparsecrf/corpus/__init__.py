@@ -1,1 +1,1 @@
-"""Sequences as arrays: hashed features, contexts, labels; in memory or in files."""
+"""Sequences as arrays: hashed features, contexts, labels."""

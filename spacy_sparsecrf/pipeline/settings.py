@@ -321,7 +321,7 @@ class Setup(NamedTuple):
     """The parts and settings of a component, without learnt values.
 
     name: of the component, also the key of its loss; features: hashes the observation features of
-    Docs; target: the annotation that is learnt and written; solver: a batch or online solver;
+    Docs; target: the annotation that is learnt and written; solver: minimises the objective;
     engine: reads and holds the corpus for training, see `engines`.
     """
 

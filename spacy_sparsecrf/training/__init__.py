@@ -1,1 +1,1 @@
-"""Training runs: working sets, warm starts, stages, paths, checkpoints."""
+"""Training runs: working sets, polishing, stages, checkpoints."""
