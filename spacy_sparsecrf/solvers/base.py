@@ -248,7 +248,10 @@ def evaluate_start(loss: Loss, penalty: ElasticNet, theta: Floats) -> tuple[floa
 def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Any:
     """Select along the last axis, in the same dtype; first: the value where source is -1."""
     taken = np.full((*array.shape[:-1], len(source)), first, array.dtype)
-    taken[..., source >= 0] = array[..., source[source >= 0]]
+    if array.size:
+        # In this mode there is no buffer.
+        np.take(array, source, axis=-1, out=taken, mode="wrap")
+        taken[..., source < 0] = first
     return taken
 
 

@@ -108,8 +108,10 @@ class OWLQN(BatchSolver):
         """Evaluate the first point; see `BatchSolver.start`."""
         value, gradient = evaluate_start(loss, penalty, theta)
         metric = self._metric(loss, penalty, theta, gradient)
-        empty = np.empty((0, len(theta)), np.float32)
-        return OwlqnState(theta, gradient, value, metric, empty, empty.copy())
+        # Memory that is not written to is not resident.
+        shape = self.history, len(theta)
+        pairs = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        return OwlqnState(theta, gradient, value, metric, *pairs)
 
     def remap(
         self, loss: Loss, penalty: ElasticNet, state: OwlqnState, source: Longs, gradient: Floats
@@ -120,9 +122,10 @@ class OWLQN(BatchSolver):
         """
         theta = take(state.theta, source)
         metric = self._metric(loss, penalty, theta, gradient)
-        n = state.n_pairs
-        pairs = take(state.steps[:n], source), take(state.changes[:n], source)
-        return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=n)
+        # One after the other, so that the first is freed before the second is moved.
+        state.steps = take(state.steps, source)
+        pairs = state.steps, take(state.changes, source)
+        return OwlqnState(theta, gradient, state.value, metric, *pairs, n_pairs=state.n_pairs)
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
         """Return the state's metric at the point that was evaluated last."""
@@ -200,22 +203,12 @@ class OWLQN(BatchSolver):
         """Move to a point and remember the last `history` pairs."""
         step, change = point.theta - state.theta, point.gradient - state.gradient
         if dot(step, change) > 0.0:
-            if len(state.steps) < self.history:
-                state.steps = _longer(state.steps, self.history)
-                state.changes = _longer(state.changes, self.history)
             row = state.n_pairs % self.history
             # A pair that overflows float32 is left out of the model, see `two_loops`.
             with np.errstate(over="ignore"):
                 state.steps[row], state.changes[row] = step, change
             state.n_pairs += 1
         state.theta, state.value, state.gradient = point.theta, point.value, point.gradient
-
-
-def _longer(rows: Rows, m: int) -> Rows:
-    """Return rows with zeros up to row m; memory that is not written to is not resident."""
-    longer = np.zeros((m, rows.shape[1]), rows.dtype)
-    longer[: len(rows)] = rows
-    return longer
 
 
 def projected_backtracking(
