@@ -262,10 +262,10 @@ class Names:
         if not len(wanted):
             return b""
         shown = self._keys[wanted].astype(">u8").tobytes().hex("\n", 8).split()
-        lines = map("\t".join, zip(shown, self._texts[wanted].tolist(), strict=True))
+        lines = map("{}\t{}\n".format, shown, self._texts[wanted].tolist())
         # Higher levels take up to eight times as long and save only a tenth of the size.
         packed = zlib.compressobj(2, wbits=16 + zlib.MAX_WBITS)
-        return packed.compress(("\n".join(lines) + "\n").encode("utf8")) + packed.flush()
+        return packed.compress("".join(lines).encode("utf8")) + packed.flush()
 
     def _known(self) -> NDArray[np.uint64]:
         """Return the hashes of named features, ascending; parse stored names first."""
