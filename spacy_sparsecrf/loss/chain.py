@@ -9,9 +9,10 @@ with a start label (y' = Y) and Y without. No array is as long as the number of 
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import find_ascending
@@ -156,6 +157,14 @@ class ChainLoss(FullLoss):
             self._admits.append(self._is_candidate)
             self.n_potential = len(self.candidates)
 
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The arrays that the corpus, but for the names of its features, determines."""
+        own = self._lattice
+        features, contexts = own.feature_tokens, own.ctx_features
+        tables = features.indptr, features.indices, contexts.indptr, contexts.indices
+        return [own.offsets, own.weights, own.gold, own.sets, own.context, own.values, *tables]
+
     def restrict(self, coordinates: Longs, stochastic: bool = False) -> WorkingLoss:
         """Return the loss restricted to a working set; all other weights are zero.
 
@@ -166,18 +175,13 @@ class ChainLoss(FullLoss):
         return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic, origin)
 
     def forget(self) -> None:
-        """Forget the last point, and free the observed coordinates of the warm start."""
+        """Forget the last point but for its residuals, and free what it took to get there."""
         self._observed = NO_COORDINATES
-        self.space.contents = None
+        self.space.free("vectors")
 
     def rest(self) -> None:
         """Free the vectors and residuals of tokens; see `FullLoss.rest`."""
-        space = self.space
-        space.contents = None
-        for name in ("alpha", "backward", "residual"):
-            old = getattr(space, name)
-            # Memory that is not written to is not resident.
-            setattr(space, name, np.zeros(old.shape, old.dtype))
+        self.space.free("vectors", "residual")
 
     def observed_coordinates(self) -> Longs:
         """Return the observed coordinates: features with gold labels (or pairs) of their tokens.

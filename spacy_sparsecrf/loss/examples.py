@@ -98,7 +98,11 @@ class ChainExamples(ExampleLoss):
         self._work = new_workspace(working)
         self.split = working.split
         self.n_weights = len(working.coordinates)
-        self._working = working
+        # Not the loss itself, which keeps this object: only a garbage collector ends a cycle.
+        self._pairs = working.pairs
+        # First weight of each feature block, bigram blocks last, and the end.
+        pair_ptr = working.split + working.bigram.ptr
+        self._weights_of: Longs = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
         self._n_calls = 0
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
@@ -111,8 +115,8 @@ class ChainExamples(ExampleLoss):
     def _changes(self) -> TangentWorkspace:
         shape = self._work.vectors.alpha.shape
         own, clamped = (Tangents(*(np.zeros(shape) for _ in range(4))) for _ in range(2))
-        table = np.zeros_like(self._working.frequent.table)
-        slopes, work = self._working.pairs.new_slopes(np.float64), self._work
+        table = np.zeros_like(self.tables.unigrams.table)
+        slopes, work = self._pairs.new_slopes(np.float64), self._work
         counts = np.zeros_like(work.pair_sums), np.zeros_like(work.correction_sums)
         return TangentWorkspace(slopes, own, clamped, table, *counts)
 
@@ -141,12 +145,6 @@ class ChainExamples(ExampleLoss):
     def _gradient(self) -> Floats:
         """Gradient of a minibatch, [K]; zeros between passes."""
         return np.zeros(self.n_weights)
-
-    @cached_property
-    def _weights_of(self) -> Longs:
-        """First weight of each feature block, bigram blocks last, and the end."""
-        pair_ptr = self.split + self._working.bigram.ptr
-        return np.concatenate((self._working.unigram.ptr[:-1], pair_ptr))
 
 
 def examples_of(loss: Any) -> ExampleLoss:

@@ -80,8 +80,7 @@ def measure(loss: ChainLoss, l1: float, history: int = 0) -> Size:
     observed = loss.observed_coordinates()
     n_working = _WORKING_SHARE * len(observed) if l1 > 0.0 else loss.n_potential
     n_bytes = (
-        space.residual.nbytes
-        + 2 * space.alpha.nbytes
+        space.dtype.itemsize * space.padded * (lattice.n_tokens + 2 * len(space.scales))
         + _PER_OCCURRENCE * (int(space.feature_counts.sum()) + len(lattice.ctx_features.indices))
         + _PER_TOKEN * lattice.n_tokens
         + _PER_FEATURE * lattice.n_features

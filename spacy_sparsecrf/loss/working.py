@@ -185,8 +185,7 @@ class WorkingLoss(OffsetLoss):
         gradient, sums = np.empty(len(theta)), np.zeros(self.frequent.table.shape)
         pairs.begin_sums()
         for i in range(len(space.shards)):
-            for of_chunk in self.infer(theta, i):
-                sums += of_chunk
+            _add(sums, self.infer(theta, i))
             pairs.add_products(pairs.tokens[i], self.vectors(i), *pairs.sums)
         self.gather(gradient, self.tail_chunks)
         gradient[: self.frequent.n_weights] = self.frequent.gradient(sums)
@@ -247,8 +246,7 @@ class WorkingLoss(OffsetLoss):
             of_chunks = np.zeros((len(chunks), *sums.shape))
             own = tables.sequences, tables.unigrams, residual
             space.workers.map(frequent_curvature, each_with(chunks, rows, of_chunks), *own)
-            for of_chunk in of_chunks:
-                sums += of_chunk
+            _add(sums, of_chunks)
         curvature[: self.frequent.n_weights] = self.frequent.gradient(sums)
         for values in self.values:
             values.curvature(curvature)
@@ -279,7 +277,7 @@ class WorkingLoss(OffsetLoss):
         chunks = space.chunks[i] if chunks is None else chunks
         batch = self.pairs.tokens[i].order if whole else sequential_order(shard)
         for values in self.values:
-            values.score(shard, chunks, space.backward)
+            values.score(shard, chunks, space.vectors[1])
             batch = batch._replace(scored=True)
         # For a stochastic solver, the table of frequent features contains the origin.
         theta = theta if self._stochastic else self.model_weights(theta)
@@ -295,7 +293,7 @@ class WorkingLoss(OffsetLoss):
         space, shard = self.space, self.space.shards[i]
         scratch = np.empty(self.pairs.potentials.psi.shape[1:], space.dtype)
         marginals = space.residual[shard.begin : shard.end]
-        return Vectors(space.alpha, space.backward, marginals, space.scales, space.norms, scratch)
+        return Vectors(*space.vectors, marginals, space.scales, space.norms, scratch)
 
     def gather(self, gradient: Floats, chunks: Chunks) -> None:
         """Write the gradient [K] of unigram weights from the residuals, without real values.
@@ -306,3 +304,9 @@ class WorkingLoss(OffsetLoss):
         args = space.n_labels, self.tables.unigrams, self.columns, space.residual, gradient
         rows = np.zeros((len(chunks), space.padded))
         space.workers.map(gather_unigrams, each_with(chunks, rows), *args)
+
+
+def _add(sums: Floats, of_chunks: Floats) -> None:
+    """Add arrays [n, H, Yp] to their sums [H, Yp] in order; the caller keeps none of them."""
+    for of_chunk in of_chunks:
+        sums += of_chunk

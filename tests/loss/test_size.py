@@ -1,6 +1,8 @@
 """Estimates of memory for training, available memory, and refusals before training starts."""
 
+import gc
 import logging
+import weakref
 
 import numpy as np
 import pytest
@@ -137,7 +139,7 @@ def test_the_estimate_covers_the_arrays_that_training_holds():
     (run,) = training._runs
     space, working, state = run.loss.space, run._working, run.state.solver
     lattice = space.lattice
-    held = [space.alpha, space.backward, space.residual, lattice.token_weight, lattice.allowed]
+    held = [*space.vectors, space.residual, lattice.token_weight, lattice.allowed]
     held += [lattice.feature_tokens.indices, lattice.feature_tokens.indptr]
     held += [working.token_blocks.indices, working.frequent.tokens.indices]
     vectors = [state.theta, state.gradient, state.metric, state.steps, state.changes]
@@ -156,3 +158,24 @@ def test_a_run_that_rests_holds_no_vectors_and_makes_the_same_steps():
         held = [bool(run._runs[0].loss.space.residual.any()) for run in runs]
         assert held == [False, True]
     assert np.array_equal(runs[0].weights[1], runs[1].weights[1])
+
+
+def test_training_keeps_neither_the_corpus_nor_the_loss_of_the_warm_start(monkeypatch):
+    made, restrict = [], ChainLoss.restrict
+
+    def recorded(self, *args, **options):
+        made.append(weakref.ref(found := restrict(self, *args, **options)))
+        return found
+
+    monkeypatch.setattr(ChainLoss, "restrict", recorded)
+    nlp = blank_with(["b:", "u:lower[0]"], l1=0.1)
+    examples = examples_of(nlp, make_sentences(30, 1))
+    nlp.initialize(lambda: examples)
+    corpus = weakref.ref(nlp.get_pipe("sparse_crf")._state.restart.args[0])
+    gc.disable()
+    try:
+        nlp.update(examples)
+    finally:
+        gc.enable()
+    assert corpus() is None and [each() is None for each in made[:-1]] == [True] * len(made[:-1])
+    assert len(made) > 1 and made[-1]() is not None
