@@ -98,11 +98,12 @@ class PartitionedTraining(Training):
     def __init__(
         self, corpus: EncodedCorpus, *args: Any, partition: Partition, **options: Any
     ) -> None:
-        self.partition = partition
+        self.partition, self._index = partition, corpus
         super().__init__(corpus, *args, **options)
 
-    def _make_runs(self, known: Longs) -> tuple[list[None], list[Run]]:
-        corpus, n, problem = self._corpus, len(self._labels), self._problem
+    def _make_runs(self, whole: EncodedCorpus, known: Longs) -> tuple[list[None], list[Run]]:
+        self.n_sequences = int(self.partition.shard_ptr[-1])
+        n, problem = len(self._labels), self._problem
         given = problem.label_weights, problem.precision, problem.observed_only, problem.valid
         shared = ShardProblem(n, *given)
         if problem.valid is not None:
@@ -110,11 +111,11 @@ class PartitionedTraining(Training):
         are_convex = [*chain.from_iterable(self.partition.ask("begin", shared, keep=True))]
         if not are_convex:
             raise SparseCRFError(Errors.SC356)
-        args = are_convex, corpus.n_potential(n), problem.observed_only, self._origin
+        args = are_convex, whole.n_potential(n), problem.observed_only, self._origin
         loss: Any = PartitionedLoss(self.partition, *args)
         own = self._penalty, self._solver, self._warm_start
         run = Run(loss, *own, self.n_sequences)
-        n_features = len(corpus.unigram_keys) + len(corpus.bigram_keys)
+        n_features = len(whole.unigram_keys) + len(whole.bigram_keys)
         self.size = Size(n_features, loss.n_potential, None, None)
         return [None], [run]
 
@@ -133,13 +134,8 @@ class PartitionedTraining(Training):
         super().close()
         self.partition.pool.close()
 
-    @property
-    def n_sequences(self) -> int:
-        """Number of sequences of all workers."""
-        return int(self.partition.shard_ptr[-1])
-
     @cached_property
     def _corpus_digest(self) -> str:
         of_shards = [each for of_worker in self.partition.ask("digests") for each in of_worker]
         shards = np.frombuffer("".join(of_shards).encode(), np.uint8)
-        return digest(shards, *self._corpus.arrays.values())
+        return digest(shards, *self._index.arrays.values())

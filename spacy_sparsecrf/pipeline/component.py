@@ -197,12 +197,15 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def _step(self, state: TrainingState, training: "Trainer") -> None:
         """Do one iteration over the corpus, and take its model."""
+        # Free the corpus, of which the run has its own arrays, and the decoder of the last model.
+        state.restart, nothing = None, cast("Any", None)
+        if self._cached is not None:
+            self._cached = replace(self._cached, model=nothing, decoder=nothing)
         with progress.Task("Training"):
             report = training.step()
-            if not math.isfinite(training.objective):
+            if not math.isfinite(objective := training.objective):
                 # It would only fail later, when spaCy writes meta.json.
-                diverged = {"name": self.name, "objective": training.objective}
-                raise SparseCRFError(Errors.SC209.format(**diverged))
+                raise SparseCRFError(Errors.SC209.format(name=self.name, objective=objective))
             if state.checkpoint is not None:
                 training.save(state.checkpoint)
         values = self.name, report.objective, report.gap, report.optimality, report.n_active
@@ -254,7 +257,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return state.trainer
 
     def end_training(self) -> "Callable[..., Trainer]":
-        """End the training run with its model so far, and free its arrays.
+        """End the training run before its first step, and free its arrays.
 
         RETURNS: a function that begins another run; its arguments override those of this one.
         RAISES: SparseCRFError if there is no run.
@@ -314,11 +317,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         setup, labels, model, reader = self.setup, self.label_data, self.model, self._cached
         if not labels:
             raise SparseCRFError(Errors.SC201.format(name=self.name))
-        if (
-            reader is None
-            or reader.model is not model
-            or (reader.setup, reader.labels) != (setup, labels)
-        ):
+        own = reader and (reader.setup, reader.labels)
+        if reader is None or reader.model is not model or own != (setup, labels):
             shares, cut = self.cfg.get("shares", {}), self.cfg["sequences"]
             expected = Expected(self.name, shares, cut) if reader is None else reader.expected
             reader = Reader(setup, model, labels, expected, make_decoder(setup, model))

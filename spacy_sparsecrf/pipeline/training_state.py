@@ -147,7 +147,7 @@ class TrainingState(NotCopied):
     trainer: the run, or None if no token of the corpus has a gold label.
     record: names the features of the corpus, or None if features have no names.
     checks: of the examples that come later.
-    restart: begins another run; its arguments override those of this one.
+    restart: before the first step, begins another run; its arguments override those of this one.
     checkpoint: file to which the run is saved after each step, or None.
     stepped: whether the run made its step since the last `finish_update`.
     """

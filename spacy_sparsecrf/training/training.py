@@ -85,6 +85,8 @@ class Training:
     RAISES: SparseCRFError for an invalid penalty or number of threads or clusters; for a penalty,
     kind of model, real-valued features or prior that the solver does not support; for invalid gold
     labels; for a corpus without gold labels or weight; for a prior without common features.
+
+    The run keeps arrays of its own, not the corpus. n_sequences: of the corpus.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class Training:
         n_threads: int = 0,
     ) -> None:
         # Copies: labels that are added to the model later do not affect this run.
-        self._corpus, self._prior = corpus, copy(prior)
+        self.n_sequences, self._prior = corpus.n_sequences, copy(prior)
         self._labels = tuple(labels)
         self._problem, self._dtype = problem, dtype
         n = problem.clusters
@@ -115,7 +117,7 @@ class Training:
         self._penalty = ElasticNet(l1, l2)
         self._solver, self._polish = solver, polish
         self._warm_start = warm_start or solver.warm_start
-        self._check_compatible()
+        self._check_compatible(corpus)
         self._origin = None if prior is None else origin_of(prior, self._names)
         if problem.valid is not None:
             check_gold(corpus, self._labels, problem.valid)
@@ -124,7 +126,7 @@ class Training:
             warn_of_pairs(corpus)
         weights = None if init is None else summed(coordinates_of(self._names, init))
         known = [each[0] for each in (weights, self._origin) if each is not None]
-        self._parts, self._runs = self._make_runs(np.concatenate((NO_COORDINATES, *known)))
+        self._parts, self._runs = self._make_runs(corpus, np.concatenate((NO_COORDINATES, *known)))
         self.n_potential = self.size.n_potential
         if weights is not None:
             for part, run in zip(self._parts, self._runs, strict=True):
@@ -134,9 +136,9 @@ class Training:
         """End the threads of the run; another step starts new ones."""
         self._workers.close()
 
-    def _check_compatible(self) -> None:
+    def _check_compatible(self, corpus: EncodedCorpus) -> None:
         """Check the facts of this run. RAISES: SparseCRFError."""
-        problem, corpus = self._problem, self._corpus
+        problem = self._problem
         facts = compatible.of_problem(problem.kind, self._penalty.l1, self._penalty.l2)
         facts |= dict.fromkeys(self._solver.requires, "the solver")
         if len(corpus.value_features):
@@ -153,7 +155,9 @@ class Training:
             facts["partial labels"] = f"{n} training sequences"
         compatible.check(facts, solver=self._solver)
 
-    def _make_runs(self, known: Longs) -> tuple[Sequence[OutcomePart | None], list[Run]]:
+    def _make_runs(
+        self, whole: EncodedCorpus, known: Longs
+    ) -> tuple[Sequence[OutcomePart | None], list[Run]]:
         """Return the sub-problems, and a run for each, which is not yet started.
 
         known: coordinates [n] int64 of initial weights, whose features are kept.
@@ -162,12 +166,9 @@ class Training:
         l1, problem, runs, permitted = self._penalty.l1, self._problem, list[Run](), None
         settings = self._workers, problem.precision, problem.observed_only, problem.valid
         if len(problem.limited):
-            n_unigram, widths = (
-                len(self._corpus.unigram_keys),
-                self._corpus.widths(len(self._labels)),
-            )
-            permitted = partial(permits, problem.limited, n_unigram, widths)
-        parts = self._divide()
+            widths = whole.widths(len(self._labels))
+            permitted = partial(permits, problem.limited, len(whole.unigram_keys), widths)
+        parts = self._divide(whole)
         for part, corpus in parts:
             also, kept, n = problem.also, known, len(self._labels)
             if part is not None:
@@ -184,9 +185,9 @@ class Training:
         check_fits(self.size, available_memory(), len(self._labels), l1)
         return [part for part, _ in parts], runs
 
-    def _divide(self) -> Sequence[tuple[OutcomePart | None, EncodedCorpus]]:
+    def _divide(self, whole: EncodedCorpus) -> Sequence[tuple[OutcomePart | None, EncodedCorpus]]:
         """Return the sub-problems to solve, None for the whole problem, each with its corpus."""
-        whole, kind = self._corpus, self._problem.kind
+        kind = self._problem.kind
         if kind != "chain":
             whole = corpus_of_kind(whole, len(self._labels), kind)
         if self._problem.label_weights is not None:
@@ -207,11 +208,6 @@ class Training:
     def objective(self) -> float:
         """Loss plus penalty at the current weights; infinite before the first step."""
         return math.fsum(run.objective for run in self._runs)
-
-    @property
-    def n_sequences(self) -> int:
-        """Number of sequences in the corpus."""
-        return self._corpus.n_sequences
 
     def step(self) -> StepReport:
         """Do one outer iteration; the first one includes the warm start.
@@ -267,7 +263,8 @@ class Training:
 
     @cached_property
     def _corpus_digest(self) -> str:
-        return checkpoint.digest(*self._corpus.arrays.values())
+        arrays = [each for run in self._runs for each in run.loss.arrays]
+        return checkpoint.digest(self._names.unigram_keys, self._names.bigram_keys, *arrays)
 
     @property
     def weights(self) -> tuple[Longs, Floats]:
