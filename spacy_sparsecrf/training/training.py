@@ -30,6 +30,8 @@ from ..solvers.warm_start import WarmStart
 from . import checkpoint
 from .run import Polish, Run, RunState
 
+Parts = Sequence[OutcomePart | None]
+
 NOT_POLISHED = Polish()
 
 
@@ -155,9 +157,7 @@ class Training:
             facts["partial labels"] = f"{n} training sequences"
         compatible.check(facts, solver=self._solver)
 
-    def _make_runs(
-        self, whole: EncodedCorpus, known: Longs
-    ) -> tuple[Sequence[OutcomePart | None], list[Run]]:
+    def _make_runs(self, whole: EncodedCorpus, known: Longs) -> tuple[Parts, list[Run]]:
         """Return the sub-problems, and a run for each, which is not yet started.
 
         known: coordinates [n] int64 of initial weights, whose features are kept.

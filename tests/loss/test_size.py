@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import weakref
 
 import numpy as np
 import pytest
@@ -111,12 +110,19 @@ def test_counts_are_those_of_the_problem(l1):
         assert training.size.n_observed < len(pairs)
 
 
-def test_the_size_is_logged_before_training(caplog):
+def test_the_size_is_logged_before_training_frees_the_corpus_and_first_working_sets(caplog):
     nlp = blank_with()
     with caplog.at_level(logging.INFO, logger="spacy"):
         nlp.initialize(lambda: examples_of(nlp, make_sentences(20, seed=1)))
     [told] = [r.getMessage() for r in caplog.records if "potential" in r.getMessage()]
     assert "observed weights" in told and "memory" in told
+    gc.disable()
+    before = [type(each).__name__ for each in gc.get_objects()]
+    nlp.update(examples_of(nlp, make_sentences(20, seed=1)))
+    after = [type(each).__name__ for each in gc.get_objects()]
+    gc.enable()
+    assert before.count("EncodedCorpus") - after.count("EncodedCorpus") == 1
+    assert after.count("WorkingLoss") - before.count("WorkingLoss") == 1
 
 
 def test_no_array_is_as_long_as_the_potential_weights():
@@ -158,24 +164,3 @@ def test_a_run_that_rests_holds_no_vectors_and_makes_the_same_steps():
         held = [bool(run._runs[0].loss.space.residual.any()) for run in runs]
         assert held == [False, True]
     assert np.array_equal(runs[0].weights[1], runs[1].weights[1])
-
-
-def test_training_keeps_neither_the_corpus_nor_the_loss_of_the_warm_start(monkeypatch):
-    made, restrict = [], ChainLoss.restrict
-
-    def recorded(self, *args, **options):
-        made.append(weakref.ref(found := restrict(self, *args, **options)))
-        return found
-
-    monkeypatch.setattr(ChainLoss, "restrict", recorded)
-    nlp = blank_with(["b:", "u:lower[0]"], l1=0.1)
-    examples = examples_of(nlp, make_sentences(30, 1))
-    nlp.initialize(lambda: examples)
-    corpus = weakref.ref(nlp.get_pipe("sparse_crf")._state.restart.args[0])
-    gc.disable()
-    try:
-        nlp.update(examples)
-    finally:
-        gc.enable()
-    assert corpus() is None and [each() is None for each in made[:-1]] == [True] * len(made[:-1])
-    assert len(made) > 1 and made[-1]() is not None
