@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import itertools
 import re
 import shlex
 from pathlib import Path
@@ -57,7 +56,9 @@ def run_page(page: Path, names: dict[str, Any]) -> list[str]:
             Path(block.title).write_text(block.text, encoding="utf-8")
     for block in blocks:
         if block.language == "python":
-            printed = run_python(block.text, page.name, names)
+            with contextlib.redirect_stdout(io.StringIO()) as shown_text:
+                exec(compile(block.text, page.name, "exec"), names)
+            printed = shown_text.getvalue()
         elif block.language in ("bash", "console"):
             for line, shown in commands_of(block):
                 if shlex.split(line)[0] in ELSEWHERE:
@@ -78,13 +79,6 @@ def commands_of(block: Block) -> list[tuple[str, str]]:
     if block.language == "bash":
         return [(line, "") for line in text.splitlines() if line and not line.startswith("#")]
     return re.findall(r"^\$ ([^\n]*)\n((?:(?!\$ )[^\n]*\n)*)", text, flags=re.M)
-
-
-def run_python(code: str, name: str, names: dict[str, Any]) -> str:
-    """Run code. RETURNS: its printed text."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(code, name, "exec"), names)
-    return printed.getvalue()
 
 
 def run_command(line: str) -> str:
@@ -110,7 +104,7 @@ def alike(shown: str, output: str) -> bool:
     words, place = _words(found), 0
     for i, part in enumerate(parts):
         places = range(place, len(words) - len(part) + 1) if i else [0]
-        here = [at for at in places if _equal(part, words[at : at + len(part)])]
+        here = [at for at in places if all(map(_same, part, words[at:]))]
         if not here:
             return False
         # The last part must match the end.
@@ -120,12 +114,6 @@ def alike(shown: str, output: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return [word for word in text.split() if set(word) != {"-"} and set(word) != {"="}]
-
-
-def _equal(shown: list[str], found: list[str]) -> bool:
-    return len(shown) == len(found) and all(
-        itertools.starmap(_same, zip(shown, found, strict=True))
-    )
 
 
 def _same(shown: str, found: str) -> bool:

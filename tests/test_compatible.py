@@ -158,15 +158,11 @@ def merged(*fragments: Mapping[str, Any]) -> Fragment:
             known = whole.get(key)
             if key == "templates" and known:
                 whole[key] = list(dict.fromkeys([*known, *value]))
-            elif isinstance(value, dict) and isinstance(known, dict) and not names_part(value):
-                whole[key] = merged(known, value)
             else:
-                whole[key] = value
+                of_block = isinstance(known, dict) and isinstance(value, dict)
+                names_part = of_block and any(name.startswith("@") for name in value)
+                whole[key] = merged(known, value) if of_block and not names_part else value
     return whole
-
-
-def names_part(section: Fragment) -> bool:
-    return any(key.startswith("@") for key in section)
 
 
 SOLVERS = dict(solvers())

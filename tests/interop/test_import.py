@@ -30,11 +30,6 @@ TESTS = {"bias": "always", "word": "orth[0]", "end": "suffix(3)[0]", "-1:end": "
 TESTS |= {"first": "orth[-1]=^1"}
 
 
-def read_peers() -> list[list[list[str]]]:
-    blocks = (PEERS / "labels.txt").read_text(encoding="utf8").split("\n\n")
-    return [[line.split(" ") for line in block.split("\n")] for block in blocks if block]
-
-
 def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) -> list[list[str]]:
     """Return a pipeline's labels of sentences of words and tags."""
     nlp = spacy.load(directory)
@@ -51,7 +46,9 @@ def labels_of(directory: Path, sentences: Iterable[list[list[str]]], attr: str) 
 @pytest.mark.parametrize("model", MODELS)
 def test_labels_are_those_of_wapiti_and_crfpp(model, tmp_path):
     run("import", PEERS / model, tmp_path, "--columns", "orth,tag", "--target", "_.chunk")
-    sentences, column = read_peers(), 2 + MODELS.index(model)
+    blocks = (PEERS / "labels.txt").read_text(encoding="utf8").split("\n\n")
+    sentences = [[line.split(" ") for line in block.split("\n")] for block in blocks if block]
+    column = 2 + MODELS.index(model)
     expected = [[row[column] for row in rows] for rows in sentences]
     assert len({label for labels in expected for label in labels}) > 3
     assert labels_of(tmp_path, sentences, "_.chunk") == expected
@@ -82,11 +79,6 @@ def crfsuite(X: Any, Y: Any, path: Path, **parameters: Any) -> Any:
     return tagger
 
 
-def without_short(token: dict[str, Any]) -> dict[str, Any]:
-    ends = ("end", "-1:end")
-    return {key: v for key, v in token.items() if key not in ends or len(v) == 3}
-
-
 def test_labels_are_those_of_crfsuite(tmp_path):
     X, Y = make_xy(40)
     tagger = crfsuite(X, Y, tmp_path / "model")
@@ -95,7 +87,10 @@ def test_labels_are_those_of_crfsuite(tmp_path):
     X, _ = make_xy(60, seed=2)
     sentences = [[[token["word"], ""] for token in tokens] for tokens in X]
     # Shorter words have no suffix of three characters.
-    X = [[without_short(token) for token in tokens] for tokens in X]
+    X = [
+        [{k: v for k, v in token.items() if not k.endswith("end") or len(v) == 3} for token in own]
+        for own in X
+    ]
     found = labels_of(tmp_path / "out", sentences, "tag")
     assert found == [tagger.tag(tokens) for tokens in X]
 
