@@ -23,7 +23,8 @@ REMOVED = re.compile(
     r"|SparseCRF|parameter_mixing|by_shard|entity_ratio|class_learning|warm_start_(row|epochs)"
     r"|average_warm_start|serve_old_names|bench-(out-of-core|floor)|skip-chains|brown-pairs|feats"
     r"|user_program|spacy_sparsecrf (annotate|select|clusters|path))\b"
-    r'|\b(store|horizon|online|overlap) = |model = "graph"|--(in-place|clear)\b|corpus in\s+files'
+    r'|\b(store|horizon|online|overlap) = |model = "graph"|--(in-place|clear)\b'
+    r"|corpus in\s+files|[Cc]osts of errors|classes from\s+vectors"
 )
 # Dotted names of other packages, and words that are not names in the package.
 OTHERS = {"np.searchsorted", "room.module.function"}
