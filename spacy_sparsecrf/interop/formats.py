@@ -58,13 +58,13 @@ def format_of(path: Path, is_read: bool = True) -> Format:
     if is_read and path.is_dir():
         return Format.brat
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    found = _SUFFIXES.get(suffix)
+    found, first = _SUFFIXES.get(suffix), ""
     if is_read and found is None and path.is_file():
         first = next((line for _, line in lines_of(path) if line.strip()), "")
         found = _sign_of_json(first)
-        if suffix == ".csv" and not found and TAB not in first:
-            reason = "write CSV as columns, by the lines of Python in docs/commands.md"
-            raise SparseCRFError(Errors.SC624.format(path=path, place="as CSV", reason=reason))
+    if suffix == ".csv" and not found and TAB not in first:
+        reason = "write CSV as columns, by the lines of Python in docs/commands.md"
+        raise SparseCRFError(Errors.SC624.format(path=path, place="as CSV", reason=reason))
     return found or Format.columns
 
 

@@ -328,4 +328,5 @@ def test_what_is_annotated_is_written_and_what_is_done_to_a_file_is_said(tmp_pat
         assert note in done.stdout
     done = run("convert", tmp_path / "a.spacy", tmp_path / "b.tsv")
     assert "Columns are orth,ner" in done.stdout
+    assert "SC624" in run("convert", tmp_path / "a.spacy", tmp_path / "b.csv", code=1).stderr
     assert (tmp_path / "b.tsv").read_text(encoding="utf8") == "Ann\tB-PER\nran\tO\n\n"
