@@ -38,7 +38,7 @@ def screen_unigrams(space: Workspace, threshold: float) -> list[Found]:
     space: with the residuals of the point. RETURNS: lists of coordinates [n] int64, ascending, and
     gradients [n] float64.
     """
-    sizes = space.feature_counts
+    sizes = np.diff(space.lattice.feature_tokens.indptr)
     # The mean in the cost of each feature keeps chunks of rare features below twice a buffer.
     cost = sizes + int(sizes.sum()) // max(1, len(sizes))
     n_chunks = max(space.limits.n_chunks, -(-len(sizes) * space.n_labels // _SCREENED))

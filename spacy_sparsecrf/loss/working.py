@@ -68,7 +68,7 @@ class WorkingLoss(OffsetLoss):
         n_features = len(lattice.feature_contexts.indptr) - 1
         pairs = coordinates[self.split :] - n_unigram
         self.bigram = FeatureBlocks(pairs, n_labels, lattice.n_previous, padded, n_features)
-        n_tokens = workspace.feature_counts[self.unigram.features]
+        n_tokens = np.diff(lattice.feature_tokens.indptr)[self.unigram.features]
         # Stochastic descent changes weights too often for a dense copy of them.
         self.frequent = FrequentFeatures(
             workspace, self.unigram, 0 * n_tokens if stochastic else n_tokens
@@ -293,7 +293,8 @@ class WorkingLoss(OffsetLoss):
         space, shard = self.space, self.space.shards[i]
         scratch = np.empty(self.pairs.potentials.psi.shape[1:], space.dtype)
         marginals = space.residual[shard.begin : shard.end]
-        return Vectors(*space.vectors, marginals, space.scales, space.norms, scratch)
+        alpha, backward = space.vectors
+        return Vectors(alpha, backward, marginals, space.scales, space.norms, scratch)
 
     def gather(self, gradient: Floats, chunks: Chunks) -> None:
         """Write the gradient [K] of unigram weights from the residuals, without real values.

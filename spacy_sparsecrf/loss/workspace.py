@@ -5,14 +5,13 @@ rounding.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from ..parallel import Workers, cut
-from .lattice import Floats, Lattice, Longs
+from .lattice import Floats, Lattice
 
 
 class Limits(NamedTuple):
@@ -72,8 +71,9 @@ class Contents:
 class Workspace:
     """Token arrays that successive working losses share.
 
-    vectors, residual: of dtype `precision`, Yp = Y padded to a multiple of 8; log_z: [S], scales,
-    norms: [tokens of the largest shard] float64; contents: owner of these arrays, or None.
+    vectors: [2, tokens of the largest shard, Yp], forward and backward; residual: [N, Yp],
+    residuals or marginals, Yp = Y padded to a multiple of 8, both of dtype `precision`; log_z: [S],
+    scales, norms: [tokens of the largest shard] float64; contents: owner of these arrays, or None.
     """
 
     def __init__(
@@ -98,28 +98,9 @@ class Workspace:
             longest = max(longest, n_tokens)
             n_chunks = min(limits.n_chunks, 1 + n_tokens // limits.chunk_tokens)
             self.chunks.append(cut(np.diff(shard.offsets), n_chunks))
+        # Memory that is not written to is not resident.
+        self.vectors = np.zeros((2, longest, self.padded), self.dtype)
+        self.residual = np.zeros((lattice.n_tokens, self.padded), self.dtype)
         self.scales, self.norms = np.zeros(longest), np.zeros(longest)
         self.log_z = np.zeros(len(lattice.weights))
         self.contents: Contents | None = None
-
-    @cached_property
-    def vectors(self) -> tuple[Floats, Floats]:
-        """Forward and backward vectors, [tokens of the largest shard, Yp] each."""
-        shape = len(self.scales), self.padded
-        return np.zeros(shape, self.dtype), np.zeros(shape, self.dtype)
-
-    @cached_property
-    def residual(self) -> Floats:
-        """Residuals, or marginals, of all tokens, [N, Yp]."""
-        return np.zeros((self.lattice.n_tokens, self.padded), self.dtype)
-
-    def free(self, *names: str) -> None:
-        """Forget the last point, and free `vectors` or `residual`."""
-        self.contents = None
-        for name in names:
-            vars(self).pop(name, None)
-
-    @property
-    def feature_counts(self) -> Longs:
-        """[O] int64, tokens of each feature."""
-        return np.diff(self.lattice.feature_tokens.indptr)
