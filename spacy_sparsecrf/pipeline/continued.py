@@ -117,7 +117,7 @@ def _descend(
         kept = np.maximum(np.abs(change) - eta * share * settings.l1, 0.0)
         theta[:] = origin + np.copysign(kept / (1.0 + eta * share * settings.l2), change)
     if not (np.isfinite(losses).all() and np.isfinite(theta).all()):
-        raise SparseCRFError(Errors.SC338.format(solver="SGD"))
+        raise SparseCRFError(Errors.SC209.format(name=setup.name, objective=losses[-1]))
     model = CRFModel.of_weights(names, coordinates, theta, settings.learning.dtype)
     return with_rest(names, model, run.model), n_visits, losses[0]
 

@@ -120,6 +120,15 @@ def test_an_update_without_gold_labels_changes_nothing(trained):
     assert pipe.to_bytes() == before
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_an_update_that_diverges_names_the_component_and_changes_nothing(trained, monkeypatch):
+    monkeypatch.setattr("spacy_sparsecrf.pipeline.continued.ETA", float("inf"))
+    before = trained.to_bytes()
+    with pytest.raises(SparseCRFError, match="SC209.*'sparse_crf'.*l2"):
+        trained.update(examples_of(trained, [(["the", "plan"], ["DT", "NN"])] * 4))
+    assert trained.to_bytes() == before
+
+
 def test_weights_of_docs_and_labels_count(corpus):
     sentences, found = corpus.train[:8], []
     for learning in ({}, {"label_weights": {"NN": 2.0}}):
