@@ -120,18 +120,11 @@ SIZES = {
 
 
 @cache
-def problem_of(name: str) -> Problem:
-    problem: Problem = PROBLEMS[name]()
-    # Few bigram weights, so that contexts have matrices and sparse corrections.
-    rng = np.random.default_rng(1)
-    problem.lam[rng.random(problem.lam.shape) < 0.5] = 0.0
-    return problem
-
-
-@cache
 def results(name: str, limits: Limits, n_threads: int = 1) -> list[np.ndarray]:
     """Return loss, gradient, Hessian product and violators, for the non-zero weights."""
-    problem = problem_of(name)
+    problem = PROBLEMS[name]()
+    # Few bigram weights, so that contexts have matrices and sparse corrections.
+    problem.lam[np.random.default_rng(1).random(problem.lam.shape) < 0.5] = 0.0
     chosen = np.flatnonzero(problem.theta)
     loss, theta = loss_of(problem, n_threads=n_threads, limits=limits), problem.theta[chosen]
     working = loss.restrict(chosen)

@@ -27,16 +27,10 @@ def letter_rows(word: str) -> list[list[str]]:
     return [[a, b, c, f"{b}/{c}"] for a, b, c in zip(word, sounds, stress, strict=True)]
 
 
-def write_letters(folder: Path) -> None:
-    """Write ten words; the last is the test part, the one before the dev part."""
-    parts = {"train": WORDS[:8], "dev": WORDS[8:9], "test": WORDS[9:]}
-    for split, words in parts.items():
-        write_gzip(folder / f"nettalk.{split}.tsv.gz", [letter_rows(word) for word in words])
-
-
 def write_all(folder: Path) -> None:
     """Write a few sentences of each data set."""
-    write_letters(folder)
+    for split, words in {"train": WORDS[:8], "dev": WORDS[8:9], "test": WORDS[9:]}.items():
+        write_gzip(folder / f"nettalk.{split}.tsv.gz", [letter_rows(word) for word in words])
     for i, part in enumerate(("train", "dev", "test")):
         found = make_sentences(12, seed=i)
         # Nouns begin chunks and entities.
