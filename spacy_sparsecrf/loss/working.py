@@ -240,19 +240,24 @@ class WorkingLoss(OffsetLoss):
         args = self.tables, self.columns, space.residual, curvature[: self.split]
         space.workers.map(unigram_curvature, self.tail_chunks, *args)
         sums = np.zeros(self.frequent.table.shape)
-        for shard, chunks, tables in zip(space.shards, space.chunks, self.shards, strict=True):
-            residual = space.residual[shard.begin : shard.end]
-            rows = np.zeros((len(chunks), space.padded))
-            of_chunks = np.zeros((len(chunks), *sums.shape))
-            own = tables.sequences, tables.unigrams, residual
-            space.workers.map(frequent_curvature, each_with(chunks, rows, of_chunks), *own)
-            _add(sums, of_chunks)
+        for i in range(len(space.shards)):
+            _add(sums, self._frequent_curvature(i))
         curvature[: self.frequent.n_weights] = self.frequent.gradient(sums)
         for values in self.values:
             values.curvature(curvature)
         expected = gradient[self.split :] + self.observed[self.split :]
         curvature[self.split :] = np.maximum(expected, 0.0)
         return curvature
+
+    def _frequent_curvature(self, i: int) -> Floats:
+        """Return the label variances of each chunk of shard i by frequent feature, [n, H, Yp]."""
+        space, shard, tables = self.space, self.space.shards[i], self.shards[i]
+        chunks, residual = space.chunks[i], space.residual[shard.begin : shard.end]
+        rows = np.zeros((len(chunks), space.padded))
+        sums = np.zeros((len(chunks), *self.frequent.table.shape))
+        own = tables.sequences, tables.unigrams, residual
+        space.workers.map(frequent_curvature, each_with(chunks, rows, sums), *own)
+        return sums
 
     def visit(self, theta: Floats) -> Iterator[int]:
         """Iterate over the shards, with their forward and backward vectors in the workspace.
