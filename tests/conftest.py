@@ -1,6 +1,8 @@
 """Fixtures with a made-up tagged language; no data is downloaded or shipped."""
 
 import atexit
+import functools
+import gc
 import json
 import os
 import re
@@ -9,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import catalogue
 import hypothesis
 import pytest
 import spacy
@@ -87,6 +90,15 @@ def one_thread_by_default() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def entry_points_are_found_once() -> Iterator[None]:
+    """Search the installed packages for functions once, and not in each look-up of a function."""
+    find = catalogue.Registry._get_entry_points
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(catalogue.Registry, "_get_entry_points", functools.cache(find))
+        yield
+
+
 @pytest.fixture
 def level_of_the_logger() -> Iterator[None]:
     """Restore the level of spaCy's logger, which `spacy train` changes permanently."""
@@ -126,9 +138,9 @@ def everything_compiled(tmp_path_factory) -> AllCompiled:
     cache, told = shared / "compiled", shared / "compiled.json"
     with FileLock(shared / "compiled.lock"):
         if not told.exists():
-            told.write_text(json.dumps(compile_all("float64", cache)), encoding="utf8")
+            told.write_text(json.dumps(compile_all(cache)), encoding="utf8")
         lend(cache)
-    return AllCompiled(cache, json.loads(told.read_text(encoding="utf8")))
+    return AllCompiled(cache, *json.loads(told.read_text(encoding="utf8")))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -140,6 +152,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run tests that compile kernels for the others first."""
     items.sort(key=lambda item: "everything_compiled" not in getattr(item, "fixturenames", ()))
+
+
+def pytest_collection_finish() -> None:
+    """Never collect what was imported, which takes long in each of many collections."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

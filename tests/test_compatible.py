@@ -7,6 +7,7 @@ component that has been trained without them.
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -239,6 +240,7 @@ class Bench:
             own["learning"]["prior"] = str(self.path / kind)
         features, target = made(crf_features, given["features"]), made(crf_targets, given["target"])
         solver, engine = made(crf_solvers, given["solver"]), made(crf_engines, given["engine"])
+        solver = replace(solver, inner_iterations=min(4, solver.inner_iterations))
         settings = ComponentSettings.validated(NAME, own)
         return SparseCRFPipe(
             self.nlp.vocab, Setup(NAME, features, target, solver, settings, engine)
@@ -279,12 +281,16 @@ class Bench:
             try:
                 pipe = self.pipe(config)
                 for act in (self.initialize, self.train):
-                    before = pipe.to_bytes(exclude=["vocab"])
                     act(pipe, config)
             except SparseCRFError as error:
                 assert found and str(error)[:7] == found[0].error[:7], error
-                assert pipe is None or pipe.to_bytes(exclude=["vocab"]) == before, "it changed"
                 self.refused.update(found)
+                if pipe is not None:
+                    before = self.pipe(config)
+                    if act == self.train:
+                        self.initialize(before, config)
+                    saved = [each.to_bytes(exclude=["vocab"]) for each in (pipe, before)]
+                    assert saved[0] == saved[1], "it changed"
                 return None
         assert not found
         return self.saved(pipe)

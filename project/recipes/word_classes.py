@@ -27,7 +27,7 @@ def count(lines: Sequence[list[str]], min_count: int, n: int) -> tuple[list[str]
     words = [word for word, k in found.most_common() if k >= min_count]
     row = {word: i for i, word in enumerate(words)}
     column = dict(zip(words[:n], range(2, n + 2), strict=False))
-    counts = np.zeros((len(words), 2, n + 2), np.float32)
+    counts = np.zeros((len(words), 2, len(column) + 2), np.float32)
     for line in lines:
         around = [0, *(column.get(word, 1) for word in line), 0]
         for t, word in enumerate(line):

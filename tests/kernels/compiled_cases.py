@@ -20,23 +20,29 @@ Signatures = dict[str, list[Call]]
 
 @dataclass(frozen=True)
 class AllCompiled:
-    """The result of compiling all solvers in double precision, from an empty cache.
+    """The result of the command `warmup`, from an empty cache.
 
-    cache: directory of the code; tests must not modify it.
+    cache: directory of the code; tests must not modify it; told, log: what the command wrote to
+    its standard output and error.
     """
 
     cache: Path
     signatures: Signatures
+    told: str
+    log: str
 
 
-def compile_all(precision: str, cache: Path, **environment: str) -> Signatures:
-    """Run all solvers in a new process; an empty cache shows all kernels they call."""
+def compile_all(cache: Path, *precision: str, **environment: str) -> tuple[Signatures, str, str]:
+    """Run all solvers in a new process; an empty cache shows all kernels they call.
+
+    precision: none for the command `warmup`. RETURNS: argument types, standard output and error.
+    """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
-    command = [sys.executable, "-m", "tests.kernels.signatures", precision]
+    command = [sys.executable, "-m", "tests.kernels.signatures", *precision]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    found: Signatures = json.loads(done.stdout)
-    return found
+    told, _, found = done.stdout.rpartition("\n")
+    return json.loads(found), told, done.stderr
 
 
 def all_kernels() -> Iterator[tuple[str, Any]]:
@@ -55,5 +61,7 @@ def lend(cache: Path) -> None:
     """Copy missing kernel code from `cache` to the cache of this process."""
     for name, kernel in all_kernels():
         if kernel.cache.is_kept and not kernel.cache.has_code:
+            # Another process removes empty directories when the user's cache is too large.
+            os.makedirs(kernel.cache.cache_path, exist_ok=True)
             for path in cache.rglob(f"{name}-*.nb?"):
                 shutil.copy(path, kernel.cache.cache_path)

@@ -12,7 +12,7 @@ import sys
 import traceback
 from typing import Any
 
-import numba  # noqa: F401
+import numba
 import numpy as np
 
 
@@ -75,6 +75,7 @@ def run(name: str) -> None:
 
 
 if __name__ == "__main__":
+    numba.njit(lambda x: x)(0.0)  # numba loads what it compiles with, once for all processes
     assert "spacy_sparsecrf.kernels.numba_support" not in sys.modules
     for name in sys.argv[1:]:
         if os.fork():

@@ -1,7 +1,7 @@
-"""Run everything that `warmup` compiles, in one precision, and print the compiled types.
+"""Run `warmup`, or all that it compiles in one precision, and print the compiled types.
 
-Run as a module, with a precision as its argument and an empty cache: signatures are recorded per
-process, and cached code hides the functions it was compiled with.
+Run as a module, with an empty cache and, for other settings than `warmup`, a precision as argument:
+signatures are recorded per process, and cached code hides the functions it was compiled with.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Any
 
 from numba import types
 
+from spacy_sparsecrf.__main__ import app
 from spacy_sparsecrf.cli.warmup import all_kinds, train_and_predict
 from spacy_sparsecrf.errors import SparseCRFWarning
 
@@ -53,5 +54,5 @@ def signatures() -> Signatures:
 
 
 if __name__ == "__main__":
-    run_all(sys.argv[1])
+    run_all(sys.argv[1]) if sys.argv[1:] else app(["warmup"], standalone_mode=False)
     sys.stdout.write(json.dumps(signatures()))

@@ -37,4 +37,4 @@ def test_no_kernel_is_compiled_twice_by_accident(everything_compiled):
 @pytest.mark.slow
 def test_no_kernel_of_single_precision_is_compiled_twice_by_accident(tmp_path):
     # The speed of the compiled code is irrelevant.
-    check(compile_all("float32", tmp_path, NUMBA_OPT="0"), "float32")
+    check(compile_all(tmp_path, "float32", NUMBA_OPT="0")[0], "float32")
