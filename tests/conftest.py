@@ -90,15 +90,6 @@ def one_thread_by_default() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def entry_points_are_found_once() -> Iterator[None]:
-    """Search the installed packages for functions once, and not in each look-up of a function."""
-    find = catalogue.Registry._get_entry_points
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(catalogue.Registry, "_get_entry_points", functools.cache(find))
-        yield
-
-
 @pytest.fixture
 def level_of_the_logger() -> Iterator[None]:
     """Restore the level of spaCy's logger, which `spacy train` changes permanently."""
@@ -147,17 +138,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Ignore overflow warnings of numpy scalars, which replace 64-bit products without numba."""
     overflow = "ignore:overflow encountered in scalar:RuntimeWarning"
     config.addinivalue_line("filterwarnings", overflow)
+    # Search installed packages for functions once, not in each look-up of a function.
+    catalogue.Registry._get_entry_points = functools.cache(catalogue.Registry._get_entry_points)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that compile kernels for the others first."""
-    items.sort(key=lambda item: "everything_compiled" not in getattr(item, "fixturenames", ()))
-
-
-def pytest_collection_finish() -> None:
-    """Never collect what was imported, which takes long in each of many collections."""
-    gc.collect()
+    """Run tests that compile kernels for the others first; collect no garbage of imports."""
     gc.freeze()
+    items.sort(key=lambda item: "everything_compiled" not in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture

@@ -22,8 +22,7 @@ Signatures = dict[str, list[Call]]
 class AllCompiled:
     """The result of the command `warmup`, from an empty cache.
 
-    cache: directory of the code; tests must not modify it; told, log: what the command wrote to
-    its standard output and error.
+    cache: directory of the code; tests must not modify it; told, log: standard output and error.
     """
 
     cache: Path

@@ -1,5 +1,9 @@
-"""No kernel is compiled twice because of accidental differences between types."""
+"""`warmup` compiles everything ahead of time, and no kernel twice because of its types."""
 
+import os
+import shutil
+import subprocess
+import sys
 from itertools import combinations
 
 import pytest
@@ -38,3 +42,19 @@ def test_no_kernel_is_compiled_twice_by_accident(everything_compiled):
 def test_no_kernel_of_single_precision_is_compiled_twice_by_accident(tmp_path):
     # The speed of the compiled code is irrelevant.
     check(compile_all(tmp_path, "float32", NUMBA_OPT="0")[0], "float32")
+
+
+def test_after_warmup_nothing_is_left_to_compile(everything_compiled, tmp_path):
+    assert "Kernels are compiled" in everything_compiled.told
+    # The command logs its progress, but no notice of compilation, which the user requested.
+    assert all(line.startswith("[") for line in everything_compiled.log.splitlines())
+    assert "once after" not in everything_compiled.log
+    cache = shutil.copytree(everything_compiled.cache, tmp_path / "cache")
+    compiled = sorted(path.name for path in cache.rglob("*.nbc"))
+    assert any(name.startswith("minibatch.finish_pass") for name in compiled)
+    assert any(name.startswith("viterbi.viterbi") for name in compiled)
+    command = [sys.executable, "-m", "spacy_sparsecrf", "warmup", "--prediction"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    again = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert sorted(path.name for path in cache.rglob("*.nbc")) == compiled
+    assert "Compiling" not in again.stderr
