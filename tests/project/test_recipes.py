@@ -23,7 +23,9 @@ def run(name: str, *arguments: Path | str) -> None:
 def test_words_of_a_kind_have_a_class(tmp_path):
     rng = np.random.default_rng(0)
     kinds = [["the", "a"], ["cat", "dog", "cow"], ["eats", "sees", "runs"]]
-    lines = [" ".join(str(rng.choice(kind)) for kind in kinds) + "\n" for _ in range(200)]
+    # The first word of each kind is the most frequent one, with which a class begins.
+    drawn = ([str(rng.choice([kind[0], *kind])) for kind in kinds] for _ in range(200))
+    lines = [" ".join(words) + "\n" for words in drawn]
     (tmp_path / "text.txt").write_text("".join([*lines, "once\n"]), "utf8")
     run("word_classes", tmp_path / "text.txt", tmp_path / "classes.txt", "--classes", "3")
     found = read_classes("own", {"path": tmp_path / "classes.txt", "format": "word2vec"}, "en")
