@@ -208,10 +208,6 @@ class Errors(metaclass=_Coded):
     SC216 = "Call nlp.initialize(lambda: examples) with Example objects for '{name}', not {got}."
     SC217 = "Component '{name}' got no examples. Check the path of [training] train_corpus."
     SC218 = "The training corpus has no examples. Check the path of [training] train_corpus."
-    SC219 = (
-        "Component '{name}' learns {attr}, but [training.score_weights] names only {unfit}, which "
-        "is 0. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
-    )
     SC220 = (
         "AnnotatedCorpus.v1 does not support the annotation {name!r}. Set [corpora.NAME] "
         "annotations to a list of {known}, ents, spans, spans(key) or _.name."
@@ -303,10 +299,6 @@ class Errors(metaclass=_Coded):
     SC340 = (
         'Solver {solver} supports per-position models only. Set [components.{name}] model = "memm" '
         'or "maxent", or choose another [components.{name}.solver], such as NewtonCG.v1.'
-    )
-    SC341 = (
-        "Solver {solver} has no minimum without a penalty: {n} pairs of a feature and a label "
-        "never occur. Set [components.NAME] l1 or l2 > 0."
     )
     SC342 = "[components.NAME] model = {value!r} is not supported. Choose one of: {known}."
     SC343 = (
@@ -577,10 +569,6 @@ class Errors(metaclass=_Coded):
         "[initialize.components.{name}] shards reads files as [training] train_corpus is read, but "
         "that names no block of [corpora] with a path. Set one, such as spacy.Corpus.v1."
     )
-    SC902 = (
-        "[corpora] {key} applies to all files together, but component '{name}' reads its training "
-        "files one by one. Remove it from the block of the training corpus."
-    )
     SC904 = "[components.NAME.engine] {key} = {value} is not valid. Set it to an integer >= {low}."
     SC905 = "Engine Ray.v1 needs Ray. Run `pip install 'spacy-sparsecrf[ray]'` on each machine."
     SC906 = (
@@ -739,6 +727,10 @@ class Warnings(metaclass=_Coded):
     SCW229 = (
         "Component '{name}' resumes from {path}. spaCy's log begins again, and its first row would "
         "overwrite model-best of the interrupted run: give `spacy train` another --output."
+    )
+    SCW230 = (
+        "Component '{name}' learns {attr}, but [training.score_weights] names only {unfit}, which "
+        "stays 0. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
     )
     SCW340 = (
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '

@@ -1,5 +1,6 @@
 """Training corpora in several files, read by the reader that the config defines."""
 
+import random
 from collections.abc import Iterator, Sequence
 from glob import glob
 from pathlib import Path
@@ -13,22 +14,16 @@ from spacy.util import registry
 from ..errors import Errors, SparseCRFError
 from .spacy_loop import block_of
 
-# Reader settings that apply to all files together, with the values that disable them.
-_OF_ALL_FILES = {"limit": 0, "augmenter": None, "shuffle": False}
-
 
 def reader_block(name: str, nlp: Language | None) -> dict[str, Any]:
     """Return the block of the config for the reader of the training corpus.
 
     name: of the component; nlp: the pipeline.
-    RAISES: SparseCRFError if it has no path, or a setting that applies to all files together.
+    RAISES: SparseCRFError if it has no path.
     """
     block = {} if nlp is None else block_of(nlp, "train_corpus")
     if "path" not in block:
         raise SparseCRFError(Errors.SC901.format(name=name))
-    for key, idle in _OF_ALL_FILES.items():
-        if block.get(key, idle) != idle:
-            raise SparseCRFError(Errors.SC902.format(name=name, key=key))
     return block
 
 
@@ -51,7 +46,15 @@ def shard_files(name: str, patterns: Sequence[str], block: dict[str, Any]) -> li
 
 
 def read_files(nlp: Language, block: dict[str, Any], files: Sequence[Path]) -> Iterator[Example]:
-    """Yield the Examples of files, file by file, from the reader of a block."""
-    for file in files:
-        own = {**block, "path": str(file)}
-        yield from registry.resolve({"corpus": own})["corpus"](nlp)
+    """Yield the Examples of files from the reader of a block, whose `limit` is of each file.
+
+    An augmenter draws the same numbers for a file in every pass and process.
+    """
+    state = random.getstate()
+    try:
+        for file in files:
+            random.seed(0)
+            own = {**block, "path": str(file)}
+            yield from registry.resolve({"corpus": own})["corpus"](nlp)
+    finally:
+        random.setstate(state)

@@ -102,12 +102,9 @@ def check_loop(setup: Setup, nlp: Language) -> None:
 
 
 def _check_weights(name: str, target: Target, nlp: Language) -> None:
-    """Reject a config that weights the accuracy of tags if another attribute is learnt: it stays 0.
+    """Warn if the accuracy of tags is weighted, but the target learns, or names, something else.
 
-    Warn if a target does not name what it learns. The default score weights of a factory are fixed
-    and cannot depend on its target.
-
-    RAISES: SparseCRFError with the lines to add to the config.
+    It stays 0. The default score weights of a factory are fixed and cannot depend on its target.
     """
     attr = target.scoring().get(TOKEN_ATTR, "")
     if attr == DEFAULT_ATTR or name not in nlp.component_names:
@@ -119,10 +116,8 @@ def _check_weights(name: str, target: Target, nlp: Language) -> None:
     weights, own = config["training"]["score_weights"], f"{attr.removeprefix(PREFIX)}_acc"
     is_lost = weights.get(DEFAULT_SCORE) and not weights.get(own)
     if is_lost and not any(_scores_tags(nlp, other) for other in nlp.component_names):
-        if not attr:
-            return warn(Warnings.SCW228.format(name=name))
         values = {"name": name, "attr": attr, "unfit": DEFAULT_SCORE, "own": own}
-        raise SparseCRFError(Errors.SC219.format(**values))
+        warn((Warnings.SCW230 if attr else Warnings.SCW228).format(**values))
 
 
 def _scores_tags(nlp: Language, name: str) -> bool:

@@ -1,5 +1,6 @@
 """The corpus and the learnt weights do not depend on how shards are assigned to workers."""
 
+import random
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -284,14 +285,22 @@ def test_files_come_in_the_order_of_patterns_and_once(folder):
     assert shard_files("x", [], {"path": str(folder)}) == files
 
 
+def test_limits_are_of_files_and_augmenters_draw_the_same_in_every_pass(folder):
+    files, state = sorted(folder.glob("*.spacy")), random.getstate()
+    levels = {"lower_level": 0.0, "orth_level": 0.0, "orth_variants": None}
+    levels |= {"whitespace_level": 0.5, "whitespace_per_token": 1.0, "whitespace_variants": ["#"]}
+    blanks = {"@augmenters": "spacy.combined_augmenter.v1", **levels}
+    block = {"@readers": "spacy.Corpus.v1", "limit": 9, "gold_preproc": False, "augmenter": blanks}
+    passes = [[e.text for e in read_files(blank_with(), block, files)] for _ in range(2)]
+    assert passes[0] == passes[1] and random.getstate() == state
+    assert len(passes[0]) == 36 and 0 < sum("#" in text for text in passes[0]) < 36
+
+
 def test_what_is_no_corpus_is_refused(folder):
     nlp = blank_with()
     with pytest.raises(SparseCRFError, match="SC900"):
         shard_files("x", [str(folder / "none-*.spacy")], {})
     assert block_of(nlp, "dev_corpus")["path"] is None
-    nlp.config["corpora"]["train"]["limit"] = 3
-    with pytest.raises(SparseCRFError, match="SC902"):
-        reader_block("x", nlp)
     nlp.config["training"]["train_corpus"] = "nowhere.else"
     with pytest.raises(SparseCRFError, match="SC901"):
         reader_block("x", nlp)

@@ -35,17 +35,11 @@ class IterativeScaling(BatchSolver):
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
         """Check the objective, and evaluate the first point; see `BatchSolver.start`.
 
-        RAISES: SparseCRFError also if labels of a sequence depend on each other, and if a weight
-            has no minimiser: without penalty, that of a feature that never occurs tends to -inf.
+        RAISES: SparseCRFError also if labels of a sequence depend on each other.
         """
-        name = type(self).__name__
         lengths = np.diff(loss.space.lattice.offsets)
         if lengths.max(initial=0) > 1 or loss.split < len(loss.coordinates):
-            raise SparseCRFError(Errors.SC340.format(solver=name, name="NAME"))
-        if penalty.l1 == penalty.l2 == 0.0:
-            n_absent = int(np.count_nonzero(loss.observed <= 0.0))
-            if n_absent:
-                raise SparseCRFError(Errors.SC341.format(solver=name, n=n_absent))
+            raise SparseCRFError(Errors.SC340.format(solver=type(self).__name__, name="NAME"))
         return super().start(loss, penalty, theta)
 
 
