@@ -55,10 +55,8 @@ def biluo(tags: list[str]) -> list[str]:
     return labels
 
 
-def gold_pairs() -> list[list[str]]:
-    """Return the pairs of labels in the data."""
-    sequences = [["", *biluo(tags), ""] for _, tags in SENTENCES]
-    return [list(pair) for pair in sorted({p for s in sequences for p in pairwise(s)})]
+# The pairs of labels in the data.
+GOLD = sorted({pair for _, tags in SENTENCES for pair in pairwise(["", *biluo(tags), ""])})
 
 
 def with_templates(*templates: str) -> Fragment:
@@ -89,7 +87,7 @@ SAMPLES: dict[str, list[Fragment]] = {
     "learning.precision": [{"learning": {"precision": "float32"}}],
     "decoding.method": [{"decoding": {"method": "posterior"}}],
     "decoding.forbidden": [{"decoding": {"forbidden": [["U-VP", "U-VP"]]}}],
-    "decoding.allowed": [{"decoding": {"allowed": gold_pairs()}}],
+    "decoding.allowed": [{"decoding": {"allowed": [*map(list, GOLD)]}}],
     "decoding.outside_weight": [{"decoding": {"outside_weight": -1.0}}],
     "decoding.thresholds": [{"decoding": {"thresholds": {"NP": 0.5}}}],
 }

@@ -56,15 +56,9 @@ def parse(template: str) -> tuple[str, list[Part]]:
     parts = []
     for name, argument, offset in TEST.findall(template.partition(":")[2]):
         parts.append((int(offset), name, argument))
-    parts.sort(key=lambda part: (part[0], part[1], _length(part[2]), part[2]))
+    parts.sort(key=lambda part: (*part[:2], int("0" + re.findall("^[0-9]*", part[2])[0]), part[2]))
     texts = [f"{name}({given})[{o}]" if given else f"{name}[{o}]" for o, name, given in parts]
     return "|".join(texts), parts
-
-
-def _length(argument: str) -> int:
-    """Return the number at the beginning of an argument."""
-    number = re.match(r"[0-9]+", argument)
-    return int(number[0]) if number else 0
 
 
 def search(pattern: str, text: str) -> str | None:

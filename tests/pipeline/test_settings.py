@@ -35,15 +35,12 @@ def test_what_is_refused_names_its_key(row, tmp_path, monkeypatch):
     nlp.config["training"]["batcher"] = {"@batchers": "spacy.batch_by_words.v1", "size": 9}
     with pytest.raises(SparseCRFError, match=row["match"]):
         pipe = nlp.add_pipe(row["factory"], name="mine", config=row["config"])
-        assert "initialize" in row
-        pipe.initialize(lambda: toy_examples(nlp, row["factory"]), nlp=nlp, **row["initialize"])
+        if key := KEYS.get(row["factory"]):
+            examples = span_examples(nlp, TRAINING[:5], key)
+        else:
+            examples = examples_of(nlp, make_sentences(5, 1))
+        pipe.initialize(lambda: examples, nlp=nlp, **row["initialize"])
     assert not any(tmp_path.rglob("*.*"))
-
-
-def toy_examples(nlp: Language, factory: str) -> list[Example]:
-    if factory in KEYS:
-        return span_examples(nlp, TRAINING[:5], KEYS[factory])
-    return examples_of(nlp, make_sentences(5, 1))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
@@ -150,7 +147,7 @@ def test_sentences_have_the_weight_of_their_doc_and_labels_without_weight_are_le
     examples = weighted_examples(nlp, sentences, weights)
     examples[0].predicted[2].is_sent_start = True
     nlp.initialize(lambda: examples)
-    corpus = nlp.get_pipe("sparse_crf").training_run()._corpus
+    corpus = nlp.get_pipe("sparse_crf")._state.restart.args[0]
     assert corpus.weights.tolist() == [3.0, 3.0, 0.5]
     assert nlp.get_pipe("sparse_crf").labels == ("X", "Y")
 

@@ -79,7 +79,7 @@ def test_alternatives_of_an_attribute():
     sentences = [("the plan fails", "DT NN|VB VB"), ("plan the trip", "VB|NN DT NN|NN")]
     examples = examples_with(nlp, *sentences, ("a plan", "DT| DT|NN|VB"))
     nlp.initialize(lambda: examples)
-    corpus = nlp.get_pipe("sparse_crf").training_run()._corpus
+    corpus = nlp.get_pipe("sparse_crf")._state.restart.args[0]
     assert nlp.get_pipe("sparse_crf").labels == ("DT", "NN", "VB")
     # A set of all labels is missing gold; a repeated or single alternative is one label.
     assert corpus.labels.tolist() == [0, -2, 2, -2, 0, 1, 0, -1]
