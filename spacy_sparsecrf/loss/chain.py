@@ -177,13 +177,18 @@ class ChainLoss(FullLoss):
     def forget(self) -> None:
         """Forget the last point but for its residuals, and free what it took to get there."""
         self._observed = NO_COORDINATES
-        self.space.contents, self.space.vectors = None, self.space.vectors[:, :0].copy()
+        self._free("vectors")
 
     def rest(self) -> None:
         """Free the vectors and residuals of tokens; see `FullLoss.rest`."""
-        self.forget()
-        # Memory that is not written to is not resident.
-        self.space.residual = np.zeros_like(self.space.residual)
+        self._free("vectors", "residual")
+
+    def _free(self, *names: str) -> None:
+        """Forget the last point, and free arrays: memory that is not written to is not resident."""
+        self.space.contents = None
+        for name in names:
+            old = getattr(self.space, name)
+            setattr(self.space, name, np.zeros(old.shape, old.dtype))
 
     def observed_coordinates(self) -> Longs:
         """Return the observed coordinates: features with gold labels (or pairs) of their tokens.

@@ -93,7 +93,7 @@ class HessianProduct:
         kept = (int(space.lattice.offsets[self._n_stored]), space.padded)
         self._kept = tuple(np.zeros(kept, space.dtype) for _ in range(3))
         self._beta, self._forward_change, self._backward_change = (
-            np.zeros((len(space.scales), space.padded), space.dtype) for _ in range(3)
+            np.zeros_like(space.vectors[0]) for _ in range(3)
         )
         self._theta: Floats = np.zeros(len(working.coordinates))
         self.passes = 0.0

@@ -282,7 +282,7 @@ class WorkingLoss(OffsetLoss):
         chunks = space.chunks[i] if chunks is None else chunks
         batch = self.pairs.tokens[i].order if whole else sequential_order(shard)
         for values in self.values:
-            values.score(shard, chunks, self.vectors(i).backward)
+            values.score(shard, chunks, space.vectors[1])
             batch = batch._replace(scored=True)
         # For a stochastic solver, the table of frequent features contains the origin.
         theta = theta if self._stochastic else self.model_weights(theta)
@@ -298,8 +298,6 @@ class WorkingLoss(OffsetLoss):
         space, shard = self.space, self.space.shards[i]
         scratch = np.empty(self.pairs.potentials.psi.shape[1:], space.dtype)
         marginals = space.residual[shard.begin : shard.end]
-        if not space.vectors.size:
-            space.vectors = np.zeros((2, len(space.scales), space.padded), space.dtype)
         alpha, backward = space.vectors
         return Vectors(alpha, backward, marginals, space.scales, space.norms, scratch)
 
