@@ -98,8 +98,9 @@ class PlainExamples(ChainExamples):
     is_divided = False
     descend_in_batches = ExampleLoss.descend_in_batches
 
-    def value_and_grad(self, theta):
-        return self._working.value_and_grad(theta)
+    def __init__(self, working):
+        super().__init__(working)
+        self.value_and_grad = working.value_and_grad
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_vectors_move_to_another_working_set(source):
     expected = np.where(source >= 0, rows[:3, source], 0.0)
     np.testing.assert_array_equal(take(rows[:3], source), expected)
     # Pairs without curvature are not kept.
-    state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 0, 2)))
+    state = OwlqnState(np.zeros(2), np.zeros(2), 0.0, np.ones(2), *np.zeros((2, 20, 2)))
     for gradient, n_pairs in (([0.0, 1.0], 0), ([0.0, 1.0], 1)):
         theta = state.theta + np.array([1.0, float(n_pairs)])
         OWLQN()._accept(state, EvaluatedPoint(theta, -1.0, state.gradient + gradient))
@@ -321,7 +321,7 @@ def test_no_step_leads_where_the_gradient_is_not_finite():
     penalty, solver = ElasticNet(0.1, 0.0), OWLQN(tolerance=1e-6)
     start, gradient = evaluate(Overflowing(), penalty, np.array([1.0]))
     # A metric that makes the first steps too long.
-    pair = np.array([[1.0]]), np.array([[0.01]])
+    pair = np.eye(20, 1), 0.01 * np.eye(20, 1)
     state = OwlqnState(np.array([1.0]), gradient, start, np.full(1, 100.0), *pair)
     for _ in range(30):
         if solver.step(Overflowing(), penalty, state).converged:
