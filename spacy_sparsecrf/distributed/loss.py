@@ -15,8 +15,6 @@ import numpy as np
 from ..corpus.encoded import EncodedCorpus
 from ..corpus.numbering import Hashes, find_ascending
 from ..corpus.transform import reduced, sliced, weighted, with_distinct_contexts
-from ..kernels.indexing import take
-from ..kernels.layout import Csr
 from ..loss.chain import ChainLoss, FullLoss, Violators, largest, places_of
 from ..loss.lattice import Floats, Longs, Mask
 from ..loss.observed import distinct
@@ -116,8 +114,9 @@ class _ShardLoss:
         self, number: int, corpus: EncodedCorpus, problem: ShardProblem, workers: Workers
     ) -> None:
         self.number = number
-        contexts = take(Csr(corpus.ctx_indptr, corpus.ctx_indices), np.unique(corpus.context))
-        pairs = np.unique(contexts.indices).astype(np.int64) + len(corpus.unigram_keys)
+        used = np.isin(np.arange(len(corpus.ctx_indptr) - 1), corpus.context)
+        features = corpus.ctx_indices[np.repeat(used, np.diff(corpus.ctx_indptr))]
+        pairs = np.unique(features).astype(np.int64) + len(corpus.unigram_keys)
         unigram, widths = np.unique(corpus.uni_indices), corpus.widths(problem.n_labels)
         self._features = np.concatenate((unigram.astype(np.int64), pairs))
         self._own, self._whole = (len(unigram), widths), (len(corpus.unigram_keys), widths)
