@@ -732,6 +732,10 @@ class Warnings(metaclass=_Coded):
         "Component '{name}' learns {attr}, but [training.score_weights] names only {unfit}, which "
         "stays 0. Add to the config:\n[training.score_weights]\n{own} = 1.0\n{unfit} = null"
     )
+    SCW231 = (
+        "[training.batcher] {batcher} gives one example of an epoch to {others} too. To train "
+        'them, set @batchers = "spacy.batch_by_sequence.v1" and size = 32 there.'
+    )
     SCW340 = (
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '
         'u: for b: and *: in [components.NAME.features] templates, or set model = "chain".'

@@ -12,6 +12,7 @@ from ..targets.base import Target
 from ..targets.entities import Entities
 from ..targets.token_attribute import PREFIX, TOKEN_ATTR
 from .annotations import Annotations
+from .batchers import ONE_STEP
 from .scorers import DEFAULT_ATTR, TOKEN_SCORER
 from .settings import Setup
 
@@ -88,7 +89,7 @@ def check_loop(setup: Setup, nlp: Language) -> None:
     """Check the settings of spaCy's loop for a component.
 
     Warns if `spacy train` evaluates only after many iterations, as it does by default, unless other
-    components, whose steps are short, are trained too.
+    components, whose steps are short, are trained too; and if those get one example of an epoch.
     RAISES: SparseCRFError if the corpus is streamed, or if the score cannot be the component's.
     """
     training = nlp.config.interpolate()["training"]
@@ -96,8 +97,11 @@ def check_loop(setup: Setup, nlp: Language) -> None:
         raise SparseCRFError(Errors.SC204.format(name=setup.name))
     _check_weights(setup.name, setup.target, nlp)
     _warn_of_copied(setup, nlp)
-    n_steps = training["eval_frequency"]
-    if n_steps > MOST_STEPS and list(learners(nlp)) == [setup.name]:
+    n_steps, trained = training["eval_frequency"], learners(nlp)
+    others = [n for n in trained if not nlp.get_pipe_meta(n).factory.startswith("sparse_crf")]
+    if others and training["batcher"].get("@batchers") == ONE_STEP:
+        warn(Warnings.SCW231.format(batcher=ONE_STEP, others=", ".join(others)))
+    if n_steps > MOST_STEPS and list(trained) == [setup.name]:
         warn(Warnings.SCW209.format(name=setup.name, n=n_steps))
 
 
