@@ -159,7 +159,7 @@ class ChainLoss(FullLoss):
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """The arrays that the corpus, but for the names of its features, determines."""
+        """Arrays that identify the corpus, except for the names of its features."""
         own = self._lattice
         features, contexts = own.feature_tokens, own.ctx_features
         tables = features.indptr, features.indices, contexts.indptr, contexts.indices
@@ -175,7 +175,7 @@ class ChainLoss(FullLoss):
         return WorkingLoss(self.space, coordinates, self.n_unigram, stochastic, origin)
 
     def forget(self) -> None:
-        """Forget the last point but for its residuals, and free what it took to get there."""
+        """Forget the last point, and free observed coordinates and vectors; residuals remain."""
         self._observed = NO_COORDINATES
         self._free("vectors")
 

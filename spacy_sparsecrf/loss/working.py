@@ -313,6 +313,6 @@ class WorkingLoss(OffsetLoss):
 
 
 def _add(sums: Floats, of_chunks: Floats) -> None:
-    """Add arrays [n, H, Yp] to their sums [H, Yp] in order; the caller keeps none of them."""
+    """Add arrays [n, H, Yp] to sums [H, Yp], in order."""
     for of_chunk in of_chunks:
         sums += of_chunk

@@ -197,7 +197,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def _step(self, state: TrainingState, training: "Trainer") -> None:
         """Do one iteration over the corpus, and take its model."""
-        # Free the corpus, of which the run has its own arrays, and the decoder of the last model.
+        # Free the corpus, which the run has encoded, and the decoder of the last model.
         state.restart, nothing = None, cast("Any", None)
         if self._cached is not None:
             self._cached = replace(self._cached, model=nothing, decoder=nothing)

@@ -88,7 +88,7 @@ class Training:
     kind of model, real-valued features or prior that the solver does not support; for invalid gold
     labels; for a corpus without gold labels or weight; for a prior without common features.
 
-    The run keeps arrays of its own, not the corpus. n_sequences: of the corpus.
+    The corpus is not stored, so that it can be freed. n_sequences: number of its sequences.
     """
 
     def __init__(
