@@ -414,21 +414,21 @@ class Errors(metaclass=_Coded):
     SC408 = "Span {number}, {length} tokens from {start}, exceeds {n_tokens} tokens. Correct it."
     SC409 = "{label!r} is not a label of component '{name}'. Use one of: {known}."
     SC411 = (
-        "[components.{name}.learning] stack: no template reads the first stage. Add some to "
-        '[components.{name}.features], such as "u:first[0]", or set stack = {{}}.'
+        "[components.{name}.learning.stack] folds: no template reads the first stage. Add some to "
+        '[components.{name}.features], such as "u:first[0]", or set folds = 0 there.'
     )
     SC412 = (
         "[components.{name}.learning] stack and {first} cannot be combined. Set one of them to its "
-        "default: stack = {{}} or schedule = []."
+        "default: folds = 0 of stack, or schedule = []."
     )
-    SC414 = "[components.{name}.learning] stack folds = {folds}, but there are {n} Docs. Lower it."
+    SC414 = "[components.{name}.learning.stack] folds = {folds}, but there are {n} Docs. Lower it."
     SC415 = (
         "Component '{name}' has a first-stage model either in its model file or in "
         "[components.{name}.learning] stack. Restore both from the same pipeline."
     )
     SC416 = (
         "The templates of component '{name}' read {first}, predictions of a first-stage model, but "
-        'there is none. Set [components.{name}.learning] stack = {{"folds": 5}}, or remove them.'
+        "there is none. Set [components.{name}.learning.stack] folds = 5, or remove them."
     )
     SC417 = "[components.{name}.decoding] thresholds: no type is {unknown}. Choose from: {known}."
     SC418 = (

@@ -11,7 +11,7 @@ class Variant(NamedTuple):
 
     about: first line of the config; settings: lines of the solver's block other than its defaults;
     penalty: l1 and l2 as text; patience: evaluations without a better score that end training;
-    base: name of the config to change; learning: lines of the block `learning`.
+    base: name of the config to change; polish: lines of the block `polish`.
     """
 
     about: str
@@ -19,7 +19,7 @@ class Variant(NamedTuple):
     settings: tuple[str, ...] = ()
     patience: int = 5
     base: str = TAGGER
-    learning: tuple[str, ...] = ()
+    polish: tuple[str, ...] = ()
 
 
 _L2_ONLY = "0.0", "1.0"
@@ -31,7 +31,7 @@ _AVERAGED = (
 _BY_TEST = "# Updates the weights of a feature at once, which is faster.", "by_test = true"
 _POLISH = (
     "# L-BFGS iterations without l1 on the final non-zero weights.",
-    'polish = {"iterations": 5}',
+    "iterations = 5",
 )
 _APART = "A tagger whose labels do not depend on each other, trained by"
 
@@ -39,7 +39,7 @@ VARIANTS = {
     "AdaGrad": Variant("A tagger trained by AdaGrad, with a proximal step for l1."),
     "BCD": Variant(
         "A tagger trained by block coordinate descent: all weights of a feature at once.",
-        learning=_POLISH,
+        polish=_POLISH,
     ),
     "GIS": Variant(f"{_APART} GIS.", _OF_TOKENS, patience=10, base=MAXENT),
     "Hybrid": Variant("A tagger trained by OWL-QN on a growing sample of the corpus."),
@@ -84,7 +84,7 @@ def with_solver(text: str, solver: str) -> str:
     for pattern, lines in (
         (r"\A(#.*\n)+", [f"# {line}".rstrip() for line in header]),
         (r"(?<=\.solver\]\n)(.+\n)+", block),
-        (r"(?<=\[components\.crf\.learning\]\n)", list(variant.learning)),
+        (r"(?<=\.polish\]\n)", list(variant.polish)),
         (r"^l1 = .*\n", [f"l1 = {l1}"]),
         (r"^l2 = .*\n", [f"l2 = {l2}"]),
         (r"^patience = .*\n", [f"patience = {variant.patience}"]),

@@ -1,15 +1,19 @@
 """Every solver has a config, and every config trains."""
 
+import functools
+import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 import spacy
+from spacy.cli._util import parse_config_overrides
 from spacy.tokens import Doc, DocBin
-from spacy.util import load_config
+from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 
-from spacy_sparsecrf.cli.config import make_config, shipped_configs
+from spacy_sparsecrf.cli.config import make_config, shipped_configs, with_types
 from spacy_sparsecrf.cli.solver_configs import MAXENT, TAGGER, VARIANTS
 from spacy_sparsecrf.registry import crf_solvers
 
@@ -96,8 +100,9 @@ def test_variants_have_the_solver_its_penalties_and_nothing_else(solver):
         for key in "solver", "l1", "l2":
             del config["components"]["crf"][key]
         del config["training"]["patience"]
-    polish = {"iterations": 5} if solver == "BCD" else None
-    assert block["learning"].pop("polish", None) == polish
+    polish = {"iterations": 5} if solver == "BCD" else {}
+    assert block["learning"].pop("polish") == polish
+    assert base["components"]["crf"]["learning"].pop("polish") == {}
     assert own == base
 
 
@@ -110,6 +115,108 @@ def test_what_initialize_takes_can_be_overridden_on_the_command_line(path):
     overrides = {f"initialize.components.{name}.{key}": f"a/{key}" for key in keys}
     block = load_config(path, overrides=overrides)["initialize"]["components"][name]
     assert block == {key: f"a/{key}" for key in keys}
+
+
+OF, LEARNING = "components.NAME.", "components.NAME.learning."
+# The tables of keys, by page and heading, and the section of their keys.
+TABLES = {
+    ("settings", "Component"): OF,
+    ("settings", "Learning"): LEARNING,
+    ("settings", "`stack`: two stages"): f"{LEARNING}stack.",
+    ("settings", "Initialization"): "initialize.components.NAME.",
+    ("settings", "Training loop"): "training.",
+    ("decoding", "Settings"): f"{OF}decoding.",
+}
+# Values other than defaults, as texts on the command line; of sections, a value of a key.
+SETTINGS = {
+    **{"l1": "0.125", "l2": "0.75", "model": "memm", "sequences": "docs", "n_threads": "3"},
+    **{"overwrite": "true", "threshold": "0.75"},
+    **{"decoding.method": "posterior", "decoding.forbidden": '[["", "I-X"]]'},
+    **{"decoding.allowed": '[["A", "B"]]', "decoding.scores": "true", "decoding.temperature": "2"},
+    **{"decoding.outside_weight": "-0.5", "decoding.thresholds": '{"X": 0.25}'},
+    **{"learning.min_freq": "2", "learning.observed_only": "true", "learning.prior": "somewhere"},
+    **{"learning.label_weights": '{"B-X": 2.5}', "learning.doc_weight": "weight"},
+    **{"learning.negative_rate": "0.5", "learning.negative_seed": "4"},
+    **{"learning.constrained": "true", "learning.clusters": "9", "learning.precision": "float32"},
+    **{"learning.dtype": "float64", "learning.store_feature_names": "false"},
+    **{"learning.schedule": '[{"templates": "*", "steps": 7}]'},
+    **{f"learning.warm_start.{key}": "7" for key in ("epochs", "seed")},
+    **{f"learning.warm_start.{key}": "true" for key in ("averaged", "evaluated")},
+    **{"learning.polish.iterations": "3", "learning.polish.l2": "0.25"},
+    **{"learning.stack.folds": "7", "learning.stack.steps": "8"},
+    **{"learning.stack.l1": "0.125", "learning.stack.l2": "0.5"},
+}
+PARTS = {
+    f"{OF}features.templates": '["b:", "u:lower[0]"]',
+    f"{OF}target.@crf_targets": "spacy_sparsecrf.Spans.v1",
+    f"{OF}solver.seed": "5",
+    f"{OF}engine.@crf_engines": "spacy_sparsecrf.Ray.v1",
+    f"{OF}scorer.@scorers": "spacy.senter_scorer.v1",
+    **{f"initialize.components.NAME.{key}": "x" for key in ("init_weights", "checkpoint")},
+    **{f"initialize.components.NAME.{key}": '["x", "y"]' for key in ("shards", "labels")},
+    **{"training.patience": "77", "training.max_epochs": "78"},
+    "training.batcher.@batchers": "spacy.batch_by_padded.v1",
+}
+
+
+def keys_of(page: str, heading: str) -> list[str]:
+    """Return the keys in the first columns of the tables of a part of a page."""
+    text = (CONFIGS.parent / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    [part] = re.findall(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", text, flags=re.M | re.S)
+    cells = re.findall(r"^\| ([^|]*`[^|]*) \|", part, flags=re.M)
+    return [
+        key for cell in cells[int("key of" in cells[0]) :] for key in re.findall(r"`(\w+)`", cell)
+    ]
+
+
+def test_every_key_of_the_pages_is_set_below():
+    known = {*PARTS, *(OF + key for key in SETTINGS)}
+    found = {place + key for table, place in TABLES.items() for key in keys_of(*table)}
+    found -= {f"{OF}decoding.threshold"}  # a key of the component, see the table above
+    assert len(found) > 40
+    assert [
+        key for key in found if not any(f"{each}.".startswith(f"{key}.") for each in known)
+    ] == []
+    assert {
+        each for each in known if not any(f"{each}.".startswith(f"{key}.") for key in found)
+    } == set()
+
+
+TEXTS = shipped_configs()
+TEXTS["spans --types"] = with_types(TEXTS["spans"], [["A"], ["B", "C"]])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_documented_key_can_be_set_on_the_command_line(name, tmp_path):
+    text = TEXTS[name]
+    component = Config().from_str(text)["nlp"]["pipeline"][-1]
+    (tmp_path / "config.cfg").write_text(text, encoding="utf8")
+    for key, value in {**PARTS, **{OF + key: value for key, value in SETTINGS.items()}}.items():
+        path = key.replace("NAME", component)
+        overrides = parse_config_overrides([f"--{path}", value])
+        config = load_config(tmp_path / "config.cfg", overrides=overrides, interpolate=False)
+        for part in path.split("."):
+            config = config[part]
+        assert config == overrides[path]
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
+def test_settings_of_the_command_line_reach_the_component(path, monkeypatch):
+    # Some of the settings exclude each other.
+    monkeypatch.setattr("spacy_sparsecrf.pipeline.settings.Setup.check", lambda *_: None)
+    component = load_config(path)["nlp"]["pipeline"][-1]
+    arguments = [f"--components.{component}.{key}={value}" for key, value in SETTINGS.items()]
+    config = load_config(path, overrides=parse_config_overrides(arguments), interpolate=False)
+    if "upstream" in config["components"]:
+        config["components"]["upstream"] = {"factory": "entity_ruler"}
+    settings = load_model_from_config(config, auto_fill=True).get_pipe(component).settings
+    shown = settings.model_dump(mode="json", exclude_unset=True)
+    for key, value in SETTINGS.items():
+        *blocks, last = key.split(".")
+        found = functools.reduce(dict.__getitem__, blocks, shown)[last]
+        if key == "learning.schedule":
+            found = [{**found[0], "templates": found[0]["templates"][0]}]
+        assert found == (value if isinstance(found, str) else json.loads(value))
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
