@@ -26,7 +26,7 @@ _FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("we
 _CHUNK = struct.Struct("<4sII")  # name, size, number
 _STRINGS = struct.Struct("<4s5I")
 _DAMAGE = (ArithmeticError, ValueError, LookupError, StopIteration, struct.error)
-_KINDS = ("maxent", "memm", "chain")  # by Wapiti's number
+_KINDS = ("maxent", "memm", "chain")  # by Wapiti's number; its first versions wrote none for a CRF
 
 
 class ExternalWeights(NamedTuple):
@@ -104,11 +104,11 @@ def _read_wapiti(path: Path) -> TrainedModel:
     lines = iter(path.read_bytes().split(b"\n"))
 
     def numbers_of(expression: str) -> tuple[int, ...]:
-        """Read a line of numbers."""
+        """Read a line of numbers; one that may be missing is 2."""
         line = next(lines).decode("ascii")
         if (match := re.fullmatch(expression, line)) is None:
             raise ValueError(f"expected {expression}, not {line!r}")
-        return tuple(int(group) for group in match.groups() if group)
+        return tuple(int(group) for group in match.groups("2"))
 
     def texts(n: int) -> Iterator[str]:
         """Read texts; the length in bytes comes first, a comma last."""
@@ -117,7 +117,7 @@ def _read_wapiti(path: Path) -> TrainedModel:
                 raise ValueError(f"expected the end of a text after {int(size)} bytes")
             yield text[:-1].decode("utf8")
 
-    kind, n_active = numbers_of(r"#mdl#([0-2])#(\d+)")
+    kind, n_active = numbers_of(r"#mdl#(?:([0-2])#)?(\d+)")
     patterns = "\n".join(texts(numbers_of(r"#rdr#(\d+)/\d+(?:/\d+)?")[0]))
     labels, features = ([*texts(numbers_of(r"#qrk#(\d+)")[0])] for _ in range(2))
     if not patterns:
@@ -126,7 +126,8 @@ def _read_wapiti(path: Path) -> TrainedModel:
     if len(pairs) != n_active:
         raise ValueError(f"it has {len(pairs)} weights, not {n_active}")
     numbers = np.array([int(number) for number, _ in pairs], np.int64)
-    values = np.array([float.fromhex(value) for _, value in pairs])
+    # As C reads them: decimal, unless "0x" says otherwise.
+    values = np.array([float.fromhex(x) if "x" in x.lower() else float(x) for _, x in pairs])
     weights = _by_place(features, _starts(features, len(labels)), numbers, values, len(labels))
     return TrainedModel(WAPITI, _KINDS[kind], labels, patterns, features, weights)
 

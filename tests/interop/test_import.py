@@ -54,6 +54,29 @@ def test_labels_are_those_of_wapiti_and_crfpp(model, tmp_path):
     assert labels_of(tmp_path, sentences, "_.chunk") == expected
 
 
+@pytest.mark.parametrize(
+    "form", [repr, "{:.17e}".format, lambda value: f"+{value!r}".replace("+-", "-")]
+)
+def test_decimal_weights_and_a_header_without_a_type_are_read_as_by_wapiti(form, tmp_path):
+    text = (PEERS / "crf.wapiti").read_text(encoding="utf8")
+    decimal = re.sub(r"(?<==)-?0x.*", lambda found: form(float.fromhex(found[0])), text)
+    assert "0x" not in decimal
+    (tmp_path / "a").write_text(decimal.replace("#mdl#2#", "#mdl#", 1), encoding="utf8")
+    (tmp_path / "b").write_text(text, encoding="utf8")
+    for name in "ab":
+        run(
+            "import",
+            tmp_path / name,
+            tmp_path / f"{name}.model",
+            "--columns",
+            "orth,tag",
+            "--target",
+            "_.x",
+        )
+    dumps = [run("dump", tmp_path / f"{name}.model").stdout for name in "ab"]
+    assert dumps[0] == dumps[1]
+
+
 def test_missing_columns_are_warned_of(tmp_path):
     given = "import", PEERS / MODELS[0], tmp_path / "model", "--columns", "orth,tag"
     names = tmp_path / "names.json"
@@ -120,6 +143,8 @@ def damaged(name: str, old: str, new: str) -> str:
         ((PEERS / "crf.wapiti").read_text(encoding="utf8"), (), r"SC152.*columns"),
         (WAPITI_MODEL + "0=0x1p+9999\n", (), "SC631.*too large"),
         (WAPITI_MODEL + "0=nan\n", (), "SC631.*not finite"),
+        (WAPITI_MODEL + "0=1e999\n", (), "SC631.*not finite"),
+        (WAPITI_MODEL + "0=0.8p\n", (), "SC631.*Wapiti"),
         (damaged("crfpp.txt", "maxid: ", "maxid: 1"), (), "SC631.*numbers of its features"),
         (damaged("crfpp.txt", "maxid: ", f"maxid: {10**30}"), (), "SC631.*too large"),
         ("version: 100\n\nA\n", (), "SC631.*CRF"),
