@@ -28,6 +28,9 @@ class _Coded(type):
         return message if code.startswith("_") else f"[{code}] {message}"
 
 
+RECIPE = "docs/entities.md has a recipe for other formats"
+
+
 def _install(extra: str) -> str:
     return (
         f"Run `pip install 'spacy-sparsecrf[{extra}]'` or, if you installed a wheel file, "
@@ -470,7 +473,7 @@ class Errors(metaclass=_Coded):
         "dump` does, separated by tabs."
     )
     SC607 = "There is no config {name!r}. Choose one of: {known}."
-    SC608 = "{path} exists. Add --force to overwrite it, or choose another file by --output."
+    SC608 = "{path} exists. Add --force to overwrite it, or write to another place."
     SC610 = (
         "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv -f {encoding} -t utf-8 {path}`."
     )
@@ -496,7 +499,14 @@ class Errors(metaclass=_Coded):
     SC620 = "One of {source} and {target} must be a .spacy file, the other a text file. Rename one."
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
     SC624 = "{path}, {place}, cannot be read: {reason}. Correct it, or give another --format."
-    SC625 = "No record of {path} has spans. Give them one of these keys: {keys}."
+    SC625 = (
+        "No record of {path} has spans, as their keys are {own}. Give spans one of these keys: "
+        "{keys}; " + RECIPE + "."
+    )
+    SC626 = (
+        "In {path}, {n} {what}, such as {shown}. {causes}. Correct them, or go on by --misfit "
+        "expand (to whole tokens) or --misfit drop."
+    )
     SC630 = "{path} is no model of Wapiti, CRF++ (as text) or CRFsuite. Give such a file."
     SC631 = "{path} is damaged, or was not written by {program}: {reason}. Copy or train it again."
     SC636 = (

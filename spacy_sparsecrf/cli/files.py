@@ -1,6 +1,7 @@
 """Files that commands read: lines of text, which may be compressed, texts, and Docs."""
 
 import gzip
+import unicodedata
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
@@ -51,3 +52,8 @@ def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:
         yield from DocBin().from_disk(path).get_docs(vocab)
     except (zlib.error, ValueError, KeyError, TypeError, IndexError) as error:
         raise SparseCRFError(Errors.SC621.format(path=path, reason=error)) from error
+
+
+def script_of(character: str) -> str:
+    """Return the script of a letter, as its Unicode name begins, such as LATIN or CJK."""
+    return unicodedata.name(character, "").partition(" ")[0]

@@ -7,6 +7,7 @@ tool wrote it, and which value has the spans, see `_marks_of`.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,19 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..cli.files import read_lines
-from ..errors import Errors, SparseCRFError
+from ..errors import RECIPE, Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from ..schema import reported_as
 from .columns import Source, lines_of
-from .records import Entry, Mark, Record
+from .records import REJECTED, Answer, Entry, Mark, Record
 
 _TEXTS = ("text", "data", "content", "sentence")
-_SPANS = ("ents", "spans", "entities", "labels", "label", "ner")
+_SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "annotations")
 _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
-_LABELS = ("label", "labels", "tag", "type")
+_LABELS = ("label", "labels", "tag", "type", "entity", "entity_group")
 _TOKEN, _DOC_TOKEN = {"id", "start", "end", "text"}, {"id", "start", "end"}  # `doc.to_json()`
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
 _ANSWERS = ("accept", "reject", "ignore")
-_REJECTED = ("reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
 # Raised by spaCy for invalid values.
 _OF_SPACY = (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError)
@@ -40,52 +40,52 @@ def read_json(path: Path, in_lines: bool, lang: str) -> Source[Entry]:
     """Read a JSON file. in_lines: whether each line is a record.
 
     lang: language of Docs that `doc.to_json()` wrote.
-    RAISES: SparseCRFError, when read, with the line or number of an invalid record.
+    RAISES: SparseCRFError, when read, for a file without spans, or that is not JSON. Records that
+        cannot be read are in `Source.invalid`.
     """
     source: Source[Entry] = Source(path)
     source.entries = _JsonReader(source, lang).entries(in_lines)
     return source
 
 
-def json_values(path: Path, in_lines: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the place and the value of each record in a JSON file.
-
-    in_lines: whether each line is a record, or the file is a list of records or one of them.
-    RAISES: SparseCRFError, when read, with the line that is not JSON.
-    """
-    for number, line in lines_of(path) if in_lines else ():
-        if line.strip():
-            with _reported(path=path, place=f"line {number}"):
-                value = json.loads(line)
-            yield f"line {number}", value
-    if in_lines:
-        return
-    with _reported(path=path, place="the file"):
-        found = json.loads("\n".join(line for _, line in lines_of(path)))
-        records = [found] if isinstance(found, Mapping) else found
-        if not isinstance(records, list):
-            raise ValueError("it is not a list of records")
-    yield from ((f"record {i}", value) for i, value in enumerate(records, start=1))
-
-
 class _JsonReader:
     def __init__(self, source: Source[Entry], lang: str) -> None:
         self._source, self._lang, self._vocab = source, lang, Vocab()
         self._has_spans = False
+        self._keys: dict[str, None] = {}  # of records
 
     def entries(self, in_lines: bool) -> Iterator[Any]:
         """Yield Records, and Docs that `doc.to_json()` wrote."""
-        n = 0
-        for place, value in json_values(self._source.path, in_lines):
-            n += 1
-            with _reported(path=self._source.path, place=place):
+        for place, value in self._values(in_lines):
+            with self._source.read(place):
                 if _is_of_doc(value):
                     yield self._doc(value)
                 elif record := self._record(place, value):
                     yield record
-        if n and not self._has_spans:
-            keys = ", ".join(_SPANS)
-            raise SparseCRFError(Errors.SC625.format(path=self._source.path, keys=keys))
+        if self._keys and not self._has_spans and not self._source.invalid:
+            values = {"own": ", ".join(self._keys)[:200], "keys": ", ".join(_SPANS)}
+            raise SparseCRFError(Errors.SC625.format(path=self._source.path, **values))
+
+    def _values(self, in_lines: bool) -> Iterator[tuple[str, Any]]:
+        """Yield the place and the value of each record.
+
+        in_lines: whether each line is a record; else the file is a list of records, one of them, or
+            an object that has such a list. It may have a record in each line nevertheless.
+        RAISES: SparseCRFError if it has none of these.
+        """
+        lines = [entry for entry in lines_of(self._source.path) if entry[1].strip()]
+        if in_lines or (len(lines) > 1 and is_json(lines[0][1], dict)):
+            for number, line in lines:
+                with self._source.read(place := f"line {number}"):
+                    found = json.loads(line)
+                    yield from ((place, value) for value in _records_in(found) or [found])
+            return
+        with _reported(path=self._source.path, place="the file"):
+            found = json.loads("\n".join(line for _, line in lines) or "[]")
+            records = found if isinstance(found, list) else _records_in(found) or [found]
+            if not isinstance(found, (list, Mapping)):
+                raise ValueError("it is not a list of records")
+        yield from ((f"record {i}", value) for i, value in enumerate(records, start=1))
 
     def _doc(self, value: Mapping[str, Any]) -> Doc:
         """Return the Doc that `doc.to_json()` wrote."""
@@ -100,12 +100,15 @@ class _JsonReader:
         return doc
 
     def _record(self, place: str, value: Any) -> Record | None:
-        if isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[1], Mapping):
+        if _is_pair(value):
             value = {"text": value[0], **value[1]}
         if not isinstance(value, Mapping):
             raise ValueError(f"it is {str(value)[:60]!r}, and not {_KNOWN}")
-        if value.get("answer") in _REJECTED:
-            self._skip("records whose answer is reject or ignore")
+        self._keys.update(dict.fromkeys(map(str, value)))
+        is_binary = value.get("_view_id") == "ner" or value.get("_is_binary") is True
+        is_rejected = value.get("answer") == "reject"
+        if value.get("answer") == "ignore" or (is_rejected and not is_binary):
+            self._skip(REJECTED)
             return None
         is_task = isinstance(value.get("data"), Mapping) and _is_list(value, "annotations")
         if is_task and not (value := self._task(value)):
@@ -119,7 +122,8 @@ class _JsonReader:
         tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
         check_unicode(document, "document's name")
-        return Record(place, text, self._marks_of(value), tokens, document)
+        answer = Answer(str(value.get("_input_hash", "")), is_binary, is_rejected)
+        return Record(place, text, self._marks_of(value), tokens, document, answer)
 
     def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a task of Label Studio as a record with the first annotation, or an empty one.
@@ -141,20 +145,47 @@ class _JsonReader:
 
     def _marks_of(self, value: Mapping[str, Any]) -> list[Mark]:
         """Return the marks of a record: under a known key, else a list of objects with labels."""
-        # An empty list does not hide another one.
-        keys = [key for key in _SPANS if value.get(key)]
-        keys += [key for key in _SPANS if key in value]
+        keys = [key for key in _SPANS if key in value]
         keys += [key for key, own in value.items() if _has_labels(own)]
         if not keys:
             return []
         self._has_spans = True
-        found = _list_of(value, keys[0], "a list of spans")
-        return [mark for each in found for mark in _marks(each)]
+        # Other values, and an empty list, do not hide a list.
+        key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
+        return [mark for each in _list_of(value, key, "a list of spans") for mark in _marks(each)]
 
     def _skip(self, what: str) -> None:
         """Count a skipped record."""
         self._has_spans = True
         self._source.left_out[what] += 1
+
+
+def is_json(text: str, kind: type) -> bool:
+    """Return whether a text is a value of JSON of a type."""
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(text), kind)
+    return False
+
+
+def _is_pair(value: Any) -> bool:
+    """Return whether a value is a text and its annotation, as in version 2 of spaCy."""
+    types = [*map(type, value)] if isinstance(value, list) else []
+    return types == [str, dict]
+
+
+def _is_record(value: Any) -> bool:
+    return _is_pair(value) or (
+        isinstance(value, Mapping)
+        and any(key in value and not _is_list(value, key) for key in _TEXTS)
+    )
+
+
+def _records_in(value: Any) -> list[Any]:
+    """Return the records in the lists of a value that is no record."""
+    if isinstance(value, Mapping) and not _is_record(value):
+        return [record for own in value.values() for record in _records_in(own)]
+    is_list = isinstance(value, list) and not _is_pair(value)
+    return value if is_list and any(map(_is_record, value)) else []
 
 
 def _is_list(value: Mapping[str, Any], key: str) -> bool:
@@ -182,8 +213,10 @@ def _has_labels(found: Any) -> bool:
 
 def _text_of(value: Mapping[str, Any]) -> str:
     if value.keys().isdisjoint(_TEXTS):
-        keys = ", ".join(map(str, value))[:200]
-        raise ValueError(f"it has no text; its keys are {keys}. Write lists of tokens as columns")
+        keys, known = ", ".join(map(str, value))[:200], ", ".join(_TEXTS)
+        raise ValueError(
+            f"it has no text, as its keys are {keys}, and not one of {known}; {RECIPE}"
+        )
     return _checked_text(_first_of(value, _TEXTS))
 
 
@@ -225,7 +258,9 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
     """Return the fields of a span or token: an object, or a list [start, end, label]."""
     if isinstance(value, (list, tuple)):
         return dict(zip(("start", "end", "label"), value, strict=False))
-    return value if isinstance(value, Mapping) else {}
+    if not isinstance(value, Mapping):
+        return {}
+    return {**_fields_of(value.get("span")), **value}
 
 
 def _ends_of(value: Any) -> tuple[int, int]:
@@ -233,22 +268,40 @@ def _ends_of(value: Any) -> tuple[int, int]:
     fields = _fields_of(value)
     start, end = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
     if type(start) is not int or type(end) is not int:
-        raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and a last character")
+        known = f" under keys such as {', '.join(_STARTS + _ENDS)}, span or points; {RECIPE}"
+        more = known if isinstance(value, Mapping) else ""
+        raise ValueError(
+            f"{str(value)[:60]!r} has no offsets of a first and a last character{more}"
+        )
     return start, end
 
 
 def _marks(value: Any) -> list[Mark]:
-    """Return the marks of a span, one for each label."""
-    start, end = _ends_of(value)
+    """Return the marks of a span, one for each label and part."""
     fields = _fields_of(value)
+    if isinstance(parts := fields.get("points"), list):
+        return [mark for part in parts for mark in _marks({**fields, **_point(part)})]
+    start, end = _ends_of(value)
     text, found = fields.get("text"), _first_of(fields, _LABELS)
     labels: list[Any] = found if isinstance(found, list) and found else [found]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
-            raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}")
+            known = (
+                "" if found is not None else f"; its keys are {', '.join(fields)}, and not one of "
+            )
+            known += ", ".join(_LABELS) if known else ""
+            raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{known}")
         check_unicode(label, "label")
     covered = text if isinstance(text, str) else None
     return [Mark(start, end, label.strip(), covered) for label in labels]
+
+
+def _point(value: Any) -> dict[str, Any]:
+    """Return a part of a span of Dataturks, whose end is its last character, as a span."""
+    start, end = _ends_of(value)
+    text = _fields_of(value).get("text")
+    is_behind = isinstance(text, str) and len(text) == end - start
+    return {"start": start, "end": end + (not is_behind), "text": text, "points": None}
 
 
 def read_brat(path: Path) -> Source[Entry]:
@@ -261,18 +314,18 @@ def read_brat(path: Path) -> Source[Entry]:
     files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
     texts = path.rglob("*.txt") if path.is_dir() else ()
     source.left_out["texts without .ann"] += len({*texts} - {f.with_suffix(".txt") for f in files})
-    source.entries = (_brat_record(source, file) for file in files)
+    source.entries = (record for file in files for record in _brat_records(source, file))
     return source
 
 
-def _brat_record(source: Source[Entry], path: Path) -> Record:
-    written = path.with_suffix(".txt")
-    with _reported(path=path, place="its .txt file"):
+def _brat_records(source: Source[Entry], path: Path) -> Iterator[Record]:
+    """Yield the record of an .ann file, if its .txt file can be read."""
+    written, n_invalid = path.with_suffix(".txt"), len(source.invalid)
+    with source.read(path.name):
         if not written.is_file():
-            raise ValueError(f"{written} does not exist")
+            raise ValueError(f"its .txt file, {written}, does not exist")
         # brat counts a line end as one character.
-        text = "\n".join(read_lines(written))
-        _checked_text(text)
+        text = _checked_text("\n".join(read_lines(written)))
         check_unicode(path.stem, "file's name")
     marks = []
     for number, line in lines_of(path):
@@ -280,13 +333,16 @@ def _brat_record(source: Source[Entry], path: Path) -> Record:
             if line.strip():
                 source.left_out["annotations that are not spans"] += 1
             continue
-        with _reported(path=path, place=f"line {number}"):
+        with source.read(path.name):
             if (match := _BRAT.fullmatch(line)) is None:
-                raise ValueError(f"{line[:60]!r} is not T1<tab>LABEL START END<tab>TEXT")
-        label, ends, covered = match.groups()
-        if ";" in ends:
-            source.left_out["discontinuous spans"] += 1
-            continue
-        first, last = map(int, ends.split(" "))
-        marks.append(Mark(first, last, label, covered))
-    return Record(str(path.name), text, marks, document=path.stem)
+                raise ValueError(
+                    f"line {number}, {line[:60]!r}, is not T1<tab>LABEL START END<tab>TEXT"
+                )
+            label, ends, covered = match.groups()
+            if ";" in ends:
+                source.left_out["discontinuous spans"] += 1
+                continue
+            first, last = map(int, ends.split(" "))
+            marks.append(Mark(first, last, label, covered))
+    if len(source.invalid) == n_invalid:
+        yield Record(path.name, text, marks, document=path.stem)

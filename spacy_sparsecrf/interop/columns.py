@@ -15,8 +15,9 @@ In the formats tsv, wapiti and crfpp, each line is a token or ends a sentence.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
@@ -53,14 +54,27 @@ class Source(Generic[T]):
     path: for messages; entries: what was read; of columns, the rows of a sentence, with a value for
     each column, except for rows whose first value is -DOCSTART-, which begin documents; columns:
     their attributes, see `attributes`; left_out: numbers of items that are skipped or changed, by
-    description; notes: on how the file was read so far, for the user.
+    description; examples: some of them; invalid: positions of records, and why they cannot be read;
+    notes: on how the file was read so far, for the user.
     """
 
     path: Path
     entries: Iterator[T] = field(default_factory=lambda: iter(()))
     columns: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    invalid: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def read(self, place: str) -> Iterator[None]:
+        """Collect errors of the body, which reads a record or a part of it."""
+        try:
+            yield
+        except SparseCRFError:
+            raise
+        except (ValueError, RecursionError) as error:
+            self.invalid.append((place, str(error) or "it ends early"))
 
 
 def lines_of(path: Path) -> Iterator[Line]:

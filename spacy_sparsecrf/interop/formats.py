@@ -1,14 +1,12 @@
 """The formats that can be read: their signs, and their readers."""
 
-import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
 from ..errors import Errors, SparseCRFError, refused_option
-from .annotation_tools import read_brat, read_json
+from .annotation_tools import is_json, read_brat, read_json
 from .attributes import IGNORED, WORDS
 from .column_choice import choose_columns
 from .columns import BLANKS, TAB, Row, Sentence, Source, lines_of, paragraphs, read_columns
@@ -61,19 +59,12 @@ def format_of(path: Path, is_read: bool = True) -> Format:
     found, first = _SUFFIXES.get(suffix), ""
     if is_read and found is None and path.is_file():
         first = next((line for _, line in lines_of(path) if line.strip()), "")
-        found = _sign_of_json(first)
+        kinds = {dict: Format.jsonl, list: Format.json}
+        found = next((kind for each, kind in kinds.items() if is_json(first, each)), None)
     if suffix == ".csv" and not found and TAB not in first:
         reason = "write CSV as columns, by the lines of Python in docs/commands.md"
         raise SparseCRFError(Errors.SC624.format(path=path, place="as CSV", reason=reason))
     return found or Format.columns
-
-
-def _sign_of_json(first: str) -> Format | None:
-    """Return the format of JSON that the first line is in, a record or a list; else None."""
-    with suppress(ValueError, RecursionError):
-        kinds: dict[type, Format] = {dict: Format.jsonl, list: Format.json}
-        return kinds.get(type(json.loads(first)))
-    return None
 
 
 def open_source(

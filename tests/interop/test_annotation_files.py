@@ -1,6 +1,7 @@
 """Files of annotation tools: each file format gives the same Docs."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,14 @@ def test_brat(tmp_path):
 @pytest.mark.parametrize(
     ("spans", "options", "found", "said"),
     [
-        (CROSSING, ("--alignment", "strict"), [], "2 spans that do not fit the tokens (left out)"),
-        (CROSSING, ("--alignment", "contract"), ["flew"], "1 spans that do not fit the tokens"),
-        (CROSSING, (), ["Ann", "flew to"], "2 spans that do not fit the tokens (expanded"),
+        (CROSSING, ("--misfit", "drop"), [], "2 of 2 spans (100.00%) do not fit the tokens (left"),
+        (CROSSING, ("--misfit", "contract"), ["flew"], "2 of 2 spans (100.00%) do not fit"),
+        (
+            CROSSING,
+            ("--misfit", "expand"),
+            ["Ann", "flew to"],
+            "(expanded to whole tokens): 'n' in 'Ann' (line 1); 'flew t' in 'flew to' (line 1)",
+        ),
         ([[0, 7, "A"], [4, 7, "B"]], (), ["Ann Lee"], "1 spans that overlap longer ones"),
     ],
 )
@@ -194,13 +200,36 @@ def test_a_share_of_the_documents_is_for_development(tmp_path):
     (tmp_path / "a.iob").write_text(text)
     parts = {}
     for seed in ("0", "0", "1"):
-        _, said = converted(tmp_path / "a.iob", "--dev", "0.2", "--seed", seed)
+        _, said = converted(tmp_path / "a.iob", "--dev", "0.2", "--seed", seed, "--force")
         both = [[*unpack(tmp_path / name, Vocab())] for name in ("out.spacy", "dev.spacy")]
         documents = [{doc.user_data["document"] for doc in docs} for docs in both]
         assert len(both[1]) == 4 and not documents[0] & documents[1]
         assert "16 docs are in" in said and "4 docs are in" in said
         assert parts.setdefault(seed, documents) == documents
     assert parts["0"] != parts["1"]
+
+
+def test_other_corpora_are_not_overwritten_by_shares_of_the_documents(tmp_path):
+    (tmp_path / "a.iob").write_text("".join(f"x{i} B-A\n\n" for i in range(20)))
+    shares = ("--dev", "0.2", "--test", "0.1")
+    converted(tmp_path / "a.iob", *shares)
+    parts = [[*unpack(tmp_path / f"{name}.spacy", Vocab())] for name in ("out", "dev", "test")]
+    assert [*map(len, parts)] == [14, 4, 2]
+    assert len({doc.text for docs in parts for doc in docs}) == 20
+    before = (tmp_path / "test.spacy").read_bytes()
+    for option in ("--dev", "--test"):
+        done = run("convert", tmp_path / "a.iob", tmp_path / "b.spacy", option, "0.5", code=1)
+        assert re.search(rf"SC608.*{option[2:]}.spacy exists.*--force", done.stderr)
+        assert (tmp_path / "test.spacy").read_bytes() == before
+    assert not (tmp_path / "b.spacy").exists()
+    converted(tmp_path / "a.iob", *shares, "--seed", "3", "--force")
+    assert (tmp_path / "test.spacy").read_bytes() != before
+    done = run("convert", tmp_path / "a.iob", tmp_path / "test.spacy", "--test", "0.1", code=2)
+    assert "--test writes test.spacy" in " ".join(done.stderr.split())
+    done = run(
+        "convert", tmp_path / "a.iob", tmp_path / "c.spacy", *shares[:3], "0.9", "--force", code=1
+    )
+    assert "SC614" in done.stderr
 
 
 def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path):
@@ -218,6 +247,156 @@ def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path):
     assert target.read_text() == "Ann\tB-A\nran\tB-B\n\nso\tB-B\n\n"
 
 
+PAIR = "Eva Lind met Tom Berg in Graz."
+EVA, TOM, GRAZ = [0, 8, "PER"], [13, 21, "PER"], [25, 29, "LOC"]
+BINARY = {"_view_id": "ner", "_input_hash": 7}
+MANUAL = {"_view_id": "ner_manual", "_input_hash": 7}
+
+
+def answers(*found: Any) -> str:
+    """Return the records of answers about PAIR, each its spans and other keys."""
+    rows = ({"text": PAIR, "spans": spans, "answer": "accept"} | keys for spans, keys in found)
+    return "\n".join(map(json.dumps, rows))
+
+
+@pytest.mark.parametrize(
+    ("found", "labels", "said"),
+    [
+        ([([EVA], BINARY), ([TOM], BINARY)], ["BI?BI???"], "2 answers"),
+        ([([EVA], {"_is_binary": True})] * 2, ["BI??????"], "2 answers"),
+        ([([EVA], MANUAL), ([TOM, GRAZ], MANUAL)], ["BI?BI?B?"], "2 answers"),
+        ([([EVA, GRAZ], MANUAL), ([GRAZ, EVA], MANUAL)], ["BIOOOOBO"] * 2, "2 docs"),
+        ([([EVA], {}), ([TOM], {})], ["BIOOOOOO", "OOOBIOOO"], "2 docs"),
+        (
+            [([EVA], MANUAL), ([TOM], MANUAL | {"answer": "reject"})],
+            ["BIOOOOOO"],
+            "1 records whose",
+        ),
+        (
+            [([TOM], BINARY), ([EVA], BINARY | {"answer": "reject"})],
+            ["???BI???"],
+            "1 rejected spans",
+        ),
+        (
+            [([EVA], BINARY), ([TOM], BINARY | {"answer": "ignore"})],
+            ["BI??????"],
+            "1 records whose",
+        ),
+        (
+            [([EVA], BINARY), ([EVA], BINARY | {"answer": "reject"}), ([GRAZ], BINARY)],
+            ["??????B?"],
+            "1 contradictory spans (the later record is right): PER 'Eva Lind' (line 2)",
+        ),
+        (
+            [([[13, 21, "ORG"]], BINARY), ([[17, 21, "PER"]], BINARY), ([TOM], BINARY)],
+            ["???BI???"],
+            "2 contradictory spans (the later record is right): ORG 'Tom Berg' (line 2); PER",
+        ),
+        (
+            [([GRAZ], BINARY | {"answer": "reject"}), ([GRAZ], BINARY)],
+            ["??????B?"],
+            "1 contradictory spans",
+        ),
+    ],
+)
+def test_answers_about_parts_of_a_text_leave_the_rest_open(tmp_path, found, labels, said):
+    (tmp_path / "a.jsonl").write_text(answers(*found))
+    docs, output = converted(tmp_path / "a.jsonl")
+    assert ["".join("?IOB"[token.ent_iob] for token in doc) for doc in docs] == labels
+    assert said in output
+    n_accepted = sum(keys.get("answer") is None for _, keys in found)
+    docs, output = converted(tmp_path / "a.jsonl", "--no-merge")
+    assert len(docs) == n_accepted and all(token.ent_iob for doc in docs for token in doc)
+    docs, _ = converted(tmp_path / "a.jsonl", "--spans", "sc")
+    assert len(docs) == len(labels)
+
+
+def shifted(text: str, *found: tuple[str, int, int]) -> dict[str, Any]:
+    """Return a record whose offsets of words differ by numbers at their start and end."""
+    starts = [(text.index(word), text.index(word) + len(word), *by) for word, *by in found]
+    return {"text": text, "entities": [[a + x, b + y, "X"] for a, b, x, y in starts]}
+
+
+def in_units(text: str, words: list[str], encoding: str, size: int) -> dict[str, Any]:
+    ends = [(text.index(word), text.index(word) + len(word)) for word in words]
+    count = [[len(text[:i].encode(encoding)) // size for i in pair] for pair in ends]
+    return {"text": text, "entities": [[*pair, "X"] for pair in count]}
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "cause"),
+    [
+        (shifted("We saw Ida in Kiel.", ("Ida", 1, 1), ("Kiel", 1, 1)), "SC626", "from 1 instead"),
+        (shifted("We saw Ida in Kiel.", ("Ida", 1, 0), ("Kiel", 1, 0)), "SC626", "from 1, and an"),
+        (
+            shifted("Ida saw Kiel today", ("Ida", 0, -1), ("Kiel", 0, -1)),
+            "SC626",
+            "not the one after",
+        ),
+        (in_units("🙂 saw Ida 🙂 in Kiel ok", ["Ida", "Kiel"], "utf-16-le", 2), "SC626", "UTF-16"),
+        (in_units("🙂🙂🙂 in Kiel", ["Kiel"], "utf-16-le", 2), "SC624", "UTF-16"),
+        (in_units("Zoë saw Renée", ["Zoë", "Renée"], "utf8", 1), "SC624", "bytes of UTF-8"),
+        (shifted("約翰在北京工作", ("約翰", 0, 0), ("北京", 0, 0)), "SC626", "--lang zh"),
+        (shifted("สมชายอยู่กรุงเทพ", ("สมชาย", 0, 0), ("กรุงเทพ", 0, 0)), "SC626", "--lang th"),
+        (shifted("Ida saw Kiel today", ("Id", 0, 0), ("iel", 0, 0)), "SC626", "No likely cause"),
+        (
+            shifted("Ida saw Kiel", ("Ida", 0, 0), ("Kiel", 0, 9)),
+            "SC624",
+            r"12 characters\. --skip",
+        ),
+    ],
+)
+def test_the_cause_why_spans_do_not_fit_is_tried_on_the_file(tmp_path, record, code, cause):
+    path, target = tmp_path / "a.jsonl", tmp_path / "a.spacy"
+    path.write_text(json.dumps(record) + "\n", encoding="utf8")
+    said = run("convert", path, target, "--lang", "en", code=1).stderr
+    assert re.search(f"{code}.*{cause}", said), said
+    assert not target.exists()
+    assert sum(each in said for each in CAUSES) <= 1
+
+
+CAUSES = ("--lang ", "from 1 ", "from 1,", "not the one after", "UTF-16 units", "of UTF-8 instead")
+
+
+def test_up_to_a_fifth_of_the_spans_may_not_fit(tmp_path):
+    fits = shifted("Ida saw Kiel and Ulm.", ("Ida", 0, 0), ("Kiel", 0, 0), ("Ulm", 0, 0))
+    odd = shifted("Ida saw Kiel", ("Ida", 0, 0), ("Ki", 0, 0))
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, [fits, odd])))
+    _, said = converted(path)
+    assert "1 of 5 spans (20.00%) do not fit the tokens (expanded to whole tokens): 'Ki' in" in said
+    path.write_text("\n".join(map(json.dumps, [fits, odd, odd])))
+    done = run("convert", path, tmp_path / "b.spacy", code=1)
+    assert re.search(r"SC626.*2 of 7 spans \(28.57%\).*'Ki' in 'Kiel' \(line 2\)", done.stderr)
+
+
+def test_all_invalid_records_are_named_at_once_or_left_out(tmp_path):
+    good = one(spans=[[0, 3, "A"], [3, 4, "B"]])
+    bad = [one(spans=[[i, 30, "A"]]) for i in range(3)] + [
+        "{",
+        one(spans=[[0, 3, 7]]),
+        one(spans=5),
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join([good, *bad, one(spans=[[9, 8, "A"]])]))
+    done = run("convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", code=1)
+    for part in (
+        "line 2",
+        "line 3: A 1:30",
+        "line 5: Expecting",
+        "line 6: span",
+        "7 errors in all",
+    ):
+        assert part in done.stderr
+    assert "line 7" not in done.stderr and not (tmp_path / "a.spacy").exists()
+    docs, said = converted(tmp_path / "a.jsonl", "--skip-bad")
+    assert entities(docs) == [[("Ann", "A")]]
+    assert "7 records that cannot be read" in said and "1 spans of blanks (left out)" in said
+    (tmp_path / "b.ann").write_text("T1\tA 0 3\tAnn\nT2\tA x\nT3\tA 4 9\tLee\n")
+    (tmp_path / "b.txt").write_text("Ann Lee")
+    done = run("convert", tmp_path / "b.ann", tmp_path / "b.spacy", code=1)
+    assert re.search("SC624.*b.ann, b.ann, cannot be read: line 2", done.stderr)
+
+
 COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])
 
 
@@ -227,7 +406,11 @@ COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])
         (COLUMNS, ("--spans", "sc")),
         (SPANNED, ("--docs", "2")),
         (COLUMNS, ("--skip-space",)),
-        (COLUMNS, ("--alignment", "strict")),
+        (COLUMNS, ("--misfit", "drop")),
+        (COLUMNS, ("--skip-bad",)),
+        (COLUMNS, ("--no-merge",)),
+        (COLUMNS, ("--force",)),
+        (SPANNED, ("--longest",)),
         (COLUMNS, ("--seed", "1")),
         (SPANNED, ("--scheme", "iob1")),
     ],

@@ -1,9 +1,9 @@
 """`convert`: convert annotated text to .spacy files, and .spacy files to columns."""
 
 import gzip
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import spacy
 import typer
@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin
 from wasabi import msg
 
 from ...atomic_write import write_files
-from ...cli.common import reported, say_cuts
+from ...cli.common import Force, check_free, reported, say_cuts
 from ...cli.files import SPACY, unpack
 from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts
@@ -20,11 +20,15 @@ from ...progress import Task
 from ..attributes import parse_columns
 from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
+from ..fitting import Misfit, RecordOptions, record_docs
 from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
-from ..records import Alignment, record_docs, split
+from ..records import merged, split
 from ..schemes import ColumnScheme
 
-DEV = "dev.spacy"
+Share: TypeAlias = Annotated[
+    float,
+    typer.Option(min=0.0, max=1.0, help="Share of the Docs to write to a .spacy file of this name"),
+]
 
 
 def convert(
@@ -52,16 +56,28 @@ def convert(
     attribute: Annotated[
         str, typer.Option(help="CRFsuite's attribute of the words, such as w[0] of w[0]=the")
     ] = "",
-    alignment: Annotated[
-        Alignment, typer.Option(help="Treatment of spans that do not fit the tokens")
-    ] = Alignment.expand,
+    misfit: Annotated[
+        Misfit | None,
+        typer.Option(
+            help="Treatment of spans that do not fit the tokens (default: expand, up to 20 %)"
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out records that cannot be read")
+    ] = False,
+    no_merge: Annotated[
+        bool, typer.Option("--no-merge", help="Keep each answer about a text as a Doc of its own")
+    ] = False,
     spans: Annotated[
         str, typer.Option(help="Key of doc.spans for character spans (default: entities)")
     ] = "",
-    dev: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of the Docs to write to dev.spacy")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of the split by --dev")] = 0,
+    longest: Annotated[
+        bool, typer.Option("--longest", help="Of overlapping spans of a type, keep the longest")
+    ] = False,
+    dev: Share = 0.0,
+    test: Share = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of the split by --dev and --test")] = 0,
+    force: Force = False,
     skip_space: Annotated[
         bool, typer.Option("--skip-space", help="Leave out tokens of white space in columns")
     ] = False,
@@ -86,17 +102,25 @@ def convert(
         read: Source[Any]
         if kind in RECORDS:
             read = open_records(source, kind, lang)
-            found = record_docs(read, nlp, alignment, spans)
+            read.entries = read.entries if no_merge else merged(read.entries, read)
+            found = record_docs(read, nlp, RecordOptions(spans, longest, misfit, skip_bad))
         else:
             read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
-            n = _save(_counted(found, cuts), target, dev, seed)
+            n = _save(_counted(found, cuts), target, {"dev": dev, "test": test}, seed, force)
         finally:
             for note in read.notes:
                 msg.info(note)
         for what, count in sorted((+read.left_out).items()):
-            msg.warn(f"{count} {what}")
+            msg.warn(
+                ": ".join(
+                    [
+                        f"{count} {what}",
+                        *["; ".join(read.examples[what])] * bool(read.examples[what]),
+                    ]
+                )
+            )
         say_cuts(cuts, lang)
         for path, n_docs in n.items():
             msg.good(f"{n_docs} docs are in {path}")
@@ -105,15 +129,21 @@ def convert(
 def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
     """Refuse options that have no effect for the format. RAISES: typer.BadParameter."""
     are_records, is_conllu = kind in RECORDS, kind is Format.conllu
+    is_split = bool(ctx.params["dev"] or ctx.params["test"])
     fits = {
         "columns": not (are_records or is_conllu),
         "attribute": kind is Format.crfsuite,
         "spans": are_records,
-        "alignment": are_records,
+        "longest": bool(ctx.params["spans"]),
+        "misfit": are_records,
+        "skip_bad": are_records,
+        "no_merge": are_records,
         "scheme": not (are_records or is_conllu),
         "docs": not (are_records or is_written),
         "dev": not is_written,
-        "seed": bool(ctx.params["dev"]),
+        "test": not is_written,
+        "seed": is_split,
+        "force": is_split,
         "skip_space": is_written,
     }
     for name, has_effect in fits.items():
@@ -166,18 +196,26 @@ def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
         yield doc
 
 
-def _save(docs: Iterable[Doc], target: Path, dev: float, seed: int) -> dict[Path, int]:
-    """Write Docs to a .spacy file, and a share of them to dev.spacy next to it.
+def _save(
+    docs: Iterable[Doc], target: Path, shares: Mapping[str, float], seed: int, force: bool
+) -> dict[Path, int]:
+    """Write Docs to a .spacy file, and shares of them to others next to it.
 
+    shares: by the names of the other files; force: whether to overwrite these.
     RETURNS: number of Docs by file.
     """
-    shown = Task("Converting", "docs", items=docs)
-    parts: dict[Path, Iterable[Doc]] = {target: shown}
-    if dev:
-        if target.name == DEV:
-            raise typer.BadParameter(f"--dev writes {DEV} next to {target}: choose another name")
-        parts = dict(zip((target, target.with_name(DEV)), split([*shown], dev, seed), strict=True))
-    packed = {path: DocBin(STORED, store_user_data=True, docs=own) for path, own in parts.items()}
+    used = {target.with_name(f"{name}{SPACY}"): share for name, share in shares.items() if share}
+    for path in used:
+        if path == target:
+            option = f"--{path.stem} writes {path.name} next to {target}"
+            raise typer.BadParameter(f"{option}: choose another name")
+        check_free(path, force)
+    rest: Any = Task("Converting", "docs", items=docs)
+    parts = split([*rest], [*used.values()], seed) if used else [rest]
+    packed = {
+        path: DocBin(STORED, store_user_data=True, docs=own)
+        for path, own in zip((target, *used), parts, strict=True)
+    }
     contents = {path.name: found.to_bytes() for path, found in packed.items()}
     write_files(target.parent, contents, "the output")
     return {path: len(found) for path, found in packed.items()}
