@@ -712,9 +712,9 @@ class Warnings(metaclass=_Coded):
         "weights of features that both have are used. Copy its templates to use all weights."
     )
     SCW223 = (
-        "Component '{name}': {n} gold entities or spans cross the start of a sentence and cannot "
-        "be predicted: first in the Doc that begins {text!r}. Choose another pipe for sentences, "
-        'or set [components.{name}] sequences = "docs".'
+        "Component '{name}': {n} gold entities or spans cross the start of a sentence or a blank "
+        "line and cannot be predicted: first in the Doc that begins {text!r}. Choose another pipe "
+        'for sentences, or set [components.{name}] sequences = "docs".'
     )
     SCW224 = (
         "None of the {n} training Docs of component '{name}' has a weight "
@@ -745,6 +745,10 @@ class Warnings(metaclass=_Coded):
     SCW231 = (
         "[training.batcher] {batcher} gives one example of an epoch to {others} too. To train "
         'them, set @batchers = "spacy.batch_by_sequence.v1" and size = 32 there.'
+    )
+    SCW233 = (
+        "Component '{name}': {n} gold entities or spans begin or end with white space, such as "
+        "{text!r}. It is learnt without; trim the annotation, so that scores count the same."
     )
     SCW340 = (
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '

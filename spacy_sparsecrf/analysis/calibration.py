@@ -348,7 +348,7 @@ def _judgements(
     assert predictions.scores is not None
     of_spans = iter(() if predictions.span_scores is None else predictions.span_scores.tolist())
     for example, ids, scores in zip(batch, predictions, predictions.scores, strict=True):
-        predicted = [pipe.label_data[i] for i in ids.tolist()]
+        predicted = [(*pipe.label_data, "")[i] for i in ids.tolist()]
         gold = list(map(one_of, pipe.target.gold(example), predicted))
         golden, counted = map(set, spans_of(pipe, gold, predicted))
         if isinstance(pipe.target, SpanTarget):

@@ -175,7 +175,7 @@ class _Comparison:
         docs = [example.predicted for example in batch]
         for number, (example, ids) in enumerate(zip(batch, pipe.predict(docs), strict=True)):
             doc = example.predicted
-            predicted = [pipe.label_data[i] for i in ids.tolist()]
+            predicted = [(*pipe.label_data, "")[i] for i in ids.tolist()]
             gold = list(map(one_of, pipe.target.gold(example), predicted))
             self.n_gold += sum(map(bool, gold))
             pairs = self.matches.add(*spans_of(pipe, gold, predicted))
@@ -190,7 +190,7 @@ class _Comparison:
         self._n_docs += len(batch)
         marginals = pipe.marginals([docs[number] for number, *_ in wrong], forced=True)
         for (number, ids, pairs), p in zip(wrong, marginals, strict=True):
-            sure = p[np.arange(len(ids)), ids]
+            sure = np.where(ids < 0, 1.0, p[np.arange(len(ids)), ids])
             number += self._n_docs - len(batch)
             for pair in pairs:
                 lowest = float(sure[slice(*pair.extent)].min())
@@ -253,8 +253,9 @@ def spans_of(
     found = []
     for labels in (gold, predicted):
         names = tuple(dict.fromkeys(label or OUTSIDE for label in labels))
-        ids = np.array([names.index(label or OUTSIDE) for label in labels], dtype=np.int32)
-        found.append(pipe.target.spans([ids], names).named() if names else [])
+        # A prediction of "" is of a blank, which is inside of a span or outside.
+        ids = [-1 if label == "" else names.index(label or OUTSIDE) for label in labels]
+        found.append(pipe.target.spans([np.array(ids, np.int32)], names).named() if names else [])
     return found[0], [span for span in found[1] if all(gold[span[0] : span[1]])]
 
 

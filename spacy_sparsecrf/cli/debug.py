@@ -90,7 +90,8 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         checks.add(setup, example, gold)
         counts.update(x if isinstance(x, str) else "|".join(x) for x in filter(None, gold))
     n_gold = counts.total()
-    msg.text(f"{len(examples)} Docs, {checks.n_tokens} tokens, {n_gold} of them with a gold label")
+    n_tokens = sum(len(example.predicted) for example in examples)
+    msg.text(f"{len(examples)} Docs, {n_tokens} tokens, {n_gold} of them with a gold label")
     if isinstance(pipe.target, SpanTarget):
         spans: Counter[str] = Counter()
         for label, n in counts.items():
@@ -110,7 +111,8 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
         msg.warn(f"Gold labels lost, because predicted and gold tokens differ: {lost}, {where}")
     if checks.n_cut:
         where = f"first in the Doc that begins {checks.cut!r}"
-        msg.warn(f"Gold spans that cross the start of a sentence: {checks.n_cut}, {where}")
+        what = "Gold spans that cross the start of a sentence or a blank line"
+        msg.warn(f"{what}: {checks.n_cut}, {where}")
     if n_gold and not checks.n_lost and not checks.n_cut:
         msg.good("No gold label is lost in training")
 

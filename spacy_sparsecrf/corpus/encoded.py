@@ -35,6 +35,7 @@ class Observations:
     start_label: whether the first token of a sequence has the pair (start, y).
     values: [N, V] float32, finite; real-valued features, conjoined with the label.
     value_keys: [V] uint64, hashes of the names of real-valued features, distinct from all hashes.
+    kept: [N] int64, the tokens of the Docs that are observed; None for all.
     """
 
     hashes: Hashes
@@ -44,6 +45,7 @@ class Observations:
     start_label: bool = True
     values: NDArray[np.float32] = field(default_factory=lambda: NO_VALUES)
     value_keys: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
+    kept: Longs | None = None
 
     @property
     def n_tokens(self) -> int:

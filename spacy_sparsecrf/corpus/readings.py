@@ -140,8 +140,22 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
     return hashes
 
 
+class Division(NamedTuple):
+    """The division of D Docs into sequences of N words.
+
+    offsets: [S + 1] int64, sequence s is the words offsets[s]:offsets[s + 1].
+    ends, behind: [D] int64, end of each Doc, in words and in tokens.
+    kept: [N] int64, the token of each word; None if all tokens are words.
+    """
+
+    offsets: Longs
+    ends: Longs
+    behind: Longs
+    kept: Longs | None
+
+
 class Readings(NamedTuple):
-    """Attribute values that templates read from a batch of sequences.
+    """Attribute values that templates read from the words of a batch of sequences.
 
     templates: templates that read the values.
     offsets: [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1].
@@ -150,6 +164,7 @@ class Readings(NamedTuple):
     annotations: [N, A] uint64, values that depend on the token, 0 = missing.
     lexicon: identifies the rows; the same object means the same words in the rows of `lexical`.
     values: [N, V] float32, real-valued features, finite.
+    division: of the Docs that were read; None for other sequences.
     """
 
     templates: Templates
@@ -159,6 +174,7 @@ class Readings(NamedTuple):
     annotations: Hashes
     lexicon: object
     values: NDArray[np.float32] = NO_VALUES
+    division: Division | None = None
 
     @property
     def value_keys(self) -> Hashes:
@@ -167,8 +183,13 @@ class Readings(NamedTuple):
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens N."""
+        """Number of words N."""
         return len(self.words)
+
+    @property
+    def ends(self) -> Longs:
+        """[D] int64, end of each Doc that was read, in words."""
+        return np.empty(0, np.int64) if self.division is None else self.division.ends
 
     def hash(self, conjunctions: Conjunctions) -> Hashes:
         """Hash features at every token: [N, P] uint64, 0 if a value is missing."""
@@ -196,3 +217,15 @@ class Readings(NamedTuple):
             annotations=self.annotations[begin:end],
             values=self.values[begin:end],
         )
+
+
+def kept_of(parts: Sequence[Readings]) -> Longs | None:
+    """Return the token of each word of several readings of Docs: [N] int64; None for all."""
+    divisions = [part.division for part in parts if part.division is not None]
+    if all(each.kept is None for each in divisions):
+        return None
+    begin, found = 0, []
+    for each in divisions:
+        found.append(begin + (np.arange(each.behind[-1]) if each.kept is None else each.kept))
+        begin += int(each.behind[-1])
+    return np.concatenate(found)

@@ -1,6 +1,6 @@
 """Decoding: the best labels of sequences, and probabilities of labels, paths and spans."""
 
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
@@ -93,7 +93,7 @@ class Decoder:
         """The texts of the values that `completed` may add, by string id."""
         return {}
 
-    def completed(self, parts: Sequence[SourceT], docs: Sequence[Sized]) -> Sequence[SourceT]:
+    def completed(self, parts: Sequence[SourceT]) -> Sequence[SourceT]:
         """Add the values that come from this decoder, here none, to the readings of Docs."""
         return parts
 

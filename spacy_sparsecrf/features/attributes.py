@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spacy.attrs import ENT_IOB, IDS, SPACY  # type: ignore[import-not-found]
+from spacy.attrs import ENT_IOB, IDS, IS_SPACE, SPACY  # type: ignore[import-not-found]
 from spacy.lang import lex_attrs
 
 Value: TypeAlias = str | int
@@ -108,7 +108,6 @@ WORD: dict[str, Callable[[str], Value]] = {
     "is_upper": str.isupper,
     "is_title": str.istitle,
     "is_punct": lex_attrs.is_punct,
-    "is_space": str.isspace,
     "like_num": lex_attrs.like_num,
     "like_url": lex_attrs.like_url,
     "like_email": lex_attrs.like_email,
@@ -136,10 +135,14 @@ OF_WORDS = f"{WORD_LABELS}[0]"
 """Name of these labels among saved word classes; no other list can have it."""
 
 _STORED = ("norm", "tag", "pos", "morph", "lemma", "dep", "ent_type", "ent_iob")
-ANNOTATION: dict[str, int] = {**{name: IDS[name.upper()] for name in _STORED}, "glued": SPACY}
+ANNOTATION: dict[str, int] = {
+    **{name: IDS[name.upper()] for name in _STORED},
+    **{"glued": SPACY, "break": IS_SPACE},
+}
 """Attributes that `Doc.to_array` reads, and their spaCy ids.
 
-`glued` is true if no white space separates a token from the next token of its Doc.
+`glued` is true if no white space separates a word from the next word of its Doc. `break` is the
+number of line breaks between a word and the word before, at most 2.
 """
 
 EXTENSION, SPAN, PHRASE, VECTOR = "_", "span", "phrase", "vector"
@@ -156,7 +159,7 @@ predictions of a first-stage model."""
 VALUE = "value"
 """A real-valued feature, `value(_.name)`; so is each dimension of `vector` without bins."""
 
-NUMBERS = frozenset([SPACY, ENT_IOB])
+NUMBERS = frozenset([SPACY, IS_SPACE, ENT_IOB])
 """Annotations with numeric values; the values of other annotations are ids of strings."""
 
 NAMES: tuple[str, ...] = (

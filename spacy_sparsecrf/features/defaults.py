@@ -14,6 +14,8 @@ def _of_word(longest: int) -> tuple[str, ...]:
     looks = ["shape", "is_title", "is_upper", "has_upper", "has_digit", "has_hyphen", "is_punct"]
     return (
         *("b:", "u:", "u:orth[0]", "u:lower[0]"),
+        # The first and the last word of a line.
+        *("u:break[0]", "u:break[1]"),
         *(f"u:{edge}({n})[0]" for edge in ("prefix", "suffix") for n in range(1, longest + 1)),
         *(f"u:{look}[0]" for look in looks),
     )

@@ -15,7 +15,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
-from ..corpus.readings import Readings
+from ..corpus.readings import Readings, kept_of
+from ..corpus.words import seen
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
@@ -28,7 +29,15 @@ from .phrase_sources import Tokenize, check_phrases, read_phrases, undoubled
 from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
 from .templates import Conjunction, Template, parse_templates, without_sets
-from .tokens import TokenReader, check_mode, read_tokens, read_values, token_reader, vector_width
+from .tokens import (
+    TokenReader,
+    check_mode,
+    read_annotations,
+    read_values,
+    sequences_of,
+    token_reader,
+    vector_width,
+)
 from .word_labels import WordLabelReader
 
 if TYPE_CHECKING:
@@ -44,6 +53,9 @@ class PlanFeaturizer(ABC):
 
     templates: the texts that `TemplatePlan.first` indexes; start_label: see `Featurizer`.
     """
+
+    seen: Callable[[str], str] = staticmethod(seen)
+    """The text of a word that attributes read."""
 
     def __init__(self, templates: Sequence[str], start_label: bool) -> None:
         self.templates = tuple(templates)
@@ -96,7 +108,7 @@ class PlanFeaturizer(ABC):
 
         docs: not modified; may be empty, and of several vocabs.
         sequences: "sents" (sentences if a Doc has them, otherwise the whole Doc) or "docs".
-        RETURNS: observations of all tokens, in order.
+        RETURNS: observations of all words, in order.
         RAISES: SparseCRFError for another value of `sequences`.
         """
         return self.observe(self.readings(docs, sequences))
@@ -107,7 +119,7 @@ class PlanFeaturizer(ABC):
         The first Docs with tokens determine the width of vectors, hence the number of features.
 
         docs, sequences: as for `__call__`.
-        RETURNS: the readings of all tokens, in order, one for each run of `by_vocab`.
+        RETURNS: the readings of all words, in order, one for each run of `by_vocab`.
         RAISES: SparseCRFError for another value of `sequences`, and for words and annotations that
             cannot be read.
         """
@@ -132,6 +144,7 @@ class PlanFeaturizer(ABC):
             start_label=self.start_label,
             values=np.concatenate(values) if self.plan.values else NO_VALUES,
             value_keys=templates.value_keys,
+            kept=kept_of(readings),
         )
 
     def words(self, vocab: Vocab, docs: Sequence[Doc] = ()) -> "LexemeTable":
@@ -148,22 +161,30 @@ class PlanFeaturizer(ABC):
 
             self._prepare(vocab.lang, docs)
             self._token_readers = [*map(self._token_reader, self.plan.tokens)]
-            table = self._table = like_num, LexemeTable(self._word_readers(like_num))
+            table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.seen)
         return table[1]
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
         """Read Docs of one vocab, with at least one token; see `readings`."""
         vocab = docs[0].vocab
         table, plan = self.words(vocab, docs), self.plan
-        offsets, values = read_tokens(docs, plan.annotations, sequences)
+        values = read_annotations(docs, plan.annotations)
         words = np.ascontiguousarray(values[:, 0])
-        rows, lexical, lexicon = table.find(words, vocab.strings)
+        rows, lexical, kinds, lexicon = table.find(words, vocab.strings)
+        tokens = values, rows, kinds
+        divided = sequences_of(docs, plan.annotations, sequences, tokens)
+        offsets, kept = divided.offsets, divided.kept
+        if kept is not None:
+            rows, values = rows[: len(kept)], values[: len(kept)]
         if plan.tokens:
-            values = np.concatenate([values, *(read(docs) for read in self._token_readers)], axis=1)
+            own = slice(None) if kept is None else kept
+            read = (reader(docs)[own] for reader in self._token_readers)
+            values = np.concatenate([values, *read], axis=1)
         reals = NO_VALUES
         if plan.values:
-            reals = read_values(plan.values, docs, offsets, plan.vector_width)
-        return Readings(plan.first_templates, offsets, rows, lexical, values, lexicon, reals)
+            reals = read_values(plan.values, docs, divided, plan.vector_width)
+        found = plan.first_templates, offsets, rows, lexical, values, lexicon, reals
+        return Readings(*found, divided)
 
     def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
         """Learn what readers need, if it is not known. docs: as for `words`."""

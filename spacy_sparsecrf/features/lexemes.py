@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
+from ..corpus.words import kind_of
 from ..kernels.hashing import build_table, insert, lookup
 from .attributes import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
 from .expressions import Expression
@@ -46,11 +47,17 @@ class LexemeTable:
     readers: functions of a word's string. Strings are stored as spaCy's string ids, which are the
         same in every process and 0 for ""; integers are stored as they are; 0 = missing. The values
         have L columns: one per reader, and for n-grams the maximum number of n-grams of a word.
+    view: the text of a word that readers read; words without any are blanks.
     max_rows: the table is emptied before new words of a batch would make it longer.
     """
 
-    def __init__(self, readers: Sequence[Reader], max_rows: int = MAX_ROWS) -> None:
-        self.readers = tuple(readers)
+    def __init__(
+        self,
+        readers: Sequence[Reader],
+        view: Callable[[str], str] = str,
+        max_rows: int = MAX_ROWS,
+    ) -> None:
+        self.readers, self._view = tuple(readers), view
         widths = [reader.width if isinstance(reader, Ngrams) else 1 for reader in self.readers]
         self._n_columns = sum(widths)
         self._max_rows = min(max_rows, MAX_BYTES // (8 * max(1, self._n_columns)))
@@ -63,27 +70,28 @@ class LexemeTable:
 
     def find(
         self, orths: Ids, strings: StringStore | Mapping[int, str]
-    ) -> tuple[NDArray[np.int32], Ids, object]:
+    ) -> tuple[NDArray[np.int32], Ids, NDArray[np.uint8], object]:
         """Find the rows of words, adding those that are new.
 
         orths: [N] uint64, ids of words.
         strings: the strings of all ids.
-        RETURNS: rows [N] int32, values [>= rows, L] uint64, and the lexicon: an object that is
-            replaced when rows are assigned to other words. Later calls do not change the values
-            in the returned rows.
+        RETURNS: rows [N] int32, values [>= rows, L] uint64, kinds [>= rows] uint8, see
+            `corpus.words`, and the lexicon: an object that is replaced when rows are assigned to
+            other words. Later calls do not change the values in the returned rows.
         """
         rows = np.empty(len(orths), dtype=np.int32)
         with self._lock:
             if lookup(self._slots, self._keys, orths, rows):
                 self._add(dict.fromkeys(orths[rows < 0].tolist()), orths, strings)
                 lookup(self._slots, self._keys, orths, rows)
-            return rows, self._values, self._lexicon
+            return rows, self._values, self._kinds, self._lexicon
 
     def _clear(self) -> None:
         self._lexicon = object()
         self._n_rows = 0
         self._keys: Ids = np.empty(0, dtype=np.uint64)
         self._values: Ids = np.empty((0, self._n_columns), dtype=np.uint64)
+        self._kinds: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
         self._slots: NDArray[np.int32] = np.full(1, -1, dtype=np.int32)
 
     def _add(
@@ -94,11 +102,13 @@ class LexemeTable:
             self._clear()
             new = dict.fromkeys(orths.tolist())
         first, last = self._n_rows, self._n_rows + len(new)
-        values = self._read([strings[orth] for orth in new])
+        texts = [self._view(strings[orth]) for orth in new]
+        values = self._read(texts)
         if last > len(self._keys):
             self._reserve(max(last, min(max(2 * last, MIN_ROWS), self._max_rows)))
         self._keys[first:last] = np.fromiter(new, np.uint64, len(new))
         self._values[first:last] = values
+        self._kinds[first:last] = [*map(kind_of, texts)]
         insert(self._slots, self._keys, first, last)
         self._n_rows = last
 
@@ -108,11 +118,13 @@ class LexemeTable:
         values = np.zeros((n_rows, self._n_columns), dtype=np.uint64)
         keys[: self._n_rows] = self._keys[: self._n_rows]
         values[: self._n_rows] = self._values[: self._n_rows]
-        self._keys, self._values = keys, values
+        kinds = np.zeros(n_rows, dtype=np.uint8)
+        kinds[: self._n_rows] = self._kinds[: self._n_rows]
+        self._keys, self._values, self._kinds = keys, values, kinds
         self._slots = build_table(keys[: self._n_rows], capacity=n_rows)
 
     def _read(self, texts: Sequence[str]) -> Ids:
-        """Return the values [R, L] of R words. No word is empty: spaCy rejects empty tokens."""
+        """Return the values [R, L] of R words."""
         values: list[int] = []
         for text in texts:
             for reader in self.readers:

@@ -6,7 +6,7 @@ mapping.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, repeat
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,10 +81,10 @@ class TokenValues:
     def __init__(self) -> None:
         self._known: dict[Read, dict[int, Value]] = {}
 
-    def add(self, read: Read, docs: Sequence[Doc], numbers: Hashes) -> None:
+    def add(self, read: Read, docs: Sequence[Doc], numbers: Hashes, kept: Longs | None) -> None:
         """Store the values of an attribute in Docs.
 
-        numbers: [N], numbers read at the N tokens.
+        numbers: [N], numbers read at the N words; kept: [N], the token of each word, None for all.
         """
         if read.name in (VECTOR, PHRASE, *STACKED):
             return
@@ -92,11 +92,11 @@ class TokenValues:
         if read.name == EXTENSION:
             # Read each distinct value only once more, because getters may be slow.
             distinct, first = np.unique(numbers, return_index=True)
-            ends = [*accumulate(map(len, docs))]
-            for number, t in zip(distinct.tolist(), first.tolist(), strict=True):
-                if number not in known:
-                    i = int(np.searchsorted(ends, t, side="right"))
-                    value = docs[i][t - ends[i]]._.get(read.argument)
+            pairs = zip(distinct.tolist(), first.tolist(), strict=True)
+            if new := {number: t for number, t in pairs if number not in known}:
+                tokens = [token for doc in docs for token in doc]
+                for number, t in new.items():
+                    value = tokens[t if kept is None else kept[t]]._.get(read.argument)
                     known[number] = value if isinstance(value, str) else int(value or 0)
         else:
             known.update(texts_of(read, docs))
@@ -121,7 +121,7 @@ class CellNames:
     """
 
     def __init__(self, features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues) -> None:
-        self._strings = vocab.strings
+        self._strings, self._view = vocab.strings, features.seen
         self._readers = [
             (reader, i)
             for reader in features.words(vocab).readers
@@ -197,7 +197,7 @@ class CellNames:
         if column == self._of_words and self._tokens.knows(Read(WORD_LABELS)):
             number = int(readings.lexical[readings.words[at], column])
             return self._tokens.value(Read(WORD_LABELS), number)
-        text = self._strings[int(readings.annotations[at, 0])]
+        text = self._view(self._strings[int(readings.annotations[at, 0])])
         reader, i = self._readers[column]
         if isinstance(reader, Ngrams):
             return reader(text)[i]
@@ -231,14 +231,13 @@ class _KeptNames(NamedTuple):
 
     readings: without values of words and without the vector columns of annotations.
     vectors: [N, V], the vector columns, as small integers; is_vector: [A] bool, mask of them.
-    vocab: of the tokens; ends: [D] int64, end of each Doc, in tokens.
+    vocab: of the tokens.
     """
 
     readings: Readings
     vectors: NDArray[Any]
     is_vector: NDArray[np.bool_]
     vocab: Vocab
-    ends: Longs
 
     def restore(self, lexical: Hashes) -> Readings:
         """Return the readings. lexical: values of words."""
@@ -286,35 +285,35 @@ class NameRecord:
         """Store the values that names need. readings: of all Docs, which have the same vocab."""
         plan = self._features.plan
         is_vector = np.zeros(readings.annotations.shape[1], dtype=np.bool_)
+        kept = None if readings.division is None else readings.division.kept
         for column, read in enumerate(plan.token_columns, start=len(plan.annotations)):
             is_vector[column] = read.name == VECTOR
-            self._tokens.add(read, docs, readings.annotations[:, column])
+            self._tokens.add(read, docs, readings.annotations[:, column], kept)
         vectors = readings.annotations[:, is_vector]
         vectors = vectors.astype(np.min_scalar_type(vectors.max(initial=0)))
         self._lexical[readings.lexicon] = readings.lexical
         annotations = readings.annotations[:, ~is_vector]
         nothing = readings.lexical[:0]
         own = readings._replace(annotations=annotations, lexical=nothing, values=NO_VALUES)
-        ends = np.cumsum([*map(len, docs)], dtype=np.int64)
-        self._kept.append(_KeptNames(own, vectors, is_vector, docs[0].vocab, ends))
+        self._kept.append(_KeptNames(own, vectors, is_vector, docs[0].vocab))
 
-    def parts(self) -> Iterator[tuple[Readings, Longs]]:
-        """Yield the readings, in order, without real values, and the end of each Doc, [D]."""
+    def parts(self) -> Iterator[Readings]:
+        """Yield the readings, in order, without real values."""
         for kept in self._kept:
-            yield kept.restore(self._lexical[kept.readings.lexicon]), kept.ends
+            yield kept.restore(self._lexical[kept.readings.lexicon])
 
     def readings(self, values: Iterable[NDArray[np.float32]]) -> Iterator[Readings]:
         """Yield the readings, in order, with real values: those of each part."""
-        for (readings, _), own in zip(self.parts(), values, strict=True):
+        for readings, own in zip(self.parts(), values, strict=True):
             yield readings._replace(values=own)
 
-    def refill(self, fill: Callable[[Readings, Longs], Readings], texts: Mapping[int, str]) -> None:
+    def refill(self, fill: Callable[[Readings], Readings], texts: Mapping[int, str]) -> None:
         """Insert the predictions of a first-stage model.
 
         fill: inserts the predictions into one of the `parts`; texts: of predictions, by number.
         """
-        for i, (readings, ends) in enumerate(self.parts()):
-            kept, filled = self._kept[i], fill(readings, ends)
+        for i, readings in enumerate(self.parts()):
+            kept, filled = self._kept[i], fill(readings)
             annotations = filled.annotations[:, ~kept.is_vector]
             own = kept.readings._replace(templates=filled.templates, annotations=annotations)
             self._kept[i] = kept._replace(readings=own)
@@ -324,7 +323,7 @@ class NameRecord:
     def word_tokens(self) -> list[WordTokens]:
         """The words of all tokens."""
         return [
-            WordTokens(own.annotations[:, 0], kept.vocab.strings, kept.ends, own.offsets)
+            WordTokens(own.annotations[:, 0], kept.vocab.strings, own.ends, own.offsets)
             for kept in self._kept
             for own in [kept.readings]
         ]

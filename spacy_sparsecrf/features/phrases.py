@@ -10,6 +10,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
+from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from .attributes import fold
 
@@ -57,15 +58,15 @@ class Phrases:
         values = np.zeros(sum(map(len, docs)), dtype=np.uint64)
         first = 0
         for doc in docs:
-            found: Any = self._matches(self._compared(doc))
+            words = words_of(token.text for token in doc)
+            found: Any = self._matches(self._compared(doc)[words].tolist())
             kept: Any = filter_spans(found)
             for match in kept:
-                of_match = values[first + match.start : first + match.end]
-                signs = self._signs[match.type]
-                of_match[:] = signs["I"]
-                of_match[0], of_match[-1] = signs["B"], signs["L"]
-                if len(of_match) == 1:
-                    of_match[0] = signs["U"]
+                tokens, signs = first + words[match.start : match.end], self._signs[match.type]
+                values[tokens] = signs["I"]
+                values[tokens[0]], values[tokens[-1]] = signs["B"], signs["L"]
+                if len(tokens) == 1:
+                    values[tokens] = signs["U"]
             first += len(doc)
         return values[:, None]
 
@@ -77,12 +78,12 @@ class Phrases:
                 if len(tokens) == length and tokens in self._types:
                     yield _Match(start, start + length, self._types[tokens])
 
-    def _compared(self, doc: Doc) -> list[int]:
-        """Return the ids of the compared attribute of each token."""
+    def _compared(self, doc: Doc) -> NDArray[np.uint64]:
+        """Return the ids of the compared attribute of each token: [tokens] uint64."""
         if self._attr == "FOLD":
-            return [_folded_id(token.text) for token in doc]
-        ids: list[int] = doc.to_array(self._attr).tolist()
-        return ids
+            return np.array([_folded_id(token.text) for token in doc], dtype=np.uint64)
+        ids: Any = doc.to_array(self._attr)  # an array of integers, unknown to spaCy's stub
+        return np.asarray(ids, dtype=np.uint64)
 
 
 @lru_cache(maxsize=1 << 18)

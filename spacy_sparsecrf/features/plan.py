@@ -22,7 +22,7 @@ from .templates import PlacedAttribute, Template
 
 # Origins of offsets, see `HashPlan`.
 FROM_TOKEN, FROM_FIRST, FROM_END = range(3)
-_EVERYWHERE = ("norm", "glued")  # annotations that every Doc has
+_EVERYWHERE = ("norm", "glued", "break")  # annotations that every Doc has
 MOST_READ = 1 << 14  # total number of attributes in the features of all templates at one token
 
 

@@ -1,8 +1,8 @@
-"""Attribute values of tokens, and boundaries of sequences.
+"""Attribute values of tokens.
 
-spaCy returns most annotations as arrays (`read_tokens`). Other attributes are read in Python, token
-by token, by readers: functions of Docs of one vocab, which return values [N, W] uint64 of their N
-tokens, 0 = missing. Numbers (vectors and extension attributes) can be real-valued features
+spaCy returns most annotations as arrays (`read_annotations`). Other attributes are read in Python,
+token by token, by readers: functions of Docs of one vocab, which return values [N, W] uint64 of
+their N tokens, 0 = missing. Numbers (vectors and extension attributes) can be real-valued features
 (`read_values`), or hashed: each dimension of a vector by its bin.
 """
 
@@ -14,13 +14,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from spacy.attrs import SPACY  # type: ignore[import-not-found]
+from spacy.attrs import IS_SPACE, SPACY  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 from spacy.util import filter_spans
 from thinc.util import to_numpy
 
 from ..corpus.numbering import Longs
+from ..corpus.readings import Division
 from ..errors import Errors, SparseCRFError
 from .attributes import EXTENSION, PHRASE, SPAN, STACKED, VECTOR, Value
 from .parsing import Read
@@ -46,25 +47,37 @@ def check_mode(mode: str) -> None:
         raise SparseCRFError(Errors.SC105.format(value=mode, known=", ".join(MODES)))
 
 
-def read_tokens(
-    docs: Sequence[Doc], attributes: tuple[int, ...], mode: str
-) -> tuple[Longs, Values]:
-    """Read the tokens of Docs.
-
-    docs: at least one.
-    attributes: spaCy ids, the second of them SENT_START.
-    mode: "sents" (sentences if a Doc has them, otherwise the whole Doc) or "docs".
-    RETURNS: offsets [S + 1] int64, sequence s is the tokens offsets[s]:offsets[s + 1]; and the
-        values of the attributes, [N, A] uint64, with SPACY inverted.
-    """
-    ends = np.array([*accumulate(map(len, docs))], dtype=np.int64)
+def read_annotations(docs: Sequence[Doc], attributes: tuple[int, ...]) -> Values:
+    """Read attributes of the tokens of Docs: [N, A] uint64. docs: at least one; attributes: ids."""
     # to_array accepts any iterable, and returns an array, both unknown to spaCy's stub.
     arrays: Any = [doc.to_array(attributes) for doc in docs]  # type: ignore[arg-type]
     values: Values = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-    offsets = np.empty(len(values) + 1, dtype=np.int64)
-    glued = attributes.index(SPACY) if SPACY in attributes else 0
-    n_sequences = _cut()(ends, values, mode == "sents", glued, offsets)
-    return offsets[: n_sequences + 1], values
+    return values
+
+
+def sequences_of(
+    docs: Sequence[Doc],
+    attributes: tuple[int, ...],
+    mode: str,
+    tokens: tuple[Values, NDArray[np.int32], NDArray[np.uint8]],
+) -> Division:
+    """Divide the tokens of Docs into sequences of words; see `kernels.hashing.cut`.
+
+    attributes: spaCy ids, the second of them SENT_START.
+    mode: "sents" (sentences if a Doc has them, otherwise the whole Doc) or "docs".
+    tokens: values of the attributes, [N, A]; rows, [N]; and kinds of rows, [R]. The values and rows
+        of the n words are moved to the first n places, with `glued` and `break` filled in.
+    """
+    values, rows, kinds = tokens
+    ends = np.array([*accumulate(map(len, docs))], dtype=np.int64)
+    offsets, kept = np.empty((2, len(rows) + 1), dtype=np.int64)
+    columns = [attributes.index(i) if i in attributes else 0 for i in (SPACY, IS_SPACE)]
+    options = mode == "sents", *columns
+    offsets = offsets[: _cut()(ends, values, rows, kinds, options, offsets, kept) + 1]
+    n = int(offsets[-1])
+    if n == len(rows):
+        return Division(offsets, ends, ends, None)
+    return Division(offsets, kept[:n].searchsorted(ends), ends, kept[:n])
 
 
 @cache
@@ -144,17 +157,22 @@ def read_spans(key: str, docs: Sequence[Doc]) -> Values:
 
 
 def read_values(
-    attributes: Sequence[PlacedAttribute], docs: Sequence[Doc], offsets: Longs, vector_width: int
+    attributes: Sequence[PlacedAttribute],
+    docs: Sequence[Doc],
+    division: Division,
+    vector_width: int,
 ) -> Reals:
-    """Read the real values of tokens: [N, V] float32.
+    """Read the real values of words: [n, V] float32.
 
     Values are 0 outside the sequence, and if missing. Vectors are not scaled.
-    attributes: of templates whose reads are real; docs: of one vocab; offsets: [S + 1], their
-    tokens' sequences; vector_width: number of dimensions of vectors. RAISES: SparseCRFError for
-    values that are not numbers or not finite, and for vectors of another width.
+    attributes: of templates whose reads are real; docs: of one vocab; division: of their tokens;
+    vector_width: number of dimensions of vectors. RAISES: SparseCRFError for values that are not
+    numbers or not finite, and for vectors of another width.
     """
+    offsets, kept = division.offsets, division.kept
+    own = slice(None) if kept is None else kept
     reads = dict.fromkeys(attribute.read for attribute in attributes)
-    values = {read: _read_numbers(read, docs, vector_width) for read in reads}
+    values = {read: _read_numbers(read, docs, vector_width)[own] for read in reads}
     columns = [_placed(values[attribute.read], offsets, attribute) for attribute in attributes]
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
 

@@ -16,6 +16,7 @@ from spacy.strings import StringStore
 
 from ..corpus.numbering import Ints
 from ..corpus.readings import Hashes, Longs
+from ..corpus.words import seen
 from .classes import ClassReader, WordClasses
 
 FOLDS = 5
@@ -28,7 +29,7 @@ _DIGIT = re.compile(r"\d")
 
 def form_of(word: str) -> str:
     """Return the form by which words are compared."""
-    return _DIGIT.sub("0", word).lower()
+    return _DIGIT.sub("0", seen(word)).lower()
 
 
 class WordLabelReader(ClassReader):

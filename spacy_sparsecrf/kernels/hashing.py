@@ -29,29 +29,66 @@ def mix(x: Bits) -> Bits:
 # Keep the GIL: the kernel is short, and if it released the GIL, another thread that reads Docs
 # would take it and delay the kernel that scores this thread's Docs.
 @kernel(nogil=False)
-def cut(ends: Ints, values: Ints, sentences: bool, glued: int, offsets: Ints) -> int:
-    """Cut the concatenated tokens of Docs into sequences; find tokens without following space.
+def cut(
+    ends: Ints,
+    values: Ints,
+    rows: Ints,
+    kinds: Ints,
+    options: tuple[bool, int, int],
+    offsets: Ints,
+    kept: Ints,
+) -> int:
+    """Cut the concatenated tokens of Docs into sequences of words, and move the words together.
 
-    ends: [D] int64, end of each Doc; an empty Doc gives no sequence.
-    values: [N, A] uint64, in and out, SENT_START of tokens in column 1; column `glued`, if not 0,
-    has trailing whitespace, and gets 1 where the next token of the Doc follows without space.
-    sentences: whether a sequence is a sentence (if the Doc has sentences) or a whole Doc.
-    offsets: [N + 1] int64, out: sequence s is the tokens offsets[s]:offsets[s + 1].
+    A sequence ends with its Doc, and where the blanks between two words have two line breaks.
+
+    ends: [D] int64, end of each Doc; a Doc without words gives no sequence.
+    values: [N, A] uint64, in and out, SENT_START of tokens in column 1; out: of words.
+    rows: [N] int32, in and out, row of each token in `kinds`; out: of words.
+    kinds: [R] uint8, 0 for a word, 1 for a blank, plus its line breaks; see `corpus.words`.
+    options: whether a sequence is a sentence (if the Doc has sentences) or a whole Doc; the column
+    that has trailing whitespace, and gets 1 where the next word follows without blanks; the column
+    that gets the line breaks between a word and the word before, 0 to 2; columns are 0 if unused.
+    offsets: [N + 1] int64, out: sequence s is the words offsets[s]:offsets[s + 1].
+    kept: [N] int64, out: the token of each word.
     RETURNS: the number of sequences.
     """
+    sentences, glued, lines = options
     n = 0
+    words = 0
     first = 0
     for d in range(len(ends)):
+        begins = True
+        # What stands before the first word of a Doc is no break.
+        breaks = -1
         for t in range(first, ends[d]):
             # As Doc.sents: a sentence begins where the value is 1, not 0 (unknown) or -1 (no).
-            if t == first or (sentences and values[t, 1] == np.uint64(1)):
-                offsets[n] = t
+            begins |= sentences and values[t, 1] == np.uint64(1)
+            kind = int(kinds[rows[t]])
+            if kind > 0:
+                if breaks >= 0:
+                    breaks += kind - 1
+                continue
+            if begins or breaks >= 2:
+                offsets[n] = words
                 n += 1
+                begins = False
+            # No token follows the last token of a Doc, with or without whitespace.
+            follows = glued > 0 and t + 1 < ends[d] and values[t, glued] == _ZERO
+            follows = follows and kinds[rows[t + 1]] == 0
+            if words < t:
+                rows[words] = rows[t]
+                for a in range(values.shape[1]):
+                    values[words, a] = values[t, a]
             if glued > 0:
-                # No token follows the last token of a Doc, with or without whitespace.
-                values[t, glued] = np.uint64(t + 1 < ends[d] and values[t, glued] == _ZERO)
+                values[words, glued] = np.uint64(follows)
+            if lines > 0:
+                values[words, lines] = np.uint64(min(max(breaks, 0), 2))
+            kept[words] = t
+            words += 1
+            breaks = 0
         first = ends[d]
-    offsets[n] = first
+    offsets[n] = words
     return n
 
 

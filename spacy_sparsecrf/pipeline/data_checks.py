@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.readings import Readings
+from ..corpus.words import WORD, kind_of, paragraphs_of, seen
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
@@ -44,11 +46,12 @@ class DataChecks:
     n_examples, n_used: number of Docs, and of Docs with a positive weight; n_weighted: of Docs with
     their own weight, or of all Docs if there is no `doc_weight`; n_unset: of used Docs that lack
     the span group of the target.
-    n_tokens, n_missing: number of tokens of the used Docs, and of tokens without a gold label.
+    n_tokens, n_missing: number of words of the used Docs, and of words without a gold label.
     n_gold, n_lost: number of gold labels, and of gold labels of tokens whose aligned predicted
     tokens all lack a label; lost: the first such token, and the beginning of its Doc.
-    n_cut, cut: number of gold spans that cross the start of a sentence, and the beginning of the
-    first of their Docs.
+    n_cut, cut: number of gold spans that cross the start of a sentence or a blank line, and the
+    beginning of the first of their Docs.
+    n_trimmed, trimmed: number of gold spans that begin or end with blanks, and the text of one.
     divisions: how the Docs were divided into sequences, if that makes a difference.
     docs: the position in the corpus after the last token of each Doc, and the beginning of its
     text; only if gold labels must be valid.
@@ -70,6 +73,8 @@ class DataChecks:
     lost: tuple[str, ...] = ()
     n_cut: int = 0
     cut: str = ""
+    n_trimmed: int = 0
+    trimmed: str = ""
     divisions: set[str] = field(default_factory=set)
     docs: list[tuple[int, str]] = field(default_factory=list)
     values: dict[str, tuple[int, int, int]] = field(default_factory=dict)
@@ -127,13 +132,10 @@ class DataChecks:
         """Count a used example. gold: labels that the target has read, [predicted tokens]."""
         doc, target = example.predicted, setup.target
         self.n_used += 1
-        self.n_tokens += len(doc)
         if have_same_tokens(example):
             self.n_gold += sum(map(bool, gold))
         else:
             self._add_lost(example, gold, target)
-        if setup.settings.learning.constrained:
-            self.docs.append((self.n_tokens, doc.text[:60]))
         if len(doc) > 1 and doc.has_annotation(SENT_START):
             self.divisions.add(SENTENCES)
         elif (example.reference.to_array("SENT_START") == 1).sum() > 1:
@@ -141,8 +143,9 @@ class DataChecks:
             self.divisions.add(WHOLE)
         if isinstance(target, SpanGroups):
             self.n_unset += target.key not in example.reference.spans
-        if isinstance(target, SpanTarget) and setup.settings.sequences == SENTENCES:
-            self._add_cuts(doc, gold)
+        if isinstance(target, SpanTarget):
+            self._add_cuts(doc, gold, setup.settings.sequences == SENTENCES)
+            self._add_trimmed(example.reference, target)
 
     def _add_lost(self, example: Example, gold: Gold, target: Target) -> None:
         """Count gold labels of tokens that differ from predicted tokens."""
@@ -153,11 +156,29 @@ class DataChecks:
                 self.n_lost += 1
                 self.lost = self.lost or (doc[i].text, doc.text[:60])
 
-    def _add_cuts(self, doc: Doc, gold: Gold) -> None:
-        """Count the spans that continue at the start of a sentence of a predicted Doc."""
-        starts = {*np.flatnonzero(doc.to_array("SENT_START") == 1).tolist()}
+    def add_words(self, setup: "Setup", docs: Sequence[Doc], ends: NDArray[np.int64]) -> None:
+        """Count the words of Docs. ends: [D], end of each Doc, in words."""
+        if setup.settings.learning.constrained:
+            texts = [doc.text[:60] for doc in docs]
+            self.docs += zip((self.n_tokens + ends).tolist(), texts, strict=True)
+        self.n_tokens += int(ends[-1])
+
+    def _add_trimmed(self, doc: Doc, target: SpanTarget) -> None:
+        """Count the spans of a gold Doc that begin or end with blanks."""
+        is_blank = [kind_of(seen(token.text)) != WORD for token in doc]
+        present = target.present(doc) if any(is_blank) else None
+        for start, end, _ in () if present is None else present.spans:
+            if is_blank[start] or is_blank[end - 1]:
+                self.n_trimmed += 1
+                self.trimmed = self.trimmed or doc[start:end].text
+
+    def _add_cuts(self, doc: Doc, gold: Gold, sentences: bool) -> None:
+        """Count the spans that continue at a blank line, or the start of a sentence, of a Doc."""
+        starts = {*paragraphs_of(token.text for token in doc)}
+        if sentences:
+            starts.update(np.flatnonzero(doc.to_array("SENT_START") == 1)[1:].tolist())
         counted: set[str] = set()  # types of open spans
-        for token, label in enumerate(gold if len(starts) > 1 else ()):
+        for token, label in enumerate(gold if starts else ()):
             # Several labels are alternatives.
             own = label if isinstance(label, str) and label else OUTSIDE
             if own.startswith(("B-", "U-")):
@@ -187,6 +208,7 @@ class DataChecks:
             if type(value) is int:
                 setattr(self, name, getattr(self, name) + value)
         self.lost, self.cut = self.lost or other.lost, self.cut or other.cut
+        self.trimmed = self.trimmed or other.trimmed
         self.divisions |= other.divisions
         for name, values in other.values.items():
             self._add_values(name, *values)
@@ -221,6 +243,8 @@ class DataChecks:
         share = self.n_lost / max(1, self.n_gold)
         if self.n_cut:
             warn(Warnings.SCW223.format(name=name, n=self.n_cut, text=self.cut))
+        if self.n_trimmed:
+            warn(Warnings.SCW233.format(name=name, n=self.n_trimmed, text=self.trimmed))
         if self.n_unset:
             warn(Warnings.SCW227.format(name=name, n=self.n_unset, of=self.n_used, key=key))
         if not self.n_weighted:

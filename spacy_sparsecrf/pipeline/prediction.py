@@ -5,17 +5,18 @@ Also the probabilities of predicted spans, and the removal of unlikely spans.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
+from ..corpus.readings import kept_of
 from ..decoding.chains import SpanEvents as LabelRuns
 from ..features.featurizer import PlanFeaturizer
 from ..progress import watch_compilation
-from ..targets.base import add_extension
+from ..targets.base import add_extension, ends_of
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .annotating import Expected
@@ -32,6 +33,8 @@ Permitted = NDArray[np.bool_] | None
 
 class Predictions(list[NDArray[np.int32]]):
     """An array [tokens] int32 of label ids for each Doc, optionally with probabilities.
+
+    Tokens that are no words have the label that the target gives to blanks, or -1.
 
     scores: an array [tokens] float32 for each Doc, the probability of each token's label; or None.
     of_spans: an array [spans] float64 for each Doc, the probabilities of its spans; or None.
@@ -65,6 +68,37 @@ class Predictions(list[NDArray[np.int32]]):
         return None if self.of_spans is None else np.concatenate([np.empty(0), *self.of_spans])
 
 
+class Batch(NamedTuple):
+    """What a component reads of D Docs: their words, without tokens that are blanks.
+
+    parts: observations or readings, by vocab, and masks of their permitted labels, or None.
+    ends: [D] int64, end of each Doc, in words; behind: [D] int64, in tokens.
+    kept: [N] int64, the token of each word; None if all tokens are words.
+    """
+
+    parts: list[tuple["Source", Permitted]]
+    ends: NDArray[np.int64]
+    behind: NDArray[np.int64]
+    kept: NDArray[np.int64] | None
+
+    def words(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Split arrays, whose rows are the words of all Docs in order, by Doc."""
+        rows = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return [rows[first:last] for first, last in pairwise([0, *self.ends.tolist()])]
+
+    def tokens(self, arrays: Sequence[NDArray[Any]], blank: Any) -> list[NDArray[Any]]:
+        """Return arrays of the words of all Docs as one of the tokens of each Doc.
+
+        blank: the value of tokens that are no words.
+        """
+        if self.kept is None:
+            return self.words(arrays)
+        rows = np.concatenate(arrays)
+        whole = np.full((self.behind[-1], *rows.shape[1:]), blank, rows.dtype)
+        whole[self.kept] = rows
+        return np.split(whole, self.behind[:-1])
+
+
 @dataclass
 class Reader(NotCopied):
     """Reads Docs for a component.
@@ -78,32 +112,34 @@ class Reader(NotCopied):
     expected: Expected
     decoder: "Decoder"
 
-    def sources(self, docs: Sequence[Doc], forced: bool) -> list[tuple["Source", Permitted]]:
+    def batch(self, docs: Sequence[Doc], forced: bool) -> Batch:
         """Read Docs in parts by vocab, of which there are none without tokens.
 
         forced: whether to condition on existing annotation that is not overwritten.
-        RETURNS: observations or readings, and a mask of their permitted labels, or None.
         """
-        features, parts = self.setup.features, list["Source"]()
+        features, parts, kept = self.setup.features, list["Source"](), None
         if isinstance(features, PlanFeaturizer):
             read = features.readings(docs, self.setup.settings.sequences)
             if read and self.expected.shares:
                 self.expected.check(features.plan.watched, read)
-            parts += self.decoder.completed(read, docs)
+            kept = kept_of(read)
+            parts += self.decoder.completed(read)
         elif any(map(len, docs)):
-            parts.append(observe(self.setup, docs))
+            parts.append(found := observe(self.setup, docs))
+            kept = found.kept
         permitted: Permitted = None
         if forced and parts:
             target, overwrite = self.setup.target, self.setup.settings.overwrite
             permitted = target.permitted(docs, self.labels, overwrite=overwrite)
+        behind = ends = ends_of(docs)
+        if kept is not None:
+            ends = kept.searchsorted(behind)
+            permitted = None if permitted is None else permitted[kept]
         if permitted is None or len(parts) == 1:
-            return [(part, permitted) for part in parts]
-        found, first = list[tuple["Source", Permitted]](), 0
-        for part in parts:
-            last = first + part.n_tokens
-            found.append((part, permitted[first:last]))
-            first = last
-        return found
+            return Batch([(part, permitted) for part in parts], ends, behind, kept)
+        last = np.cumsum([part.n_tokens for part in parts])
+        masks = np.split(permitted, last[:-1])
+        return Batch([*zip(parts, masks, strict=True)], ends, behind, kept)
 
 
 def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
@@ -121,22 +157,24 @@ def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
 
 
 def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
-    """Predict the labels of Docs with at least one token. forced: see `Reader.sources`."""
+    """Predict the labels of Docs with at least one token. forced: see `Reader.batch`."""
     settings, decoder = reader.setup.settings, reader.decoder
     method, with_scores = settings.decoding.method, settings.decoding.scores
-    sources = reader.sources(docs, forced)
+    batch = reader.batch(docs, forced)
     if method == "viterbi" and not with_scores:
-        found = [decoder.viterbi(source, permitted) for source, permitted in sources]
-        predictions = Predictions(by_doc(docs, found))
+        found = [decoder.viterbi(source, permitted) for source, permitted in batch.parts]
+        predictions = Predictions(batch.words(found))
     else:
-        both = [decoder.decode(source, method, permitted) for source, permitted in sources]
-        predictions = Predictions(by_doc(docs, [labels for labels, _ in both]))
+        both = [decoder.decode(source, method, permitted) for source, permitted in batch.parts]
+        predictions = Predictions(batch.words([labels for labels, _ in both]))
         if with_scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
-            predictions.scores = by_doc(docs, scores)
+            predictions.scores = batch.tokens(scores, 1.0)
     if with_scores or settings.threshold > 0.0 or settings.decoding.thresholds:
-        of_spans = keep_likely(reader, predictions, sources)
+        of_spans = keep_likely(reader, predictions, batch)
         predictions.of_spans = of_spans if with_scores else None
+    if batch.kept is not None:
+        predictions[:] = batch.tokens(predictions, reader.setup.target.blank(reader.labels))
     return predictions
 
 
@@ -158,26 +196,19 @@ def score_extension(name: str) -> str:
     return f"{name}_score"
 
 
-def by_doc(docs: Sequence[Doc], parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Split arrays, whose rows are the tokens of all Docs in order, into one array for each Doc."""
-    rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    ends = [0, *accumulate(map(len, docs))]
-    return [rows[first:last] for first, last in pairwise(ends)]
-
-
 def keep_likely(
-    reader: Reader, predictions: Predictions, sources: Sequence[tuple["Source", Permitted]]
+    reader: Reader, predictions: Predictions, batch: Batch
 ) -> list[NDArray[np.float64]] | None:
     """Remove spans that are less probable than their threshold from predictions, in place.
 
-    sources: the input of the predictions.
+    predictions: of words; batch: their input.
     RETURNS: [spans] float64 for each Doc, the probabilities of its remaining spans; None without a
         span target.
     """
     target, labels = reader.setup.target, reader.labels
     if not isinstance(target, SpanTarget):
         return None
-    spans, probabilities = predicted_spans(reader, predictions, sources)
+    spans, probabilities = predicted_spans(reader, predictions, batch)
     settings = reader.setup.settings
     own_of = settings.decoding.thresholds
     least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
@@ -191,16 +222,17 @@ def keep_likely(
 def predicted_spans(
     reader: Reader,
     label_ids: Sequence[NDArray[np.int32]],
-    sources: Sequence[tuple["Source", Permitted]],
+    batch: Batch,
 ) -> tuple[LabelledSpans, NDArray[np.float64]]:
     """Decode labels into spans, and compute their probabilities: [K] float64.
 
-    label_ids: an array [tokens] for each Doc; sources: the input of their prediction.
+    label_ids: an array [words] for each Doc; batch: the input of their prediction.
+    RETURNS: the spans, in words.
     """
     target, labels = cast("SpanTarget", reader.setup.target), reader.labels
     spans, ids = target.spans(label_ids, labels), np.concatenate(label_ids)
     found, first = [np.empty(0)], 0
-    for source, permitted in sources:
+    for source, permitted in batch.parts:
         last = first + source.n_tokens
         own = spans.where((spans.starts >= first) & (spans.starts < last))
         if len(own):

@@ -13,11 +13,10 @@ from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .prediction import Permitted, Predictions, Reader, by_doc
+from .prediction import Batch, Predictions, Reader
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
-    from ..decoding.decoder import Source
     from ..model.model import CRFModel
 
 Marginals = NDArray[np.float64]
@@ -54,46 +53,49 @@ class Probabilities:
         """Compute the probabilities of all labels of each token, p(y_t = y | x).
 
         docs: Docs, or a single Doc, for which a single array is returned.
-        RETURNS: an array [tokens, labels] float64 for each Doc; rows sum to 1, the columns are
-        `label_data`. RAISES: SparseCRFError if there are no labels.
+        RETURNS: an array [tokens, labels] float64 for each Doc; rows of words sum to 1, of blanks
+        to 0; the columns are `label_data`. RAISES: SparseCRFError if there are no labels.
         """
         if isinstance(docs, Doc):
             return self.marginals([docs], forced=forced)[0]
         docs = list(docs)
-        reader, sources = self._read(docs, forced)
+        reader, batch = self._read(docs, forced)
         none = np.zeros((0, len(reader.labels)))
-        return by_doc(docs, [none, *(reader.decoder.marginals(*each) for each in sources)])
+        return batch.tokens([none, *(reader.decoder.marginals(*each) for each in batch.parts)], 0.0)
 
     def nbest(self, doc: Doc, n: int, *, forced: bool = False) -> list[tuple[list[str], float]]:
         """Find the n most probable label sequences of a Doc.
 
-        RETURNS: up to n pairs of the labels of the Doc's tokens and their probability, the most
-        probable first.
+        RETURNS: up to n pairs of the labels of the Doc's tokens, "" for blanks, and their
+        probability, the most probable first.
         RAISES: SparseCRFError if there are no labels, or n is not a number of at least 1.
         """
         from ..decoding.decoder import check_n
 
         check_n(n)
-        reader, sources = self._read([doc], forced)
-        found = [each for source, mask in sources for each in reader.decoder.nbest(source, n, mask)]
+        reader, batch = self._read([doc], forced)
+        nbest = reader.decoder.nbest
+        found = [each for source, mask in batch.parts for each in nbest(source, n, mask)]
         chosen, totals = combine([log_p for _, log_p in found], n)
-        paths = [
-            [reader.labels[y] for (ids, _), k in zip(found, ranks, strict=True) for y in ids[k]]
-            for ranks in chosen
-        ]
+        none, names, paths = np.empty(0, np.int32), (*reader.labels, ""), []
+        for ranks in chosen:
+            ids = [own[k] for (own, _), k in zip(found, ranks, strict=True)]
+            paths.append([names[y] for y in batch.tokens([none, *ids], -1)[0].tolist()])
         return list(zip(paths, np.exp(totals).tolist(), strict=True))
 
     def log_probability(self, doc: Doc, labels: Sequence[str], *, forced: bool = False) -> float:
         """Compute the log-probability of labels of a Doc, log p(y | x).
 
-        labels: one for each token. RETURNS: -inf for labels that are not valid.
+        labels: one for each token; of blanks they are ignored. RETURNS: -inf for labels that are
+            not valid.
         RAISES: SparseCRFError for unknown labels, or a wrong number of labels.
         """
-        reader, sources = self._read([doc], forced)
+        reader, batch = self._read([doc], forced)
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
-        ids = np.array(self._ids(labels, reader.labels), dtype=np.int32)
-        log_p = [reader.decoder.log_probability(x, ids, mask).sum() for x, mask in sources]
+        own = labels if batch.kept is None else [labels[t] for t in batch.kept]
+        ids = np.array(self._ids(own, reader.labels), dtype=np.int32)
+        log_p = [reader.decoder.log_probability(x, ids, mask).sum() for x, mask in batch.parts]
         return float(sum(log_p))
 
     def span_probabilities(
@@ -102,17 +104,24 @@ class Probabilities:
         """Compute the probabilities that runs of tokens have given labels, exactly.
 
         spans: (first token, labels of the span's tokens), as in (3, ["B-PER", "L-PER"]); or with a
-            third part, the labels that the next token may have, for schemes in which labels do not
+            third part, the labels that the next word may have, for schemes in which labels do not
             mark the end of a span: (3, ["B-PER", "I-PER"], labels other than "I-PER"). The third
-            part is ignored at the end of a sequence.
+            part is ignored at the end of a sequence. Labels of blanks are ignored.
         RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
-        labels or not within the Doc.
+        words or not within the Doc.
         """
-        reader, sources = self._read([doc], forced)
-        starts, runs, after = [], [], []
+        return self._span_probabilities(*self._read([doc], forced), doc, spans)
+
+    def _span_probabilities(
+        self, reader: Reader, batch: Batch, doc: Doc, spans: Iterable[Span]
+    ) -> NDArray[np.float64]:
+        """Compute the probabilities of spans of a Doc that has been read; see there."""
+        starts, runs, after = list[int](), list[list[int]](), []
         for start, labels, *rest in spans:
-            starts.append(start)
-            runs.append(self._ids(labels, reader.labels))
+            own = _words(batch, doc, start, len(labels), len(starts))
+            starts.append(own.start)
+            chosen = labels if batch.kept is None else [labels[t - start] for t in batch.kept[own]]
+            runs.append(self._ids(chosen, reader.labels))
             follow = np.ones(len(reader.labels), dtype=bool)
             if rest and rest[0] is not None:
                 follow[:] = False
@@ -121,8 +130,7 @@ class Probabilities:
         if not starts:
             return np.zeros(0)
         events = SpanEvents.of(starts, runs, np.array(after))
-        events.check(len(doc))
-        [(source, permitted)] = sources
+        [(source, permitted)] = batch.parts
         return reader.decoder.span_probability(source, events, permitted)
 
     def entity_probabilities(
@@ -136,8 +144,8 @@ class Probabilities:
         RAISES: SparseCRFError for unknown types, for spans that are empty or not within the Doc,
             and if the component learns labels of tokens.
         """
-        self._check_docs([doc])
-        target, known = self.target, self._reader().labels
+        reader, batch = self._read([doc], forced)
+        target, known = self.target, reader.labels
         if not isinstance(target, SpanTarget):
             raise SparseCRFError(Errors.SC509.format(name=self.name))
         runs, encoded = [], []
@@ -146,15 +154,16 @@ class Probabilities:
             if name not in target.names_of(known):
                 types = ", ".join(target.names_of(known))
                 raise SparseCRFError(Errors.SC409.format(name=self.name, label=name, known=types))
-            if not 0 <= start < end <= len(doc):
-                values = {"number": number, "length": end - start, "start": start}
-                raise SparseCRFError(Errors.SC408.format(**values, n_tokens=len(doc)))
-            labels = target.scheme.labels_for(end - start, name)
-            if set(labels) <= set(known):
+            own = _words(batch, doc, start, end - start, number)
+            labels = [""] * (end - start)
+            tokens = range(start, end) if batch.kept is None else batch.kept[own].tolist()
+            for t, label in zip(tokens, target.scheme.labels_for(len(tokens), name), strict=True):
+                labels[t - start] = label
+            if {*labels} <= {*known, ""}:
                 encoded.append(number)
                 runs.append((start, labels, target.labels_after(name, known)))
         found = np.zeros(len(args))
-        found[encoded] = self.span_probabilities(doc, runs, forced=forced)
+        found[encoded] = self._span_probabilities(reader, batch, doc, runs)
         return found
 
     def uncertainty(self, docs: Iterable[Doc], *, forced: bool = False) -> list[Uncertainty]:
@@ -163,9 +172,7 @@ class Probabilities:
         RETURNS: an `Uncertainty` for each Doc, see there for the formulas.
         RAISES: SparseCRFError if there are no labels.
         """
-        docs = list(docs)
-        reader, sources = self._read(docs, forced)
-        return measure(reader, docs, sources)
+        return measure(*self._read(list(docs), forced))
 
     def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
         """Explain the label of each token of a Doc, compared with the second most probable label.
@@ -194,10 +201,10 @@ class Probabilities:
             the contributions of consecutive tokens sum to the difference between the scores with
             all of their labels and with all of their rivals.
         forced: see `explain_doc`.
-        RETURNS: a `TokenExplanation` for each position, in order.
+        RETURNS: a `TokenExplanation` for each position, in order; of blanks, without a label.
         RAISES: SparseCRFError if there are no labels, or for unknown labels and positions.
         """
-        from ..analysis.explanation import explain_tokens
+        from ..analysis.explanation import TokenExplanation, explain_tokens
         from ..features.naming import NameRecord
 
         for place in rivals:
@@ -206,30 +213,35 @@ class Probabilities:
                 raise SparseCRFError(Errors.SC408.format(**values))
         [labels] = self.predict([doc], forced=forced)
         marginals = self.marginals(doc, forced=forced)
-        reader = self._reader()
+        reader, batch = self._read([doc], forced)
+        kept = np.arange(len(doc)) if batch.kept is None else batch.kept
+        of_words = {w: rivals[t] for w, t in enumerate(kept.tolist()) if t in rivals}
         setup = reader.setup
         record, decoder = NameRecord.of(setup.features), reader.decoder
         if record is None:
             observations = setup.features([doc], setup.settings.sequences)
         else:
-            parts = decoder.completed(record.read([doc], setup.settings.sequences), [doc])
+            parts = decoder.completed(record.read([doc], setup.settings.sequences))
             observations = setup.features.observe(parts)  # type: ignore[attr-defined]
             filled = iter(parts)
             record.refill(lambda *_: next(filled), decoder.texts)
-        names, places = self._names, sorted(rivals)
+        names, places = self._names, sorted(of_words)
         if record is not None:
             # The names of the Doc's features come from the Doc, even if the model stores none.
             keys = np.concatenate((self.model.unigram.keys, self.model.bigram.keys))
-            near = sorted({min(t + step, len(doc) - 1) for t in places for step in (0, 1)})
+            near = sorted({min(t + step, len(kept) - 1) for t in places for step in (0, 1)})
             read = observations.unigram_hashes[near], observations.bigram_hashes[near]
             seen = np.concatenate([*map(np.ravel, read), observations.value_keys])
             names = Names()
             names.add(record.names(np.intersect1d(seen, keys)))
-        wanted = [rivals[t] for t in places]
+        wanted = [of_words[t] for t in places]
         ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
-        texts = [token.text for token in doc]
-        args = labels, marginals, texts, names, dict(zip(places, ids, strict=True))
-        return tuple(explain_tokens(self.model, observations, *args))
+        texts = [doc[t].text for t in kept.tolist()]
+        args = labels[kept], marginals[kept], texts, names, dict(zip(places, ids, strict=True))
+        explained = explain_tokens(self.model, observations, *args)
+        found = dict(zip(kept[places].tolist(), explained, strict=True))
+        blanks = {t: TokenExplanation(doc[t].text, "", 1.0, None, 0.0, ()) for t in rivals}
+        return tuple({**blanks, **found}[t] for t in sorted(rivals))
 
     def _predicted_spans(
         self, doc: Doc, labels: Sequence[str], forced: bool
@@ -240,17 +252,16 @@ class Probabilities:
         target, known = self.target, self._reader().labels
         if not isinstance(target, SpanTarget):
             return None
-        spans = target.spans([np.array(self._ids(labels, known))], known).named()
+        ids = np.array([known.index(label) if label else -1 for label in labels])
+        spans = target.spans([ids], known).named()
         probabilities = self.entity_probabilities(doc, spans, forced=forced).tolist()
         return tuple(LabelledSpan(*span, p) for span, p in zip(spans, probabilities, strict=True))
 
-    def _read(
-        self, docs: Sequence[Doc], forced: bool
-    ) -> tuple[Reader, list[tuple["Source", Permitted]]]:
-        """Return the reader, and what it reads; see `Reader.sources`."""
+    def _read(self, docs: Sequence[Doc], forced: bool) -> tuple[Reader, Batch]:
+        """Return the reader, and what it reads; see `Reader.batch`."""
         self._check_docs(docs)
         reader = self._reader()
-        return reader, reader.sources(docs, forced)
+        return reader, reader.batch(docs, forced)
 
     def _check_docs(self, docs: Sequence[object]) -> None:
         """Check an argument. RAISES: SparseCRFError if one is not a Doc."""
@@ -267,6 +278,18 @@ class Probabilities:
                 values = {"label": label, "known": ", ".join(known)}
                 raise SparseCRFError(Errors.SC409.format(name=self.name, **values))
         return [ids[label] for label in labels]
+
+
+def _words(batch: Batch, doc: Doc, start: int, length: int, number: int) -> slice:
+    """Return the words of a span of tokens. RAISES: SparseCRFError if it has none in the Doc."""
+    if 0 <= start < start + length <= len(doc):
+        if batch.kept is None:
+            return slice(start, start + length)
+        first, last = batch.kept.searchsorted((start, start + length)).tolist()
+        if first < last:
+            return slice(first, last)
+    values = {"number": number, "length": length, "start": start}
+    raise SparseCRFError(Errors.SC408.format(**values, n_tokens=len(doc)))
 
 
 def combine(

@@ -16,6 +16,7 @@ from spacy.util import minibatch
 
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import MISSING, EncodedCorpus, Observations
+from ..corpus.readings import Readings, kept_of
 from ..errors import Errors, SparseCRFError
 from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
@@ -28,7 +29,7 @@ from ..features.word_labels import (
     sizes_of,
 )
 from ..progress import Task
-from ..targets.base import Target
+from ..targets.base import Target, ends_of
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .data_checks import DataChecks, Gold
@@ -178,8 +179,9 @@ def check_strings(name: str, labels: Iterable[object]) -> None:
 def observe(setup: Setup, docs: Sequence[Doc]) -> Observations:
     """Hash the features of Docs by a custom function. RAISES: SparseCRFError for missing rows."""
     found, n_tokens = setup.features(docs, setup.settings.sequences), sum(map(len, docs))
-    if found.n_tokens != n_tokens:
-        counts = {"n": found.n_tokens, "n_tokens": n_tokens}
+    n_read = n_tokens if found.kept is None else len(found.kept)
+    if found.n_tokens != n_read:
+        counts = {"n": found.n_tokens, "n_tokens": n_read}
         raise SparseCRFError(Errors.SC227.format(name=setup.name, **counts))
     return found
 
@@ -263,21 +265,27 @@ class ExampleReader:
                 self._add(docs, np.concatenate(gold), weights)
 
     def _add(self, docs: Sequence[Doc], labels: Ints, weights: Floats | None) -> None:
-        """Add Docs; labels, weights: [N], of their tokens."""
-        setup, record = self._job.setup, self._job.record
-        features, sequences = setup.features, setup.settings.sequences
-        if not isinstance(features, PlanFeaturizer):
-            self._encode(observe(setup, docs), labels, weights)
-            return
-        if record is None:
-            parts = features.readings(docs, sequences)
+        """Add the words of Docs; labels, weights: [N], of their tokens."""
+        setup, record, checks = self._job.setup, self._job.record, self._job.checks
+        features, sequences, ends = setup.features, setup.settings.sequences, ends_of(docs)
+        parts, found = list[Readings](), None
+        if isinstance(features, PlanFeaturizer):
+            read = features.readings if record is None else record.read
+            parts += read(docs, sequences)
+            checks.add_values(features.plan.watched, parts)
+            kept = kept_of(parts)
+            found = None if self.waits else features.observe(parts)
         else:
-            parts = record.read(docs, sequences)
-        self._job.checks.add_values(features.plan.watched, parts)
-        if self.waits:
+            found = observe(setup, docs)
+            kept = found.kept
+        if kept is not None:
+            labels, ends = labels[kept], kept.searchsorted(ends)
+            weights = None if weights is None else weights[kept]
+        checks.add_words(setup, docs, ends)
+        if found is None:
             self._waiting.append((labels, weights, [part.values for part in parts]))
         else:
-            self._encode(features.observe(parts), labels, weights)
+            self._encode(found, labels, weights)
 
     def _encode(self, found: Observations, labels: Ints, weights: Floats | None) -> None:
         """Add observations; labels, weights: [N], of their tokens."""
@@ -358,5 +366,5 @@ class ExampleReader:
         record.insert_word_labels(table, folds_of(record.word_tokens, before, whole))
         parts = record.parts()
         for labels, weights, values in self._waiting:
-            read = [next(parts)[0]._replace(values=own) for own in values]
+            read = [next(parts)._replace(values=own) for own in values]
             self._encode(features.observe(read), labels, weights)

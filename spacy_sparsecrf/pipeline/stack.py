@@ -5,7 +5,7 @@ labels each fold of the corpus. Folds share the encoded corpus and differ in the
 sequences. Prediction uses a first-stage model trained on all folds.
 """
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -51,22 +51,17 @@ class StackedDecoder(Decoder):
         """See `Decoder`: all possible predictions."""
         return texts_of_predictions(self._setup, self._labels)
 
-    def completed(self, parts: Sequence[Any], docs: Sequence[Sized]) -> list[Any]:
+    def completed(self, parts: Sequence[Any]) -> list[Any]:
         """Add the predictions of the first-stage model to readings; see `Decoder`."""
-        behind, begin, found = np.cumsum([*map(len, docs)], dtype=np.int64), 0, []
-        for part in parts:
-            end = begin + part.n_tokens
-            ends = behind[(behind > begin) & (behind <= end)] - begin
-            found.append(_filled(self._setup, self._labels, part, self._first.viterbi(part), ends))
-            begin = end
-        return found
+        first = map(self._first.viterbi, parts)
+        return [
+            _filled(self._setup, self._labels, *each) for each in zip(parts, first, strict=True)
+        ]
 
 
-def _filled(
-    setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints, ends: Longs
-) -> Readings:
-    """Add first-stage labels to readings, for templates. ends: [D], end (exclusive) of each Doc."""
-    spans = None
+def _filled(setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints) -> Readings:
+    """Add first-stage labels to readings, for templates."""
+    spans, ends = None, readings.ends
     if isinstance(setup.target, SpanTarget):
         found = setup.target.scheme.decode(ids, ends, labels)
         spans = FirstSpans(found.starts, found.ends, found.types, string_ids(found.names))
@@ -113,8 +108,8 @@ def stacked(
             ids[fold == k] = np.concatenate(found)[fold == k]
     of_parts = iter(np.split(ids, ends[:-1]))
 
-    def predictions(readings: Readings, ends: Longs) -> Readings:
-        return _filled(setup, model.labels, readings, next(of_parts), ends)
+    def predictions(readings: Readings) -> Readings:
+        return _filled(setup, model.labels, readings, next(of_parts))
 
     record.refill(predictions, texts_of_predictions(setup, model.labels))
     builder, labels, sequence = CorpusBuilder(), iter(np.split(corpus.labels, ends[:-1])), 0

@@ -1,19 +1,16 @@
 """Uncertainty of predictions, to select Docs in active learning."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
-from ..targets.base import ends_of
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
-from .prediction import Permitted, Reader, by_doc, predicted_spans
+from .prediction import Batch, Reader, predicted_spans
 
 if TYPE_CHECKING:
-    from ..decoding.decoder import Decoder, Source
+    from ..decoding.decoder import Decoder
 
 
 class Uncertainty(NamedTuple):
@@ -40,27 +37,24 @@ class Uncertainty(NamedTuple):
     by_label: dict[str, float]
 
 
-def measure(
-    reader: Reader, docs: Sequence[Doc], sources: Sequence[tuple["Source", Permitted]]
-) -> list[Uncertainty]:
-    """Compute the uncertainty of each Doc. sources: of `Reader.sources`."""
-    if not docs:
+def measure(reader: Reader, batch: Batch) -> list[Uncertainty]:
+    """Compute the uncertainty of each Doc of a batch, from its words."""
+    if not len(batch.ends):
         return []
     decoder, none = reader.decoder, np.empty((0, len(reader.labels)))
-    marginals = np.concatenate([none, *(decoder.marginals(*each) for each in sources)])
-    ends = ends_of(docs)
-    paths, log_best, log_gap = _two_best(decoder, sources, ends)
-    least = np.ones(len(docs))
+    ends, n_docs = batch.ends, len(batch.ends)
+    marginals = np.concatenate([none, *(decoder.marginals(*each) for each in batch.parts)])
+    paths, log_best, log_gap = _two_best(decoder, batch)
+    least = np.ones(n_docs)
     if isinstance(reader.setup.target, SpanTarget):
-        ids = by_doc(docs, [paths])
-        spans, probabilities = predicted_spans(reader, ids, sources)
+        spans, probabilities = predicted_spans(reader, batch.words([paths]), batch)
         np.minimum.at(least, ends.searchsorted(spans.starts, side="right"), probabilities)
     else:
-        own = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
+        own = np.repeat(np.arange(n_docs), np.diff(ends, prepend=0))
         np.minimum.at(least, own, marginals[np.arange(len(paths)), paths])
     names, shares = _shares(reader, marginals)
-    entropies = by_doc(docs, [_plogp(marginals).sum(axis=1)])
-    of_labels = by_doc(docs, [_plogp(shares) + _plogp(1.0 - shares)])
+    entropies = batch.words([_plogp(marginals).sum(axis=1)])
+    of_labels = batch.words([_plogp(shares) + _plogp(1.0 - shares)])
     best, gap = np.exp(log_best), -np.expm1(log_gap)
     return [
         Uncertainty(
@@ -71,21 +65,22 @@ def measure(
             float(1.0 - least[d]),
             dict(zip(names, _mean(of_labels[d]).tolist(), strict=True)),
         )
-        for d in range(len(docs))
+        for d in range(n_docs)
     ]
 
 
 def _two_best(
-    decoder: "Decoder", sources: Sequence[tuple["Source", Permitted]], ends: NDArray[np.int64]
+    decoder: "Decoder", batch: Batch
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """Find the best and second best labels of Docs. ends: [D], end (exclusive) of each Doc.
+    """Find the best and second best labels of the words of Docs.
 
     The second best labels of a Doc differ from the best in one sequence, where this costs least.
     RETURNS: [N] int32 label ids; [D] log p(y1 | x); and [D] log p(y2 | x) - log p(y1 | x).
     """
+    ends = batch.ends
     log_best, log_gap = np.zeros(len(ends)), np.full(len(ends), -np.inf)
     paths, first = [np.empty(0, np.int32)], 0
-    for source, permitted in sources:
+    for source, permitted in batch.parts:
         for labels, log_p in decoder.nbest(source, 2, permitted):
             if labels.shape[1]:
                 doc = ends.searchsorted(first, side="right")

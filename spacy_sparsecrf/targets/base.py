@@ -89,13 +89,18 @@ class Target(Protocol):
         """
         return None
 
+    def blank(self, labels: Labels) -> int:
+        """Return the id of the label of tokens that are no words, -1 for none."""
+        return -1
+
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted labels.
 
         docs: the D Docs to change.
-        label_ids: D arrays [tokens of the Doc] int32, positions in `labels`.
+        label_ids: D arrays [tokens of the Doc] int32, positions in `labels`; -1 for tokens that
+            are no words, see `blank`.
         labels: [Y] names of the labels.
         overwrite: whether existing annotation is replaced.
         scores: [K] float64, probabilities of the K spans that the labels encode, in their order,

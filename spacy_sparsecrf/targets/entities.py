@@ -4,7 +4,9 @@ import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.training.iob_utils import tags_to_entities
 
+from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from .base import (
@@ -19,7 +21,7 @@ from .base import (
     string_ids,
 )
 from .scheme import OUTSIDE
-from .spans import Present, SpanTarget
+from .spans import Present, SpanTarget, trimmed
 
 # Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
 # first token without an entity type is blocked: it must stay outside of entities.
@@ -45,31 +47,24 @@ class Entities(SpanTarget):
         """
         try:
             if have_same_tokens(example):
-                return self._gold_of(example.reference)
-            aligned = example.get_aligned_ner()
+                doc = example.reference
+                known = (doc.to_array("ENT_IOB") != UNKNOWN).tolist()
+                spans = [(entity.start, entity.end, entity.label_) for entity in doc.ents]
+            else:
+                tags = [tag or "-" for tag in example.get_aligned_ner()]
+                known = [tag != "-" for tag in tags]
+                found = tags_to_entities(tags)
+                spans = [(start, last + 1, name) for name, start, last in found if name]
         except ValueError as error:
             text = example.reference.text[:60]
             raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
-        return [None if tag in (None, "", "-") else self._label_of(tag) for tag in aligned]
-
-    def _label_of(self, tag: str) -> str:
-        """Return the label of a BILUO tag."""
-        return self.scheme.from_biluo(tag) if self.has_type(tag[2:]) else OUTSIDE
-
-    def _gold_of(self, doc: Doc) -> list[str | None]:
-        """Return the labels of a Doc's own tokens, as `get_aligned_ner` reads them."""
-        values = doc.to_array(["ENT_IOB", "IS_SPACE"]).reshape(-1, 2)
-        is_out = values[:, 0] == OUT
-        if values[:, 0].any():
-            is_out |= values[:, 1] == 1
-        labels: list[str | None] = [OUTSIDE if out else None for out in is_out.tolist()]
-        for entity in doc.ents:
-            start, end = entity.start, entity.end
-            own = self.has_type(entity.label_)
-            length = end - start
-            labels[start:end] = (
-                self.scheme.labels_for(length, entity.label_) if own else [OUTSIDE] * length
-            )
+        labels: list[str | None] = [OUTSIDE if own else None for own in known]
+        words = words_of(token.text for token in example.predicted)
+        for given in spans:
+            labels[given[0] : given[1]] = [OUTSIDE] * (given[1] - given[0])
+            if self.has_type(given[2]):
+                start, end, name = trimmed(given, words)
+                labels[start:end] = self.scheme.labels_for(end - start, name)
         return labels
 
     def unknown(self, example: Example) -> Mask | None:

@@ -6,7 +6,7 @@ span. In IOB2, B-X is the first token of a span and I-X is any other token.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -93,13 +93,8 @@ class Scheme:
         """Return the labels of a span's tokens. n_tokens: length of the span; name: its type."""
         rest = [f"I-{name}"] * (n_tokens - 1)
         if self.name == "IOB2":
-            return [f"B-{name}", *rest]
-        return [f"B-{name}", *rest[1:], f"L-{name}"] if rest else [f"U-{name}"]
-
-    def from_biluo(self, label: str) -> str:
-        """Convert a BILUO label to this scheme."""
-        letter = {"L": "I", "U": "B"}.get(label[0]) if self.name == "IOB2" else None
-        return letter + label[1:] if letter else label
+            return [f"B-{name}", *rest][:n_tokens]
+        return [f"B-{name}", *rest[1:], f"L-{name}"] if rest else [f"U-{name}"][:n_tokens]
 
     def decode(
         self, label_ids: NDArray[np.int32], ends: NDArray[np.int64], labels: Sequence[str]
@@ -109,9 +104,14 @@ class Scheme:
         A token whose label is I or L continues the previous span if the previous label is B or I of
         the same type. Any other token not labelled "O" begins a span. Inverts `labels_for`.
 
-        label_ids: [N] int32, positions in `labels`; ends: [D] int64, end offsets of Docs,
-            ascending, the last one is N; labels: [Y] labels of the scheme.
+        label_ids: [N] int32, positions in `labels`, -1 for tokens that are no words, which are
+            only inside of spans; ends: [D] int64, end offsets of Docs, ascending, the last one is
+            N; labels: [Y] labels of the scheme.
         """
+        words = np.flatnonzero(label_ids >= 0)
+        if len(words) < len(label_ids):
+            found = self.decode(label_ids[words], words.searchsorted(ends), labels)
+            return replace(found, starts=words[found.starts], ends=words[found.ends - 1] + 1)
         arrays = _as_arrays(tuple(labels))
         types = arrays.types[label_ids]
         is_inside = types >= 0

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
+from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
 from .base import Docs, Ids, Labels, Mask, Scores, Target, add_extension, ends_of, have_same_tokens
@@ -115,6 +117,7 @@ class SpanTarget(Target):
     def _restrict(self, mask: Mask, doc: Doc, present: Present, labels: Labels) -> None:
         """Permit only labels that agree with existing annotation. mask: [tokens, Y], in and out."""
         position = {label: i for i, label in enumerate(labels)}
+        words = words_of(token.text for token in doc)
         begins_sentence = doc.to_array("SENT_START") == 1
         covered = np.zeros(len(doc), dtype=np.int64)
         for start, end, _ in present.spans:
@@ -122,7 +125,8 @@ class SpanTarget(Target):
         forced = np.full(len(doc), -1, dtype=np.int64)
         forced[covered > 0] = position[OUTSIDE]
         forced[list(present.outside)] = position[OUTSIDE]
-        for start, end, name in present.spans:
+        for given in present.spans:
+            start, end, name = trimmed(given, words)
             ids = [position.get(label, -1) for label in self.scheme.labels_for(end - start, name)]
             crosses = begins_sentence[start + 1 : end].any() or covered[start:end].max() > 1
             if -1 in ids or crosses:
@@ -130,7 +134,8 @@ class SpanTarget(Target):
             forced[start:end] = ids
             inside = position.get(f"I-{name}", -1)
             if self.scheme.name == "IOB2" and inside >= 0:
-                mask[end : end + 1, inside] = False  # it would make the span longer
+                # The next word would make the span longer.
+                mask[words[words.searchsorted(end) :][:1], inside] = False
         tokens = np.flatnonzero(forced >= 0)
         mask[tokens] = False
         mask[tokens, forced[tokens]] = True
@@ -160,6 +165,16 @@ class SpanTarget(Target):
         ids = np.concatenate(label_ids)
         ids[spans.tokens()] = list(labels).index(OUTSIDE)
         return np.split(ids, ends_of(label_ids)[:-1])
+
+
+def trimmed(span: Span, words: NDArray[np.int64]) -> Span:
+    """Return a span that begins and ends with a word; an empty one if it has none.
+
+    words: positions of the Doc's words, ascending.
+    """
+    start, end, name = span
+    own = words[slice(*words.searchsorted((start, end)))]
+    return (int(own[0]), int(own[-1]) + 1, name) if len(own) else (start, start, name)
 
 
 @crf_targets("spacy_sparsecrf.Spans.v1")
@@ -201,11 +216,11 @@ class SpanGroups(SpanTarget):
         spans = self._spans_in(doc)
         self._check(spans, doc)
         gold: list[str | None] = [OUTSIDE] * n
-        same = have_same_tokens(example)
+        same, words = have_same_tokens(example), words_of(token.text for token in example.predicted)
         for span in spans:
             found = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
             if found and span.label_:
-                start, end = found[0].start, found[0].end
+                start, end, _ = trimmed((found[0].start, found[0].end, ""), words)
                 gold[start:end] = self.scheme.labels_for(end - start, span.label_)
             else:
                 for token in example.alignment.y2x[span.start : span.end]:

@@ -18,6 +18,7 @@ from .base import Docs, Ids, Labels, Mask, Scores, Target, have_same_tokens, str
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
+BLANK_LABELS = {"tag": "_SP", "pos": "SPACE"}
 TOKEN_ATTR = "token_attr"  # name of the scorer's argument for the attribute
 _label_ids = lru_cache(maxsize=16)(string_ids)  # cached by the labels of a model
 
@@ -46,6 +47,11 @@ class TokenTarget(Target):
     def __init__(self, attr: str, alternatives: str) -> None:
         self.attr = attr
         self.alternatives = alternatives
+
+    def blank(self, labels: Labels) -> int:
+        """Return the label that spaCy gives to white space, if there is one; see `Target`."""
+        own = BLANK_LABELS.get(self.attr, "")
+        return list(labels).index(own) if own in labels else -1
 
     def scoring(self) -> dict[str, str]:
         """Return the attribute, for `spacy_sparsecrf.token_scorer.v1`."""
@@ -128,8 +134,10 @@ class TokenAttribute(TokenTarget):
         """Write predicted labels, with one array for each Doc; see `Target.write`."""
         # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
         every = np.concatenate([np.zeros(0, np.int32), *label_ids])
-        used = np.flatnonzero(np.bincount(every)).tolist()
-        values, end, vocab = _label_ids(tuple(labels))[every, None], 0, None
+        # The last place, of tokens that are no words, is no label.
+        ids = np.append(_label_ids(tuple(labels)), np.uint64(0))
+        used = np.flatnonzero(np.bincount(every[every >= 0])).tolist()
+        values, end, vocab = ids[every, None], 0, None
         for doc in docs:
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
@@ -199,7 +207,7 @@ class TokenExtension(TokenTarget):
             kept: dict[Any, Any] = doc.user_data
             present = [None] * len(doc) if overwrite else self._set(doc)
             for token, i, value in zip(doc, ids.tolist(), present, strict=True):
-                if value:
+                if value or i < 0:
                     continue
                 if setter is None:
                     # Equivalent to `token._.set`, which takes many times as long as labelling.

@@ -11,6 +11,9 @@ from spacy.tokens import Doc, Token
 
 MASK = 2**64 - 1
 NOT_ZERO = 0x165667B19E3779F9
+UNSEEN = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff" + "".join(
+    map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x2070)])
+)
 Value = str | int
 Part = tuple[int, str, str]
 
@@ -88,14 +91,15 @@ def read_all(token: Token, name: str, argument: str) -> list[Value]:
         return [read(token, name, argument)]
     low, high, *marks = argument.split(",")
     settings = int(low), int(high), "".join(marks).strip('"')
-    values: list[Value] = [*ngrams(token.text, *settings)]
+    values: list[Value] = [*ngrams(seen(token.text), *settings)]
     most = len(ngrams("abcdefghijklmnopqrst", *settings))
     return values + [0] * (most - len(values))
 
 
 def read(token: Token, name: str, argument: str) -> Value:
     """Return the value of an attribute of a token, from spaCy's Token if it has the attribute."""
-    text = token.text
+    text = seen(token.text)
+    lexeme = token.vocab[text]
     if name in ("prefix", "suffix"):
         length = int(argument)
         if len(text) < length:
@@ -111,7 +115,7 @@ def read(token: Token, name: str, argument: str) -> Value:
         decomposed = unicodedata.normalize("NFKD", text)
         return "".join(c for c in decomposed if unicodedata.combining(c) == 0).casefold()
     if name == "short_shape":
-        return "".join(sign for sign, _ in groupby(token.shape_))
+        return "".join(sign for sign, _ in groupby(lexeme.shape_))
     if name == "ent_iob":
         return int(token.ent_iob)
     if name.startswith("has_"):
@@ -124,9 +128,14 @@ def read(token: Token, name: str, argument: str) -> Value:
     if name == "length":
         return len(text)
     if name == "glued":
-        return int(not token.whitespace_ and token.i + 1 < len(token.doc))
+        rest = token.doc[token.i + 1 :]
+        return int(not token.whitespace_ and len(rest) > 0 and is_word(rest[0]))
+    if name == "break":
+        return min(breaks_before(token), 2)
     if name.startswith(("is_", "like_")):
-        return int(getattr(token, name))
+        return int(getattr(lexeme, name))
+    if name in ("lower", "shape"):
+        return str(getattr(lexeme, f"{name}_"))
     if name == "morph":
         return str(token.morph) or ("_" if token.has_morph() else "")
     return str(text if name == "orth" else getattr(token, f"{name}_"))
@@ -150,12 +159,40 @@ def hash_sequence(tokens: Sequence[Token], template: str) -> list[list[int]]:
     return hashes
 
 
+def seen(text: str) -> str:
+    """Return a text without the characters that have no width, composed."""
+    return unicodedata.normalize("NFC", "".join(char for char in text if char not in UNSEEN))
+
+
+def is_word(token: Token) -> bool:
+    """Return whether a token has anything but white space."""
+    return seen(token.text).strip() != ""
+
+
+def breaks_before(token: Token) -> int:
+    """Return the number of line breaks between a word and the word before; 0 without one."""
+    breaks, i = 0, token.i
+    while i > 0:
+        i -= 1
+        if is_word(token.doc[i]):
+            return breaks
+        text = seen(token.doc[i].text).replace("\r\n", "\n")
+        breaks += sum(char in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029" for char in text)
+    return 0
+
+
 def hash_docs(docs: Sequence[Doc], templates: Sequence[str]) -> list[list[int]]:
-    """Return hashes [N][P] of Docs, split into sentences if they have sentence boundaries."""
+    """Return hashes [N][P] of the words of Docs, split at sentences and at empty lines."""
     rows: list[list[int]] = []
     for doc in docs:
-        sequences = doc.sents if doc.has_annotation("SENT_START") else [doc[:]]
+        sequences: list[list[Token]] = []
+        for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
+            sequences.append([])
+            for token in filter(is_word, sentence):
+                if breaks_before(token) > 1:
+                    sequences.append([])
+                sequences[-1].append(token)
         for sequence in sequences:
-            columns = [hash_sequence(list(sequence), template) for template in templates]
+            columns = [hash_sequence(sequence, template) for template in templates]
             rows.extend([*chain(*row)] for row in zip(*columns, strict=True))
     return rows

@@ -122,12 +122,19 @@ def test_every_attribute_has_names_inside_and_outside(boundaries):
         ents=["B-PER", "I-PER", "O", "O", "O", "B-X"],
         sent_starts=[True, False, False, True, False, False],
     )
-    docs = [doc, Doc(ENGLISH, words=["x|y", "a=b", "\t", "7", "^1"]), Doc(ENGLISH)]
+    docs = [doc, Doc(ENGLISH, words=["x|y", "a=b", "y\t", "\n", "7", "^1"]), Doc(ENGLISH)]
     found = {*chain(*names_of(Featurizer(EVERY_TEMPLATE, boundaries=boundaries), docs))}
     assert {"ent_iob[0]=3", "ent_iob[0]=1", "ngrams(2,3)[0]=so", r"tag[0]=X\=\|"} <= found
     assert {r"tag[0]=\5", r"tag[0]=\-5", r"tag[0]=\^1", r"tag[0]=\\", "ngrams(2,3)[1]=$1"} <= found
     assert {"pos[0]=NOUN", "glued[0]=1", r"morph[0]=Case\=Nom\|Number\=Sing"} <= found
-    assert {r"orth[0]=x\|y", r"orth[0]=\7", "length[0]=1", r"orth[0]=\t", r"orth[0]=\^1"} <= found
+    assert {
+        r"orth[0]=x\|y",
+        r"orth[0]=\7",
+        "length[0]=1",
+        r"orth[0]=y\t",
+        "break[0]=1",
+        r"orth[0]=\^1",
+    } <= found
     assert {"is_title[0]=1", "suffix(2)[-1]=^1", ALWAYS} <= found
     assert ("lower[-2]=^2" in found) == (boundaries is None)
 

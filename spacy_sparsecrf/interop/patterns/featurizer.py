@@ -111,6 +111,9 @@ class PatternFeaturizer(PlanFeaturizer):
         self.learnt: dict[str, Any] = {}
         """The data to save with a trained pipeline as JSON: the text of the patterns."""
 
+    # Models of other programs have features of all characters.
+    seen = staticmethod(str)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the text if it has been read, but not the table of words."""
         settings = self.path, self.text, self.columns, self.start_label
