@@ -102,7 +102,7 @@ class LexemeTable:
             self._clear()
             new = dict.fromkeys(orths.tolist())
         first, last = self._n_rows, self._n_rows + len(new)
-        texts = [self._view(strings[orth]) for orth in new]
+        texts = [self._view(strings[orth]) or " " for orth in new]
         values = self._read(texts)
         if last > len(self._keys):
             self._reserve(max(last, min(max(2 * last, MIN_ROWS), self._max_rows)))

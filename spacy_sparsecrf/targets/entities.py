@@ -48,17 +48,17 @@ class Entities(SpanTarget):
         try:
             if have_same_tokens(example):
                 doc = example.reference
-                known = (doc.to_array("ENT_IOB") != UNKNOWN).tolist()
+                is_out = (doc.to_array("ENT_IOB") == OUT).tolist()
                 spans = [(entity.start, entity.end, entity.label_) for entity in doc.ents]
             else:
                 tags = [tag or "-" for tag in example.get_aligned_ner()]
-                known = [tag != "-" for tag in tags]
+                is_out = [tag == "O" for tag in tags]
                 found = tags_to_entities(tags)
                 spans = [(start, last + 1, name) for name, start, last in found if name]
         except ValueError as error:
             text = example.reference.text[:60]
             raise SparseCRFError(Errors.SC503.format(text=text, reason=error)) from error
-        labels: list[str | None] = [OUTSIDE if own else None for own in known]
+        labels: list[str | None] = [OUTSIDE if out else None for out in is_out]
         words = words_of(token.text for token in example.predicted)
         for given in spans:
             labels[given[0] : given[1]] = [OUTSIDE] * (given[1] - given[0])

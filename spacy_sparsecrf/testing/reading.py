@@ -21,8 +21,8 @@ Features: TypeAlias = Callable[[Sequence[Doc], str], Observations]
 _WORDS = [
     ["Ms.", "Straße", "sold", "12", "e-mails", "!"],
     [],
-    [" ", "\n\n", "\t"],
-    ["e\u0301", "İ", "\u200b", "😀", "ﬁ", "\u0000", "שלום"],
+    ["\t.", "2\n\n", "x\u200b"],
+    ["e\u0301", "İ", "😀", "ﬁ", "\u0000", "שלום"],
     ["x", "Ab-1é" * 4_000],
 ]
 

@@ -15,8 +15,10 @@ from spacy.tokens import Doc
 
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.pipeline.prediction import Batch
 from spacy_sparsecrf.pipeline.settings import DecodingSettings
 from spacy_sparsecrf.pipeline.uncertainty import measure
+from spacy_sparsecrf.targets.base import ends_of
 from spacy_sparsecrf.targets.entities import Entities
 from spacy_sparsecrf.targets.token_attribute import TokenAttribute
 
@@ -288,8 +290,7 @@ def test_uncertainty_equals_enumeration(kind, target):
         legal = target.legal(LABELS)
         parts = {"labels": LABELS, "decoder": Decoder(case.model, legal)}
         reader: Any = SimpleNamespace(setup=SimpleNamespace(target=target), **parts)
-        sources = [(case.observations, None)]
-        found = measure(reader, DOCS, sources)  # type: ignore[arg-type]
+        found = measure(reader, Batch([(case.observations, None)], *[ends_of(DOCS)] * 2, None))
         sequences = case.problem.sequences()
         for own, each, doc in zip(found, OF_DOCS, DOCS, strict=True):
             tables = [case.table(sequences[s], legal) for s in each]

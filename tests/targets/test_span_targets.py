@@ -70,6 +70,7 @@ def test_gold_entities_are_those_that_spacy_reads(data):
     words = data.draw(st.lists(st.sampled_from(["a", "b", " "]), min_size=n, max_size=n))
     reference = Doc(VOCAB, words=words)
     spans = [Span(reference, *span) for span in data.draw(span_lists(n))]
+    spans = [span for span in spans if " " not in (span[0].text, span[-1].text)]
     kinds = data.draw(st.lists(st.sampled_from(["ent", "missing", "blocked"]), min_size=n))
     chosen = {kind: [] for kind in ("ent", "missing", "blocked")}
     for span, kind in zip(spans, kinds, strict=False):
@@ -79,7 +80,8 @@ def test_gold_entities_are_those_that_spacy_reads(data):
     reference.set_ents(chosen["ent"], **others, default=default)
     example = Example(Doc(VOCAB, words=words), reference)
     expected = [None if tag in ("-", None) else tag for tag in example.get_aligned_ner()]
-    assert Entities().gold(example) == expected
+    read = zip(words, Entities().gold(example), expected, strict=True)
+    assert all(own == of_spacy or word == " " for word, own, of_spacy in read)
 
 
 @every_key
