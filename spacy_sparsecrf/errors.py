@@ -475,17 +475,20 @@ class Errors(metaclass=_Coded):
     SC607 = "There is no config {name!r}. Choose one of: {known}."
     SC608 = "{path} exists. Add --force to overwrite it, or write to another place."
     SC610 = (
-        "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv -f {encoding} -t utf-8 {path}`."
+        "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv -f {encoding} -t utf-8 {path}`"
+        "{choices}."
     )
     SC611 = (
         "{path}, line {line}, has {found} columns, but {expected} are expected ({why}): {text!r}. "
-        "Separate columns by {by}, and sentences by an empty line, or name another --format."
+        "Separate columns by {by}, and sentences by an empty line, or name another --format; "
+        + RECIPE
+        + "."
     )
     SC612 = "{path} has no tokens to convert. Check the path."
     SC614 = "Change --{option} {value}, which cannot be used: {reason}."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
-        "{scheme}; choose another --scheme if the file has one: {known}."
+        "{scheme}; {advice}."
     )
     SC616 = (
         "{path}, line {line}: {value!r} cannot be a value of {column} ({reason}). Correct it, or "
@@ -515,7 +518,7 @@ class Errors(metaclass=_Coded):
     )
     SC637 = (
         "The columns of {path} are not known: {reason} (line {line}: {text!r}). Give {options}, or "
-        "another format by --format."
+        "another format by --format; " + RECIPE + "."
     )
     SC640 = "No token has a gold label of '{name}'. Give Docs for [components.{name}.target]."
     SC641 = "[{block}] has no path for {data}. Choose a reader that has one: AnnotatedCorpus.v1."

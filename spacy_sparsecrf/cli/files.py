@@ -1,10 +1,13 @@
 """Files that commands read: lines of text, which may be compressed, texts, and Docs."""
 
 import gzip
+import re
 import unicodedata
 import zlib
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from spacy.tokens import Doc, DocBin
@@ -14,6 +17,14 @@ from ..errors import Errors, SparseCRFError
 
 _GZIP = b"\x1f\x8b"
 SPACY = ".spacy"
+_N_LINES, _N_BYTES = 1000, 100_000  # of a file whose encoding is not known
+_ASCII = re.compile("[\0-/:-@[-`{-\x7f]+")  # but letters and digits
+_JAPANESE = "CJK HIRAGANA KATAKANA KATAKANA-HIRAGANA IDEOGRAPHIC"
+_ENCODINGS = {"cp1252": "LATIN", "cp1250": "LATIN", "cp1251": "CYRILLIC", "koi8-r": "CYRILLIC"}
+_ENCODINGS |= {"cp1253": "GREEK", "cp1255": "HEBREW", "cp1256": "ARABIC", "cp874": "THAI"}
+_ENCODINGS |= {"euc-jp": _JAPANESE, "shift_jis": _JAPANESE, "gb18030": "CJK", "big5": "CJK"}
+_ENCODINGS |= {"euc-kr": "HANGUL"}
+"""Encodings other than UTF-8, and the scripts of their letters."""
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -29,21 +40,49 @@ def read_lines(path: Path) -> Iterator[str]:
         lines = gzip.GzipFile(fileobj=file) if is_packed else file
         try:
             for number, line in enumerate(lines, start=1):
-                text = _decode(path, number, line).removesuffix("\n").removesuffix("\r")
+                text = line.decode("utf8").removesuffix("\n").removesuffix("\r")
                 yield text.removeprefix(BOM) if number == 1 else text
+        except UnicodeDecodeError as error:
+            advice = _encodings_of(b"".join([line, *islice(lines, _N_LINES)])[:_N_BYTES])
+            where = {"path": path, "line": number, "reason": error.reason}
+            raise SparseCRFError(Errors.SC610.format(**where, **advice)) from error
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
 
 
-def _decode(path: Path, number: int, line: bytes) -> str:
-    try:
-        return line.decode("utf8")
-    except UnicodeDecodeError as error:
-        # UTF-16 text begins with a byte-order mark, or has a zero byte in each Latin letter.
-        is_wide = line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in line
-        values = {"reason": error.reason, "encoding": "utf-16" if is_wide else "cp1252"}
-        message = Errors.SC610.format(path=path, line=number, **values)
-        raise SparseCRFError(message) from error
+def _encodings_of(data: bytes) -> dict[str, str]:
+    """Return the encoding in which data are text, for a message, or the choices.
+
+    90 % of the words that have other characters than ASCII must be words of a script.
+    """
+    # UTF-16 text begins with a byte-order mark, or has a zero byte in each Latin letter.
+    wide = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-16-le"
+    choices = {wide: ""} if wide == "utf-16" or b"\0" in data else _ENCODINGS
+    found: dict[str, str] = {}
+    for name, scripts in choices.items():
+        with suppress(UnicodeError):
+            # The last character may be incomplete.
+            text = getincrementaldecoder(name)().decode(data)
+            words = [word for word in _ASCII.split(text) if not word.isascii()]
+            if sum(_is_word(word, scripts) for word in words) >= 0.9 * len(words):
+                found.setdefault(" ".join(words), name)
+    if len(found) == 1:
+        return {"encoding": next(iter(found.values())), "choices": ""}
+    known = [f"{name} ({text[:20]})" for text, name in found.items()] or _ENCODINGS
+    return {"encoding": "ENCODING", "choices": f", if it is text, with one of {', '.join(known)}"}
+
+
+def _is_word(text: str, scripts: str) -> bool:
+    """Return whether a text has only letters of scripts, marks, digits and punctuation.
+
+    scripts: separated by blanks; "" for all. Words of Latin script have a letter of ASCII.
+    """
+    letters = [x for x in text if x.isalpha()]
+    if not scripts:
+        return text.isprintable()
+    is_mixed = len(letters) > 2 and any(map(str.isascii, letters)) != (scripts == "LATIN")
+    others = {script_of(x) for x in letters if not x.isascii()} - {*scripts.split()}
+    return not (is_mixed or others or any(unicodedata.category(x)[0] in "CSZ" for x in text))
 
 
 def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -16,7 +16,7 @@ In the formats tsv, wapiti and crfpp, each line is a token or ends a sentence.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -59,7 +59,7 @@ class Source(Generic[T]):
     """
 
     path: Path
-    entries: Iterator[T] = field(default_factory=lambda: iter(()))
+    entries: Iterable[T] = ()
     columns: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -75,6 +75,16 @@ class Source(Generic[T]):
             raise
         except (ValueError, RecursionError) as error:
             self.invalid.append((place, str(error) or "it ends early"))
+
+
+@dataclass(frozen=True)
+class Repeatable(Generic[T]):
+    """Entries that can be read again. begin: reads them."""
+
+    begin: Callable[[], Iterator[T]]
+
+    def __iter__(self) -> Iterator[T]:
+        return self.begin()
 
 
 def lines_of(path: Path) -> Iterator[Line]:
@@ -188,7 +198,7 @@ def layout_of(path: Path, given: str, lines: Sequence[Line]) -> ColumnLayout:
 def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source[Sentence]:
     """Return a source of the sentences of lines."""
     source: Source[Sentence] = Source(layout.path, columns=tuple(layout.columns))
-    source.entries = sentences_of(layout, lines, source.notes)
+    source.entries = Repeatable(lambda: sentences_of(layout, lines, source.notes))
     return source
 
 
@@ -208,7 +218,8 @@ def sentences_of(
             continue
         if is_first and layout.is_header(number, line, values):
             is_first = False
-            notes.append(f"Line {number} is a header and is left out: {line.strip()}")
+            note = f"Line {number} is a header and is left out: {line.strip()}"
+            notes += [] if note in notes else [note]
             continue
         if begins and layout.is_comment(number, line, values):
             if not any(note.startswith("Comments") for note in notes):

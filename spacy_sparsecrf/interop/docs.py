@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,9 @@ STORED = ("TAG", "POS", "MORPH", "LEMMA", "ENT_IOB", "ENT_TYPE", "SENT_START")
 
 _READ = {WORDS: "text", "tag": "tag_", "pos": "pos_", "morph": "morph", "lemma": "lemma_"}
 _ANNOTATED = {"lemma": "LEMMA", "pos": "POS", "morph": "MORPH", "tag": "TAG", ENTITIES: "ENT_IOB"}
+
+
+_NO_SCHEME = f"no --scheme of {', '.join(ColumnScheme)} fits all lines, so correct it"
 
 
 def read_docs(
@@ -111,9 +115,9 @@ def _doc_of(
         if name == ENTITIES:
             labels = values[name]
             missing = [doc[i : i + 1] for i, label in enumerate(labels) if label in MISSING]
-            doc.set_ents(_spans(doc, labels, source.path, scheme, sentences), missing=missing)
+            doc.set_ents(_spans(doc, name, source, scheme, sentences), missing=missing)
         elif key := span_key(name):
-            doc.spans[key] = _spans(doc, values[name], source.path, scheme, sentences)
+            doc.spans[key] = _spans(doc, name, source, scheme, sentences)
         elif custom := custom_name(name):
             for token, value in zip(doc, values[name], strict=True):
                 if value != UNSET:
@@ -122,22 +126,33 @@ def _doc_of(
 
 
 def _spans(
-    doc: Doc, labels: list[str], path: Path, scheme: ColumnScheme, sentences: list[Sentence]
+    doc: Doc, name: str, source: Source[Sentence], scheme: ColumnScheme, sentences: list[Sentence]
 ) -> list[Span]:
     """Return the spans that a column's labels encode; none crosses a sentence boundary."""
-    first, spans = 0, []
+    first, spans, column = 0, list[Span](), source.columns.index(name)
     for rows in sentences:
-        own = labels[first : first + len(rows)]
+        own = [row.values[column] for row in rows]
         try:
             found = read_spans(own, scheme)
         except BadLabelError as error:
-            where = {"path": path, "line": rows[error.index].line}
-            values = {"value": own[error.index], "known": ", ".join(ColumnScheme)}
-            message = Errors.SC615.format(**where, **values, reason=error, scheme=scheme.value)
-            raise SparseCRFError(message) from error
+            every = [[row.values[column] for row in rows] for _, [rows] in _of_docs(source, 1)]
+            known = " or ".join(each for each in ColumnScheme if _fits(every, each))
+            advice = f"give --scheme {known}, which fits all lines" if known else _NO_SCHEME
+            where = {"path": source.path, "line": rows[error.index].line}
+            values = {"value": own[error.index], "scheme": scheme.value, "advice": advice}
+            raise SparseCRFError(Errors.SC615.format(**where, **values, reason=error)) from error
         spans += [Span(doc, first + a, first + b, label=label) for a, b, label in found]
         first += len(rows)
     return spans
+
+
+def _fits(sentences: Iterable[Sequence[str]], scheme: ColumnScheme) -> bool:
+    """Return whether all labels of a column are valid in a scheme."""
+    with suppress(BadLabelError):
+        for labels in sentences:
+            read_spans(labels, scheme)
+        return True
+    return False
 
 
 def annotated_columns(docs: Sequence[Doc]) -> tuple[str, ...]:

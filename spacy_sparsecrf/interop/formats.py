@@ -9,7 +9,17 @@ from ..errors import Errors, SparseCRFError, refused_option
 from .annotation_tools import is_json, read_brat, read_json
 from .attributes import IGNORED, WORDS
 from .column_choice import choose_columns
-from .columns import BLANKS, TAB, Row, Sentence, Source, lines_of, paragraphs, read_columns
+from .columns import (
+    BLANKS,
+    TAB,
+    Repeatable,
+    Row,
+    Sentence,
+    Source,
+    lines_of,
+    paragraphs,
+    read_columns,
+)
 from .conllu import read_conllu
 from .records import Entry
 
@@ -114,7 +124,9 @@ def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source
         reason = f"{wanted}; name that of the words, as in --attribute 'w[0]'; it has: {known}"
         raise SparseCRFError(Errors.SC624.format(path=path, place=f"line {number}", reason=reason))
 
-    sentences = ([split(*entry) for entry in lines] for lines in paragraphs(path))
+    sentences = Repeatable(
+        lambda: ([split(*entry) for entry in lines] for lines in paragraphs(path))
+    )
     return Source(path, sentences, ("orth", label))
 
 

@@ -25,7 +25,7 @@ class Mark(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """How an annotator answered.
+    """The answer of an annotator.
 
     input: identifies the text, or ""; is_binary: whether the spans were accepted or rejected, and
     others may be missing; is_rejected: whether they were rejected.

@@ -15,7 +15,7 @@ MOST_CUT = 0.01
 
 
 class TokenCuts:
-    """Counts gold tokens, and gold tokens that a tokenizer splits differently.
+    """Counts gold tokens, except blanks, and gold tokens that a tokenizer splits differently.
 
     tokenizer: creates the Doc of a text; n_tokens: number of gold tokens so far; n_others: number
     of gold tokens that are split differently; others: their frequencies.
@@ -43,8 +43,10 @@ class TokenCuts:
             text, starts = _joined([token.text for token in gold])
         for token in self.tokenizer(text):
             found.add((token.idx, len(token)))
-        self.n_tokens += len(gold)
         for token in gold:
+            if token.is_space:
+                continue
+            self.n_tokens += 1
             start = starts[token.i] if starts else token.idx
             if (start, len(token)) not in found:
                 self.others[token.text] += 1
@@ -55,7 +57,8 @@ def _joined(words: list[str]) -> tuple[str, list[int]]:
     """Join words, with spaces unless their script has none. RETURNS: text, and start of each."""
     text, starts = "", []
     for word in words:
-        if text and not (_UNSPACED.match(text[-1]) and _UNSPACED.match(word)):
+        has_space = word.isspace() or text[-1:].isspace()
+        if text and not (has_space or (_UNSPACED.match(text[-1]) and _UNSPACED.match(word))):
             text += " "
         starts.append(len(text))
         text += word
