@@ -488,7 +488,7 @@ class Errors(metaclass=_Coded):
     SC614 = "Change --{option} {value}, which cannot be used: {reason}."
     SC615 = (
         "{path}, line {line}: {value!r} is not a valid label here ({reason}). Labels are read as "
-        "{scheme}; {advice}."
+        "{scheme}. Correct it, or choose another --scheme: {fits} all lines."
     )
     SC616 = (
         "{path}, line {line}: {value!r} cannot be a value of {column} ({reason}). Correct it, or "

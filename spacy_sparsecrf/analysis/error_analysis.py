@@ -14,6 +14,7 @@ from ..errors import Errors, SparseCRFError, refused_option
 from ..pages.rendering import Page
 from ..pipeline.component import SparseCRFPipe
 from ..progress import Task
+from ..targets.base import Not
 from ..targets.matching import KINDS, Matches, Pair, Score
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import Span, SpanTarget
@@ -236,8 +237,10 @@ class _Comparison:
         return LabelledSpan(*span, probability)
 
 
-def one_of(gold: str | tuple[str, ...] | None, predicted: str) -> str | None:
+def one_of(gold: str | tuple[str, ...] | Not | None, predicted: str) -> str | None:
     """Return the gold label; of several, the predicted label if among them, or else the first."""
+    if isinstance(gold, Not):
+        return predicted if predicted != gold.label else str(gold)
     if isinstance(gold, tuple):
         return predicted if predicted in gold else next(filter(None, gold), None)
     return gold or None

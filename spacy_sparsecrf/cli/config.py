@@ -33,20 +33,27 @@ def config(
         bool,
         typer.Option("--no-sentencizer", help="Leave out the pipe that splits Docs into sentences"),
     ] = False,
+    no_tags: Annotated[
+        bool, typer.Option("--no-tags", help="Spans of texts without tags, as of annotation tools")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write a config for `spacy train`: of a tagger, of entities, of spans, or of a solver."""
     with reported():
         if not name:
-            if output or solver or lang or types or no_sentencizer or force:
+            if output or solver or lang or types or no_sentencizer or no_tags or force:
                 raise typer.BadParameter("name a config, such as ner, before its options")
             for each, text in shipped_configs().items():
                 typer.echo(f"{each:<27}{text.splitlines()[0].lstrip('# ')}")
             return
         text = make_config(name, solver, lang, sentencizer=not no_sentencizer)
+        if (types or no_tags) and name != "spans":
+            option = "--types" if types else "--no-tags"
+            raise typer.BadParameter(f"{option} belongs to the config spans")
+        if no_tags:
+            text = re.sub(r'(#.*\n)*annotations = \["tag"\]', "annotations = []", text)
+            text = text.replace('"@chunks"', '"@entities"')  # reads no tags
         if types:
-            if name != "spans":
-                raise typer.BadParameter("--types belongs to the config spans")
             text = with_types(text, [each.split(",") for each in types])
         if output is None:
             typer.echo(text, nl=False)

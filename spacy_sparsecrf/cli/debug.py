@@ -88,7 +88,7 @@ def _print_labels(pipe: SparseCRFPipe, examples: Sequence[Example]) -> None:
     for example in examples:
         gold = pipe.target.gold(example)
         checks.add(setup, example, gold)
-        counts.update(x if isinstance(x, str) else "|".join(x) for x in filter(None, gold))
+        counts.update("|".join(x) if isinstance(x, tuple) else str(x) for x in filter(None, gold))
     n_gold = counts.total()
     n_tokens = sum(len(example.predicted) for example in examples)
     msg.text(f"{len(examples)} Docs, {n_tokens} tokens, {n_gold} of them with a gold label")

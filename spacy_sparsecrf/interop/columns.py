@@ -101,7 +101,7 @@ class ColumnLayout:
     and a header; separator: TAB, or BLANKS (any number of blanks and tabs); width: number of
     columns; why: reason of this number, for messages; columns: their attributes; labels: indices of
     columns that have labels such as B-PER or O in each token, or None if they are not known: then
-    all lines that may be comments or a header are left out.
+    all lines that may be comments or a header are left out; prefix: of all words, is removed.
     """
 
     path: Path
@@ -111,6 +111,7 @@ class ColumnLayout:
     why: str = ""
     columns: Sequence[str] = ()
     labels: Sequence[int] | None = None
+    prefix: str = ""
 
     def split(self, line: str) -> list[str]:
         """Split a line into values."""
@@ -125,6 +126,7 @@ class ColumnLayout:
         while len(values) > self.width and not values[-1]:
             values.pop()
         word = self.columns.index(WORDS) if self.columns else 0
+        values[word : word + 1] = [x.removeprefix(self.prefix) for x in values[word : word + 1]]
         has_word = any(value.strip(" ") for value in values[word : word + 1])
         return values if has_word or not {*values} <= {"", OUTSIDE, UNSET} else []
 

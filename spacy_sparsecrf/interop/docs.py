@@ -39,9 +39,6 @@ _READ = {WORDS: "text", "tag": "tag_", "pos": "pos_", "morph": "morph", "lemma":
 _ANNOTATED = {"lemma": "LEMMA", "pos": "POS", "morph": "MORPH", "tag": "TAG", ENTITIES: "ENT_IOB"}
 
 
-_NO_SCHEME = f"no --scheme of {', '.join(ColumnScheme)} fits all lines, so correct it"
-
-
 def read_docs(
     source: Source[Sentence],
     vocab: Vocab,
@@ -136,10 +133,10 @@ def _spans(
             found = read_spans(own, scheme)
         except BadLabelError as error:
             every = [[row.values[column] for row in rows] for _, [rows] in _of_docs(source, 1)]
-            known = " or ".join(each for each in ColumnScheme if _fits(every, each))
-            advice = f"give --scheme {known}, which fits all lines" if known else _NO_SCHEME
+            fitting = " or ".join(each for each in ColumnScheme if _fits(every, each))
+            fits = f"{fitting or 'none of ' + ', '.join(ColumnScheme)} fits"
             where = {"path": source.path, "line": rows[error.index].line}
-            values = {"value": own[error.index], "scheme": scheme.value, "advice": advice}
+            values = {"value": own[error.index], "scheme": scheme.value, "fits": fits}
             raise SparseCRFError(Errors.SC615.format(**where, **values, reason=error)) from error
         spans += [Span(doc, first + a, first + b, label=label) for a, b, label in found]
         first += len(rows)

@@ -14,7 +14,7 @@ from spacy.training import Example
 from ..corpus.readings import Readings
 from ..corpus.words import WORD, kind_of, paragraphs_of, seen
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..targets.base import Target, have_same_tokens, string_ids
+from ..targets.base import Not, Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanGroups, SpanTarget
@@ -23,7 +23,7 @@ from .tokenization import MOST_CUT, TokenCuts
 if TYPE_CHECKING:
     from .settings import Setup
 
-Gold = Sequence[str | tuple[str, ...] | None]
+Gold = Sequence[str | tuple[str, ...] | Not | None]
 
 LANG = "lang"
 """The key of `doc.user_data` for the language given to `convert`."""

@@ -29,7 +29,7 @@ from ..features.word_labels import (
     sizes_of,
 )
 from ..progress import Task
-from ..targets.base import Target, ends_of
+from ..targets.base import Not, Target, ends_of
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .data_checks import DataChecks, Gold
@@ -73,7 +73,7 @@ class LabelIds:
     ) -> None:
         self._name = name
         self._ids = {label: i for i, label in enumerate(labels)}
-        self._sets: dict[tuple[int, ...], int] = {}
+        self._sets: dict[tuple[int, ...] | Not, int] = {}
         # Ids of gold labels, which may be missing, or several.
         self._gold: dict[Any, int] = {**self._ids, None: MISSING, "": MISSING}
         self._unknown = unknown
@@ -92,7 +92,8 @@ class LabelIds:
     def encode(self, gold: Gold, doc: Doc) -> Ints:
         """Return the ids of the gold labels of a Doc's tokens; negative ids as in `EncodedCorpus`.
 
-        gold: None, "" or () if a label is missing; a tuple if any of several labels may be right.
+        gold: None, "" or () if a label is missing; a tuple if any of several labels may be right,
+            `Not` if all but one.
         RAISES: SparseCRFError for an unknown label if the labels are fixed.
         """
         known = self._gold
@@ -101,8 +102,10 @@ class LabelIds:
                 known[label] = self._number(label, doc)
         return np.array([*map(known.__getitem__, gold)], dtype=np.int32)
 
-    def _number(self, label: str | tuple[str, ...], doc: Doc) -> int:
+    def _number(self, label: str | tuple[str, ...] | Not, doc: Doc) -> int:
         """Return the id of a gold label, which may be new."""
+        if isinstance(label, Not):
+            return -2 - self._sets.setdefault(label, len(self._sets))
         if isinstance(label, tuple):
             ids = sorted({self._number(each, doc) for each in label if each})
             if len(ids) > 1:
@@ -117,17 +120,23 @@ class LabelIds:
         """Add the labels that the target requires, order all labels, and number them.
 
         RETURNS: the labels [Y] in their final order; the final ids of gold labels, an array that
-            their ids index, negative ones from its end; and sets [Q, Y]. A set of all labels counts
-            as a missing label.
+            their ids index, negative ones from its end; and sets [Q, Y]. A set of all labels, or
+            of none, counts as a missing label, and a set of one as this label.
         """
         known = target.complete(tuple(self._ids))
         labels = known if self.is_fixed else tuple(sorted(known))
         position = dict(zip(labels, range(len(labels)), strict=True))
         final_ids = np.array([*map(position.__getitem__, self._ids)], np.int32)
         sets = np.zeros((len(self._sets), len(labels)), np.bool_)
-        for ids, q in self._sets.items():
-            sets[q, final_ids[list(ids)]] = True
-        of_sets = np.where(sets.all(axis=1), MISSING, -2 - np.arange(len(sets)))
+        for own, q in self._sets.items():
+            if isinstance(own, Not):
+                sets[q] = [label != own.label for label in labels]
+            else:
+                sets[q, final_ids[list(own)]] = True
+        is_missing = sets.all(axis=1) | ~sets.any(axis=1)
+        of_sets = np.where(is_missing, MISSING, -2 - np.arange(len(sets)))
+        is_one = sets.sum(axis=1) == 1
+        of_sets[is_one] = sets[is_one].nonzero()[1]
         return labels, np.concatenate((final_ids, of_sets[::-1], [MISSING])).astype(np.int32), sets
 
 

@@ -4,6 +4,7 @@ This module also contains helpers that targets share to read and write Docs.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -18,6 +19,17 @@ Ids: TypeAlias = Sequence[NDArray[np.int32]]
 """Label ids of tokens, an array for each Doc."""
 Mask: TypeAlias = NDArray[np.bool_]
 Scores: TypeAlias = NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class Not:
+    """Gold annotation that a token has any label but this one."""
+
+    label: str
+
+    def __str__(self) -> str:
+        """Return the label as spaCy writes it in gold annotation."""
+        return f"!{self.label}"
 
 
 @runtime_checkable
@@ -63,11 +75,11 @@ class Target(Protocol):
         """The span extension for probabilities; None if labels do not encode spans."""
         return None
 
-    def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | None]:
+    def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | Not | None]:
         """Read the gold label of each predicted token.
 
-        RETURNS: [tokens] labels; a tuple if any of several labels may be right; None or "" if the
-            label is missing.
+        RETURNS: [tokens] labels; a tuple if any of several labels may be right, `Not` if all but
+            one; None or "" if the label is missing.
         """
         ...
 

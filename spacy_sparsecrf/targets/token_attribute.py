@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Scores, Target, have_same_tokens, string_ids
+from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens, string_ids
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
@@ -65,12 +65,16 @@ class TokenTarget(Target):
     def matches(self, docs: Docs, labels: Labels) -> Mask | None:
         """Return a mask of the current labels of tokens: [N, Y], or None if no token has any."""
 
-    def gold(self, example: Example) -> list[str | tuple[str, ...] | None]:
+    def gold(self, example: Example) -> list[str | tuple[str, ...] | Not | None]:
         """Read the gold label of each predicted token, see `Target.gold`."""
         values = self.values(example)
-        if not self.alternatives:
-            return list(values)
-        return [tuple(value.split(self.alternatives)) if value else None for value in values]
+        labels = {value: self._label(value) for value in {*values}}
+        return [labels[value] for value in values]
+
+    def _label(self, value: str | None) -> str | tuple[str, ...] | Not | None:
+        if value and value[0] == "!" and value[1:] and self.attr == "tag":
+            return Not(value[1:])
+        return tuple(value.split(self.alternatives)) if value and self.alternatives else value
 
     def permitted(self, docs: Docs, labels: Labels, *, overwrite: bool) -> Mask | None:
         """Permit only the existing value of a token, if it is a label; see `Target.permitted`."""

@@ -1,8 +1,10 @@
 """The command line, `python -m spacy_sparsecrf`."""
 
 import gzip
+import json
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from spacy_sparsecrf.pages.rendering import render
 from ..analysis.test_explanation import mistagged
 from ..conftest import CONFIGS, SHIPPED_CONFIG
 from ..toy import docs_of, examples_of, write_corpus
-from .commands import run
+from .commands import run, run_spacy
 
 TSV = "The\tDT\ncat\tNN\n\nruns\tVB\n\n"
 
@@ -72,6 +74,23 @@ def test_a_config_for_a_solver_and_a_language():
     assert "E048" in run("config", "tagger", "--lang", "xyz", code=1).output
     config = Config().from_str(run("config", "ner", "--lang", "zh").stdout, interpolate=False)
     assert load_model_from_config(config, auto_fill=True).make_doc("我在北京")[3].text == "京"
+
+
+def test_a_config_for_spans_without_tags(tmp_path):
+    records = (
+        {"text": f"In {x} we met.", "spans": [[3, 3 + len(x), "CITY"]]} for x in ("Ulm", "Rom")
+    )
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+    run("convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", "--spans", "sc", "--lang", "en")
+    run("config", "spans", "--no-tags", "--types", "CITY", "-o", tmp_path / "a.cfg")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SparseCRFWarning)
+        paths = [f"--paths.{name}={tmp_path / 'a.spacy'}" for name in ("train", "dev")]
+        output = run_spacy("train", tmp_path / "a.cfg", "--output", tmp_path / "model", *paths)
+    assert "100.00" in output
+    doc = spacy.load(tmp_path / "model" / "model-best")("In Ulm we met.")
+    assert [(span.text, span.label_) for span in doc.spans["sc"]] == [("Ulm", "CITY")]
+    assert "belongs to the config spans" in run("config", "ner", "--no-tags", code=2).output
 
 
 def test_options_that_do_not_fit_and_missing_files_are_refused(tmp_path):

@@ -88,6 +88,26 @@ def test_alternatives_of_an_attribute():
     assert [token.tag_ for token in nlp("the trip fails")] == ["DT", "NN", "VB"]
 
 
+def test_a_negated_tag_excludes_a_label():
+    nlp = pipeline()
+    sentences = [("the plan fails", "DT !VB VB"), ("plan the trip", "!DT DT NN"), ("ah !", "!XX !")]
+    examples = examples_with(nlp, *sentences)
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe("sparse_crf")
+    corpus = pipe._state.restart.args[0]
+    # XX is no label, so that its negation is missing gold; a tag "!" is itself.
+    assert pipe.labels == ("!", "DT", "NN", "VB")
+    assert corpus.labels.tolist() == [1, -2, 3, -3, 1, 2, -1, 0]
+    assert corpus.sets[:2].tolist() == [[True, True, True, False], [True, False, True, True]]
+    run_steps(nlp, examples, 10)
+    assert nlp("the plan fails")[1].tag_ not in ("VB", "DT")
+    assert nlp.evaluate(examples_with(nlp, ("the", "DT")))["tag_acc"] == 1.0
+    two = examples_with(pipeline(), ("a b", "A !A"), ("a b", "A B"))
+    nlp = pipeline()
+    nlp.initialize(lambda: two)
+    assert nlp.get_pipe("sparse_crf")._state.restart.args[0].labels.tolist() == [0, 1, 0, 1]
+
+
 def test_alternatives_need_a_separator_and_known_labels_where_labels_are_given():
     for nlp, sentence, labels in (
         (pipeline(), ("the plan", "DT NN|VB"), ("DT", "NN|VB")),
