@@ -62,7 +62,8 @@ def _encodings_of(data: bytes) -> dict[str, str]:
     for name, scripts in choices.items():
         with suppress(UnicodeError):
             # The last character may be incomplete.
-            text = getincrementaldecoder(name)().decode(data)
+            # Of UTF-16, a line may begin with the rest of the line end before it.
+            text = getincrementaldecoder(name)().decode(data.removeprefix(b"\0"))
             words = [word for word in _ASCII.split(text) if not word.isascii()]
             if sum(_is_word(word, scripts) for word in words) >= 0.9 * len(words):
                 found.setdefault(" ".join(words), name)

@@ -177,6 +177,17 @@ def test_spans_that_overlap_or_do_not_fit_tokens(tmp_path, spans, options, found
         assert [span.label_ for span in docs[0].spans["sc"]] == ["A", "B"]
 
 
+def test_spans_of_one_type_inside_one_another_are_counted(tmp_path):
+    spans = [[13, 24, "A"], [16, 24, "A"], [16, 24, "B"], [0, 7, "A"], [0, 7, "A"]]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": TEXTS[0], "spans": spans}))
+    nested = {(): [(0, 2), (3, 6), (4, 6), (4, 6)], ("--longest",): [(0, 2), (3, 6), (4, 6)]}
+    for options, expected in nested.items():
+        docs, output = converted(tmp_path / "a.jsonl", "--spans", "sc", *options)
+        assert [(span.start, span.end) for span in docs[0].spans["sc"]] == expected
+        assert "1 spans that overlap longer ones of their type" in output
+        assert ("--longest" in output) != bool(options)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "code", "options"),
     [

@@ -136,6 +136,44 @@ def test_files_that_are_no_text(tmp_path):
         docs_of(path, Format.tsv)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text", "advice"),
+    [
+        ("latin1", "Die Straße\tO\nfür\tO\n", "iconv -f cp1252 "),
+        ("cp1250", "Łódź\tB-LOC\nleży\tO\n", "iconv -f cp1250 "),
+        ("euc-jp", "これは\tO\n京都\tB-LOC\nです。\tO\n", "euc-jp (これは 京都 です。)"),
+        ("shift_jis", "これは\tO\n京都\tB-LOC\nです。\tO\n", "shift_jis (これは"),
+        ("cp1251", "мы\tO\nв Москве\tB-LOC\n", "ENCODING.*cp1251 (мы в Москве), koi8-r"),
+        ("koi8-r", "мы\tO\nв Москве\tB-LOC\n", "ENCODING.*koi8-r (мы в Москве)"),
+        ("euc-kr", "나는 서울에\tO\n", "ENCODING.*euc-kr (나는 서울에)"),
+        ("utf-16-le", "Ulm\tB-LOC\nöd\tO\n", "iconv -f utf-16-le "),
+        ("utf-16", "Ulm\tB-LOC\nöd\tO\n", "iconv -f utf-16 "),
+    ],
+)
+def test_only_encodings_in_which_a_file_is_text_are_proposed(tmp_path, encoding, text, advice):
+    path = tmp_path / "a.tsv"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(SparseCRFError, match="SC610") as caught:
+        docs_of(path, Format.tsv)
+    said = str(caught.value)
+    assert re.search(".*".join(map(re.escape, advice.split(".*"))), said), said
+    assert encoding in ("latin1", "cp1250") or "cp125" not in said.replace("cp1251", "").replace(
+        "cp1253", ""
+    )
+    path.write_bytes(bytes(range(1, 256)))
+    with pytest.raises(SparseCRFError, match="if it is text, with one of cp1252, cp1250"):
+        docs_of(path, Format.tsv)
+
+
+def test_gold_tokens_of_blanks_are_not_counted_as_cut(tmp_path):
+    (tmp_path / "a.tsv").write_text("Ulm\tB-LOC\n \tO\nist\tO\n  \tO\ndo-it\tO\n")
+    done = run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--lang", "en")
+    assert "splits 1 of 3 tokens (33.33%)" in " ".join(done.stdout.split())
+    (tmp_path / "a.tsv").write_text("ผม\tO\n \tO\nไป\tO\n")
+    done = run("convert", tmp_path / "a.tsv", tmp_path / "a.spacy", "--columns", "orth,ner")
+    assert "splits all 2 tokens" in " ".join(done.stdout.split())
+
+
 def test_marks_and_ends_of_lines_of_other_systems_and_words_that_begin_as_files_do(tmp_path):
     path = tmp_path / "a.tsv.gz"
     path.write_bytes(gzip.compress("\ufeffa\tX\r\n\r\nb\u2028c\tY\x85".encode()))
