@@ -751,7 +751,7 @@ class Warnings(metaclass=_Coded):
     )
     SCW233 = (
         "Component '{name}': {n} gold entities or spans begin or end with white space, such as "
-        "{text!r}. It is learnt without; trim the annotation, so that scores count the same."
+        "{text!r}, and are learnt without. Trim the annotation, so that scores agree."
     )
     SCW340 = (
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.layout import HashPlan, Tokens
-from .encoded import NO_VALUES
 
 Longs = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
@@ -141,17 +140,20 @@ def hash_values(seeds: Hashes, starts: Longs, values: Hashes) -> Hashes:
 
 
 class Division(NamedTuple):
-    """The division of D Docs into sequences of N words.
+    """The words of D Docs.
 
-    offsets: [S + 1] int64, sequence s is the words offsets[s]:offsets[s + 1].
     ends, behind: [D] int64, end of each Doc, in words and in tokens.
     kept: [N] int64, the token of each word; None if all tokens are words.
     """
 
-    offsets: Longs
     ends: Longs
     behind: Longs
     kept: Longs | None
+
+    @property
+    def tokens(self) -> Longs:
+        """[N] int64, the token of each word."""
+        return np.arange(self.behind[-1]) if self.kept is None else self.kept
 
 
 class Readings(NamedTuple):
@@ -164,7 +166,7 @@ class Readings(NamedTuple):
     annotations: [N, A] uint64, values that depend on the token, 0 = missing.
     lexicon: identifies the rows; the same object means the same words in the rows of `lexical`.
     values: [N, V] float32, real-valued features, finite.
-    division: of the Docs that were read; None for other sequences.
+    division: of the Docs that were read.
     """
 
     templates: Templates
@@ -173,8 +175,8 @@ class Readings(NamedTuple):
     lexical: Hashes
     annotations: Hashes
     lexicon: object
-    values: NDArray[np.float32] = NO_VALUES
-    division: Division | None = None
+    values: NDArray[np.float32]
+    division: Division
 
     @property
     def value_keys(self) -> Hashes:
@@ -185,11 +187,6 @@ class Readings(NamedTuple):
     def n_tokens(self) -> int:
         """Number of words N."""
         return len(self.words)
-
-    @property
-    def ends(self) -> Longs:
-        """[D] int64, end of each Doc that was read, in words."""
-        return np.empty(0, np.int64) if self.division is None else self.division.ends
 
     def hash(self, conjunctions: Conjunctions) -> Hashes:
         """Hash features at every token: [N, P] uint64, 0 if a value is missing."""
@@ -220,12 +217,10 @@ class Readings(NamedTuple):
 
 
 def kept_of(parts: Sequence[Readings]) -> Longs | None:
-    """Return the token of each word of several readings of Docs: [N] int64; None for all."""
-    divisions = [part.division for part in parts if part.division is not None]
-    if all(each.kept is None for each in divisions):
+    """Return the token of each word of all parts: [N] int64; None if all tokens are words."""
+    if all(part.division.kept is None for part in parts):
         return None
-    begin, found = 0, []
-    for each in divisions:
-        found.append(begin + (np.arange(each.behind[-1]) if each.kept is None else each.kept))
-        begin += int(each.behind[-1])
-    return np.concatenate(found)
+    begins = np.cumsum([0, *(part.division.behind[-1] for part in parts)])
+    return np.concatenate(
+        [x + part.division.tokens for x, part in zip(begins, parts, strict=False)]
+    )

@@ -16,7 +16,6 @@ from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Readings, kept_of
-from ..corpus.words import seen
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
@@ -54,8 +53,8 @@ class PlanFeaturizer(ABC):
     templates: the texts that `TemplatePlan.first` indexes; start_label: see `Featurizer`.
     """
 
-    seen: Callable[[str], str] = staticmethod(seen)
-    """The text of a word that attributes read."""
+    as_seen = True
+    """Whether attributes read words as `corpus.words.seen` returns them."""
 
     def __init__(self, templates: Sequence[str], start_label: bool) -> None:
         self.templates = tuple(templates)
@@ -161,7 +160,7 @@ class PlanFeaturizer(ABC):
 
             self._prepare(vocab.lang, docs)
             self._token_readers = [*map(self._token_reader, self.plan.tokens)]
-            table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.seen)
+            table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.as_seen)
         return table[1]
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:
@@ -172,8 +171,8 @@ class PlanFeaturizer(ABC):
         words = np.ascontiguousarray(values[:, 0])
         rows, lexical, kinds, lexicon = table.find(words, vocab.strings)
         tokens = values, rows, kinds
-        divided = sequences_of(docs, plan.annotations, sequences, tokens)
-        offsets, kept = divided.offsets, divided.kept
+        offsets, division = sequences_of(docs, plan.annotations, sequences, tokens)
+        kept = division.kept
         if kept is not None:
             rows, values = rows[: len(kept)], values[: len(kept)]
         if plan.tokens:
@@ -182,9 +181,9 @@ class PlanFeaturizer(ABC):
             values = np.concatenate([values, *read], axis=1)
         reals = NO_VALUES
         if plan.values:
-            reals = read_values(plan.values, docs, divided, plan.vector_width)
+            reals = read_values(plan.values, docs, (offsets, kept), plan.vector_width)
         found = plan.first_templates, offsets, rows, lexical, values, lexicon, reals
-        return Readings(*found, divided)
+        return Readings(*found, division)
 
     def _prepare(self, lang: str, docs: Sequence[Doc]) -> None:
         """Learn what readers need, if it is not known. docs: as for `words`."""

@@ -17,6 +17,7 @@ from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Hashes, Longs, Readings, hash_values
+from ..corpus.words import seen
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
 from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, WORD_LABELS, Ngrams, Value
@@ -121,7 +122,7 @@ class CellNames:
     """
 
     def __init__(self, features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues) -> None:
-        self._strings, self._view = vocab.strings, features.seen
+        self._strings, self._as_seen = vocab.strings, features.as_seen
         self._readers = [
             (reader, i)
             for reader in features.words(vocab).readers
@@ -197,7 +198,8 @@ class CellNames:
         if column == self._of_words and self._tokens.knows(Read(WORD_LABELS)):
             number = int(readings.lexical[readings.words[at], column])
             return self._tokens.value(Read(WORD_LABELS), number)
-        text = self._view(self._strings[int(readings.annotations[at, 0])])
+        text = self._strings[int(readings.annotations[at, 0])]
+        text = seen(text) if self._as_seen else text
         reader, i = self._readers[column]
         if isinstance(reader, Ngrams):
             return reader(text)[i]
@@ -285,7 +287,7 @@ class NameRecord:
         """Store the values that names need. readings: of all Docs, which have the same vocab."""
         plan = self._features.plan
         is_vector = np.zeros(readings.annotations.shape[1], dtype=np.bool_)
-        kept = None if readings.division is None else readings.division.kept
+        kept = readings.division.kept
         for column, read in enumerate(plan.token_columns, start=len(plan.annotations)):
             is_vector[column] = read.name == VECTOR
             self._tokens.add(read, docs, readings.annotations[:, column], kept)
@@ -323,7 +325,7 @@ class NameRecord:
     def word_tokens(self) -> list[WordTokens]:
         """The words of all tokens."""
         return [
-            WordTokens(own.annotations[:, 0], kept.vocab.strings, own.ends, own.offsets)
+            WordTokens(own.annotations[:, 0], kept.vocab.strings, own.division.ends, own.offsets)
             for kept in self._kept
             for own in [kept.readings]
         ]

@@ -60,13 +60,14 @@ def sequences_of(
     attributes: tuple[int, ...],
     mode: str,
     tokens: tuple[Values, NDArray[np.int32], NDArray[np.uint8]],
-) -> Division:
+) -> tuple[Longs, Division]:
     """Divide the tokens of Docs into sequences of words; see `kernels.hashing.cut`.
 
     attributes: spaCy ids, the second of them SENT_START.
     mode: "sents" (sentences if a Doc has them, otherwise the whole Doc) or "docs".
     tokens: values of the attributes, [N, A]; rows, [N]; and kinds of rows, [R]. The values and rows
         of the n words are moved to the first n places, with `glued` and `break` filled in.
+    RETURNS: offsets [S + 1] int64, sequence s is the words offsets[s]:offsets[s + 1]; the division.
     """
     values, rows, kinds = tokens
     ends = np.array([*accumulate(map(len, docs))], dtype=np.int64)
@@ -76,8 +77,8 @@ def sequences_of(
     offsets = offsets[: _cut()(ends, values, rows, kinds, options, offsets, kept) + 1]
     n = int(offsets[-1])
     if n == len(rows):
-        return Division(offsets, ends, ends, None)
-    return Division(offsets, kept[:n].searchsorted(ends), ends, kept[:n])
+        return offsets, Division(ends, ends, None)
+    return offsets, Division(kept[:n].searchsorted(ends), ends, kept[:n])
 
 
 @cache
@@ -159,17 +160,17 @@ def read_spans(key: str, docs: Sequence[Doc]) -> Values:
 def read_values(
     attributes: Sequence[PlacedAttribute],
     docs: Sequence[Doc],
-    division: Division,
+    sequences: tuple[Longs, Longs | None],
     vector_width: int,
 ) -> Reals:
     """Read the real values of words: [n, V] float32.
 
     Values are 0 outside the sequence, and if missing. Vectors are not scaled.
-    attributes: of templates whose reads are real; docs: of one vocab; division: of their tokens;
-    vector_width: number of dimensions of vectors. RAISES: SparseCRFError for values that are not
-    numbers or not finite, and for vectors of another width.
+    attributes: of templates whose reads are real; docs: of one vocab; sequences: their
+    offsets, and the tokens of words or None; vector_width: number of dimensions of vectors. RAISES:
+    SparseCRFError for values that are not numbers or not finite, and for vectors of another width.
     """
-    offsets, kept = division.offsets, division.kept
+    offsets, kept = sequences
     own = slice(None) if kept is None else kept
     reads = dict.fromkeys(attribute.read for attribute in attributes)
     values = {read: _read_numbers(read, docs, vector_width)[own] for read in reads}

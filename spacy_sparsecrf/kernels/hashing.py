@@ -45,7 +45,7 @@ def cut(
     ends: [D] int64, end of each Doc; a Doc without words gives no sequence.
     values: [N, A] uint64, in and out, SENT_START of tokens in column 1; out: of words.
     rows: [N] int32, in and out, row of each token in `kinds`; out: of words.
-    kinds: [R] uint8, 0 for a word, 1 for a blank, plus its line breaks; see `corpus.words`.
+    kinds: [R] uint8, 0 for a word, 1 for a blank, plus its line breaks, of which 2 count.
     options: whether a sequence is a sentence (if the Doc has sentences) or a whole Doc; the column
     that has trailing whitespace, and gets 1 where the next word follows without blanks; the column
     that gets the line breaks between a word and the word before, 0 to 2; columns are 0 if unused.

@@ -27,7 +27,7 @@ from ..model.coordinates import coordinates_of, summed, with_rest
 from ..model.model import CRFModel, WeightNames
 from .data_checks import DataChecks
 from .reader import Job, LabelIds, encode_corpus
-from .settings import Setup
+from .settings import NotCopied, Setup
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -37,14 +37,6 @@ DECAY = 20_000.0  # visits after which the steps are half as long
 # First steps, and numbers of examples that the whole penalty counts for: of trained and new labels.
 ETA, ETA_NEW = 0.02, 0.1
 HORIZON, HORIZON_NEW = 10.0, 10_000.0
-
-
-class NotCopied:
-    """A part of a component that copies and pickles of it lack: their value is None."""
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Return the parts of None."""
-        return type(None), ()
 
 
 @dataclass

@@ -12,12 +12,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.readings import Readings
-from ..corpus.words import WORD, kind_of, paragraphs_of, seen
+from ..corpus.words import MOST_BREAKS, words_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Not, Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
 from ..targets.scheme import OUTSIDE
-from ..targets.spans import SpanGroups, SpanTarget
+from ..targets.spans import SpanGroups, SpanTarget, trimmed
 from .tokenization import MOST_CUT, TokenCuts
 
 if TYPE_CHECKING:
@@ -165,16 +165,19 @@ class DataChecks:
 
     def _add_trimmed(self, doc: Doc, target: SpanTarget) -> None:
         """Count the spans of a gold Doc that begin or end with blanks."""
-        is_blank = [kind_of(seen(token.text)) != WORD for token in doc]
-        present = target.present(doc) if any(is_blank) else None
-        for start, end, _ in () if present is None else present.spans:
-            if is_blank[start] or is_blank[end - 1]:
+        words = words_of(token.text for token in doc)
+        present = target.present(doc) if len(words) < len(doc) else None
+        for span in () if present is None else present.spans:
+            if trimmed(span, words) != span:
                 self.n_trimmed += 1
-                self.trimmed = self.trimmed or doc[start:end].text
+                self.trimmed = self.trimmed or doc[span[0] : span[1]].text
 
     def _add_cuts(self, doc: Doc, gold: Gold, sentences: bool) -> None:
         """Count the spans that continue at a blank line, or the start of a sentence, of a Doc."""
-        starts = {*paragraphs_of(token.text for token in doc)}
+        words = words_of(token.text for token in doc)
+        apart = zip(words[:-1].tolist(), words[1:].tolist(), strict=True)
+        blanks = ((after, doc[word + 1 : after].text) for word, after in apart if after > word + 1)
+        starts = {after for after, text in blanks if len(f"{text}.".splitlines()) > MOST_BREAKS}
         if sentences:
             starts.update(np.flatnonzero(doc.to_array("SENT_START") == 1)[1:].tolist())
         counted: set[str] = set()  # types of open spans

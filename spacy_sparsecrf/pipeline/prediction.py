@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
-from ..corpus.readings import kept_of
+from ..corpus.readings import Division, kept_of
 from ..decoding.chains import SpanEvents as LabelRuns
+from ..errors import Errors, SparseCRFError
 from ..features.featurizer import PlanFeaturizer
+from ..features.naming import NameRecord
 from ..progress import watch_compilation
 from ..targets.base import add_extension, ends_of
 from ..targets.scheme import LabelledSpans
 from ..targets.spans import SpanTarget
 from .annotating import Expected
-from .continued import NotCopied
-from .reader import observe
-from .settings import Setup
+from .settings import NotCopied, Setup
 
 if TYPE_CHECKING:
     from ..decoding.decoder import Decoder, Source
@@ -69,34 +69,29 @@ class Predictions(list[NDArray[np.int32]]):
 
 
 class Batch(NamedTuple):
-    """What a component reads of D Docs: their words, without tokens that are blanks.
+    """The words of D Docs, as a component reads them: tokens that are no blanks.
 
     parts: observations or readings, by vocab, and masks of their permitted labels, or None.
-    ends: [D] int64, end of each Doc, in words; behind: [D] int64, in tokens.
-    kept: [N] int64, the token of each word; None if all tokens are words.
+    division: of the tokens of all Docs into words and blanks.
     """
 
     parts: list[tuple["Source", Permitted]]
-    ends: NDArray[np.int64]
-    behind: NDArray[np.int64]
-    kept: NDArray[np.int64] | None
+    division: Division
 
     def words(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Split arrays, whose rows are the words of all Docs in order, by Doc."""
         rows = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        return [rows[first:last] for first, last in pairwise([0, *self.ends.tolist()])]
+        return [rows[first:last] for first, last in pairwise([0, *self.division.ends.tolist()])]
 
     def tokens(self, arrays: Sequence[NDArray[Any]], blank: Any) -> list[NDArray[Any]]:
-        """Return arrays of the words of all Docs as one of the tokens of each Doc.
-
-        blank: the value of tokens that are no words.
-        """
-        if self.kept is None:
+        """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
+        _, behind, kept = self.division
+        if kept is None:
             return self.words(arrays)
         rows = np.concatenate(arrays)
-        whole = np.full((self.behind[-1], *rows.shape[1:]), blank, rows.dtype)
-        whole[self.kept] = rows
-        return np.split(whole, self.behind[:-1])
+        whole = np.full((behind[-1], *rows.shape[1:]), blank, rows.dtype)
+        whole[kept] = rows
+        return np.split(whole, behind[:-1])
 
 
 @dataclass
@@ -117,29 +112,48 @@ class Reader(NotCopied):
 
         forced: whether to condition on existing annotation that is not overwritten.
         """
-        features, parts, kept = self.setup.features, list["Source"](), None
-        if isinstance(features, PlanFeaturizer):
-            read = features.readings(docs, self.setup.settings.sequences)
-            if read and self.expected.shares:
-                self.expected.check(features.plan.watched, read)
-            kept = kept_of(read)
-            parts += self.decoder.completed(read)
-        elif any(map(len, docs)):
-            parts.append(found := observe(self.setup, docs))
-            kept = found.kept
+        setup = self.setup
+        read, division = read_docs(setup, docs)
+        if isinstance(setup.features, PlanFeaturizer) and read and self.expected.shares:
+            self.expected.check(setup.features.plan.watched, read)
+        parts = [*self.decoder.completed(read)]
         permitted: Permitted = None
         if forced and parts:
-            target, overwrite = self.setup.target, self.setup.settings.overwrite
-            permitted = target.permitted(docs, self.labels, overwrite=overwrite)
-        behind = ends = ends_of(docs)
-        if kept is not None:
-            ends = kept.searchsorted(behind)
-            permitted = None if permitted is None else permitted[kept]
+            overwrite = setup.settings.overwrite
+            permitted = setup.target.permitted(docs, self.labels, overwrite=overwrite)
+        if permitted is not None and division.kept is not None:
+            permitted = permitted[division.kept]
         if permitted is None or len(parts) == 1:
-            return Batch([(part, permitted) for part in parts], ends, behind, kept)
+            return Batch([(part, permitted) for part in parts], division)
         last = np.cumsum([part.n_tokens for part in parts])
         masks = np.split(permitted, last[:-1])
-        return Batch([*zip(parts, masks, strict=True)], ends, behind, kept)
+        return Batch([*zip(parts, masks, strict=True)], division)
+
+
+def read_docs(
+    setup: Setup, docs: Sequence[Doc], record: NameRecord | None = None
+) -> tuple[list[Any], Division]:
+    """Read Docs, in parts by vocab, of which there are none without tokens.
+
+    record: reads them instead of the features. RETURNS: readings, or the observations of a custom
+    function; and the words of all Docs. RAISES: SparseCRFError for missing rows of observations.
+    """
+    features, sequences, parts = setup.features, setup.settings.sequences, list[Any]()
+    if isinstance(features, PlanFeaturizer):
+        parts = (features.readings if record is None else record.read)(docs, sequences)
+        if len(parts) == 1 and len(parts[0].division.ends) == len(docs):
+            return parts, parts[0].division
+        kept = kept_of(parts)
+    elif any(map(len, docs)):
+        parts.append(found := features(docs, sequences))
+        kept = found.kept
+        n_read = sum(map(len, docs)) if kept is None else len(kept)
+        if found.n_tokens != n_read:
+            counts = {"n": found.n_tokens, "n_tokens": n_read}
+            raise SparseCRFError(Errors.SC227.format(name=setup.name, **counts))
+    behind = ends_of(docs)
+    ends = behind if kept is None else kept.searchsorted(behind)
+    return parts, Division(ends, behind, kept)
 
 
 def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
@@ -173,7 +187,7 @@ def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
     if with_scores or settings.threshold > 0.0 or settings.decoding.thresholds:
         of_spans = keep_likely(reader, predictions, batch)
         predictions.of_spans = of_spans if with_scores else None
-    if batch.kept is not None:
+    if batch.division.kept is not None:
         predictions[:] = batch.tokens(predictions, reader.setup.target.blank(reader.labels))
     return predictions
 

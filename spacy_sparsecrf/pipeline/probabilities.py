@@ -93,7 +93,7 @@ class Probabilities:
         reader, batch = self._read([doc], forced)
         if len(labels) != len(doc):
             raise SparseCRFError(Errors.SC406.format(n_labels=len(labels), n_tokens=len(doc)))
-        own = labels if batch.kept is None else [labels[t] for t in batch.kept]
+        own = [labels[t] for t in batch.division.tokens]
         ids = np.array(self._ids(own, reader.labels), dtype=np.int32)
         log_p = [reader.decoder.log_probability(x, ids, mask).sum() for x, mask in batch.parts]
         return float(sum(log_p))
@@ -110,18 +110,17 @@ class Probabilities:
         RETURNS: [spans] float64. RAISES: SparseCRFError for unknown labels, and for spans without
         words or not within the Doc.
         """
-        return self._span_probabilities(*self._read([doc], forced), doc, spans)
+        return self._span_probabilities(*self._read([doc], forced), spans)
 
     def _span_probabilities(
-        self, reader: Reader, batch: Batch, doc: Doc, spans: Iterable[Span]
+        self, reader: Reader, batch: Batch, spans: Iterable[Span]
     ) -> NDArray[np.float64]:
         """Compute the probabilities of spans of a Doc that has been read; see there."""
         starts, runs, after = list[int](), list[list[int]](), []
         for start, labels, *rest in spans:
-            own = _words(batch, doc, start, len(labels), len(starts))
-            starts.append(own.start)
-            chosen = labels if batch.kept is None else [labels[t - start] for t in batch.kept[own]]
-            runs.append(self._ids(chosen, reader.labels))
+            first, tokens = _words(batch, start, len(labels), len(starts))
+            starts.append(first)
+            runs.append(self._ids([labels[t - start] for t in tokens], reader.labels))
             follow = np.ones(len(reader.labels), dtype=bool)
             if rest and rest[0] is not None:
                 follow[:] = False
@@ -154,16 +153,15 @@ class Probabilities:
             if name not in target.names_of(known):
                 types = ", ".join(target.names_of(known))
                 raise SparseCRFError(Errors.SC409.format(name=self.name, label=name, known=types))
-            own = _words(batch, doc, start, end - start, number)
+            _, tokens = _words(batch, start, end - start, number)
             labels = [""] * (end - start)
-            tokens = range(start, end) if batch.kept is None else batch.kept[own].tolist()
             for t, label in zip(tokens, target.scheme.labels_for(len(tokens), name), strict=True):
                 labels[t - start] = label
             if {*labels} <= {*known, ""}:
                 encoded.append(number)
                 runs.append((start, labels, target.labels_after(name, known)))
         found = np.zeros(len(args))
-        found[encoded] = self._span_probabilities(reader, batch, doc, runs)
+        found[encoded] = self._span_probabilities(reader, batch, runs)
         return found
 
     def uncertainty(self, docs: Iterable[Doc], *, forced: bool = False) -> list[Uncertainty]:
@@ -214,7 +212,7 @@ class Probabilities:
         [labels] = self.predict([doc], forced=forced)
         marginals = self.marginals(doc, forced=forced)
         reader, batch = self._read([doc], forced)
-        kept = np.arange(len(doc)) if batch.kept is None else batch.kept
+        kept = batch.division.tokens
         of_words = {w: rivals[t] for w, t in enumerate(kept.tolist()) if t in rivals}
         setup = reader.setup
         record, decoder = NameRecord.of(setup.features), reader.decoder
@@ -280,16 +278,17 @@ class Probabilities:
         return [ids[label] for label in labels]
 
 
-def _words(batch: Batch, doc: Doc, start: int, length: int, number: int) -> slice:
-    """Return the words of a span of tokens. RAISES: SparseCRFError if it has none in the Doc."""
-    if 0 <= start < start + length <= len(doc):
-        if batch.kept is None:
-            return slice(start, start + length)
-        first, last = batch.kept.searchsorted((start, start + length)).tolist()
-        if first < last:
-            return slice(first, last)
-    values = {"number": number, "length": length, "start": start}
-    raise SparseCRFError(Errors.SC408.format(**values, n_tokens=len(doc)))
+def _words(batch: Batch, start: int, length: int, number: int) -> tuple[int, list[int]]:
+    """Return the first word of a span of a Doc, and the tokens of its words.
+
+    RAISES: SparseCRFError if the span has no words, or is not within the Doc.
+    """
+    tokens, n_tokens = batch.division.tokens, int(batch.division.behind[-1])
+    first, last = tokens.searchsorted((start, start + length)).tolist()
+    if not 0 <= start < start + length <= n_tokens or first == last:
+        values = {"number": number, "length": length, "start": start, "n_tokens": n_tokens}
+        raise SparseCRFError(Errors.SC408.format(**values))
+    return first, tokens[first:last].tolist()
 
 
 def combine(

@@ -16,7 +16,6 @@ from spacy.util import minibatch
 
 from ..corpus.builder import CorpusBuilder
 from ..corpus.encoded import MISSING, EncodedCorpus, Observations
-from ..corpus.readings import Readings, kept_of
 from ..errors import Errors, SparseCRFError
 from ..features.featurizer import PlanFeaturizer
 from ..features.naming import NameRecord
@@ -29,10 +28,11 @@ from ..features.word_labels import (
     sizes_of,
 )
 from ..progress import Task
-from ..targets.base import Not, Target, ends_of
+from ..targets.base import Not, Target
 from ..targets.scheme import OUTSIDE
 from ..targets.spans import SpanTarget
 from .data_checks import DataChecks, Gold
+from .prediction import read_docs
 from .settings import Setup
 
 if TYPE_CHECKING:
@@ -185,16 +185,6 @@ def check_strings(name: str, labels: Iterable[object]) -> None:
             raise SparseCRFError(Errors.SC212.format(name=name, label=label))
 
 
-def observe(setup: Setup, docs: Sequence[Doc]) -> Observations:
-    """Hash the features of Docs by a custom function. RAISES: SparseCRFError for missing rows."""
-    found, n_tokens = setup.features(docs, setup.settings.sequences), sum(map(len, docs))
-    n_read = n_tokens if found.kept is None else len(found.kept)
-    if found.n_tokens != n_read:
-        counts = {"n": found.n_tokens, "n_tokens": n_read}
-        raise SparseCRFError(Errors.SC227.format(name=setup.name, **counts))
-    return found
-
-
 def encode_corpus(examples: Iterable[Example], job: Job) -> EncodedExamples:
     """Encode examples as arrays, in a single pass.
 
@@ -275,26 +265,21 @@ class ExampleReader:
 
     def _add(self, docs: Sequence[Doc], labels: Ints, weights: Floats | None) -> None:
         """Add the words of Docs; labels, weights: [N], of their tokens."""
-        setup, record, checks = self._job.setup, self._job.record, self._job.checks
-        features, sequences, ends = setup.features, setup.settings.sequences, ends_of(docs)
-        parts, found = list[Readings](), None
-        if isinstance(features, PlanFeaturizer):
-            read = features.readings if record is None else record.read
-            parts += read(docs, sequences)
-            checks.add_values(features.plan.watched, parts)
-            kept = kept_of(parts)
-            found = None if self.waits else features.observe(parts)
-        else:
-            found = observe(setup, docs)
-            kept = found.kept
-        if kept is not None:
-            labels, ends = labels[kept], kept.searchsorted(ends)
-            weights = None if weights is None else weights[kept]
-        checks.add_words(setup, docs, ends)
-        if found is None:
+        setup, checks = self._job.setup, self._job.checks
+        parts, division = read_docs(setup, docs, self._job.record)
+        if division.kept is not None:
+            labels = labels[division.kept]
+            weights = None if weights is None else weights[division.kept]
+        checks.add_words(setup, docs, division.ends)
+        features = setup.features
+        if not isinstance(features, PlanFeaturizer):
+            self._encode(parts[0], labels, weights)
+            return
+        checks.add_values(features.plan.watched, parts)
+        if self.waits:
             self._waiting.append((labels, weights, [part.values for part in parts]))
         else:
-            self._encode(found, labels, weights)
+            self._encode(features.observe(parts), labels, weights)
 
     def _encode(self, found: Observations, labels: Ints, weights: Floats | None) -> None:
         """Add observations; labels, weights: [N], of their tokens."""

@@ -317,6 +317,14 @@ class ComponentSettings(SettingsBlock):
     learning: Annotated[LearningSettings, _OR_DEFAULTS]
 
 
+class NotCopied:
+    """A part of a component that copies and pickles of it lack: their value is None."""
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Return the parts of None."""
+        return type(None), ()
+
+
 class Setup(NamedTuple):
     """The parts and settings of a component, without learnt values.
 

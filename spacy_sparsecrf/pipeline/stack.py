@@ -61,7 +61,7 @@ class StackedDecoder(Decoder):
 
 def _filled(setup: Setup, labels: Sequence[str], readings: Readings, ids: Ints) -> Readings:
     """Add first-stage labels to readings, for templates."""
-    spans, ends = None, readings.ends
+    spans, ends = None, readings.division.ends
     if isinstance(setup.target, SpanTarget):
         found = setup.target.scheme.decode(ids, ends, labels)
         spans = FirstSpans(found.starts, found.ends, found.types, string_ids(found.names))

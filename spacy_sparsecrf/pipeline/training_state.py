@@ -20,11 +20,10 @@ from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..progress import Task
 from ..progress import report as report_line
-from .continued import NotCopied
 from .data_checks import DataChecks
 from .reader import EncodedExamples, Job
 from .serialization import Earlier
-from .settings import Setup
+from .settings import NotCopied, Setup
 
 if TYPE_CHECKING:
     from ..distributed.loss import Partition

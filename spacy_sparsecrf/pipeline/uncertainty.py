@@ -39,10 +39,10 @@ class Uncertainty(NamedTuple):
 
 def measure(reader: Reader, batch: Batch) -> list[Uncertainty]:
     """Compute the uncertainty of each Doc of a batch, from its words."""
-    if not len(batch.ends):
+    if not len(batch.division.ends):
         return []
     decoder, none = reader.decoder, np.empty((0, len(reader.labels)))
-    ends, n_docs = batch.ends, len(batch.ends)
+    ends, n_docs = batch.division.ends, len(batch.division.ends)
     marginals = np.concatenate([none, *(decoder.marginals(*each) for each in batch.parts)])
     paths, log_best, log_gap = _two_best(decoder, batch)
     least = np.ones(n_docs)
@@ -77,7 +77,7 @@ def _two_best(
     The second best labels of a Doc differ from the best in one sequence, where this costs least.
     RETURNS: [N] int32 label ids; [D] log p(y1 | x); and [D] log p(y2 | x) - log p(y1 | x).
     """
-    ends = batch.ends
+    ends = batch.division.ends
     log_best, log_gap = np.zeros(len(ends)), np.full(len(ends), -np.inf)
     paths, first = [np.empty(0, np.int32)], 0
     for source, permitted in batch.parts:

@@ -13,6 +13,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_sparsecrf.corpus.readings import Division
 from spacy_sparsecrf.decoding.decoder import Decoder
 from spacy_sparsecrf.errors import SparseCRFError
 from spacy_sparsecrf.pipeline.prediction import Batch
@@ -290,7 +291,9 @@ def test_uncertainty_equals_enumeration(kind, target):
         legal = target.legal(LABELS)
         parts = {"labels": LABELS, "decoder": Decoder(case.model, legal)}
         reader: Any = SimpleNamespace(setup=SimpleNamespace(target=target), **parts)
-        found = measure(reader, Batch([(case.observations, None)], *[ends_of(DOCS)] * 2, None))
+        found = measure(
+            reader, Batch([(case.observations, None)], Division(ends_of(DOCS), ends_of(DOCS), None))
+        )
         sequences = case.problem.sequences()
         for own, each, doc in zip(found, OF_DOCS, DOCS, strict=True):
             tables = [case.table(sequences[s], legal) for s in each]
