@@ -48,8 +48,9 @@ class Decoder:
     valid: [Y + 1, Y + 1] bool, whether label b may follow label a; row Y: whether b may begin a
         sequence; column Y: whether a may end one; None: all transitions are valid.
     temperature: > 0, all weights are divided by it.
-    preference: a label, and a number that `viterbi` and `decode` with "viterbi" add to its scores
-        to choose labels; probabilities do not use it; None for no preference.
+    preference: a label that wins ties, and that gets all tokens if the model has no weights; and a
+        number that `viterbi` and `decode` with "viterbi" add to its scores to choose labels;
+        probabilities do not use it; None for no preference: the first label wins ties.
     RAISES: SparseCRFError for a mask of the wrong shape, or without a valid sequence.
 
     In all methods, `source` is the observations or readings of N tokens (readings are faster,
@@ -68,10 +69,13 @@ class Decoder:
         from .rows import ModelRows, ValueScores
 
         self._kind = model.kind
-        self._bounds = np.array(model.bounds, dtype=np.int64)
+        # Without weights, neither clusters, marginals nor a preference tell labels apart.
+        self._is_empty = not model.n_active
+        self._bounds = np.array(() if self._is_empty else model.bounds, dtype=np.int64)
         self.n_labels = len(model.labels)
         self.padded = -(-model.n_outcomes // 8) * 8
-        self.transitions = Transitions.make(valid, self.n_labels, self.padded)
+        label, weight = preference or (0, 0.0)
+        self.transitions = Transitions.make(valid, self.n_labels, self.padded, label)
         unigram, bigram = model.unigram, model.bigram
         if temperature != 1.0:
             unigram, bigram = (
@@ -84,9 +88,9 @@ class Decoder:
         self._constant: tuple[Templates | None, PairScores] | None = None
         self._preferred: tuple[PairScores, SharedPairs] | None = None
         self._bias: Floats | None = None
-        if preference is not None:
+        if weight and not self._is_empty:
             self._bias = np.zeros(self.padded)
-            self._bias[preference[0]] = preference[1] / temperature
+            self._bias[label] = weight / temperature
 
     @property
     def texts(self) -> Mapping[int, str]:
@@ -108,8 +112,11 @@ class Decoder:
                 return self._word_scores(source).label(source, ready)
         labels = np.empty(source.n_tokens, dtype=np.int32)
         for tokens, run, mask in self._runs(source, permitted):
-            if self._kind == "maxent" and mask is None and not self.transitions.masked:
-                # Tokens are independent.
+            of = self.transitions
+            if self._kind == "maxent" and not (
+                mask is not None or of.masked or of.search.favourite
+            ):
+                # Tokens are independent, and the first label wins ties.
                 scores = self._token_scores(run)
                 if self._bias is not None:
                     scores += self._bias
@@ -158,7 +165,7 @@ class Decoder:
             chains, chosen = self.chains(run, mask), labels[tokens]
             found = np.empty((len(chosen), self.n_labels))
             marginals(chains, found)
-            if method == "posterior":
+            if method == "posterior" and not self._is_empty:
                 posterior_labels(chains, found, chosen)
             else:
                 self._choose(chains, chosen)

@@ -58,7 +58,7 @@ def posterior_labels(chains: Chains, found: Floats, labels: Ints) -> None:
     possible = chains.scores[:, :n] > -np.inf
     scores = np.full_like(chains.scores, -np.inf)
     scores[:, :n] = np.where(possible, found, -np.inf)
-    if not transitions.masked:
+    if not (transitions.masked or transitions.search.favourite):
         labels[:] = scores.argmax(axis=1)
         return
     penalty = len(scores) + 1.0
@@ -78,7 +78,7 @@ def nbest(chains: Chains, n: int) -> list[tuple[Ints, Floats]]:
         most = min(n, chains.n_labels ** (end - begin))
         labels, totals = np.empty((most, end - begin), dtype=np.int32), np.zeros(most)
         if end > begin:
-            kept = find_paths(begin, end, chains.scored, labels, totals)
+            kept = find_paths(begin, end, chains.scored, chains.search.favourite, labels, totals)
             labels, totals = labels[:kept], totals[:kept] - log_sum
         found.append((labels, np.minimum(totals, 0.0)))
     return found

@@ -136,9 +136,12 @@ class Transitions:
     search: Search
 
     @classmethod
-    def make(cls, valid: Mask | None, n_labels: int, padded: int) -> "Transitions":
+    def make(
+        cls, valid: Mask | None, n_labels: int, padded: int, favourite: int = 0
+    ) -> "Transitions":
         """Create them from a mask [Y + 1, Y + 1], see `valid_transitions`, or None: all valid.
 
+        favourite: label that wins ties.
         RAISES: SparseCRFError for a mask of the wrong shape, or without a valid path.
         """
         n, masked = n_labels, valid is not None
@@ -162,13 +165,13 @@ class Transitions:
             valid[:n, n].copy(),
             masked,
             frequent,
-            Search(*_csr(list(groups.values())), rare.astype(np.int64), *_csr(rare_rows)),
+            Search(*_csr([*groups.values()]), rare.astype(np.int64), *_csr(rare_rows), favourite),
         )
 
     @cached_property
     def everything(self) -> Search:
         """The search of matrices in which all transitions are possible, without pruning."""
-        return search_all(len(self.ends))
+        return search_all(len(self.ends), self.search.favourite)
 
     @cached_property
     def closing(self) -> NDArray[np.float64]:
@@ -204,10 +207,12 @@ class Transitions:
         return added
 
 
-def search_all(n: int) -> Search:
+def search_all(n: int, favourite: int = 0) -> Search:
     """Return the search of a matrix of n rows that has one group and no rare columns."""
     none = np.zeros(0, dtype=np.int64)
-    return Search(np.array([0, n]), np.arange(n), none, np.zeros(1, dtype=np.int64), none)
+    return Search(
+        np.array([0, n]), np.arange(n), none, np.zeros(1, dtype=np.int64), none, favourite
+    )
 
 
 def _csr(rows: list[list[int]] | list[NDArray[np.intp]]) -> tuple[Longs, Longs]:

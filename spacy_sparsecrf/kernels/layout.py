@@ -345,7 +345,8 @@ class Search(NamedTuple):
     """Candidates of Viterbi for the previous label; see `decoding.transitions.Transitions`.
 
     group_ptr [G + 1], group_rows: int64, CSR, rows of groups; rare: [R] int64, rare columns;
-    rare_ptr [R + 1], rare_rows: int64, CSR, their rows.
+    rare_ptr [R + 1], rare_rows: int64, CSR, their rows; favourite: label that wins ties, before the
+    lowest.
     """
 
     group_ptr: Ints
@@ -353,6 +354,7 @@ class Search(NamedTuple):
     rare: Ints
     rare_ptr: Ints
     rare_rows: Ints
+    favourite: int = 0
 
 
 class SharedPairs(NamedTuple):

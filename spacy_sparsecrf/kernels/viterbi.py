@@ -68,11 +68,11 @@ def _add_rare(previous: Floats, matrix: Floats, search: Search, best: Floats) ->
 
 
 @inlined
-def _before(n_labels: int, previous: Floats, matrix: Floats, y: int) -> int:
-    """Return the lowest label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
-    label = 0
-    best = previous[0] + matrix[0, y]
-    for i in range(1, n_labels):
+def _before(n_labels: int, previous: Floats, matrix: Floats, y: int, favourite: int) -> int:
+    """Return the label before y on the best path: argmax_i previous[i] + matrix[i, y]."""
+    label = favourite
+    best = previous[label] + matrix[label, y]
+    for i in range(n_labels):
         candidate = previous[i] + matrix[i, y]
         if candidate > best:
             best = candidate
@@ -81,10 +81,10 @@ def _before(n_labels: int, previous: Floats, matrix: Floats, y: int) -> int:
 
 
 @inlined
-def _lowest_best(n_labels: int, scores: Floats) -> int:
-    """Return the lowest label with the highest score; numpy's argmax takes longer to load."""
-    label = 0
-    for y in range(1, n_labels):
+def _best_of(n_labels: int, scores: Floats, favourite: int) -> int:
+    """Return the label with the highest score; numpy's argmax takes longer to load."""
+    label = favourite
+    for y in range(n_labels):
         if scores[y] > scores[label]:
             label = y
     return label
@@ -112,10 +112,10 @@ def best_path(
             _add_rare(before, matrix, search, best)
         for y in range(len(best)):
             scores[t, y] += best[y]
-    y = _lowest_best(n_labels, scores[end - 1])
+    y = _best_of(n_labels, scores[end - 1], search.favourite)
     labels[end - 1] = y
     for t in range(end - 1, begin, -1):
-        y = _before(n_labels, scores[t - 1], pairs[context[t]], y)
+        y = _before(n_labels, scores[t - 1], pairs[context[t]], y, search.favourite)
         labels[t - 1] = y
 
 
@@ -125,8 +125,8 @@ def viterbi(scored: Scored, slack: Floats, search: Search, best: Floats, labels:
 
     scored: scores of the best partial paths overwrite its scores; slack: [C, Yp], of
     `decoding.transitions.Transitions.finish`; best: [Yp] float64, a workspace; labels: [N] int32,
-    out. The lowest label wins a tie. There are no back pointers: recomputing the previous labels of
-    one path is cheaper than storing them for every label.
+    out. The favourite label wins a tie, else the lowest. There are no back pointers: recomputing
+    the previous labels of one path is cheaper than storing them for every label.
     """
     offsets = scored.offsets
     for s in range(len(offsets) - 1):
@@ -195,7 +195,9 @@ class Nodes(NamedTuple):
 
 
 @inlined
-def _find_first(begin: int, end: int, scored: Scored, value: Floats, before: Ints) -> None:
+def _find_first(
+    begin: int, end: int, scored: Scored, favourite: int, value: Floats, before: Ints
+) -> None:
     """Find the best path to each node: path v leads to node v. See `find_paths`."""
     n_labels, scores, context, pairs = scored.n_labels, scored.scores, scored.context, scored.pairs
     for y in range(n_labels):
@@ -205,18 +207,11 @@ def _find_first(begin: int, end: int, scored: Scored, value: Floats, before: Int
         first = (t - 1 - begin) * n_labels
         matrix = pairs[context[t]]
         for y in range(n_labels):
-            best, chosen = -np.inf, first
-            for i in range(n_labels):
-                candidate = value[first + i] + matrix[i, y]
-                if candidate > best:
-                    best, chosen = candidate, first + i
-            value[first + n_labels + y] = scores[t, y] + best
-            before[first + n_labels + y] = chosen
+            i = _before(n_labels, value[first : first + n_labels], matrix, y, favourite)
+            value[first + n_labels + y] = scores[t, y] + (value[first + i] + matrix[i, y])
+            before[first + n_labels + y] = first + i
     first = (end - 1 - begin) * n_labels
-    chosen = first
-    for i in range(1, n_labels):
-        if value[first + i] > value[chosen]:
-            chosen = first + i
+    chosen = first + _best_of(n_labels, value[first : first + n_labels], favourite)
     value[first + n_labels] = value[chosen]
     before[first + n_labels] = chosen
 
@@ -294,7 +289,9 @@ def _extend(
 
 
 @kernel(allocates=True)
-def find_paths(begin: int, end: int, scored: Scored, labels: Ints, totals: Floats) -> int:
+def find_paths(
+    begin: int, end: int, scored: Scored, favourite: int, labels: Ints, totals: Floats
+) -> int:
     """Find the n best paths of the sequence begin:end, at least one token; the first is Viterbi's.
 
     labels: [n, tokens] int32, out; totals: [n], out, scores of the paths, descending. Paths of
@@ -304,7 +301,7 @@ def find_paths(begin: int, end: int, scored: Scored, labels: Ints, totals: Float
     end_node = length * n_labels
     most = end_node + 1 + n * length
     value, before = np.empty(most), np.empty(most, dtype=np.int64)
-    _find_first(begin, end, scored, value, before)
+    _find_first(begin, end, scored, favourite, value, before)
     paths = Paths(value, before, np.arange(most), np.full(most, _UNKNOWN))
     nodes = Nodes(
         np.arange(end_node + 1),

@@ -199,10 +199,8 @@ class DecodingSettings(SettingsBlock):
     )
 
     def preference(self, labels: Sequence[str]) -> tuple[int, float] | None:
-        """Return the outside label and its weight; see `decoding.decoder.Decoder`."""
-        if not self.outside_weight or OUTSIDE not in labels:
-            return None
-        return labels.index(OUTSIDE), self.outside_weight
+        """Return the outside label, if any, and its weight; see `decoding.decoder.Decoder`."""
+        return (labels.index(OUTSIDE), self.outside_weight) if OUTSIDE in labels else None
 
 
 class StackSettings(SettingsBlock):
