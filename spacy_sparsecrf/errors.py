@@ -753,6 +753,11 @@ class Warnings(metaclass=_Coded):
         "Component '{name}': {n} gold entities or spans begin or end with white space, such as "
         "{text!r}, and are learnt without. Trim the annotation, so that scores agree."
     )
+    SCW236 = (
+        "Component '{name}' is saved without weights: all tokens get the same label. It was not "
+        "trained after nlp.initialize, or l1 = {l1} removed all weights. Train it, or lower "
+        "[components.{name}] l1."
+    )
     SCW340 = (
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '
         'u: for b: and *: in [components.NAME.features] templates, or set model = "chain".'

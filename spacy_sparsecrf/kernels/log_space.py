@@ -76,6 +76,9 @@ def exponentiate_pairs(n_labels: int, pairs: Floats, psi: Floats, shift: Floats)
             for y in range(psi.shape[2]):
                 psi[c, i, y] = pairs[c, i, y]
             exp_shifted(psi[c, i], psi.shape[2], shift[c])
+            for y in range(psi.shape[2]):
+                # Not the least number: products with it are denormal, and many times as slow.
+                psi[c, i, y] = psi[c, i, y] if pairs[c, i, y] > -np.inf else 0.0
 
 
 @inlined

@@ -19,15 +19,16 @@ from spacy.tokens import Doc, Span, Token
 from spacy.training import Example, validate_examples
 from spacy.util import logger
 from spacy.vocab import Vocab
+from thinc.optimizers import Optimizer
 
 from .. import progress
 from ..atomic_write import write_files
 from ..errors import Errors, SparseCRFError, Warnings, warn
-from ..features.naming import constant_features, hash_names, templates_by_kind
+from ..features.naming import hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
-from ..targets.spans import SpanTarget
+from ..targets.spans import SpanGroups, SpanTarget
 from . import serialization as storage
 from .annotating import Expected, annotated
 from .continued import Continued, continue_training
@@ -100,8 +101,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     ) -> None:
         """Read the training examples, once, and prepare a training run.
 
-        get_examples: returns the training examples, which are stored as arrays. Without any gold
-            label, there is no training run, and `update` raises an error.
+        get_examples: returns the training examples, which are stored as arrays.
         nlp: the pipeline, for its [training] settings and the pipes before this one.
         labels: all labels, in order; default: labels of the examples and added labels, sorted.
         init_weights: path of weights to continue from, see `load_earlier`.
@@ -109,8 +109,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             training resumes from it; the first update then takes no step.
         shards: paths of .spacy files, which may contain * and **. The reader of [training]
             train_corpus reads them in this order; they replace the examples of get_examples.
-        RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, and
-            for a streamed corpus (max_epochs = -1).
+        RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, if no
+            token has a gold label, and for a streamed corpus (max_epochs = -1).
         """
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)
@@ -147,11 +147,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         # Nothing below raises, so that a component keeps its state if anything above does.
         if self._state is not None and self._state.trainer is not None:
             self._state.trainer.close()
-        is_empty = checks.made_up and state.trainer is None
-        self._state = None if is_empty else state
-        self._continued = Continued(model, model) if is_empty else None
+        runs = state.trainer is not None
+        self._state, self._continued = (state, None) if runs else (None, Continued(model, model))
         self._names = self._names if earlier.names is None else earlier.names
         self.cfg, self.model, self._cached = cfg, model, None
+        self._store_strings()
 
     def _no_model(self, labels: Sequence[str] = ()) -> CRFModel:
         return CRFModel(labels, self.settings.learning.dtype, kind=self.settings.model)
@@ -161,7 +161,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Any = None,
+        sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Do one iteration over the whole corpus, at most one before each `finish_update`.
@@ -191,7 +191,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 if not (state.stepped or training.converged):
                     self._step(state, training)
                 losses[self.name] = training.objective
-        if sgd not in (None, False):
+        if sgd:
             self.finish_update(sgd)
         return losses
 
@@ -230,13 +230,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.cfg["labels"] = list(run.model.labels)
         return loss
 
-    def finish_update(self, sgd: Any) -> None:
+    def finish_update(self, sgd: Optimizer | None) -> None:
         """Allow the next iteration. The solver needs no optimizer."""
         if self._state is not None:
             self._state.stepped = False
 
     def rehearse(
-        self, examples: Any, *, losses: dict[str, float] | None = None, **config: Any
+        self, examples: Iterable[Example], *, losses: dict[str, float] | None = None, **config: Any
     ) -> dict[str, float]:
         """Do nothing, because a batch solver does not forget. RETURNS: the losses."""
         losses = {} if losses is None else losses
@@ -248,13 +248,10 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         yield
 
     def training_run(self) -> "Trainer":
-        """Return the training run. RAISES: SparseCRFError without one, or without gold labels."""
-        if (state := self._state) is None:
+        """Return the training run. RAISES: SparseCRFError without one."""
+        if self._state is None or self._state.trainer is None:
             raise SparseCRFError(Errors.SC202.format(name=self.name))
-        if state.trainer is None:
-            values = {"n_tokens": state.checks.n_tokens, "remedy": state.checks.remedy}
-            raise SparseCRFError(Errors.SC203.format(name=self.name, **values))
-        return state.trainer
+        return self._state.trainer
 
     def end_training(self) -> "Callable[..., Trainer]":
         """End the training run before its first step, and free its arrays.
@@ -338,6 +335,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         return tuple(self.cfg["labels"])
 
     @property
+    def key(self) -> str:
+        """The key of a component of spans in `doc.spans`; other components lack the attribute."""
+        return cast("SpanGroups", self.target).key
+
+    @property
     def is_resizable(self) -> bool:
         """Whether labels can be added: always, with zero weights."""
         return True
@@ -366,7 +368,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         self.cfg["labels"] = labels
         if run is not None and run.model is before:
             run.model = self.model
+        self._store_strings()
         return int(bool(new))
+
+    def _store_strings(self) -> None:
+        """Add the labels that users see to the vocab, as spaCy's pipes do."""
+        for name in self.labels:
+            self.vocab.strings.add(name)
 
     def set_output(self, nO: int) -> None:
         """Check the number of outputs; they grow by `add_label`. RAISES: SparseCRFError."""
@@ -375,15 +383,6 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC213.format(name=self.name, n=nO, n_labels=n_labels))
 
     # Weights
-
-    def explain(self, n: int = 10) -> Any:
-        """Explain the model: its transitions, and the n strongest features for and against labels.
-
-        RETURNS: a `ModelExplanation`.
-        """
-        from ..analysis.explanation import explain_model
-
-        return explain_model(self.model, self._named(), constant_features(self.features), n)
 
     def dump(self) -> Iterator[str]:
         """Yield the weights as lines of text, see `analysis.edit_weights`."""
@@ -432,6 +431,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         RAISES: SparseCRFError if it cannot be written; existing files of the component are then
             unchanged.
         """
+        if not self.model.n_active and (self._state or self._continued):
+            warn(Warnings.SCW236.format(name=self.name, l1=self.settings.l1))
         files = {part: data or None for part, data in self._parts(exclude).items()}
         write_files(Path(path), files, storage.SETTING)
         if "vocab" not in exclude:
@@ -481,6 +482,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         storage.check_loaded(self.setup, cfg, model, clusters, exclude)
         self.cfg, self.model, self._names = cfg, model, names
         self._state = self._continued = self._cached = None
+        self._store_strings()
 
     def _load_kernels(self) -> None:
         """Load the prediction kernels now, so that the first Doc does not wait for them.

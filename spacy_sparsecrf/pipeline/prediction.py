@@ -20,7 +20,7 @@ from ..features.naming import NameRecord
 from ..progress import watch_compilation
 from ..targets.base import add_extension, ends_of
 from ..targets.scheme import LabelledSpans
-from ..targets.spans import SpanTarget
+from ..targets.spans import SpanGroups, SpanTarget
 from .annotating import Expected
 from .settings import NotCopied, Setup
 
@@ -184,9 +184,10 @@ def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
         if with_scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = batch.tokens(scores, 1.0)
-    if with_scores or settings.threshold > 0.0 or settings.decoding.thresholds:
-        of_spans = keep_likely(reader, predictions, batch)
-        predictions.of_spans = of_spans if with_scores else None
+    of_spans = with_scores or isinstance(reader.setup.target, SpanGroups)
+    if of_spans or settings.threshold > 0.0 or settings.decoding.thresholds:
+        found_spans = keep_likely(reader, predictions, batch)
+        predictions.of_spans = found_spans if of_spans else None
     if batch.division.kept is not None:
         predictions[:] = batch.tokens(predictions, reader.setup.target.blank(reader.labels))
     return predictions
@@ -225,12 +226,13 @@ def keep_likely(
     spans, probabilities = predicted_spans(reader, predictions, batch)
     settings = reader.setup.settings
     own_of = settings.decoding.thresholds
-    least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
-    likely = probabilities >= least[spans.types]
-    predictions[:] = target.outside(predictions, labels, spans.where(~likely))
+    if own_of or settings.threshold > 0.0:
+        least = np.array([own_of.get(name, settings.threshold) for name in spans.names], np.float64)
+        likely = probabilities >= least[spans.types]
+        predictions[:] = target.outside(predictions, labels, spans.where(~likely))
+        spans, probabilities = spans.where(likely), probabilities[likely]
     ends = np.cumsum([len(ids) for ids in predictions])
-    first = np.searchsorted(spans.where(likely).starts, ends[:-1])
-    return np.split(probabilities[likely], first)
+    return np.split(probabilities, np.searchsorted(spans.starts, ends[:-1]))
 
 
 def predicted_spans(

@@ -1,7 +1,7 @@
 """Probabilities, n-best labels and explanations of Docs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,16 @@ from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .prediction import Batch, Predictions, Reader
+from .settings import Features
 from .uncertainty import Uncertainty, measure
 
 if TYPE_CHECKING:
+    from ..analysis.explanation import (
+        DocExplanation,
+        LabelledSpan,
+        ModelExplanation,
+        TokenExplanation,
+    )
     from ..model.model import CRFModel
 
 Marginals = NDArray[np.float64]
@@ -37,11 +44,13 @@ class Probabilities:
 
     name: str
     model: "CRFModel"
+    features: Features
     target: Target
     predict: Callable[..., Predictions]
     # RAISES: SparseCRFError if there are no labels.
     _reader: Callable[[], Reader]
     _names: Names
+    _named: Callable[[], Names]
 
     @overload
     def marginals(self, docs: Doc, *, forced: bool = ...) -> Marginals: ...
@@ -172,7 +181,14 @@ class Probabilities:
         """
         return measure(*self._read(list(docs), forced))
 
-    def explain_doc(self, doc: Doc, *, forced: bool = False) -> Any:
+    def explain(self, n: int = 10) -> "ModelExplanation":
+        """Explain transitions, and the n strongest features for and against each label."""
+        from ..analysis.explanation import explain_model
+        from ..features.naming import constant_features
+
+        return explain_model(self.model, self._named(), constant_features(self.features), n)
+
+    def explain_doc(self, doc: Doc, *, forced: bool = False) -> "DocExplanation":
         """Explain the label of each token of a Doc, compared with the second most probable label.
 
         forced: whether to condition on existing annotation, as `predict` does, unless
@@ -192,7 +208,7 @@ class Probabilities:
 
     def explain_tokens(
         self, doc: Doc, rivals: Mapping[int, str | None], *, forced: bool = False
-    ) -> tuple[Any, ...]:
+    ) -> tuple["TokenExplanation", ...]:
         """Explain the predicted labels of some tokens of a Doc, compared with rival labels.
 
         rivals: rival labels by token position, None for the most probable other label. In a chain,
@@ -243,8 +259,8 @@ class Probabilities:
 
     def _predicted_spans(
         self, doc: Doc, labels: Sequence[str], forced: bool
-    ) -> tuple[Any, ...] | None:
-        """Return the spans of a Doc's labels, as `LabelledSpan`; None without a span target."""
+    ) -> tuple["LabelledSpan", ...] | None:
+        """Return the spans of a Doc's labels; None without a span target."""
         from ..analysis.explanation import LabelledSpan
 
         target, known = self.target, self._reader().labels

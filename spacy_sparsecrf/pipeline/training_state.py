@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from spacy.util import logger
 
 from ..corpus.gold import InvalidGoldError, describe
-from ..errors import SparseCRFError, Warnings, warn
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..features.naming import NameRecord
 from ..model.model import CRFModel
 from ..progress import Task
@@ -55,13 +55,16 @@ def begin(
 
     job, read: the corpus; driver: see `driver_of`; earlier: models of earlier runs; checkpoint: the
     file of the run, which may not exist yet, or None.
-    RAISES: SparseCRFError for a corpus or settings that cannot be used for training, and if the
-        file belongs to a different run.
+    RAISES: SparseCRFError for a corpus or settings that cannot be used for training, without any
+        gold label except in the dummy Doc of spaCy, and if the file belongs to a different run.
     """
     setup, checks, name = job.setup, job.checks, job.setup.name
     record = job.record if setup.settings.learning.store_feature_names else None
     names = record and (read.partition or record)
     if read.corpus is None:
+        if not checks.made_up:
+            values = {"n_tokens": checks.n_tokens, "remedy": checks.remedy}
+            raise SparseCRFError(Errors.SC203.format(name=name, **values))
         return TrainingState(None, names, checks)
     with Task("Preparing training"), _doc_named(checks, read.labels):
         train = _training(setup, read)
@@ -143,7 +146,7 @@ class TrainingState(NotCopied):
     Corpus and solver state can be as large as memory allows, so they are never sent to worker
     processes.
 
-    trainer: the run, or None if no token of the corpus has a gold label.
+    trainer: the run, or None if it was ended before its first step or there are no examples.
     record: names the features of the corpus, or None if features have no names.
     checks: of the examples that come later.
     restart: before the first step, begins another run; its arguments override those of this one.

@@ -34,6 +34,27 @@ def test_ties_no_tokens_and_unknown_features():
     np.testing.assert_allclose(Decoder(case.model).marginals(unknown), 1 / 3, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["chain", "memm", "maxent"])
+@pytest.mark.parametrize("favourite", [0, 2])
+def test_a_favourite_label_wins_ties(kind, favourite):
+    observations = make_case(36, "chain", [4, 2]).observations
+    model, valid = CRFModel(["a", "b", "c"], kind=kind), np.ones((4, 4), dtype=bool)
+    valid[0, 1] = valid[1, 3] = False
+    permitted = np.ones((6, 3), dtype=bool)
+    permitted[1] = [False, True, False]
+    for mask in None, valid:
+        decoder = Decoder(model, mask, preference=(favourite, -3.0))
+        for labels in (
+            decoder.viterbi(observations).tolist(),
+            decoder.decode(observations, "posterior")[0].tolist(),
+            [y for paths, _ in decoder.nbest(observations, 3) for y in paths[0].tolist()],
+        ):
+            assert labels == [favourite] * 6
+        labels = decoder.viterbi(observations, permitted).tolist()
+        before = favourite if mask is None or favourite == 2 else 1
+        assert labels == [before, 1, *[favourite] * 4]
+
+
 @needs(ORACLE / "oracle.json")
 def test_marginals_equal_the_independent_programs():
     training, observations = oracle_training("l2", n_steps=30), oracle_observations()

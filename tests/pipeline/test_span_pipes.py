@@ -1,8 +1,11 @@
 """The factories for entities and spans, from the view of a spaCy user."""
 
+import inspect
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
@@ -10,7 +13,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
-from spacy_sparsecrf.errors import SparseCRFError
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.pipeline.component import SparseCRFPipe
 from spacy_sparsecrf.targets.matching import KINDS
 
 from ..decoding.span_cases import (
@@ -160,7 +164,8 @@ def test_weights_of_another_scheme_are_refused(tmp_path):
 
     nlp = pipeline("IOB2")
     initialize(nlp)
-    nlp.to_disk(tmp_path)
+    with pytest.warns(SparseCRFWarning, match="SCW236"):
+        nlp.to_disk(tmp_path)
     path, prior = str(tmp_path), {"learning": {"prior": str(tmp_path)}}
     for use in (
         lambda: pipeline("BILUO").from_disk(tmp_path),
@@ -171,3 +176,138 @@ def test_weights_of_another_scheme_are_refused(tmp_path):
         with pytest.raises(SparseCRFError, match=refused):
             use()
     initialize(pipeline("IOB2", **prior))
+
+
+# Settings of components, and labels in an order of which "O" is not the first.
+BLANK: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, []),
+    ({"model": "maxent", "learning": {"clusters": 2}}, []),
+    ({"model": "memm", "target": {"scheme": "IOB2"}}, ["I-NP", "B-NP", "O", "B-VP", "I-VP"]),
+    ({"decoding": {"method": "posterior"}, "target": {"scheme": "IOB2"}}, []),
+    ({"decoding": {"outside_weight": -2.0}, "target": {"scheme": "BILUO"}}, ["VP", "NP"]),
+]
+
+
+def found_in(nlp: Language, words: list[str]) -> list[Any]:
+    """Return the predicted spans, and the best labels that are not outside."""
+    doc = Doc(nlp.vocab, words=words)
+    [(labels, _), *_] = nlp.get_pipe(nlp.pipe_names[0]).nbest(doc, 2)
+    return spans_of(nlp(doc), key_of(nlp)) + [label for label in labels if label != "O"]
+
+
+@pytest.mark.filterwarnings("ignore:.*SCW340")
+@pytest.mark.parametrize(("settings", "order"), BLANK)
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_without_weights_nothing_is_found_and_saving_warns(factory, settings, order, tmp_path):
+    kind = {"sparse_crf_ner": "Entities", "sparse_crf_spans": "Spans"}[factory]
+    target = {"@crf_targets": f"spacy_sparsecrf.{kind}.v1", **settings.get("target", {})}
+    make = {**settings, "target": target, "factory": factory, "lang": "en"}
+    words = TRAINING[0][0]
+
+    def check(nlp: Language) -> None:
+        assert found_in(nlp, words) == found_in(nlp, ["x"]) == []
+        with pytest.warns(SparseCRFWarning, match=r"SCW236.*l1 = "):
+            nlp.to_disk(tmp_path)
+        assert found_in(spacy.load(tmp_path), words) == []
+
+    nlp = blank_with(**make)
+    for name in ("CITY", "A"):
+        nlp.get_pipe(factory).add_label(name)
+    nlp.to_disk(tmp_path)  # not initialized yet
+    nlp.initialize()
+    check(nlp)
+    nlp = blank_with(**make, l1=1e5, l2=0.0)
+    examples = span_examples(nlp, TRAINING, FACTORIES[factory])
+    nlp.get_pipe(factory).initialize(lambda: examples, nlp=nlp, labels=order or None)
+    check(nlp)
+    nlp.update(examples[:1])
+    assert nlp.get_pipe(factory).model.n_active == 0
+    check(nlp)
+
+
+def test_a_loaded_pipeline_that_is_initialized_again_finds_nothing(trained, tmp_path):
+    words = TRAINING[0][0]
+    assert found_in(trained, words)
+    trained.to_disk(tmp_path)
+    trained.initialize()
+    assert set(trained.get_pipe(trained.pipe_names[0]).labels) == set(TYPES)
+    assert found_in(trained, words) == []
+    with pytest.warns(SparseCRFWarning, match="SCW236"):
+        trained.to_disk(tmp_path)
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_tokens_without_active_features_are_outside(factory):
+    # No feature of any token, and none of pairs of labels.
+    nlp = blank_with(["u:lower[0]"], factory=factory, lang="en")
+    train(nlp, span_examples(nlp, TRAINING, FACTORIES[factory]), 3)
+    words = TRAINING[0][0]
+    assert spans_of(nlp(Doc(nlp.vocab, words=words)), key_of(nlp))
+    assert found_in(nlp, ["qqq", "ppp", "qqq"]) == []
+
+
+def test_labels_are_strings_of_the_vocab(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    name = trained.pipe_names[0]
+    for load in (lambda pipe: pipe.from_disk(tmp_path / name, exclude=["vocab"]),):
+        nlp = spacy.blank("en")
+        load(nlp.add_pipe(name))
+        assert {"NP", "VP"} <= {*nlp.vocab.strings}
+    data = trained.get_pipe(name).to_bytes(exclude=["vocab"])
+    nlp = spacy.blank("en")
+    nlp.add_pipe(name).from_bytes(data, exclude=["vocab"])
+    nlp.get_pipe(name).add_label("NEW-TYPE")
+    assert {"NP", "VP", "NEW-TYPE"} <= {*nlp.vocab.strings}
+    tagger = blank_with(lang="en")
+    tagger.get_pipe("sparse_crf").add_label("TAG-A")
+    tagger.initialize(lambda: examples_of(tagger, TRAINING[:5]))
+    assert {"TAG-A", "NN"} <= {*tagger.vocab.strings}
+
+
+def test_groups_of_spans_have_scores_as_spancat_writes_them(trained_dirs):
+    nlp = spacy.load(trained_dirs["sparse_crf_spans"])
+    pipe = nlp.get_pipe("sparse_crf_spans")
+    docs = [Doc(nlp.vocab, words=words) for words in (TRAINING[0][0], [], TRAINING[1][0])]
+    for doc in nlp.pipe(docs):
+        group = doc.spans["sc"]
+        scores = group.attrs["scores"]
+        assert scores.shape == (len(group),) and scores.dtype == np.float64
+        bare = Doc(nlp.vocab, words=[token.text for token in doc])
+        np.testing.assert_allclose(scores, pipe.entity_probabilities(bare, group), atol=1e-9)
+        assert not doc.user_data  # token and span extensions are written on request only
+        copy = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+        np.testing.assert_array_equal(copy.spans["sc"].attrs["scores"], scores)
+    assert len(docs[0].spans["sc"]) and not len(docs[1].spans["sc"])
+    assert nlp(Doc(nlp.vocab)).spans["sc"].attrs["scores"].shape == (0,)
+    config = {"components": {"sparse_crf_spans": {"decoding": {"outside_weight": 1000.0}}}}
+    nlp = spacy.load(trained_dirs["sparse_crf_spans"], config=config)
+    group = nlp(Doc(nlp.vocab, words=TRAINING[0][0])).spans["sc"]
+    assert not len(group) and group.attrs["scores"].shape == (0,)
+    assert pipe.key == "sc"
+    assert not hasattr(spacy.load(trained_dirs["sparse_crf_ner"]).get_pipe("sparse_crf_ner"), "key")
+
+
+def test_the_model_has_the_weights_of_the_last_update():
+    nlp = blank_with(factory="sparse_crf_ner", lang="en")
+    examples, counts = span_examples(nlp, TRAINING, "ents"), []
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe("sparse_crf_ner")
+    for _ in range(3):
+        nlp.update(examples)
+        counts.append(pipe.model.n_active)
+        assert counts[-1] == sum(1 for _ in pipe.dump()) > 0
+    assert len({*counts}) > 1
+
+
+def test_public_methods_show_their_arguments_and_types():
+    methods = inspect.getmembers(SparseCRFPipe, inspect.isfunction)
+    own = {name: method for name, method in methods if not name.startswith("_")}
+    assert {"initialize", "update", "predict", "explain", "explain_doc", "uncertainty"} <= {*own}
+    for name, method in own.items():
+        signature = inspect.signature(method)
+        assert signature.return_annotation not in (Any, "Any", inspect.Signature.empty), name
+        for each in list(signature.parameters.values())[1:]:
+            assert each.annotation not in (Any, inspect.Parameter.empty) or each.kind == 4, name
+    assert list(inspect.signature(SparseCRFPipe.initialize).parameters)[1:] == [
+        *("get_examples", "nlp", "labels", "init_weights", "checkpoint", "shards"),
+    ]
