@@ -296,9 +296,11 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Its
             probabilities, if any, are written to `token._.NAME_score`.
         """
-        docs, overwrite = list(docs), self.settings.overwrite
-        span_scores = scores.span_scores if isinstance(scores, Predictions) else None
-        self.target.write(docs, scores, self.label_data, overwrite=overwrite, scores=span_scores)
+        docs, span_scores = list(docs), getattr(scores, "span_scores", None)
+        options: dict[str, Any] = {"overwrite": self.settings.overwrite, "scores": span_scores}
+        if isinstance(self.target, SpanGroups):
+            options["extends"] = self.settings.decoding.scores
+        self.target.write(docs, scores, self.label_data, **options)
         store_scores(self.name, docs, scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
@@ -339,10 +341,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """The key of a component of spans in `doc.spans`; other components lack the attribute."""
         return cast("SpanGroups", self.target).key
 
-    @property
-    def is_resizable(self) -> bool:
-        """Whether labels can be added: always, with zero weights."""
-        return True
+    # Labels can always be added, with zero weights.
+    is_resizable = True
 
     def add_label(self, label: str) -> int:
         """Add a label; its weights are zero until the component is initialized with it.
