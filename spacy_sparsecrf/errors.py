@@ -507,8 +507,9 @@ class Errors(metaclass=_Coded):
         "{keys}; " + RECIPE + "."
     )
     SC626 = (
-        "In {path}, {n} {what}, such as {shown}. {causes}. Correct them, or go on by --misfit "
-        "expand (to whole tokens) or --misfit drop."
+        "In {path}, {n} {what}, such as {shown}. Tried: other languages, offsets from 1, ends that "
+        "are the last character, UTF-16 or byte offsets. {causes}. Correct them, or go on by "
+        "--misfit expand (to whole tokens) or --misfit drop."
     )
     SC630 = "{path} is no model of Wapiti, CRF++ (as text) or CRFsuite. Give such a file."
     SC631 = "{path} is damaged, or was not written by {program}: {reason}. Copy or train it again."

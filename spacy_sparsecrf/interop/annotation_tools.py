@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..cli.files import read_lines
-from ..errors import RECIPE, Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from ..schema import reported_as
 from .columns import Source, lines_of
-from .records import REJECTED, Answer, Entry, Mark, Record
+from .records import REJECTED, Entry, Mark, Record
 
 _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "annotations")
@@ -33,7 +32,6 @@ _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^
 # Raised by spaCy for invalid values.
 _OF_SPACY = (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError)
 _KNOWN = "text with spans of Prodigy, Doccano or Label Studio, or a Doc as JSON"
-_reported = partial(reported_as, Errors.SC624, (ValueError, RecursionError))
 
 
 def read_json(path: Path, in_lines: bool, lang: str) -> Source[Entry]:
@@ -44,7 +42,7 @@ def read_json(path: Path, in_lines: bool, lang: str) -> Source[Entry]:
         cannot be read are in `Source.invalid`.
     """
     source: Source[Entry] = Source(path)
-    source.entries = _JsonReader(source, lang).entries(in_lines)
+    source.entries = lambda: _JsonReader(source, lang).entries(in_lines)
     return source
 
 
@@ -80,7 +78,8 @@ class _JsonReader:
                     found = json.loads(line)
                     yield from ((place, value) for value in _records_in(found) or [found])
             return
-        with _reported(path=self._source.path, place="the file"):
+        where: dict[str, Any] = {"path": self._source.path, "place": "the file"}
+        with reported_as(Errors.SC624, (ValueError, RecursionError), **where):
             found = json.loads("\n".join(line for _, line in lines) or "[]")
             records = found if isinstance(found, list) else _records_in(found) or [found]
             if not isinstance(found, (list, Mapping)):
@@ -122,8 +121,8 @@ class _JsonReader:
         tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
         check_unicode(document, "document's name")
-        answer = Answer(str(value.get("_input_hash", "")), is_binary, is_rejected)
-        return Record(place, text, self._marks_of(value), tokens, document, answer)
+        answer = str(value.get("_input_hash", "")), is_binary, is_rejected
+        return Record(place, text, self._marks_of(value), tokens, document, *answer)
 
     def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a task of Label Studio as a record with the first annotation, or an empty one.
@@ -213,11 +212,14 @@ def _has_labels(found: Any) -> bool:
 
 def _text_of(value: Mapping[str, Any]) -> str:
     if value.keys().isdisjoint(_TEXTS):
-        keys, known = ", ".join(map(str, value))[:200], ", ".join(_TEXTS)
-        raise ValueError(
-            f"it has no text, as its keys are {keys}, and not one of {known}; {RECIPE}"
-        )
+        raise ValueError(f"it has no text{_known(value, _TEXTS)}")
     return _checked_text(_first_of(value, _TEXTS))
+
+
+def _known(value: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """Return the keys of a record or span that lacks one of others."""
+    own = ", ".join(map(str, value))[:200]
+    return f" (its keys are {own}; one of {', '.join(keys)} is needed)" if own else ""
 
 
 def _checked_text(text: Any) -> str:
@@ -268,11 +270,8 @@ def _ends_of(value: Any) -> tuple[int, int]:
     fields = _fields_of(value)
     start, end = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
     if type(start) is not int or type(end) is not int:
-        known = f" under keys such as {', '.join(_STARTS + _ENDS)}, span or points; {RECIPE}"
-        more = known if isinstance(value, Mapping) else ""
-        raise ValueError(
-            f"{str(value)[:60]!r} has no offsets of a first and a last character{more}"
-        )
+        known = _known(fields, (*_STARTS, *_ENDS, "span", "points"))
+        raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and last character{known}")
     return start, end
 
 
@@ -286,10 +285,7 @@ def _marks(value: Any) -> list[Mark]:
     labels: list[Any] = found if isinstance(found, list) and found else [found]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
-            known = (
-                "" if found is not None else f"; its keys are {', '.join(fields)}, and not one of "
-            )
-            known += ", ".join(_LABELS) if known else ""
+            known = _known(fields, _LABELS)
             raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{known}")
         check_unicode(label, "label")
     covered = text if isinstance(text, str) else None
@@ -314,7 +310,7 @@ def read_brat(path: Path) -> Source[Entry]:
     files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
     texts = path.rglob("*.txt") if path.is_dir() else ()
     source.left_out["texts without .ann"] += len({*texts} - {f.with_suffix(".txt") for f in files})
-    source.entries = (record for file in files for record in _brat_records(source, file))
+    source.entries = lambda: (each for file in files for each in _brat_records(source, file))
     return source
 
 

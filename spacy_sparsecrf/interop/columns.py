@@ -15,7 +15,7 @@ In the formats tsv, wapiti and crfpp, each line is a token or ends a sentence.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -51,18 +51,17 @@ T = TypeVar("T")
 class Source(Generic[T]):
     """The contents of a file of sentences, or of texts with spans.
 
-    path: for messages; entries: what was read; of columns, the rows of a sentence, with a value for
+    path: for messages; entries: reads them; of columns, the rows of a sentence, with a value for
     each column, except for rows whose first value is -DOCSTART-, which begin documents; columns:
     their attributes, see `attributes`; left_out: numbers of items that are skipped or changed, by
-    description; examples: some of them; invalid: positions of records, and why they cannot be read;
-    notes: on how the file was read so far, for the user.
+    description; invalid: positions of records, and why they cannot be read; notes: on how the file
+    was read so far, for the user.
     """
 
     path: Path
-    entries: Iterable[T] = ()
+    entries: Callable[[], Iterable[T]] = tuple
     columns: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     invalid: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -75,16 +74,6 @@ class Source(Generic[T]):
             raise
         except (ValueError, RecursionError) as error:
             self.invalid.append((place, str(error) or "it ends early"))
-
-
-@dataclass(frozen=True)
-class Repeatable(Generic[T]):
-    """Entries that can be read again. begin: reads them."""
-
-    begin: Callable[[], Iterator[T]]
-
-    def __iter__(self) -> Iterator[T]:
-        return self.begin()
 
 
 def lines_of(path: Path) -> Iterator[Line]:
@@ -200,7 +189,7 @@ def layout_of(path: Path, given: str, lines: Sequence[Line]) -> ColumnLayout:
 def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source[Sentence]:
     """Return a source of the sentences of lines."""
     source: Source[Sentence] = Source(layout.path, columns=tuple(layout.columns))
-    source.entries = Repeatable(lambda: sentences_of(layout, lines, source.notes))
+    source.entries = lambda: sentences_of(layout, lines, source.notes)
     return source
 
 

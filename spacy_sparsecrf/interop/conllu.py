@@ -27,7 +27,7 @@ def read_conllu(path: Path) -> Source[Sentence]:
     RAISES: SparseCRFError, when read, for a line that is not a valid word.
     """
     source: Source[Sentence] = Source(path, columns=CONLLU_COLUMNS)
-    source.entries = _sentences(source)
+    source.entries = lambda: _sentences(source)
     return source
 
 

@@ -73,7 +73,7 @@ def _of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, 
     word = source.columns.index(WORDS) if source.columns else 0
     found: list[Sentence] = []
     document = 0
-    for sentence in source.entries:
+    for sentence in source.entries():
         first = sentence[0].values
         begins = DOCSTART in (first[0], *first[word : word + 1])
         if found and (begins or len(found) == n_sentences):

@@ -1,22 +1,20 @@
 """Texts with character spans -> Docs: spans become spans of tokens."""
 
-import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..errors import Errors, SparseCRFError
+from ..errors import RECIPE, Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source
-from .misfits import MOST_MISFITS, NO_CAUSE, likely_causes
-from .records import DOCUMENT, REJECTED, Entry, Mark, Record, tokenized
+from .misfits import MOST_MISFITS, likely_causes
+from .records import DOCUMENT, REJECTED, Entry, Mark, Record, merged, tokenized
 
 _SHOWN = 5  # errors in a message
-_NO_DIGIT = re.compile("[^0-9]")
 
 
 class Misfit(str, Enum):
@@ -27,128 +25,115 @@ class Misfit(str, Enum):
     drop = "drop"
 
 
-class RecordOptions(NamedTuple):
-    """Options of `record_docs`.
+@dataclass
+class RecordReader:
+    """Creates the Docs of a file of records; `source.left_out` counts what is changed.
 
-    key: store all spans in `doc.spans` under this key; default: spans become entities, of which the
-    longest of overlapping ones is kept; longest: with a key, keep the longest of a type; misfit:
-    treatment of spans that do not fit the tokens; default: expand up to MOST_MISFITS of them;
-    skips_invalid: whether to leave out records that cannot be read.
+    nlp: its tokenizer splits texts without tokens; key: store all spans in `doc.spans` under this
+    key; default: spans become entities, of which the longest of overlapping ones is kept; longest:
+    with a key, keep the longest of a type; misfit: treatment of spans that do not fit the tokens;
+    default: expand up to MOST_MISFITS of them; skips_invalid: whether to leave out records that
+    cannot be read; merges: see `merged`; misfits: spans that do not fit, for messages; n_marks:
+    number of spans.
     """
 
+    source: Source[Entry]
+    nlp: Language
     key: str = ""
     longest: bool = False
     misfit: Misfit | None = None
     skips_invalid: bool = False
+    merges: bool = True
+    misfits: list[str] = field(default_factory=list)
+    n_marks: int = 0
 
+    def docs(self) -> Iterator[Doc]:
+        """Yield a Doc for each record.
 
-def record_docs(source: Source[Entry], nlp: Language, options: RecordOptions) -> Iterator[Doc]:
-    """Create a Doc for each record of a file; `source.left_out` counts what is changed.
+        RAISES: SparseCRFError at the end: for invalid records, or spans that do not fit the tokens,
+            with the likely cause, and if there is no text.
+        """
+        records, is_empty = list[Record](), True
+        for entry in merged(self.source) if self.merges else self.source.entries():
+            if isinstance(entry, Record):
+                if entry.is_rejected:
+                    self.source.left_out[REJECTED] += 1
+                    continue
+                records.append(entry)
+                n_invalid = len(self.source.invalid)
+                with self.source.read(entry.place):
+                    entry = self._doc(entry)
+                if len(self.source.invalid) > n_invalid:
+                    continue
+            elif self.key and not entry.spans.get(self.key):
+                entry.spans[self.key], entry.ents = list(entry.ents), ()
+            is_empty = False
+            yield entry
+        self._check(records)
+        if is_empty:
+            raise SparseCRFError(Errors.SC612.format(path=self.source.path))
 
-    nlp: its tokenizer splits texts without tokens.
-    RAISES: SparseCRFError at the end: for invalid records, or spans that do not fit the tokens,
-        with the likely cause, and if there is no text.
-    """
-    builder, records, is_empty = _Builder(source, nlp, options), list[Record](), True
-    for entry in source.entries:
-        if isinstance(entry, Record):
-            if entry.answer.is_rejected:
-                source.left_out[REJECTED] += 1
-                continue
-            records.append(entry)
-            n_invalid = len(source.invalid)
-            with source.read(entry.place):
-                entry = builder.doc(entry)
-            if len(source.invalid) > n_invalid:
-                continue
-        elif options.key and not entry.spans.get(options.key):
-            entry.spans[options.key], entry.ents = list(entry.ents), ()
-        is_empty = False
-        yield entry
-    builder.check(records)
-    if is_empty:
-        raise SparseCRFError(Errors.SC612.format(path=source.path))
-
-
-class _Builder:
-    """Creates the Docs of records, and counts spans; see `record_docs`."""
-
-    def __init__(self, source: Source[Entry], nlp: Language, options: RecordOptions) -> None:
-        self._source, self._nlp, self._options = source, nlp, options
-        self._n_marks = 0
-        self._misfits: list[str] = []  # as examples
-        self._mode = (options.misfit or Misfit.expand).value
-        overlap = f"of their type ({'left out' if options.longest else 'kept, see --longest'})"
-        overlap = overlap if options.key else "(--spans KEY keeps all)"
-        self._overlap = f"spans that overlap longer ones {overlap}"
-
-    def doc(self, record: Record) -> Doc:
+    def _doc(self, record: Record) -> Doc:
         """Create the Doc of a record."""
-        doc, key = tokenized(record, self._nlp.make_doc), self._options.key
-        doc.user_data[LANG] = self._nlp.lang
+        doc = tokenized(record, self.nlp.make_doc)
+        doc.user_data[LANG] = self.nlp.lang
         if record.document:
             doc.user_data[DOCUMENT] = record.document
         spans: dict[str, list[Span]] = {}
         for mark in record.marks:
-            with self._source.read(record.place):
+            with self.source.read(record.place):
                 own = self._span(doc, mark, record.place)
-                spans.setdefault(mark.label if key else "", []).extend(own)
+                spans.setdefault(mark.label if self.key else "", []).extend(own)
         found = sorted({span for own in spans.values() for span in own})
         kept = sorted(span for own in spans.values() for span in filter_spans(own))
-        self._source.left_out[self._overlap] += len(found) - len(kept)
-        if key:
-            doc.spans[key] = kept if self._options.longest else found
+        how = " of their type" if self.key else " (--spans KEY keeps all)"
+        how += " (--longest leaves them out)" if self.key and not self.longest else ""
+        self.source.left_out[f"spans that overlap longer ones{how}"] += len(found) - len(kept)
+        if self.key:
+            doc.spans[self.key] = kept if self.longest else found
         else:
-            doc.set_ents(kept, default="missing" if record.is_partial else "outside")
+            is_partial = record.is_partial and self.merges
+            doc.set_ents(kept, default="missing" if is_partial else "outside")
         return doc
 
     def _span(self, doc: Doc, mark: Mark, place: str) -> list[Span]:
         """Return the span of a mark; none if it has only blanks, or no whole token."""
         start, end = _ends_of(mark, doc.text)
         if start >= end:
-            self._source.left_out["spans of blanks (left out)"] += 1
+            self.source.left_out["spans of blanks (left out)"] += 1
             return []
-        self._n_marks += 1
+        self.n_marks += 1
         span = doc.char_span(start, end, label=mark.label)
         if span is None:
             shown = doc.char_span(start, end, alignment_mode="expand")
-            self._misfits.append(f"{doc.text[start:end]!r} in {str(shown)!r} ({place})")
-            if self._mode != Misfit.drop:
-                span = doc.char_span(start, end, label=mark.label, alignment_mode=self._mode)
+            self.misfits.append(f"{doc.text[start:end]!r} in {str(shown)!r} ({place})")
+            mode = "strict" if self.misfit == "drop" else (self.misfit or Misfit.expand).value
+            span = doc.char_span(start, end, label=mark.label, alignment_mode=mode)
         return [] if span is None else [span]
 
-    def check(self, records: Sequence[Record]) -> None:
-        """Check what was read. RAISES: SparseCRFError, see `record_docs`."""
-        source, n = self._source, len(self._misfits)
-        if source.invalid and not self._options.skips_invalid:
-            raise self._invalid(likely_causes(records, self._nlp))
-        source.left_out["records that cannot be read"] += len(dict(source.invalid))
-        share = n / max(1, self._n_marks)
-        what = f"of {self._n_marks} spans ({share:.2%}) do not fit the tokens"
-        if share > MOST_MISFITS and self._options.misfit is None:
-            values = {"path": source.path, "what": what, "shown": ", ".join(self._misfits[:2])}
-            causes = likely_causes(records, self._nlp) or NO_CAUSE
-            raise SparseCRFError(Errors.SC626.format(**values, n=n, causes=causes))
-        done = "left out" if self._mode == Misfit.drop else f"{self._mode}ed to whole tokens"
-        source.left_out[what := f"{what} ({done})"] = n
-        source.examples[what] = self._misfits[:2]
-
-    def _invalid(self, causes: str) -> SparseCRFError:
-        """Return the error about records that cannot be read. causes: see `likely_causes`."""
-        shown: dict[str, list[str]] = {}
-        # Numbers of lines or records; spans are read after all lines.
-        found = sorted(self._source.invalid, key=lambda each: int("0" + _NO_DIGIT.sub("", each[0])))
-        for place, reason in found[:_SHOWN]:
-            shown.setdefault(reason, []).append(place)
-        where, *others = [", ".join(places) for places in shown.values()]
-        first, *reasons = shown
-        parts = [first, *map("{}: {}".format, others, reasons)]
-        parts += [f"{len(found)} errors in all"] * (len(found) > 1)
-        rest = [causes] * bool(causes) + ["--skip-bad leaves out such records"]
-        reason = ". ".join(["; ".join(parts), *rest])
-        return SparseCRFError(
-            Errors.SC624.format(path=self._source.path, place=where, reason=reason)
-        )
+    def _check(self, records: Sequence[Record]) -> None:
+        """Check what was read. RAISES: SparseCRFError, see `docs`."""
+        path, invalid, n = self.source.path, self.source.invalid, len(self.misfits)
+        if invalid and not self.skips_invalid:
+            place = invalid[0][0]
+            found = [": ".join(each) for each in invalid[:_SHOWN]] + [
+                f"errors in all: {len(invalid)}"
+            ]
+            reason = "; ".join(found).removeprefix(f"{place}: ")
+            more = f"--skip-bad leaves out such records; {RECIPE}"
+            reason = ". ".join(filter(None, [reason, likely_causes(records, self.nlp), more]))
+            raise SparseCRFError(Errors.SC624.format(path=path, place=place, reason=reason))
+        self.source.left_out["records that cannot be read"] += len(dict(invalid))
+        share = n / max(1, self.n_marks)
+        what = f"of {self.n_marks} spans ({share:.2%}) do not fit the tokens"
+        shown = "; ".join(self.misfits[:2])
+        if share > MOST_MISFITS and self.misfit is None:
+            causes = likely_causes(records, self.nlp) or "None makes them fit"
+            values = {"path": path, "what": what, "shown": shown, "causes": causes}
+            raise SparseCRFError(Errors.SC626.format(**values, n=n))
+        how = (self.misfit or Misfit.expand).value
+        how = "left out" if how == "drop" else f"{how}ed to whole tokens"
+        self.source.left_out[f"{what} ({how}): {shown}"] = n
 
 
 def _ends_of(mark: Mark, whole: str) -> tuple[int, int]:
@@ -163,7 +148,7 @@ def _ends_of(mark: Mark, whole: str) -> tuple[int, int]:
     text = whole[start:end]
     if covered is not None and covered.split() != text.split():
         at = whole.find(covered)
-        place = f", which begins at {at}" if at >= 0 else ""
+        place = f", which begins at {at}: the offsets are of another text" if at >= 0 else ""
         raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{place}")
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())

@@ -1,7 +1,7 @@
 """The formats that can be read: their signs, and their readers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from .column_choice import choose_columns
 from .columns import (
     BLANKS,
     TAB,
-    Repeatable,
     Row,
     Sentence,
     Source,
@@ -124,9 +123,9 @@ def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source
         reason = f"{wanted}; name that of the words, as in --attribute 'w[0]'; it has: {known}"
         raise SparseCRFError(Errors.SC624.format(path=path, place=f"line {number}", reason=reason))
 
-    sentences = Repeatable(
-        lambda: ([split(*entry) for entry in lines] for lines in paragraphs(path))
-    )
+    def sentences() -> Iterator[Sentence]:
+        return ([split(*entry) for entry in lines] for lines in paragraphs(path))
+
     return Source(path, sentences, ("orth", label))
 
 

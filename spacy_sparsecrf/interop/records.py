@@ -1,7 +1,8 @@
 """Texts with character spans, common to all files of annotation tools."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 from spacy.tokens import Doc
@@ -24,24 +25,13 @@ class Mark(NamedTuple):
     text: str | None = None
 
 
-class Answer(NamedTuple):
-    """The answer of an annotator.
-
-    input: identifies the text, or ""; is_binary: whether the spans were accepted or rejected, and
-    others may be missing; is_rejected: whether they were rejected.
-    """
-
-    input: str = ""
-    is_binary: bool = False
-    is_rejected: bool = False
-
-
 class Record(NamedTuple):
     """A text with marks.
 
     place: its position in the file, for messages; tokens: character offsets (start, end) of the
-    file's own tokens, or None; document: name of the document that it is part of, or ""; answer: of
-    an annotator; is_partial: whether other tokens may be in a span, too.
+    file's own tokens, or None; document: name of the document that it is part of, or ""; task: of
+    an annotator, the same for all answers about a text, or ""; is_partial: whether other tokens may
+    be in a span, too; is_rejected: whether the marks are wrong.
     """
 
     place: str
@@ -49,8 +39,9 @@ class Record(NamedTuple):
     marks: Sequence[Mark]
     tokens: Sequence[tuple[int, int]] | None = None
     document: str = ""
-    answer: Answer = Answer()
+    task: str = ""
     is_partial: bool = False
+    is_rejected: bool = False
 
 
 Entry: TypeAlias = Record | Doc  # a Doc if the file has tokens with annotation
@@ -69,59 +60,51 @@ def tokenized(record: Record, tokenizer: Callable[[str], Doc]) -> Doc:
     return Doc(doc.vocab, words=words, spaces=spaces)
 
 
-def merged(entries: Iterable[Entry], source: Source[Entry]) -> Iterator[Entry]:
-    """Merge records of a text that were accepted or rejected one by one, or that differ.
+def merged(source: Source[Entry]) -> Iterator[Entry]:
+    """Yield entries, and merge the records of a text that are partial, or differ.
 
-    Of two records that contradict each other, the later one is right. Tokens without an accepted
-    span may be in another span. Records of the same input with equal spans are not merged, unless
-    they are binary.
+    Tokens without an accepted mark may be in another span. Of records that contradict each other,
+    the later one is right.
     """
     groups: dict[object, list[Any]] = {}
-    for i, entry in enumerate(entries):
-        answer = entry.answer if isinstance(entry, Record) else Answer()
-        is_part = answer.is_binary or answer.input
-        groups.setdefault((answer.input, entry.text) if is_part else i, []).append(entry)
+    for i, entry in enumerate(source.entries()):
+        is_answer = isinstance(entry, Record) and (entry.task or entry.is_partial)
+        task = entry.task if isinstance(entry, Record) else ""
+        groups.setdefault((task, entry.text) if is_answer else i, []).append(entry)
+    lost: list[str] = []
     for own in groups.values():
         records = [entry for entry in own if isinstance(entry, Record)]
         found = {frozenset(mark[:3] for mark in record.marks) for record in records}
-        if len(found) > 1 or any(record.answer.is_binary for record in records):
-            yield from _merged(records, source)
-        else:
+        if len(found) < 2 and not any(record.is_partial for record in records):
             yield from own
+            continue
+        known = _known(records, lost)
+        marks = [mark for mark in known.values() if mark]
+        source.left_out[
+            "answers about texts are merged, other tokens are missing (--no-merge)"
+        ] += len(records)
+        source.left_out["rejected spans (another span may be there)"] += len(known) - len(marks)
+        if marks:
+            yield records[0]._replace(marks=marks, is_partial=True, is_rejected=False)
+    shown = "; ".join(lost[:3])
+    source.left_out[f"contradictory spans (the later answer is right): {shown}"] += len(lost)
 
 
-def _merged(records: Sequence[Record], source: Source[Entry]) -> Iterator[Record]:
-    """Yield the record of all accepted spans of a text, if there are any; see `merged`."""
-    accepted: dict[Any, Mark] = {}
-    rejected: set[Any] = set()
+def _known(records: Sequence[Record], lost: list[str]) -> dict[Any, Mark | None]:
+    """Return the marks of answers about a text by their ends and label; None if it was rejected.
+
+    lost: marks that a later record contradicts are appended.
+    """
+    known: dict[Any, Mark | None] = {}
     for record in records:
-        own = {mark[:3]: mark for mark in record.marks}
-        if record.answer.is_rejected:
-            lost = accepted.keys() & own.keys()
-            rejected |= own.keys()
-        else:
-            lost = {
-                x for x in accepted.keys() - own.keys() for y in own if x[0] < y[1] and y[0] < x[1]
-            }
-            lost |= rejected & own.keys()
-            rejected -= own.keys()
-        accepted = {
-            key: mark
-            for key, mark in (accepted | own).items()
-            if key not in rejected | lost - own.keys()
-        }
-        for start, end, label in sorted(lost):
-            what = "contradictory spans (the later record is right)"
-            source.left_out[what] += 1
-            source.examples[what].append(f"{label} {record.text[start:end]!r} ({record.place})")
-    source.left_out["rejected spans (their tokens may be outside, or in another span)"] += len(
-        rejected
-    )
-    source.left_out[
-        "answers about parts of texts are merged; the other tokens are missing (--no-merge)"
-    ] += len(records)
-    if accepted:
-        yield records[0]._replace(marks=[*accepted.values()], answer=Answer(), is_partial=True)
+        own = {mark[:3]: None if record.is_rejected else mark for mark in record.marks}
+        for key, mark in [*known.items()]:
+            crosses = any(x[0] < key[1] and key[0] < x[1] for x, new in own.items() if new)
+            if (not mark) != (not own[key]) if key in own else mark and crosses:
+                lost.append(f"{key[2]} {record.text[key[0] : key[1]]!r} ({record.place})")
+                del known[key]
+        known |= own
+    return known
 
 
 def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[Doc]]:
@@ -135,17 +118,11 @@ def split(docs: Sequence[Doc], shares: Sequence[float], seed: int) -> list[list[
         groups.setdefault(doc.user_data.get(DOCUMENT, i), []).append(i)
     order = list(groups.values()) if len(groups) > 1 else [[i] for i in range(len(docs))]
     random.Random(seed).shuffle(order)
-    of_docs = [0] * len(docs)
-    for part, share in enumerate(shares, start=1):
-        n = 0
-        while order and n < max(1.0, share * len(docs)):
-            n += len(own := order.pop())
-            for i in own:
-                of_docs[i] = part
+    parts: list[list[int]] = [[] for _ in shares]
+    for part, share in zip(parts, shares, strict=True):
+        while order and len(part) < max(1.0, share * len(docs)):
+            part += order.pop()
     if not order:
         what = f"of {len(docs)} Docs in {len(groups)} documents, no part may be empty"
         raise refused_option("dev or --test", " and ".join(map(str, shares)), what)
-    parts: list[list[Doc]] = [[] for _ in range(len(shares) + 1)]
-    for doc, part in zip(docs, of_docs, strict=True):
-        parts[part].append(doc)
-    return parts
+    return [[docs[i] for i in sorted(own)] for own in (chain.from_iterable(order), *parts)]

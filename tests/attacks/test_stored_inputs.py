@@ -30,7 +30,7 @@ from spacy_sparsecrf.features.featurizer import Featurizer, PlanFeaturizer
 from spacy_sparsecrf.features.naming import NameRecord, hash_names
 from spacy_sparsecrf.interop.attributes import parse_columns
 from spacy_sparsecrf.interop.docs import STORED, read_docs, write_docs
-from spacy_sparsecrf.interop.fitting import Misfit, RecordOptions, record_docs
+from spacy_sparsecrf.interop.fitting import Misfit, RecordReader
 from spacy_sparsecrf.interop.formats import Format, open_records, open_source
 from spacy_sparsecrf.interop.importing import import_model, set_weights
 from spacy_sparsecrf.interop.patterns.featurizer import CRFPPTemplates, WapitiPatterns
@@ -148,9 +148,9 @@ def use_records(data: bytes, note: str) -> int:
         (Path(folder) / "a.txt").write_bytes(plain)
         (Path(folder) / "a.ann").write_bytes(marks)
         source = open_records(Path(folder) / "a.ann", Format(kind), "xx")
-        given = [*source.entries]
-    source.entries = iter(given)
-    docs = [*record_docs(source, blank(), RecordOptions(key, misfit=Misfit.expand))]
+        given = [*source.entries()]
+    source.entries = lambda: given
+    docs = [*RecordReader(source, blank(), key, misfit=Misfit.expand).docs()]
     spans = [[*doc.ents, *doc.spans.get(key, [])] for doc in docs]
     for entry, doc, own in zip(given, docs, spans, strict=True):
         if not isinstance(entry, Doc):

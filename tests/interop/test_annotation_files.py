@@ -296,12 +296,12 @@ def answers(*found: Any) -> str:
         (
             [([EVA], BINARY), ([EVA], BINARY | {"answer": "reject"}), ([GRAZ], BINARY)],
             ["??????B?"],
-            "1 contradictory spans (the later record is right): PER 'Eva Lind' (line 2)",
+            "1 contradictory spans (the later answer is right): PER 'Eva Lind' (line 2)",
         ),
         (
             [([[13, 21, "ORG"]], BINARY), ([[17, 21, "PER"]], BINARY), ([TOM], BINARY)],
             ["???BI???"],
-            "2 contradictory spans (the later record is right): ORG 'Tom Berg' (line 2); PER",
+            "2 contradictory spans (the later answer is right): ORG 'Tom Berg' (line 2); PER",
         ),
         (
             [([GRAZ], BINARY | {"answer": "reject"}), ([GRAZ], BINARY)],
@@ -337,23 +337,31 @@ def in_units(text: str, words: list[str], encoding: str, size: int) -> dict[str,
 @pytest.mark.parametrize(
     ("record", "code", "cause"),
     [
-        (shifted("We saw Ida in Kiel.", ("Ida", 1, 1), ("Kiel", 1, 1)), "SC626", "from 1 instead"),
-        (shifted("We saw Ida in Kiel.", ("Ida", 1, 0), ("Kiel", 1, 0)), "SC626", "from 1, and an"),
+        (
+            shifted("We saw Ida in Kiel.", ("Ida", 1, 1), ("Kiel", 1, 1)),
+            "SC626",
+            "from 1$|from 1\\.",
+        ),
+        (shifted("We saw Ida in Kiel.", ("Ida", 1, 0), ("Kiel", 1, 0)), "SC626", "from 1 and an"),
         (
             shifted("Ida saw Kiel today", ("Ida", 0, -1), ("Kiel", 0, -1)),
             "SC626",
-            "not the one after",
+            "fit: an end is",
         ),
         (in_units("🙂 saw Ida 🙂 in Kiel ok", ["Ida", "Kiel"], "utf-16-le", 2), "SC626", "UTF-16"),
         (in_units("🙂🙂🙂 in Kiel", ["Kiel"], "utf-16-le", 2), "SC624", "UTF-16"),
         (in_units("Zoë saw Renée", ["Zoë", "Renée"], "utf8", 1), "SC624", "bytes of UTF-8"),
         (shifted("約翰在北京工作", ("約翰", 0, 0), ("北京", 0, 0)), "SC626", "--lang zh"),
         (shifted("สมชายอยู่กรุงเทพ", ("สมชาย", 0, 0), ("กรุงเทพ", 0, 0)), "SC626", "--lang th"),
-        (shifted("Ida saw Kiel today", ("Id", 0, 0), ("iel", 0, 0)), "SC626", "No likely cause"),
+        (
+            shifted("Ida saw Kiel today", ("Id", 0, 0), ("iel", 0, 0)),
+            "SC626",
+            "None makes them fit",
+        ),
         (
             shifted("Ida saw Kiel", ("Ida", 0, 0), ("Kiel", 0, 9)),
             "SC624",
-            r"12 characters\. --skip",
+            "12 characters; errors in all: 1",
         ),
     ],
 )
@@ -363,10 +371,7 @@ def test_the_cause_why_spans_do_not_fit_is_tried_on_the_file(tmp_path, record, c
     said = run("convert", path, target, "--lang", "en", code=1).stderr
     assert re.search(f"{code}.*{cause}", said), said
     assert not target.exists()
-    assert sum(each in said for each in CAUSES) <= 1
-
-
-CAUSES = ("--lang ", "from 1 ", "from 1,", "not the one after", "UTF-16 units", "of UTF-8 instead")
+    assert " or " not in said.partition("Likely cause")[2].partition(". ")[0]
 
 
 def test_up_to_a_fifth_of_the_spans_may_not_fit(tmp_path):
@@ -391,14 +396,13 @@ def test_all_invalid_records_are_named_at_once_or_left_out(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join([good, *bad, one(spans=[[9, 8, "A"]])]))
     done = run("convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", code=1)
     for part in (
-        "line 2",
-        "line 3: A 1:30",
-        "line 5: Expecting",
-        "line 6: span",
-        "7 errors in all",
+        "line 5, cannot",
+        "line 7: 'spans'",
+        "line 2: A 0:30",
+        "errors in all: 7",
     ):
         assert part in done.stderr
-    assert "line 7" not in done.stderr and not (tmp_path / "a.spacy").exists()
+    assert "line 4" not in done.stderr and not (tmp_path / "a.spacy").exists()
     docs, said = converted(tmp_path / "a.jsonl", "--skip-bad")
     assert entities(docs) == [[("Ann", "A")]]
     assert "7 records that cannot be read" in said and "1 spans of blanks (left out)" in said

@@ -20,9 +20,9 @@ from ...progress import Task
 from ..attributes import parse_columns
 from ..columns import TAB, Source
 from ..docs import STORED, annotated_columns, read_docs, write_docs
-from ..fitting import Misfit, RecordOptions, record_docs
+from ..fitting import Misfit, RecordReader
 from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open_source
-from ..records import merged, split
+from ..records import split
 from ..schemes import ColumnScheme
 
 Share: TypeAlias = Annotated[
@@ -58,9 +58,7 @@ def convert(
     ] = "",
     misfit: Annotated[
         Misfit | None,
-        typer.Option(
-            help="Treatment of spans that do not fit the tokens (default: expand, up to 20 %)"
-        ),
+        typer.Option(help="Treatment of spans that do not fit tokens (default: expand up to 20 %)"),
     ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out records that cannot be read")
@@ -102,8 +100,8 @@ def convert(
         read: Source[Any]
         if kind in RECORDS:
             read = open_records(source, kind, lang)
-            read.entries = read.entries if no_merge else merged(read.entries, read)
-            found = record_docs(read, nlp, RecordOptions(spans, longest, misfit, skip_bad))
+            options = spans, longest, misfit, skip_bad, not no_merge
+            found = RecordReader(read, nlp, *options).docs()
         else:
             read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
@@ -113,14 +111,7 @@ def convert(
             for note in read.notes:
                 msg.info(note)
         for what, count in sorted((+read.left_out).items()):
-            msg.warn(
-                ": ".join(
-                    [
-                        f"{count} {what}",
-                        *["; ".join(read.examples[what])] * bool(read.examples[what]),
-                    ]
-                )
-            )
+            msg.warn(f"{count} {what}")
         say_cuts(cuts, lang)
         for path, n_docs in n.items():
             msg.good(f"{n_docs} docs are in {path}")
@@ -129,23 +120,17 @@ def convert(
 def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
     """Refuse options that have no effect for the format. RAISES: typer.BadParameter."""
     are_records, is_conllu = kind in RECORDS, kind is Format.conllu
-    is_split = bool(ctx.params["dev"] or ctx.params["test"])
     fits = {
         "columns": not (are_records or is_conllu),
         "attribute": kind is Format.crfsuite,
-        "spans": are_records,
         "longest": bool(ctx.params["spans"]),
-        "misfit": are_records,
-        "skip_bad": are_records,
-        "no_merge": are_records,
         "scheme": not (are_records or is_conllu),
         "docs": not (are_records or is_written),
-        "dev": not is_written,
-        "test": not is_written,
-        "seed": is_split,
-        "force": is_split,
         "skip_space": is_written,
     }
+    fits |= dict.fromkeys(("spans", "misfit", "skip_bad", "no_merge"), are_records)
+    fits |= dict.fromkeys(("dev", "test"), not is_written)
+    fits |= dict.fromkeys(("seed", "force"), bool(ctx.params["dev"] or ctx.params["test"]))
     for name, has_effect in fits.items():
         source: Any = ctx.get_parameter_source(name)
         if source.name == "COMMANDLINE" and not has_effect:
