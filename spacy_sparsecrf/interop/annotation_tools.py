@@ -285,7 +285,7 @@ def _marks(value: Any) -> list[Mark]:
     labels: list[Any] = found if isinstance(found, list) and found else [found]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
-            known = _known(fields, _LABELS)
+            known = _known(fields, _LABELS) if found is None else ""
             raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{known}")
         check_unicode(label, "label")
     covered = text if isinstance(text, str) else None

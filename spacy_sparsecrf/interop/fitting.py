@@ -1,6 +1,6 @@
 """Texts with character spans -> Docs: spans become spans of tokens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -12,7 +12,7 @@ from ..errors import RECIPE, Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source
 from .misfits import MOST_MISFITS, likely_causes
-from .records import DOCUMENT, REJECTED, Entry, Mark, Record, merged, tokenized
+from .records import DOCUMENT, REJECTED, Entry, Mark, Record, ends_of, merged, tokenized
 
 _SHOWN = 5  # errors in a message
 
@@ -46,6 +46,7 @@ class RecordReader:
     merges: bool = True
     misfits: list[str] = field(default_factory=list)
     n_marks: int = 0
+    records: list[Record] = field(default_factory=list)
 
     def docs(self) -> Iterator[Doc]:
         """Yield a Doc for each record.
@@ -53,25 +54,33 @@ class RecordReader:
         RAISES: SparseCRFError at the end: for invalid records, or spans that do not fit the tokens,
             with the likely cause, and if there is no text.
         """
-        records, is_empty = list[Record](), True
-        for entry in merged(self.source) if self.merges else self.source.entries():
-            if isinstance(entry, Record):
-                if entry.is_rejected:
-                    self.source.left_out[REJECTED] += 1
-                    continue
-                records.append(entry)
-                n_invalid = len(self.source.invalid)
-                with self.source.read(entry.place):
-                    entry = self._doc(entry)
-                if len(self.source.invalid) > n_invalid:
-                    continue
-            elif self.key and not entry.spans.get(self.key):
-                entry.spans[self.key], entry.ents = list(entry.ents), ()
-            is_empty = False
-            yield entry
-        self._check(records)
+        is_empty = True
+        for entry in merged(self._entries(), self.source) if self.merges else self._entries():
+            with self.source.read(getattr(entry, "place", "")):
+                doc = self._doc(entry) if isinstance(entry, Record) else entry
+                is_empty = False
+                yield doc
+        self._check()
         if is_empty:
             raise SparseCRFError(Errors.SC612.format(path=self.source.path))
+
+    def _entries(self) -> Iterator[Entry]:
+        """Yield what the file has, without records that have invalid marks."""
+        for entry in self.source.entries():
+            n_invalid = len(self.source.invalid)
+            if isinstance(entry, Doc):
+                if self.key and not entry.spans.get(self.key):
+                    entry.spans[self.key], entry.ents = list(entry.ents), ()
+            elif entry.is_rejected and not self.merges:
+                self.source.left_out[REJECTED] += 1
+                continue
+            else:
+                self.records.append(entry)
+                for mark in entry.marks:
+                    with self.source.read(entry.place):
+                        ends_of(mark, entry.text)
+            if len(self.source.invalid) == n_invalid:
+                yield entry
 
     def _doc(self, record: Record) -> Doc:
         """Create the Doc of a record."""
@@ -81,9 +90,8 @@ class RecordReader:
             doc.user_data[DOCUMENT] = record.document
         spans: dict[str, list[Span]] = {}
         for mark in record.marks:
-            with self.source.read(record.place):
-                own = self._span(doc, mark, record.place)
-                spans.setdefault(mark.label if self.key else "", []).extend(own)
+            own = self._span(doc, mark, record.place)
+            spans.setdefault(mark.label if self.key else "", []).extend(own)
         found = sorted({span for own in spans.values() for span in own})
         kept = sorted(span for own in spans.values() for span in filter_spans(own))
         how = " of their type" if self.key else " (--spans KEY keeps all)"
@@ -98,7 +106,7 @@ class RecordReader:
 
     def _span(self, doc: Doc, mark: Mark, place: str) -> list[Span]:
         """Return the span of a mark; none if it has only blanks, or no whole token."""
-        start, end = _ends_of(mark, doc.text)
+        start, end = ends_of(mark, doc.text)
         if start >= end:
             self.source.left_out["spans of blanks (left out)"] += 1
             return []
@@ -111,7 +119,7 @@ class RecordReader:
             span = doc.char_span(start, end, label=mark.label, alignment_mode=mode)
         return [] if span is None else [span]
 
-    def _check(self, records: Sequence[Record]) -> None:
+    def _check(self) -> None:
         """Check what was read. RAISES: SparseCRFError, see `docs`."""
         path, invalid, n = self.source.path, self.source.invalid, len(self.misfits)
         if invalid and not self.skips_invalid:
@@ -121,34 +129,16 @@ class RecordReader:
             ]
             reason = "; ".join(found).removeprefix(f"{place}: ")
             more = f"--skip-bad leaves out such records; {RECIPE}"
-            reason = ". ".join(filter(None, [reason, likely_causes(records, self.nlp), more]))
+            reason = ". ".join(filter(None, [reason, likely_causes(self.records, self.nlp), more]))
             raise SparseCRFError(Errors.SC624.format(path=path, place=place, reason=reason))
         self.source.left_out["records that cannot be read"] += len(dict(invalid))
         share = n / max(1, self.n_marks)
         what = f"of {self.n_marks} spans ({share:.2%}) do not fit the tokens"
         shown = "; ".join(self.misfits[:2])
         if share > MOST_MISFITS and self.misfit is None:
-            causes = likely_causes(records, self.nlp) or "None makes them fit"
+            causes = likely_causes(self.records, self.nlp) or "None makes them fit"
             values = {"path": path, "what": what, "shown": shown, "causes": causes}
             raise SparseCRFError(Errors.SC626.format(**values, n=n))
         how = (self.misfit or Misfit.expand).value
         how = "left out" if how == "drop" else f"{how}ed to whole tokens"
         self.source.left_out[f"{what} ({how}): {shown}"] = n
-
-
-def _ends_of(mark: Mark, whole: str) -> tuple[int, int]:
-    """Return the first character of a mark and the one after it, without white space at its ends.
-
-    whole: the record's text. RAISES: ValueError if the mark is no part of it.
-    """
-    start, end, label, covered = mark
-    if not 0 <= start < end <= len(whole):
-        n = len(whole)
-        raise ValueError(f"{label} {start}:{end} is not a part of the text of {n} characters")
-    text = whole[start:end]
-    if covered is not None and covered.split() != text.split():
-        at = whole.find(covered)
-        place = f", which begins at {at}: the offsets are of another text" if at >= 0 else ""
-        raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{place}")
-    start += len(text) - len(text.lstrip())
-    return start, start + len(text.strip())

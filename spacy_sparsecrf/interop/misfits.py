@@ -25,8 +25,11 @@ _CHANGES: dict[str, Change] = {
     "offsets count UTF-16 units": ("utf-16-le", 2, 0, 0),
     "offsets count bytes of UTF-8": ("utf-8", 1, 0, 0),
 }
-_LANGUAGES = {"CJK": "zh", "HIRAGANA": "ja", "HANGUL": "ko", "THAI": "th"}
-_N_CHARACTERS, _LEAST = 20_000, 0.1  # letters that are read, and share of a script
+# Languages of scripts, the rarest first, and languages with other tokens in Latin script.
+_LANGUAGES = {"HIRAGANA": "ja", "HANGUL": "ko", "THAI": "th", "CJK": "zh"}
+_OTHERS = {"xx": "", "en": "", "fr": "", "it": ""}
+_N_RECORDS, _N_CHARACTERS = 2000, 20_000  # that are tried, and whose scripts are counted
+_LEAST = 0.1  # share of the letters of a script
 
 
 def likely_causes(records: Sequence[Record], nlp: Language) -> str:
@@ -34,11 +37,12 @@ def likely_causes(records: Sequence[Record], nlp: Language) -> str:
 
     RETURNS: a sentence, "" if there is no such change.
     """
+    records = records[:: 1 + len(records) // _N_RECORDS]
     letters = "".join(record.text for record in records)[:_N_CHARACTERS]
     scripts = Counter(script_of(x) for x in letters if x.isalpha())
-    known = {own: x for x, own in _LANGUAGES.items() if scripts[x] > _LEAST * scripts.total()}
+    known = [(own, x) for x, own in _LANGUAGES.items() if scripts[x] > _LEAST * scripts.total()]
     n_fit: dict[str, int] = {}
-    for lang, script in (known | {"xx": "", "en": ""}).items():
+    for lang, script in [*known[:1], *_OTHERS.items()]:
         try:
             fit = _n_fit(records, spacy.blank(lang).tokenizer, {lang: _NONE})[lang]
         except ImportError:  # its tokenizer is not installed
@@ -72,6 +76,8 @@ def _n_fit(
 
 def _place(text: str, offset: int, encoding: str, size: int) -> int:
     """Return the number of characters before an offset in units of bytes; -1 if it is in none."""
+    if text.isascii() or size == 4:
+        return offset if offset <= len(text) else -1
     data = text.encode(encoding)
     with suppress(UnicodeDecodeError):
         return (

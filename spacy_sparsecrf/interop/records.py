@@ -1,7 +1,7 @@
 """Texts with character spans, common to all files of annotation tools."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
@@ -60,14 +60,32 @@ def tokenized(record: Record, tokenizer: Callable[[str], Doc]) -> Doc:
     return Doc(doc.vocab, words=words, spaces=spaces)
 
 
-def merged(source: Source[Entry]) -> Iterator[Entry]:
+def ends_of(mark: Mark, whole: str) -> tuple[int, int]:
+    """Return the first character of a mark and the one after it, without white space at its ends.
+
+    whole: the record's text. RAISES: ValueError if the mark is no part of it.
+    """
+    start, end, label, covered = mark
+    if not 0 <= start < end <= len(whole):
+        n = len(whole)
+        raise ValueError(f"{label} {start}:{end} is not a part of the text of {n} characters")
+    text = whole[start:end]
+    if covered is not None and covered.split() != text.split():
+        at = whole.find(covered)
+        place = f", which begins at {at}: the offsets are of another text" if at >= 0 else ""
+        raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{place}")
+    start += len(text) - len(text.lstrip())
+    return start, start + len(text.strip())
+
+
+def merged(entries: Iterable[Entry], source: Source[Entry]) -> Iterator[Entry]:
     """Yield entries, and merge the records of a text that are partial, or differ.
 
     Tokens without an accepted mark may be in another span. Of records that contradict each other,
     the later one is right.
     """
     groups: dict[object, list[Any]] = {}
-    for i, entry in enumerate(source.entries()):
+    for i, entry in enumerate(entries):
         is_answer = isinstance(entry, Record) and (entry.task or entry.is_partial)
         task = entry.task if isinstance(entry, Record) else ""
         groups.setdefault((task, entry.text) if is_answer else i, []).append(entry)
