@@ -501,7 +501,11 @@ class Errors(metaclass=_Coded):
     )
     SC620 = "One of {source} and {target} must be a .spacy file, the other a text file. Rename one."
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
-    SC624 = "{path}, {place}, cannot be read: {reason}. Correct it, or give another --format."
+    SC624 = (
+        "{path}, {place}, cannot be read: {reason}. Correct it, or give another --format; "
+        + RECIPE
+        + "."
+    )
     SC625 = (
         "No record of {path} has spans, as their keys are {own}. Give spans one of these keys: "
         "{keys}; " + RECIPE + "."

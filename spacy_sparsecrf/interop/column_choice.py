@@ -27,7 +27,7 @@ from .columns import (
 from .schemes import MISSING, OUTSIDE, is_label, label_type, standard_label
 
 _SHOWN = 3  # values of a column in messages
-_LANGUAGE = re.compile("[a-z][a-z-]+:")  # before all words of a file of WikiANN
+_LANGUAGE = re.compile("([a-z]{2,3}(-[a-z]+)*|simple):")  # before all words of a file of WikiANN
 
 
 def choose_columns(path: Path, separator: str = "") -> Source[Sentence]:

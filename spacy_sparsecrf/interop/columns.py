@@ -26,7 +26,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from .attributes import DOCSTART, UNSET, WORDS, is_header, names_words, of_spans
-from .schemes import OUTSIDE, is_label
+from .schemes import MISSING, OUTSIDE, is_label
 
 TAB, BLANKS = "\t", " "
 _COMMENTS = ("# ", "#\t")
@@ -135,6 +135,8 @@ class ColumnLayout:
         if self.labels is None or len(values) != self.width:
             return True
         if not self.labels:
+            raise self._unclear(number, line, "comment")
+        if any(values[i] in MISSING for i in self.labels):
             raise self._unclear(number, line, "comment")
         return not all(is_label(values[i]) for i in self.labels)
 

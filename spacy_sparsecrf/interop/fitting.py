@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
-from ..errors import RECIPE, Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source
 from .misfits import MOST_MISFITS, likely_causes
@@ -124,11 +124,9 @@ class RecordReader:
         path, invalid, n = self.source.path, self.source.invalid, len(self.misfits)
         if invalid and not self.skips_invalid:
             place = invalid[0][0]
-            found = [": ".join(each) for each in invalid[:_SHOWN]] + [
-                f"errors in all: {len(invalid)}"
-            ]
-            reason = "; ".join(found).removeprefix(f"{place}: ")
-            more = f"--skip-bad leaves out such records; {RECIPE}"
+            found = "; ".join(": ".join(each) for each in invalid[:_SHOWN])
+            reason = f"{found.removeprefix(f'{place}: ')}; errors in all: {len(invalid)}"
+            more = "--skip-bad leaves out such records"
             reason = ". ".join(filter(None, [reason, likely_causes(self.records, self.nlp), more]))
             raise SparseCRFError(Errors.SC624.format(path=path, place=place, reason=reason))
         self.source.left_out["records that cannot be read"] += len(dict(invalid))

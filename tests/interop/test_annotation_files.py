@@ -396,16 +396,22 @@ def test_all_invalid_records_are_named_at_once_or_left_out(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join([good, *bad, one(spans=[[9, 8, "A"]])]))
     done = run("convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", code=1)
     for part in (
-        "line 5, cannot",
-        "line 7: 'spans'",
-        "line 2: A 0:30",
+        "line 2, cannot",
+        "line 3: A 1:30",
+        "line 5: Expecting",
+        "line 6: span",
         "errors in all: 7",
     ):
         assert part in done.stderr
-    assert "line 4" not in done.stderr and not (tmp_path / "a.spacy").exists()
+    assert "line 7" not in done.stderr and not (tmp_path / "a.spacy").exists()
     docs, said = converted(tmp_path / "a.jsonl", "--skip-bad")
     assert entities(docs) == [[("Ann", "A")]]
     assert "7 records that cannot be read" in said and "1 spans of blanks (left out)" in said
+    parts = ([EVA], BINARY), ([[0, 99, "PER"]], BINARY), ([GRAZ], BINARY)
+    (tmp_path / "a.jsonl").write_text(answers(*parts))
+    docs, said = converted(tmp_path / "a.jsonl", "--skip-bad")
+    assert entities(docs) == [[("Eva Lind", "PER"), ("Graz", "LOC")]]
+    assert "contradictory" not in said
     (tmp_path / "b.ann").write_text("T1\tA 0 3\tAnn\nT2\tA x\nT3\tA 4 9\tLee\n")
     (tmp_path / "b.txt").write_text("Ann Lee")
     done = run("convert", tmp_path / "b.ann", tmp_path / "b.spacy", code=1)
