@@ -87,8 +87,8 @@ def set_weights(
     """
     from ..analysis.edit_weights import dump
 
-    # Sets the labels; without gold annotation there is nothing to train.
-    empty = Doc(pipe.vocab, words=["..."])
+    # Sets the labels; the dummy Doc of spaCy has no gold annotation.
+    empty = Doc(pipe.vocab, words=["x", "y", "z"])
     pipe.initialize(lambda: [Example(empty, empty.copy())], labels=model.labels)
     # Trained components know the annotation that their features need; warn if all tokens lack it.
     features: Any = pipe.features
