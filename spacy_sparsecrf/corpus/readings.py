@@ -144,11 +144,13 @@ class Division(NamedTuple):
 
     ends, behind: [D] int64, end of each Doc, in words and in tokens.
     kept: [N] int64, the token of each word; None if all tokens are words.
+    apart: words behind an empty line, ascending.
     """
 
     ends: Longs
     behind: Longs
     kept: Longs | None
+    apart: Longs | tuple[()] = ()
 
     @property
     def tokens(self) -> Longs:

@@ -10,7 +10,7 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_BREAKS = 2  # line breaks that are told apart: a sequence ends where there are so many
+MOST_BREAKS = 2  # line breaks that are told apart; no span crosses so many
 _RANGES = (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F)
 UNSEEN = dict.fromkeys([0xAD, 0xFEFF, *(i for low, high in _RANGES for i in range(low, high + 1))])
 """Characters that readers do not see: soft hyphens, joiners, directions; for `str.translate`."""

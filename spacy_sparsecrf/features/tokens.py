@@ -78,7 +78,9 @@ def sequences_of(
     n = int(offsets[-1])
     if n == len(rows):
         return offsets, Division(ends, ends, None)
-    return offsets, Division(kept[:n].searchsorted(ends), ends, kept[:n])
+    apart = np.flatnonzero(kept[:n] < 0)
+    kept = np.maximum(kept[:n], ~kept[:n])
+    return offsets, Division(kept.searchsorted(ends), ends, kept, apart)
 
 
 @cache

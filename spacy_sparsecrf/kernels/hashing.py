@@ -40,8 +40,6 @@ def cut(
 ) -> int:
     """Cut the concatenated tokens of Docs into sequences of words, and move the words together.
 
-    A sequence ends with its Doc, and where the blanks between two words have two line breaks.
-
     ends: [D] int64, end of each Doc; a Doc without words gives no sequence.
     values: [N, A] uint64, in and out, SENT_START of tokens in column 1; out: of words.
     rows: [N] int32, in and out, row of each token in `kinds`; out: of words.
@@ -50,7 +48,7 @@ def cut(
     that has trailing whitespace, and gets 1 where the next word follows without blanks; the column
     that gets the line breaks between a word and the word before, 0 to 2; columns are 0 if unused.
     offsets: [N + 1] int64, out: sequence s is the words offsets[s]:offsets[s + 1].
-    kept: [N] int64, out: the token of each word.
+    kept: [N] int64, out: the token t of each word, or ~t behind two or more line breaks.
     RETURNS: the number of sequences.
     """
     sentences, glued, lines = options
@@ -69,7 +67,7 @@ def cut(
                 if breaks >= 0:
                     breaks += kind - 1
                 continue
-            if begins or breaks >= 2:
+            if begins:
                 offsets[n] = words
                 n += 1
                 begins = False
@@ -84,7 +82,7 @@ def cut(
                 values[words, glued] = np.uint64(follows)
             if lines > 0:
                 values[words, lines] = np.uint64(min(max(breaks, 0), 2))
-            kept[words] = t
+            kept[words] = ~t if breaks >= 2 else t
             words += 1
             breaks = 0
         first = ends[d]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 
-from ..corpus.readings import Division, kept_of
+from ..corpus.readings import Division, Readings, kept_of
 from ..decoding.chains import SpanEvents as LabelRuns
 from ..errors import Errors, SparseCRFError
 from ..features.featurizer import PlanFeaturizer
@@ -85,7 +85,7 @@ class Batch(NamedTuple):
 
     def tokens(self, arrays: Sequence[NDArray[Any]], blank: Any) -> list[NDArray[Any]]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
-        _, behind, kept = self.division
+        behind, kept = self.division.behind, self.division.kept
         if kept is None:
             return self.words(arrays)
         rows = np.concatenate(arrays)
@@ -123,11 +123,27 @@ class Reader(NotCopied):
             permitted = setup.target.permitted(docs, self.labels, overwrite=overwrite)
         if permitted is not None and division.kept is not None:
             permitted = permitted[division.kept]
-        if permitted is None or len(parts) == 1:
-            return Batch([(part, permitted) for part in parts], division)
-        last = np.cumsum([part.n_tokens for part in parts])
-        masks = np.split(permitted, last[:-1])
+        masks: list[Permitted] = [permitted] * len(parts)
+        if permitted is not None and len(parts) > 1:
+            masks = [*np.split(permitted, np.cumsum([part.n_tokens for part in parts])[:-1])]
+        if isinstance(setup.target, SpanTarget) and division.kept is not None:
+            legal = setup.target.legal(self.labels)
+            masks = [_kept_apart(*each, legal) for each in zip(parts, masks, strict=True)]
         return Batch([*zip(parts, masks, strict=True)], division)
+
+
+def _kept_apart(part: "Source", permitted: Permitted, legal: NDArray[np.bool_]) -> Permitted:
+    """Let no span go on behind an empty line, unless the words must have such labels.
+
+    permitted: [N, Y], or None; legal: [Y + 1, Y + 1], see `Target.legal`.
+    """
+    apart = part.division.apart if isinstance(part, Readings) else ()
+    if not len(apart):
+        return permitted
+    mask = np.ones((part.n_tokens, len(legal) - 1), np.bool_) if permitted is None else permitted
+    rows = mask[apart] & legal[-1, :-1]  # labels with which sequences begin
+    mask[apart] = np.where(rows.any(axis=1, keepdims=True), rows, mask[apart])
+    return mask
 
 
 def read_docs(

@@ -182,17 +182,11 @@ def breaks_before(token: Token) -> int:
 
 
 def hash_docs(docs: Sequence[Doc], templates: Sequence[str]) -> list[list[int]]:
-    """Return hashes [N][P] of the words of Docs, split at sentences and at empty lines."""
+    """Return hashes [N][P] of the words of Docs, split into sentences if they have boundaries."""
     rows: list[list[int]] = []
     for doc in docs:
-        sequences: list[list[Token]] = []
-        for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
-            sequences.append([])
-            for token in filter(is_word, sentence):
-                if breaks_before(token) > 1:
-                    sequences.append([])
-                sequences[-1].append(token)
-        for sequence in sequences:
-            columns = [hash_sequence(sequence, template) for template in templates]
+        for sequence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
+            words = [*filter(is_word, sequence)]
+            columns = [hash_sequence(words, template) for template in templates]
             rows.extend([*chain(*row)] for row in zip(*columns, strict=True))
     return rows

@@ -1,5 +1,7 @@
 """Blanks between words change nothing: entities, tags, probabilities, training."""
 
+import random
+
 import numpy as np
 import pytest
 import spacy
@@ -7,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..toy import blank_with
+from ..toy import STEMS, blank_with
 
 TEXTS = [
     ("Send the form to Ada Nowak in Lund.", [("Ada Nowak", "PER"), ("Lund", "LOC")]),
@@ -113,15 +115,45 @@ def test_gold_entities_are_learnt_without_blanks_at_their_ends():
         assert [e.text for text, _ in pairs for e in nlp(text).ents] == ["Ada", "Ivo", "Una"]
 
 
-def test_no_entity_crosses_an_empty_line_and_lines_are_told_apart():
-    names = ["Ada Nowak", "Ivo Marsh", "Una Lind", "Eli Roth", "Mia Berg", "Jan Vos"]
-    lists = ["\n".join(names[i:] + names[:i]) for i in range(6)]
-    nlp = trained(
-        *[(text, spans_in(text, [(name, "PER") for name in names])) for text in lists * 3]
-    )
-    assert [e.text for e in nlp("\n".join(reversed(names))).ents] == names[::-1]
-    assert nlp("Eli Roth\n\nMia\n \nBerg").ents[0].text == "Eli Roth"
-    assert not any("Mia" in e.text and "Berg" in e.text for e in nlp("Mia\r\n\r\nBerg").ents)
+def drawn_lines(n: int, seed: int, kind: str, between: str) -> list[tuple[str, list]]:
+    """Draw address blocks, or lists with one item a line, of made-up words."""
+    rng, pairs = random.Random(seed), []
+
+    def words(low: int, high: int) -> str:
+        own = ["".join(rng.choices(STEMS, k=2)).title() for _ in range(rng.randint(low, high))]
+        return " ".join(own)
+
+    for _ in range(n):
+        lines = [("ITEM", words(1, 3)) for _ in range(rng.randint(2, 6))]
+        if kind == "address":
+            street = f"{words(1, 2)} {rng.randint(1, 99)}"
+            lines = [("NAME", words(2, 2)), ("STREET", street), ("CITY", words(1, 2))]
+        text, spans = "", []
+        for label, line in lines:
+            text += between if text else ""
+            spans.append((len(text), len(text) + len(line), label))
+            text += line
+        pairs.append((text, spans))
+    return pairs
+
+
+@pytest.mark.parametrize("kind", ["address", "list"])
+@pytest.mark.parametrize(("between", "other"), [("\n", "\r\n"), ("\n", " \n\n"), ("\n\n", "\n\n")])
+def test_address_blocks_and_lists_with_one_item_a_line(kind, between, other):
+    nlp = trained(*drawn_lines(60, 1, kind, between), l1=0.05, l2=0.1)
+    for text, spans in drawn_lines(20, 2, kind, other):
+        assert [(e.start_char, e.end_char, e.label_) for e in nlp(text).ents] == spans
+
+
+def test_no_entity_crosses_an_empty_line():
+    pairs = [("See Ada Nowak there.", [(4, 13, "PER")]), ("See no one there.", [])] * 4
+    nlp = trained(*pairs)
+    for lines in ("\n\n", "\r\n \r\n", " \n\u00a0\n "):
+        doc = nlp(f"See Ada{lines}Nowak there.")
+        assert {"Ada", "Nowak"}.issuperset(e.text for e in doc.ents)
+        marginals = nlp.get_pipe("sparse_crf_ner").marginals(doc)
+        assert marginals[[t.text for t in doc].index("Nowak")].sum() == pytest.approx(1.0)
+    assert [e.text for e in nlp("See Ada\nNowak there.").ents] == ["Ada\nNowak"]
     with pytest.warns(UserWarning, match=r"SCW223.*4 gold entities.*blank line"):
         trained(*[("See Ada\n \nNowak there.", [(4, 15, "PER")]), ("No one.", [])] * 4)
 
