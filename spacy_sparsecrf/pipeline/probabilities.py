@@ -13,7 +13,7 @@ from ..errors import Errors, SparseCRFError
 from ..model.names import Names
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
-from .prediction import Batch, Predictions, Reader
+from .prediction import Batch, Reader, predict
 from .settings import Features
 from .uncertainty import Uncertainty, measure
 
@@ -46,7 +46,6 @@ class Probabilities:
     model: "CRFModel"
     features: Features
     target: Target
-    predict: Callable[..., Predictions]
     # RAISES: SparseCRFError if there are no labels.
     _reader: Callable[[], Reader]
     _names: Names
@@ -221,13 +220,15 @@ class Probabilities:
         from ..analysis.explanation import TokenExplanation, explain_tokens
         from ..features.naming import NameRecord
 
-        for place in rivals:
-            if not 0 <= place < len(doc):
-                values = {"number": 0, "length": 1, "start": place, "n_tokens": len(doc)}
-                raise SparseCRFError(Errors.SC408.format(**values))
-        [labels] = self.predict([doc], forced=forced)
+        if wrong := [place for place in rivals if not 0 <= place < len(doc)]:
+            values = {"number": 0, "length": 1, "start": wrong[0], "n_tokens": len(doc)}
+            raise SparseCRFError(Errors.SC408.format(**values))
+        if not rivals:
+            return ()
         marginals = self.marginals(doc, forced=forced)
         reader, batch = self._read([doc], forced)
+        # The method would warn that a Doc of the tokenizer has no sentences.
+        [labels] = predict(reader, [doc], forced)
         kept = batch.division.tokens
         of_words = {w: rivals[t] for w, t in enumerate(kept.tolist()) if t in rivals}
         setup = reader.setup
@@ -248,7 +249,7 @@ class Probabilities:
             seen = np.concatenate([*map(np.ravel, read), observations.value_keys])
             names = Names()
             names.add(record.names(np.intersect1d(seen, keys)))
-        wanted = [of_words[t] for t in places]
+        wanted = map(of_words.get, places)
         ids = [-1 if rival is None else self._ids([rival], reader.labels)[0] for rival in wanted]
         texts = [doc[t].text for t in kept.tolist()]
         args = labels[kept], marginals[kept], texts, names, dict(zip(places, ids, strict=True))

@@ -22,6 +22,7 @@ from ..conftest import CONFIGS
 from ..decoding.span_cases import TRAINING, add_spans, span_examples, spans_of
 from ..toy import accuracy
 from ..training.test_training_loop import run_training
+from .test_component import call_methods
 
 ALL = sorted(CONFIGS.glob("*.cfg"))
 BASES = {TAGGER: "OWLQN", MAXENT: "GIS"}
@@ -50,6 +51,7 @@ def test_every_config_trains_and_stops_on_the_development_score(name, corpus):
     scores = [float(row[3]) for row in rows]
     assert len(rows) == scores.index(max(scores)) + 1 + 2 < 60
     assert accuracy(nlp, corpus.dev) > 0.9
+    call_methods(nlp.get_pipe("crf"), nlp.make_doc("The plan works. A man walks."))
 
 
 NAMES = ["ner", "spans", "ner_documents", "ner_classes", "tagger_classes"]
@@ -81,6 +83,7 @@ def test_configs_of_spans_documents_and_classes_train(name, corpus, tmp_path):
         assert scores["ents_f" if key == "ents" else "spans_sc_f"] > 0.95
     stacked = name in ("ner_documents", "ner_classes")
     assert (nlp.get_pipe(component).model.first is not None) == stacked
+    call_methods(nlp.get_pipe(component), nlp.make_doc("The plan works. A man walks."))
 
 
 @pytest.mark.parametrize("solver", VARIANTS)
