@@ -17,9 +17,8 @@ from spacy.vocab import Vocab
 from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
-from ..schema import reported_as
 from .columns import Source, lines_of
-from .records import REJECTED, Entry, Mark, Record
+from .records import Entry, Mark, Record
 
 _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "annotations")
@@ -38,8 +37,8 @@ def read_json(path: Path, in_lines: bool, lang: str) -> Source[Entry]:
     """Read a JSON file. in_lines: whether each line is a record.
 
     lang: language of Docs that `doc.to_json()` wrote.
-    RAISES: SparseCRFError, when read, for a file without spans, or that is not JSON. Records that
-        cannot be read are in `Source.invalid`.
+    RAISES: SparseCRFError, when read, for a file without spans. Records that cannot be read are in
+        `Source.invalid`.
     """
     source: Source[Entry] = Source(path)
     source.entries = lambda: _JsonReader(source, lang).entries(in_lines)
@@ -68,23 +67,18 @@ class _JsonReader:
         """Yield the place and the value of each record.
 
         in_lines: whether each line is a record; else the file is a list of records, one of them, or
-            an object that has such a list. It may have a record in each line nevertheless.
-        RAISES: SparseCRFError if it has none of these.
+            an object that has such lists. It may have a record in each line nevertheless.
         """
-        lines = [entry for entry in lines_of(self._source.path) if entry[1].strip()]
-        if in_lines or (len(lines) > 1 and is_json(lines[0][1], dict)):
-            for number, line in lines:
-                with self._source.read(place := f"line {number}"):
-                    found = json.loads(line)
-                    yield from ((place, value) for value in _records_in(found) or [found])
-            return
-        where: dict[str, Any] = {"path": self._source.path, "place": "the file"}
-        with reported_as(Errors.SC624, (ValueError, RecursionError), **where):
-            found = json.loads("\n".join(line for _, line in lines) or "[]")
-            records = found if isinstance(found, list) else _records_in(found) or [found]
-            if not isinstance(found, (list, Mapping)):
-                raise ValueError("it is not a list of records")
-        yield from ((f"record {i}", value) for i, value in enumerate(records, start=1))
+        texts = [entry for entry in lines_of(self._source.path) if entry[1].strip()]
+        if not in_lines and not (len(texts) > 1 and is_json(texts[0][1])):
+            texts = [(1, "\n".join(text for _, text in texts))] if texts else []
+        for number, text in texts:
+            with self._source.read(f"line {number}"):
+                value = json.loads(text)
+                is_list = isinstance(value, list) and not _is_pair(value)
+                records = value if is_list else _records_in(value) or [value]
+                for i, record in enumerate(records, start=1):
+                    yield f"line {number}" if len(records) == 1 else f"record {i}", record
 
     def _doc(self, value: Mapping[str, Any]) -> Doc:
         """Return the Doc that `doc.to_json()` wrote."""
@@ -107,7 +101,7 @@ class _JsonReader:
         is_binary = value.get("_view_id") == "ner" or value.get("_is_binary") is True
         is_rejected = value.get("answer") == "reject"
         if value.get("answer") == "ignore" or (is_rejected and not is_binary):
-            self._skip(REJECTED)
+            self._skip("records whose answer is reject or ignore")
             return None
         is_task = isinstance(value.get("data"), Mapping) and _is_list(value, "annotations")
         if is_task and not (value := self._task(value)):
@@ -159,10 +153,10 @@ class _JsonReader:
         self._source.left_out[what] += 1
 
 
-def is_json(text: str, kind: type) -> bool:
-    """Return whether a text is a value of JSON of a type."""
+def is_json(text: str) -> bool:
+    """Return whether a text is an object or a list of JSON."""
     with suppress(ValueError, RecursionError):
-        return isinstance(json.loads(text), kind)
+        return isinstance(json.loads(text), (dict, list))
     return False
 
 
@@ -204,10 +198,8 @@ def _is_of_doc(value: Any) -> bool:
 def _has_labels(found: Any) -> bool:
     """Return whether a value is a list of spans as in Label Studio's short export."""
     objects = found if isinstance(found, list) else []
-    of_spans = [
-        isinstance(each, Mapping) and {"start", "labels"} <= each.keys() for each in objects
-    ]
-    return bool(of_spans) and all(of_spans)
+    keys = [each.keys() if isinstance(each, Mapping) else set() for each in objects]
+    return bool(keys) and all({"start", "labels"} <= own for own in keys)
 
 
 def _text_of(value: Mapping[str, Any]) -> str:

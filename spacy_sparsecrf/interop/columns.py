@@ -70,8 +70,6 @@ class Source(Generic[T]):
         """Collect errors of the body, which reads a record or a part of it."""
         try:
             yield
-        except SparseCRFError:
-            raise
         except (ValueError, RecursionError) as error:
             self.invalid.append((place, str(error) or "it ends early"))
 

@@ -12,7 +12,7 @@ from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source
 from .misfits import MOST_MISFITS, likely_causes
-from .records import DOCUMENT, REJECTED, Entry, Mark, Record, ends_of, merged, tokenized
+from .records import DOCUMENT, Entry, Mark, Record, ends_of, merged, tokenized
 
 _SHOWN = 5  # errors in a message
 
@@ -55,7 +55,7 @@ class RecordReader:
             with the likely cause, and if there is no text.
         """
         is_empty = True
-        for entry in merged(self._entries(), self.source) if self.merges else self._entries():
+        for entry in merged(self._entries(), self.source, self.merges):
             with self.source.read(getattr(entry, "place", "")):
                 doc = self._doc(entry) if isinstance(entry, Record) else entry
                 is_empty = False
@@ -71,9 +71,6 @@ class RecordReader:
             if isinstance(entry, Doc):
                 if self.key and not entry.spans.get(self.key):
                     entry.spans[self.key], entry.ents = list(entry.ents), ()
-            elif entry.is_rejected and not self.merges:
-                self.source.left_out[REJECTED] += 1
-                continue
             else:
                 self.records.append(entry)
                 for mark in entry.marks:

@@ -68,8 +68,7 @@ def format_of(path: Path, is_read: bool = True) -> Format:
     found, first = _SUFFIXES.get(suffix), ""
     if is_read and found is None and path.is_file():
         first = next((line for _, line in lines_of(path) if line.strip()), "")
-        kinds = {dict: Format.jsonl, list: Format.json}
-        found = next((kind for each, kind in kinds.items() if is_json(first, each)), None)
+        found = Format.json if is_json(first) else None
     if suffix == ".csv" and not found and TAB not in first:
         reason = "write CSV as columns, by the lines of Python in docs/commands.md"
         raise SparseCRFError(Errors.SC624.format(path=path, place="as CSV", reason=reason))

@@ -13,7 +13,6 @@ from .columns import Source
 
 DOCUMENT = "document"
 """The key in `doc.user_data` of the document that a Doc is part of."""
-REJECTED = "records whose answer is reject or ignore"
 
 
 class Mark(NamedTuple):
@@ -78,29 +77,28 @@ def ends_of(mark: Mark, whole: str) -> tuple[int, int]:
     return start, start + len(text.strip())
 
 
-def merged(entries: Iterable[Entry], source: Source[Entry]) -> Iterator[Entry]:
-    """Yield entries, and merge the records of a text that are partial, or differ.
+def merged(entries: Iterable[Entry], source: Source[Entry], merges: bool) -> Iterator[Entry]:
+    """Yield entries without rejected marks; merge records of a text that are partial, or differ.
 
     Tokens without an accepted mark may be in another span. Of records that contradict each other,
-    the later one is right.
+    the later one is right. merges: if not, accepted records are complete.
     """
     groups: dict[object, list[Any]] = {}
     for i, entry in enumerate(entries):
-        is_answer = isinstance(entry, Record) and (entry.task or entry.is_partial)
+        is_answer = isinstance(entry, Record) and merges and (entry.task or entry.is_partial)
         task = entry.task if isinstance(entry, Record) else ""
         groups.setdefault((task, entry.text) if is_answer else i, []).append(entry)
     lost: list[str] = []
     for own in groups.values():
         records = [entry for entry in own if isinstance(entry, Record)]
         found = {frozenset(mark[:3] for mark in record.marks) for record in records}
-        if len(found) < 2 and not any(record.is_partial for record in records):
+        if len(found) < 2 and not any(x.is_rejected or (merges and x.is_partial) for x in records):
             yield from own
             continue
         known = _known(records, lost)
         marks = [mark for mark in known.values() if mark]
-        source.left_out[
-            "answers about texts are merged, other tokens are missing (--no-merge)"
-        ] += len(records)
+        what = "answers about texts are merged, other tokens are missing (--no-merge)"
+        source.left_out[what] += len(records) * merges
         source.left_out["rejected spans (another span may be there)"] += len(known) - len(marks)
         if marks:
             yield records[0]._replace(marks=marks, is_partial=True, is_rejected=False)
