@@ -4,7 +4,8 @@ Other packages register functions through the entry point groups `spacy_sparsecr
 `spacy_sparsecrf_crf_targets`, `spacy_sparsecrf_crf_solvers` and `spacy_sparsecrf_crf_engines`.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import catalogue
 
@@ -12,18 +13,18 @@ import catalogue
 class PartRegistry(catalogue.Registry):  # type: ignore[misc]
     """A registry that also finds registered functions by short names, such as "SGD"."""
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> Callable[..., Any]:
         """Return the function of a name, or of its `full_name` if that is not registered.
 
         RAISES: catalogue.RegistryError if neither is registered.
         """
         try:
-            return super().get(name)
+            return cast("Callable[..., Any]", super().get(name))
         except catalogue.RegistryError:
             full = self.full_name(name)
             if not full:
                 raise
-        return super().get(full)
+        return self.get(full)
 
     def full_name(self, short: object) -> str:
         """Return the registered name for a short name, ignoring case; "" if there is none."""

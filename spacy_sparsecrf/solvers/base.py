@@ -164,7 +164,7 @@ class BatchSolver:
         """Names of the state's arrays [K], and the values of a new weight in them."""
         return {"theta": 0.0}
 
-    def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> Any:
+    def start(self, loss: Any, penalty: ElasticNet, theta: Floats) -> SolverState:
         """Evaluate the first point, theta [K] float64, and return the state there.
 
         Arrays of the state begin with the values of new weights (see `columns`).
@@ -172,7 +172,9 @@ class BatchSolver:
         """
         value, gradient = evaluate_start(loss, penalty, theta)
         first = {name: np.full(len(theta), number) for name, number in self.columns.items()}
-        return self.state_type(**(first | {"theta": theta}), gradient=gradient, value=value)
+        columns: dict[str, Any] = first | {"theta": theta}
+        state: SolverState = self.state_type(**columns, gradient=gradient, value=value)
+        return state
 
     def step(self, loss: Any, penalty: ElasticNet, state: Any) -> StepReport:
         """Do one iteration, in place.
@@ -183,7 +185,7 @@ class BatchSolver:
 
     def remap(
         self, loss: Any, penalty: ElasticNet, state: Any, source: Longs, gradient: Floats
-    ) -> Any:
+    ) -> SolverState:
         """Move a state to another working set, at the same point, which was evaluated last.
 
         loss: on the new working set; source: [K'] int64, for each new coordinate its index in the
@@ -192,7 +194,8 @@ class BatchSolver:
         columns = {
             name: take(getattr(state, name), source, first) for name, first in self.columns.items()
         }
-        return replace(state, gradient=gradient, **columns)
+        moved: SolverState = replace(state, gradient=gradient, **columns)
+        return moved
 
     def report(
         self, penalty: ElasticNet, state: Any, passes: float = 1.0, stalled: bool = False

@@ -13,7 +13,7 @@ shrinkage that a weight has missed is applied with its next step. Stops as all s
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class SGDL1(StochasticSolver):
         A new weight counts as having received the whole penalty due, in the direction of its
         gradient: each of its examples would have moved it away from zero and back.
         """
-        carried: SgdL1State = super().remap(loss, penalty, state, source, gradient)
+        carried = cast("SgdL1State", super().remap(loss, penalty, state, source, gradient))
         new = source < 0
         carried.received[new] = state.due * np.sign(gradient[new])
         return carried

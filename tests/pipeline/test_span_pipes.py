@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+import spacy_sparsecrf
 from spacy_sparsecrf.analysis.error_analysis import find_mistakes
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.pipeline.component import SparseCRFPipe
@@ -311,3 +312,9 @@ def test_public_methods_show_their_arguments_and_types():
     assert list(inspect.signature(SparseCRFPipe.initialize).parameters)[1:] == [
         *("get_examples", "nlp", "labels", "init_weights", "checkpoint", "shards"),
     ]
+    for exported in map(spacy_sparsecrf.__getattr__, spacy_sparsecrf.__all__):
+        for name, method in inspect.getmembers(exported, inspect.isroutine):
+            if not name.startswith("_") and "sparsecrf" in (
+                getattr(method, "__module__", "") or ""
+            ):
+                assert inspect.signature(method).return_annotation not in (Any, "Any"), name

@@ -21,6 +21,7 @@ from .labels import accuracy, read_pairs, read_weights
 from .tagger import Tagger, read_tagger, write_tagger
 
 if TYPE_CHECKING:
+    from spacy.pipeline import TrainablePipe
     from typing_extensions import Self
 
     from ...solvers.base import BatchSolver
@@ -346,7 +347,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         features: Mapping[str, str] | None = None,
         factory: str = "sparse_crf",
         config: Mapping[str, Any] | None = None,
-    ) -> Any:
+    ) -> "TrainablePipe":
         """Add a component with these weights to a pipeline; its templates generate the features.
 
         Each feature with weights must be a template feature (see `pipes`). The component predicts

@@ -12,7 +12,6 @@ as all solvers do (see `base`).
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class IterativeScaling(BatchSolver):
     requires = requirements("single tokens", "indicators", "complete labels", "no prior")
     warm_start = WarmStart(epochs=6, averaged=False)
 
-    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> Any:
+    def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SolverState:
         """Check the objective, and evaluate the first point; see `BatchSolver.start`.
 
         RAISES: SparseCRFError also if labels of a sequence depend on each other.

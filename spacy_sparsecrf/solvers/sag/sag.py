@@ -15,7 +15,7 @@ of algorithm 1 with "or" for "and" (section 4.1), by d once all sequences were s
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,7 @@ class SAG(BatchSolver):
         The stored residuals do not depend on the working set.
         """
         total = loss.derived(StoredGradients).gradient(loss, state.nodes, state.pairs)
-        carried: SagState = super().remap(loss, penalty, state, source, gradient)
+        carried = cast("SagState", super().remap(loss, penalty, state, source, gradient))
         return replace(carried, total=total)
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> StepReport:
