@@ -19,6 +19,7 @@ from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source, lines_of
 from .records import Entry, Mark, Record
+from .schemes import OUTSIDE
 
 _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "annotations")
@@ -145,7 +146,14 @@ class _JsonReader:
         self._has_spans = True
         # Other values, and an empty list, do not hide a list.
         key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
-        return [mark for each in _list_of(value, key, "a list of spans") for mark in _marks(each)]
+        found = _list_of(value, key, "a list of spans")
+        marks = [mark for each in found for mark in _marks(each)]
+        labels = sorted({mark.label for mark in marks})
+        # Two of them: a type of entities may begin with B-, too.
+        if len({label[:2] for label in labels} & {"B-", "I-", OUTSIDE}) > 1:
+            shown = ", ".join(labels)[:60]
+            raise ValueError(f"its spans have labels of tokens ({shown}): join them to entities")
+        return marks
 
     def _skip(self, what: str) -> None:
         """Count a skipped record."""
@@ -260,7 +268,8 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
 def _ends_of(value: Any) -> tuple[int, int]:
     """Return the character offsets of a span or a token."""
     fields = _fields_of(value)
-    start, end = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
+    found = _first_of(fields, _STARTS), _first_of(fields, _ENDS)
+    start, end = (int(x) if isinstance(x, str) and x.isdecimal() else x for x in found)
     if type(start) is not int or type(end) is not int:
         known = _known(fields, (*_STARTS, *_ENDS, "span", "points"))
         raise ValueError(f"{str(value)[:60]!r} has no offsets of a first and last character{known}")

@@ -64,6 +64,11 @@ def doccano_entities(text, spans):
     return {"id": 1, "text": text, "entities": found, "relations": [{"type": "x"}]}
 
 
+def offsets_as_text(text, spans):
+    found = [{"start": str(start), "end": str(end), "type": label} for start, end, label in spans]
+    return {"text": text, "ents": found}
+
+
 def version_2(text, spans):
     return [text, {"entities": spans}]
 
@@ -82,6 +87,7 @@ FILES = {
     "g.json": listed(min_studio),
     "h.json": listed(version_2),
     "j.txt": lines(doccano_entities),
+    "k.jsonl": lines(offsets_as_text),
     "i.json": json.dumps([["\r", {}], *json.loads(listed(version_2))]),
 }
 
