@@ -32,7 +32,7 @@ REMEDIES = re.compile(
     r"\{remedy\}|(?:^|[.;,:)?}] |\n| or |and )(add|annotate|begin|calibrate|call|change|check"
     r"|choose|combine|complete|convert|copy|correct|count|fill|find|free|give|import|keep|leave"
     r"|let|load|lower|move|name|number|put|raise|read|register|reinstall|remove|rename|repair"
-    r"|restore|resume|retrain|rewrite|run|separate|set|start|train|upgrade|use|write)\b",
+    r"|restore|resume|retrain|rewrite|run|separate|set|start|train|trim|upgrade|use|write)\b",
     re.IGNORECASE,
 )
 PLACE = re.compile(r"\{\w|`[^`]+`|\[[a-z.]+|--\w|=|[A-Za-z]_[a-z]")
