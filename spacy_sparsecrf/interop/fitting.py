@@ -148,8 +148,10 @@ class RecordReader:
             place = invalid[0][0]
             found = "; ".join(": ".join(each) for each in invalid[:_SHOWN])
             reason = f"{found.removeprefix(f'{place}: ')}; errors in all: {len(invalid)}"
+            other = "Likely cause: the offsets are of another text" * (", which begins at" in found)
+            causes = likely_causes(self.records, self.nlp) or other
             more = "--skip-bad leaves out such records"
-            reason = ". ".join(filter(None, [reason, likely_causes(self.records, self.nlp), more]))
+            reason = ". ".join(filter(None, [reason, causes, more]))
             raise SparseCRFError(Errors.SC624.format(path=path, place=place, reason=reason))
         self.source.left_out["records that cannot be read"] += len(dict(invalid))
         share = n / max(1, self.n_marks)

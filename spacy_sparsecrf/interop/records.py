@@ -71,7 +71,7 @@ def ends_of(mark: Mark, whole: str) -> tuple[int, int]:
     text = whole[start:end]
     if covered is not None and covered.split() != text.split():
         at = whole.find(covered)
-        place = f", which begins at {at}: the offsets are of another text" if at >= 0 else ""
+        place = f", which begins at {at}" if at >= 0 else ""
         raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{place}")
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())

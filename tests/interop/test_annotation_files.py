@@ -418,6 +418,13 @@ def test_all_invalid_records_are_named_at_once_or_left_out(tmp_path):
     docs, said = converted(tmp_path / "a.jsonl", "--skip-bad")
     assert entities(docs) == [[("Eva Lind", "PER"), ("Graz", "LOC")]]
     assert "contradictory" not in said
+    (tmp_path / "c.jsonl").write_text(
+        one(spans=[{"start": 0, "end": 3, "label": "A", "text": "Lee"}])
+    )
+    done = run("convert", tmp_path / "c.jsonl", tmp_path / "c.spacy", code=1)
+    assert re.search(
+        "'Ann' in the text, not 'Lee', which begins at 4.*of another text", done.stderr
+    )
     (tmp_path / "b.ann").write_text("T1\tA 0 3\tAnn\nT2\tA x\nT3\tA 4 9\tLee\n")
     (tmp_path / "b.txt").write_text("Ann Lee")
     done = run("convert", tmp_path / "b.ann", tmp_path / "b.spacy", code=1)
