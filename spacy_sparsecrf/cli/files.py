@@ -61,8 +61,7 @@ def _encodings_of(data: bytes) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, scripts in choices.items():
         with suppress(UnicodeError):
-            # The last character may be incomplete.
-            # Of UTF-16, a line may begin with the rest of the line end before it.
+            # The last character may be incomplete, and UTF-16 begin with the end of a line end.
             text = getincrementaldecoder(name)().decode(data.removeprefix(b"\0"))
             words = [word for word in _ASCII.split(text) if not word.isascii()]
             if sum(_is_word(word, scripts) for word in words) >= 0.9 * len(words):
@@ -74,16 +73,17 @@ def _encodings_of(data: bytes) -> dict[str, str]:
 
 
 def _is_word(text: str, scripts: str) -> bool:
-    """Return whether a text has only letters of scripts, marks, digits and punctuation.
+    """Return whether a text has only letters of scripts, marks, digits and punctuation, or none.
 
-    scripts: separated by blanks; "" for all. Words of Latin script have a letter of ASCII.
+    scripts: separated by blanks; "" for all. Longer words of Latin script have a letter of ASCII.
     """
     letters = [x for x in text if x.isalpha()]
-    if not scripts:
+    if not scripts or not letters:
         return text.isprintable()
-    is_mixed = len(letters) > 2 and any(map(str.isascii, letters)) != (scripts == "LATIN")
+    has_ascii = any(map(str.isascii, letters))
+    is_mixed = len(letters) > 2 and not has_ascii if scripts == "LATIN" else has_ascii
     others = {script_of(x) for x in letters if not x.isascii()} - {*scripts.split()}
-    return not (is_mixed or others or any(unicodedata.category(x)[0] in "CSZ" for x in text))
+    return not (is_mixed or others or any(unicodedata.category(x)[0] in "CS" for x in text))
 
 
 def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -140,6 +140,7 @@ def test_files_that_are_no_text(tmp_path):
     ("encoding", "text", "advice"),
     [
         ("latin1", "Die Straße\tO\nfür\tO\n", "iconv -f cp1252 "),
+        ("cp1252", "5°\tO\n20 €\tO\n«\xa0où\xa0»\tO\n", "cp1252 "),
         ("cp1250", "Łódź\tB-LOC\nleży\tO\n", "iconv -f cp1250 "),
         ("euc-jp", "これは\tO\n京都\tB-LOC\nです。\tO\n", "euc-jp (これは 京都 です。)"),
         ("shift_jis", "これは\tO\n京都\tB-LOC\nです。\tO\n", "shift_jis (これは"),
@@ -157,9 +158,9 @@ def test_only_encodings_in_which_a_file_is_text_are_proposed(tmp_path, encoding,
         docs_of(path, Format.tsv)
     said = str(caught.value)
     assert re.search(".*".join(map(re.escape, advice.split(".*"))), said), said
-    assert encoding in ("latin1", "cp1250") or "cp125" not in said.replace("cp1251", "").replace(
-        "cp1253", ""
-    )
+    assert encoding in ("latin1", "cp1250", "cp1252") or "cp125" not in said.replace(
+        "cp1251", ""
+    ).replace("cp1253", "")
     path.write_bytes(bytes(range(1, 256)))
     with pytest.raises(SparseCRFError, match="if it is text, with one of cp1252, cp1250"):
         docs_of(path, Format.tsv)
