@@ -756,7 +756,7 @@ class Warnings(metaclass=_Coded):
     )
     SCW233 = (
         "Component '{name}': {n} gold entities or spans begin or end with white space, such as "
-        "{text!r}, and are learnt without. Trim the annotation, so that scores agree."
+        "{text!r}, and are learnt without it. Remove it there, so that scores agree."
     )
     SCW236 = (
         "Component '{name}' is saved without weights: all tokens get the same label. It was not "
