@@ -171,7 +171,7 @@ class PlanFeaturizer(ABC):
         words = np.ascontiguousarray(values[:, 0])
         rows, lexical, kinds, lexicon = table.find(words, vocab.strings)
         tokens = values, rows, kinds
-        offsets, division = sequences_of(docs, plan.annotations, sequences, tokens)
+        offsets, division = sequences_of(docs, (sequences == "sents", *plan.filled), tokens)
         kept = division.kept
         if kept is not None:
             rows, values = rows[: len(kept)], values[: len(kept)]

@@ -68,6 +68,13 @@ class TemplatePlan:
         return found
 
     @cached_property
+    def filled(self) -> tuple[int, int]:
+        """Annotation columns of `glued` and `break`, 0 if no template reads them."""
+        own = (attributes.ANNOTATION[name] for name in ("glued", "break"))
+        glued, breaks = (self.annotations.index(i) if i in self.annotations else 0 for i in own)
+        return glued, breaks
+
+    @cached_property
     def stacked(self) -> dict[Read, int]:
         """Attributes of a first-stage model, and their annotation columns."""
         columns = enumerate(self.token_columns, len(self.annotations))

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from spacy.attrs import IS_SPACE, SPACY  # type: ignore[import-not-found]
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Token
 from spacy.util import filter_spans
@@ -57,29 +56,25 @@ def read_annotations(docs: Sequence[Doc], attributes: tuple[int, ...]) -> Values
 
 def sequences_of(
     docs: Sequence[Doc],
-    attributes: tuple[int, ...],
-    mode: str,
+    options: tuple[bool, int, int],
     tokens: tuple[Values, NDArray[np.int32], NDArray[np.uint8]],
 ) -> tuple[Longs, Division]:
     """Divide the tokens of Docs into sequences of words; see `kernels.hashing.cut`.
 
-    attributes: spaCy ids, the second of them SENT_START.
-    mode: "sents" (sentences if a Doc has them, otherwise the whole Doc) or "docs".
-    tokens: values of the attributes, [N, A]; rows, [N]; and kinds of rows, [R]. The values and rows
-        of the n words are moved to the first n places, with `glued` and `break` filled in.
+    options: see there; tokens: values of annotations, [N, A], with SENT_START in column 1; rows,
+    [N]; and kinds of rows, [R]. The values and rows of the n words are moved to the first n places.
     RETURNS: offsets [S + 1] int64, sequence s is the words offsets[s]:offsets[s + 1]; the division.
     """
     values, rows, kinds = tokens
     ends = np.array([*accumulate(map(len, docs))], dtype=np.int64)
-    offsets, kept = np.empty((2, len(rows) + 1), dtype=np.int64)
-    columns = [attributes.index(i) if i in attributes else 0 for i in (SPACY, IS_SPACE)]
-    options = mode == "sents", *columns
-    offsets = offsets[: _cut()(ends, values, rows, kinds, options, offsets, kept) + 1]
-    n = int(offsets[-1])
-    if n == len(rows):
+    n = len(rows)
+    offsets, kept = np.empty(n + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
+    offsets = offsets[: _cut()(ends, values, rows, kinds, *options, offsets, kept) + 1]
+    if offsets[-1] == n:
         return offsets, Division(ends, ends, None)
-    apart = np.flatnonzero(kept[:n] < 0)
-    kept = np.maximum(kept[:n], ~kept[:n])
+    kept = kept[: offsets[-1]]
+    apart = np.flatnonzero(kept < 0)
+    kept = np.maximum(kept, ~kept)
     return offsets, Division(kept.searchsorted(ends), ends, kept, apart)
 
 

@@ -34,7 +34,9 @@ def cut(
     values: Ints,
     rows: Ints,
     kinds: Ints,
-    options: tuple[bool, int, int],
+    sentences: bool,
+    glued: int,
+    lines: int,
     offsets: Ints,
     kept: Ints,
 ) -> int:
@@ -44,14 +46,14 @@ def cut(
     values: [N, A] uint64, in and out, SENT_START of tokens in column 1; out: of words.
     rows: [N] int32, in and out, row of each token in `kinds`; out: of words.
     kinds: [R] uint8, 0 for a word, 1 for a blank, plus its line breaks, of which 2 count.
-    options: whether a sequence is a sentence (if the Doc has sentences) or a whole Doc; the column
-    that has trailing whitespace, and gets 1 where the next word follows without blanks; the column
-    that gets the line breaks between a word and the word before, 0 to 2; columns are 0 if unused.
+    sentences: whether a sequence is a sentence (if the Doc has sentences) or a whole Doc.
+    glued: column that has trailing whitespace, and gets 1 where the next word follows without
+    blanks; lines: column that gets the line breaks between a word and the word before, 0 to 2; 0
+    if no template reads the column.
     offsets: [N + 1] int64, out: sequence s is the words offsets[s]:offsets[s + 1].
     kept: [N] int64, out: the token t of each word, or ~t behind two or more line breaks.
     RETURNS: the number of sequences.
     """
-    sentences, glued, lines = options
     n = 0
     words = 0
     first = 0

@@ -80,18 +80,26 @@ class Batch(NamedTuple):
 
     def words(self, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         """Split arrays, whose rows are the words of all Docs in order, by Doc."""
-        rows = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        return [rows[first:last] for first, last in pairwise([0, *self.division.ends.tolist()])]
+        return _split(_joined(arrays), self.division.ends)
 
     def tokens(self, arrays: Sequence[NDArray[Any]], blank: Any) -> list[NDArray[Any]]:
         """Return the rows of all tokens, by Doc. blank: the value of tokens that are no words."""
         behind, kept = self.division.behind, self.division.kept
         if kept is None:
             return self.words(arrays)
-        rows = np.concatenate(arrays)
+        rows = _joined(arrays)
         whole = np.full((behind[-1], *rows.shape[1:]), blank, rows.dtype)
         whole[kept] = rows
-        return np.split(whole, behind[:-1])
+        return _split(whole, behind)
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate arrays, of which there is mostly one."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _split(rows: NDArray[Any], ends: NDArray[np.int64]) -> list[NDArray[Any]]:
+    return [rows[first:last] for first, last in pairwise([0, *ends.tolist()])]
 
 
 @dataclass
@@ -107,10 +115,11 @@ class Reader(NotCopied):
     expected: Expected
     decoder: "Decoder"
 
-    def batch(self, docs: Sequence[Doc], forced: bool) -> Batch:
+    def batch(self, docs: Sequence[Doc], forced: bool, strict: bool = True) -> Batch:
         """Read Docs in parts by vocab, of which there are none without tokens.
 
-        forced: whether to condition on existing annotation that is not overwritten.
+        forced: whether to condition on existing annotation that is not overwritten; strict: whether
+        masks forbid spans across empty lines.
         """
         setup = self.setup
         read, division = read_docs(setup, docs)
@@ -123,27 +132,42 @@ class Reader(NotCopied):
             permitted = setup.target.permitted(docs, self.labels, overwrite=overwrite)
         if permitted is not None and division.kept is not None:
             permitted = permitted[division.kept]
+        if permitted is None and division.kept is None:
+            return Batch([(part, None) for part in parts], division)
         masks: list[Permitted] = [permitted] * len(parts)
         if permitted is not None and len(parts) > 1:
             masks = [*np.split(permitted, np.cumsum([part.n_tokens for part in parts])[:-1])]
-        if isinstance(setup.target, SpanTarget) and division.kept is not None:
-            legal = setup.target.legal(self.labels)
-            masks = [_kept_apart(*each, legal) for each in zip(parts, masks, strict=True)]
+        if strict and division.kept is not None:
+            masks = [self._apart(*each) for each in zip(parts, masks, strict=True)]
         return Batch([*zip(parts, masks, strict=True)], division)
 
+    def viterbi(self, part: "Source", permitted: Permitted) -> NDArray[np.int32]:
+        """Find the best labels; see `Decoder`. No span crosses an empty line.
 
-def _kept_apart(part: "Source", permitted: Permitted, legal: NDArray[np.bool_]) -> Permitted:
-    """Let no span go on behind an empty line, unless the words must have such labels.
+        The mask for that is slow, so it is used only if a span does.
+        """
+        labels = self.decoder.viterbi(part, permitted)
+        mask = self._apart(part, permitted, labels)
+        return labels if mask is permitted else self.decoder.viterbi(part, mask)
 
-    permitted: [N, Y], or None; legal: [Y + 1, Y + 1], see `Target.legal`.
-    """
-    apart = part.division.apart if isinstance(part, Readings) else ()
-    if not len(apart):
-        return permitted
-    mask = np.ones((part.n_tokens, len(legal) - 1), np.bool_) if permitted is None else permitted
-    rows = mask[apart] & legal[-1, :-1]  # labels with which sequences begin
-    mask[apart] = np.where(rows.any(axis=1, keepdims=True), rows, mask[apart])
-    return mask
+    def _apart(
+        self, part: "Source", permitted: Permitted, found: NDArray[np.int32] | None = None
+    ) -> Permitted:
+        """Let no span go on behind an empty line, unless the words must have such labels.
+
+        permitted: [N, Y], or None; found: labels [N], which may need no change.
+        """
+        apart = part.division.apart if isinstance(part, Readings) else ()
+        if not len(apart) or not isinstance(self.setup.target, SpanTarget):
+            return permitted
+        begins = self.setup.target.legal(self.labels)[-1, :-1]  # a sequence
+        if found is not None and begins[found[apart]].all():
+            return permitted
+        shape = part.n_tokens, len(self.labels)
+        mask = np.ones(shape, np.bool_) if permitted is None else permitted.copy()
+        rows = mask[apart] & begins
+        mask[apart] = np.where(rows.any(axis=1, keepdims=True), rows, mask[apart])
+        return mask
 
 
 def read_docs(
@@ -188,24 +212,24 @@ def make_decoder(setup: Setup, model: "CRFModel") -> "Decoder":
 
 def predict(reader: Reader, docs: Sequence[Doc], forced: bool) -> Predictions:
     """Predict the labels of Docs with at least one token. forced: see `Reader.batch`."""
-    settings, decoder = reader.setup.settings, reader.decoder
+    settings, decoder, target = reader.setup.settings, reader.decoder, reader.setup.target
     method, with_scores = settings.decoding.method, settings.decoding.scores
-    batch = reader.batch(docs, forced)
+    of_spans = with_scores or isinstance(target, SpanGroups)
+    by_span = of_spans or settings.threshold > 0.0 or bool(settings.decoding.thresholds)
+    batch = reader.batch(docs, forced, strict=by_span or method != "viterbi")
     if method == "viterbi" and not with_scores:
-        found = [decoder.viterbi(source, permitted) for source, permitted in batch.parts]
-        predictions = Predictions(batch.words(found))
+        predictions = Predictions(batch.words([reader.viterbi(*part) for part in batch.parts]))
     else:
         both = [decoder.decode(source, method, permitted) for source, permitted in batch.parts]
         predictions = Predictions(batch.words([labels for labels, _ in both]))
         if with_scores:
             scores = [probabilities.astype(np.float32) for _, probabilities in both]
             predictions.scores = batch.tokens(scores, 1.0)
-    of_spans = with_scores or isinstance(reader.setup.target, SpanGroups)
-    if of_spans or settings.threshold > 0.0 or settings.decoding.thresholds:
+    if by_span:
         found_spans = keep_likely(reader, predictions, batch)
         predictions.of_spans = found_spans if of_spans else None
     if batch.division.kept is not None:
-        predictions[:] = batch.tokens(predictions, reader.setup.target.blank(reader.labels))
+        predictions[:] = batch.tokens(predictions, target.blank(reader.labels))
     return predictions
 
 
