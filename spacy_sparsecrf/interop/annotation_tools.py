@@ -149,8 +149,9 @@ class _JsonReader:
         found = _list_of(value, key, "a list of spans")
         marks = [mark for each in found for mark in _marks(each)]
         labels = sorted({mark.label for mark in marks})
-        # Two of them: a type of entities may begin with B-, too.
-        if len({label[:2] for label in labels} & {"B-", "I-", OUTSIDE}) > 1:
+        kinds = {label[:2] for label in labels}
+        # B-, or O, may begin the name of a type, too.
+        if kinds <= {"B-", "I-", OUTSIDE} and len(kinds) + ("I-" in kinds) > 1:
             shown = ", ".join(labels)[:60]
             raise ValueError(f"its spans have labels of tokens ({shown}): join them to entities")
         return marks
