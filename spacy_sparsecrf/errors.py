@@ -512,8 +512,9 @@ class Errors(metaclass=_Coded):
     )
     SC626 = (
         "In {path}, {n} {what}, such as {shown}. Tried: other languages, offsets from 1, ends that "
-        "are the last character, UTF-16 or byte offsets. {causes}. Correct them, or go on by "
-        "--misfit expand (to whole tokens) or --misfit drop."
+        "are the last character, UTF-16 or byte offsets, line ends of one character, composed "
+        "letters. {causes}. Correct them, or go on by --misfit expand (to whole tokens) or "
+        "--misfit drop."
     )
     SC630 = "{path} is no model of Wapiti, CRF++ (as text) or CRFsuite. Give such a file."
     SC631 = "{path} is damaged, or was not written by {program}: {reason}. Copy or train it again."

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import product
+from itertools import accumulate
 from typing import TypeAlias
+from unicodedata import combining
 
 import spacy
 from spacy.language import Language
@@ -25,14 +26,17 @@ from .records import DOCUMENT, Entry, Mark, Record, ends_of, merged, tokenized
 MOST_MISFITS = 0.2
 """Share of spans that do not fit the tokens, above which a file is refused."""
 
-Change: TypeAlias = tuple[str, int, int, int]  # encoding, bytes of a unit, added to start and end
-_NONE: Change = ("utf-32-le", 4, 0, 0)
+# Size of a character in the offsets' units, and what is added to the start and the end.
+Change: TypeAlias = tuple[Callable[[str], int], int, int]
+_NONE: Change = (len, 0, 0)
 _CHANGES: dict[str, Change] = {
-    "offsets count from 1": ("utf-32-le", 4, -1, -1),
-    "offsets count from 1 and an end is the last character": ("utf-32-le", 4, -1, 0),
-    "an end is the last character": ("utf-32-le", 4, 0, 1),
-    "offsets count UTF-16 units": ("utf-16-le", 2, 0, 0),
-    "offsets count bytes of UTF-8": ("utf-8", 1, 0, 0),
+    "offsets count from 1": (len, -1, -1),
+    "offsets count from 1 and an end is the last character": (len, -1, 0),
+    "an end is the last character": (len, 0, 1),
+    "offsets count UTF-16 units": (lambda x: 1 + (x > "\uffff"), 0, 0),
+    "offsets count bytes of UTF-8": (lambda x: len(x.encode()), 0, 0),
+    "offsets count a line end, CR and LF, as one character": (lambda x: x != "\r", 0, 0),
+    "offsets count composed letters (NFC)": (lambda x: not combining(x), 0, 0),
 }
 # Languages of scripts, the rarest first, and languages with other tokens in Latin script.
 _LANGUAGES = {"HIRAGANA": "ja", "HANGUL": "ko", "THAI": "th", "CJK": "zh"}
@@ -198,23 +202,13 @@ def _n_fit(
     for record in records:
         with suppress(ValueError):
             tokens = [token for token in tokenized(record, tokenizer) if not token.is_space]
-            starts, ends = {x.idx for x in tokens}, {x.idx + len(x) for x in tokens}
-            for mark, what in product(record.marks, changes):
-                encoding, size, more, longer = changes[what]
-                start = _place(record.text, mark.start + more, encoding, size)
-                end = _place(record.text, mark.end + longer, encoding, size)
-                is_same = not mark.text or mark.text.split() == record.text[start:end].split()
-                found[what] += start in starts and end in ends and start < end and is_same
+            for what, (size, more, longer) in changes.items():
+                place = [*accumulate(map(size, record.text), initial=0)]
+                starts = {place[x.idx]: x.idx for x in tokens}
+                ends = {place[x.idx + len(x)]: x.idx + len(x) for x in tokens}
+                for mark in record.marks:
+                    start = starts.get(mark.start + more, -1)
+                    end = ends.get(mark.end + longer, -1)
+                    is_same = not mark.text or mark.text.split() == record.text[start:end].split()
+                    found[what] += 0 <= start < end and is_same
     return found
-
-
-def _place(text: str, offset: int, encoding: str, size: int) -> int:
-    """Return the number of characters before an offset in units of bytes; -1 if it is in none."""
-    if text.isascii() or size == 4:
-        return offset if offset <= len(text) else -1
-    data = text.encode(encoding)
-    with suppress(UnicodeDecodeError):
-        return (
-            len(data[: offset * size].decode(encoding)) if 0 <= offset * size <= len(data) else -1
-        )
-    return -1

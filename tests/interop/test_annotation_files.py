@@ -357,6 +357,16 @@ def in_units(text: str, words: list[str], encoding: str, size: int) -> dict[str,
         (in_units("🙂 saw Ida 🙂 in Kiel ok", ["Ida", "Kiel"], "utf-16-le", 2), "SC626", "UTF-16"),
         (in_units("🙂🙂🙂 in Kiel", ["Kiel"], "utf-16-le", 2), "SC624", "UTF-16"),
         (in_units("Zoë saw Renée", ["Zoë", "Renée"], "utf8", 1), "SC624", "bytes of UTF-8"),
+        (
+            shifted("Hi\r\nIda saw\r\nKiel .", ("Ida", -1, -1), ("Kiel", -2, -2)),
+            "SC626",
+            "CR and LF",
+        ),
+        (
+            shifted("Zoe\u0308 saw Rene\u0301e .", ("Zoe\u0308", 0, -1), ("Rene\u0301e", -1, -2)),
+            "SC626",
+            "composed letters .NFC",
+        ),
         (shifted("約翰在北京工作", ("約翰", 0, 0), ("北京", 0, 0)), "SC626", "--lang zh"),
         (shifted("สมชายอยู่กรุงเทพ", ("สมชาย", 0, 0), ("กรุงเทพ", 0, 0)), "SC626", "--lang th"),
         (
