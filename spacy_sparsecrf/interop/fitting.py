@@ -120,9 +120,8 @@ class RecordReader:
             spans.setdefault(mark.label if self.key else "", []).extend(own)
         found = sorted({span for own in spans.values() for span in own})
         kept = sorted(span for own in spans.values() for span in filter_spans(own))
-        how = " of their type" if self.key else " (--spans KEY keeps all)"
-        how += " (--longest leaves them out)" if self.key and not self.longest else ""
-        self.source.left_out[f"spans that overlap longer ones{how}"] += len(found) - len(kept)
+        how = "of their type (see --longest)" if self.key else "(--spans KEY keeps all)"
+        self.source.left_out[f"spans that overlap longer ones {how}"] += len(found) - len(kept)
         if self.key:
             doc.spans[self.key] = kept if self.longest else found
         else:

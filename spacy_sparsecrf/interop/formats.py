@@ -9,16 +9,7 @@ from ..errors import Errors, SparseCRFError, refused_option
 from .annotation_tools import is_json, read_brat, read_json
 from .attributes import IGNORED, WORDS
 from .column_choice import choose_columns
-from .columns import (
-    BLANKS,
-    TAB,
-    Row,
-    Sentence,
-    Source,
-    lines_of,
-    paragraphs,
-    read_columns,
-)
+from .columns import BLANKS, TAB, Row, Sentence, Source, lines_of, paragraphs, read_columns
 from .conllu import read_conllu
 from .records import Entry
 
