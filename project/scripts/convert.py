@@ -68,8 +68,8 @@ def docs_of(name: str, path: Path, most: int = 1, marks: bool = False) -> Iterat
     kind = Format.conllu if path.suffix == ".conllu" else Format.tsv
     source = open_source(path, kind, () if kind is Format.conllu else tuple(own.columns.split(",")))
     columns = tuple("_" if column in ("lemma", "pos") else column for column in source.columns)
-    found = with_marks(source.entries) if marks else source.entries
-    source = Source(path, found, columns)
+    read = source.entries
+    source = Source(path, (lambda: with_marks(read())) if marks else read, columns)
     return read_docs(source, vocab, n_sentences=most, scheme=ColumnScheme.iob1)
 
 
