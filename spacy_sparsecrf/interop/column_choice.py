@@ -127,10 +127,15 @@ class _Table:
         width = self._layout.width
         options = []
         for each in found:
-            n = sum(n for x, n in self.counts[each.column].items() if label_type(standard_label(x)))
+            counter = self.counts[each.column]
+            # Labels without prefixes.
+            plain = [] if each.types else sorted(counter.keys() - {OUTSIDE, *MISSING})
+            n = sum(counter[x] for x in counter if x in plain or label_type(standard_label(x)))
             names = {word: WORDS, each.column: ENTITIES}
             columns = ",".join(names.get(i, IGNORED) for i in range(width))
-            options.append(f"--columns {columns} ({n} labels of {', '.join(each.types) or 'none'})")
+            types = ", ".join([*each.types, *plain[:_SHOWN]]) or "none"
+            how = " --scheme io" if plain else ""
+            options.append(f"--columns {columns}{how} ({n} labels of {types})")
         if not found:
             shown = (", ".join([*counter][:_SHOWN]) for counter in self.counts)
             values = "; ".join(f"{i} has {own}" for i, own in enumerate(shown, start=1))
