@@ -110,7 +110,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         shards: paths of .spacy files, which may contain * and **. The reader of [training]
             train_corpus reads them in this order; they replace the examples of get_examples.
         RAISES: SparseCRFError for examples, labels, weights or a checkpoint that do not fit, if no
-            token has a gold label, and for a streamed corpus (max_epochs = -1).
+            token has a gold label and there are no weights, and for max_epochs = -1.
         """
         setup, loop = self.setup, Loop.of(nlp, self)
         progress.be_quiet(loop.quiet)

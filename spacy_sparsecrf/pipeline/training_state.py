@@ -55,14 +55,15 @@ def begin(
 
     job, read: the corpus; driver: see `driver_of`; earlier: models of earlier runs; checkpoint: the
     file of the run, which may not exist yet, or None.
-    RAISES: SparseCRFError for a corpus or settings that cannot be used for training, without any
-        gold label except in the dummy Doc of spaCy, and if the file belongs to a different run.
+    RAISES: SparseCRFError for a corpus or settings that cannot be used for training, if no token
+        has a gold label, without earlier models or in another Doc than the dummy Doc of spaCy, and
+        if the file belongs to a different run.
     """
     setup, checks, name = job.setup, job.checks, job.setup.name
     record = job.record if setup.settings.learning.store_feature_names else None
     names = record and (read.partition or record)
     if read.corpus is None:
-        if not checks.made_up:
+        if not (checks.made_up or earlier.labels):
             values = {"n_tokens": checks.n_tokens, "remedy": checks.remedy}
             raise SparseCRFError(Errors.SC203.format(name=name, **values))
         return TrainingState(None, names, checks)
