@@ -37,9 +37,9 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 def _for_tests() -> Path:
     """Write the shipped tagger config with the default component name.
 
-    It has no sentencizer, and training continues after convergence.
+    Training continues after convergence.
     """
-    text = make_config("tagger", sentencizer=False)
+    text = make_config("tagger")
     text = re.sub(r"(components\.|pipeline = \[\")crf\b", r"\1sparse_crf", text)
     path = Path(tempfile.gettempdir()) / f"sparsecrf-tests-{os.getpid()}.cfg"
     path.write_text(text.replace("max_epochs = 200", "max_epochs = 0"), encoding="utf8")

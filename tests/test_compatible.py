@@ -68,7 +68,7 @@ SAMPLES: dict[str, list[Fragment]] = {
     "model": [{"model": kind} for kind in ("maxent", "memm", "chain")],
     "l1": [{"l1": 0.0}, {"l1": 0.2}],
     "l2": [{"l2": 0.0}, {"l2": 0.2}],
-    "sequences": [{"sequences": "docs"}],
+    "sequences": [{"sequences": "sents"}],
     "learning.label_weights": [{"learning": {"label_weights": {"U-VP": 2.0}}}],
     "learning.doc_weight": [{"learning": {"doc_weight": "weight"}}],
     "learning.prior": [{"learning": {"prior": "prior"}}],

@@ -60,11 +60,12 @@ def write_parts(folder: Path, name: str, data: str, sentences: int, times: int =
 
 
 def config_of(corpus: Path, name: str, steps: int, engine: dict[str, Any], shards: bool) -> Any:
-    """Return the shipped tagger config, without the sentencizer, for a set of `write_parts`."""
+    """Return the shipped tagger config for a set of `write_parts`."""
     source, config = sources()[name], load_config(CONFIGS / "tagger.cfg")
     config["paths"].update(train=str(corpus), dev=str(corpus / "dev.spacy"))
     pipe = config["components"]["crf"]
-    pipe.update(l1=L1, l2=L2, n_threads=_N, **({"engine": dict(engine)} if engine else {}))
+    pipe.update(l1=L1, l2=L2, sequences="sents", n_threads=_N)
+    pipe.update({"engine": dict(engine)} if engine else {})
     pipe["features"]["templates"], pipe["target"]["attr"] = [*source.templates], f"_.{_LABEL}"
     config["nlp"]["pipeline"], config["components"] = ["crf"], {"crf": pipe}
     scored = {"tag_acc": None, f"{_LABEL}_acc": 1.0}

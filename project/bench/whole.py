@@ -67,9 +67,8 @@ class Bench:
     def __init__(self, job: Job, corpus: Path, scratch: Path, quick: bool) -> None:
         self._job, self._scratch, self._quick = job, scratch, quick
         self._paths = {part: (corpus / f"{job.corpus}-{part}.spacy").resolve() for part in _PARTS}
-        # No sentencizer: spaCy's pipe has the sentences of the files.
         self._ours_path = scratch / "ours.cfg"
-        self._ours_path.write_text(make_config(job.config, sentencizer=False), encoding="utf8")
+        self._ours_path.write_text(make_config(job.config), encoding="utf8")
         self._config = load_config(self._ours_path)
         self._limit = QUICK_SENTENCES if quick else job.limit
 

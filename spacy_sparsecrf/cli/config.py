@@ -29,10 +29,6 @@ def config(
         list[str] | None,
         typer.Option(help="Types of spans that do not overlap, for a component: PER,ORG (repeat)"),
     ] = None,
-    no_sentencizer: Annotated[
-        bool,
-        typer.Option("--no-sentencizer", help="Leave out the pipe that splits Docs into sentences"),
-    ] = False,
     no_tags: Annotated[
         bool, typer.Option("--no-tags", help="Spans of texts without tags, as of annotation tools")
     ] = False,
@@ -41,12 +37,12 @@ def config(
     """Write a config for `spacy train`: of a tagger, of entities, of spans, or of a solver."""
     with reported():
         if not name:
-            if output or solver or lang or types or no_sentencizer or no_tags or force:
+            if output or solver or lang or types or no_tags or force:
                 raise typer.BadParameter("name a config, such as ner, before its options")
             for each, text in shipped_configs().items():
                 typer.echo(f"{each:<27}{text.splitlines()[0].lstrip('# ')}")
             return
-        text = make_config(name, solver, lang, sentencizer=not no_sentencizer)
+        text = make_config(name, solver, lang)
         if (types or no_tags) and name != "spans":
             option = "--types" if types else "--no-tags"
             raise typer.BadParameter(f"{option} belongs to the config spans")
@@ -73,12 +69,11 @@ def shipped_configs() -> dict[str, str]:
     return dict(sorted(found.items())) | variants
 
 
-def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: bool = True) -> str:
+def make_config(name: str, solver: str = "", lang: str = "") -> str:
     """Return the text of a config.
 
     name: see `shipped_configs`; solver: one of `VARIANTS`, or "" for the config's own; case is
-    ignored; lang: code of a language, or "" for "en"; sentencizer: whether to keep the pipe that
-    splits Docs into sentences.
+    ignored; lang: code of a language, or "" for "en".
     RAISES: SparseCRFError for an unknown name or solver, ImportError for an unknown language.
     """
     known = shipped_configs()
@@ -86,9 +81,6 @@ def make_config(name: str, solver: str = "", lang: str = "", *, sentencizer: boo
     text = {key.lower(): own for key, own in known.items()}.get(wanted.lower())
     if text is None:
         raise SparseCRFError(Errors.SC607.format(name=wanted, known=", ".join(known)))
-    if not sentencizer:
-        text = re.sub(r"(#.*\n)*\[components\.sentencizer\]\n.*\n\n?", "", text)
-        text = re.sub(r'(= \[)"sentencizer"(, )?', r"\1", text)
     if not lang:
         return text
     from spacy.util import get_lang_class

@@ -29,8 +29,10 @@ from .phrases import PhraseList, marks_of, restored, saved
 from .plan import TemplatePlan, make_plan
 from .templates import Conjunction, Template, parse_templates, without_sets
 from .tokens import (
+    JOINED,
     TokenReader,
     check_mode,
+    joined,
     read_annotations,
     read_values,
     sequences_of,
@@ -172,6 +174,8 @@ class PlanFeaturizer(ABC):
         rows, lexical, kinds, lexicon = table.find(words, vocab.strings)
         tokens = values, rows, kinds
         offsets, division = sequences_of(docs, (sequences == "sents", *plan.filled), tokens)
+        if sequences == JOINED:
+            offsets = joined(offsets, division.ends)
         kept = division.kept
         if kept is not None:
             rows, values = rows[: len(kept)], values[: len(kept)]

@@ -33,6 +33,10 @@ Reals: TypeAlias = NDArray[np.float32]
 TokenReader: TypeAlias = Callable[[Sequence[Doc]], Values]
 
 MODES = ("sents", "docs")
+JOINED = "joined"
+"""As "docs", with Docs joined as in training."""
+# Docs, and words, of a sequence of several Docs, at most.
+_MOST_DOCS, _MOST_WORDS = 10, 250
 EMPTY = 0x27D4EB2F165667C5
 """Value of an empty text, which gives a feature, unlike a missing value."""
 _MASK = 2**64 - 1
@@ -42,7 +46,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 def check_mode(mode: str) -> None:
     """Raise `SparseCRFError` for anything but "sents" and "docs"."""
-    if mode not in MODES:
+    if mode not in (*MODES, JOINED):
         raise SparseCRFError(Errors.SC105.format(value=mode, known=", ".join(MODES)))
 
 
@@ -76,6 +80,25 @@ def sequences_of(
     apart = np.flatnonzero(kept < 0)
     kept = np.maximum(kept, ~kept)
     return offsets, Division(kept.searchsorted(ends), ends, kept, apart)
+
+
+def joined(offsets: Longs, ends: Longs) -> Longs:
+    """Join Docs: remove offsets of sequences where some Docs end. ends: [D] int64, of Docs.
+
+    A sequence has 1 to 10 Docs, at random, so that a model learns from single sentences to label
+    texts; a generator with a fixed seed draws the numbers. Long Docs are texts already.
+    """
+    numbers = np.random.default_rng(0).integers(1, _MOST_DOCS, len(ends), endpoint=True)
+    joints, begin, behind, n = list[int](), 0, 0, 0
+    for number, end in zip(numbers.tolist(), ends.tolist(), strict=True):
+        if n > 0 and end - begin <= _MOST_WORDS:
+            joints.append(behind)
+        else:
+            begin, n = behind, number
+        behind, n = end, n - 1
+    kept = ~np.isin(offsets, joints)
+    kept[[0, -1]] = True
+    return offsets[kept]
 
 
 @cache

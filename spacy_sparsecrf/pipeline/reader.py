@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import shake_128
-from itertools import compress
+from itertools import compress, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -244,6 +244,10 @@ class ExampleReader:
         self.waits = job.record is not None and reads_word_labels(job.setup)
         self._record = cast("NameRecord", job.record)
         self._waiting: list[tuple[Ints, Floats | None, list[NDArray[np.float32]]]] = []
+        own, reads_doc = job.setup.settings, bool(getattr(job.setup.features, "stacked", ()))
+        # Weights are of a Doc and its labels, and a second stage reads other tokens of a Doc.
+        alone = reads_doc or own.learning.doc_weight or own.learning.label_weights
+        self._joins = own.sequences == "docs" and not alone
 
     def read(self, examples: Iterable[Example]) -> None:
         """Add examples; Docs of weight 0 are left out."""
@@ -258,15 +262,24 @@ class ExampleReader:
                 checks.n_weighted += len(batch)
             gold = [*map(self._read_gold, batch)]
             docs = [example.predicted for example in batch]
-            if any(map(len, docs)):
-                if weights is not None:
-                    weights = np.repeat(weights, [*map(len, docs)])
-                self._add(docs, np.concatenate(gold), weights)
+            if weights is not None:
+                weights = np.repeat(weights, [*map(len, docs)])
+            for joined, run in groupby(zip(docs, gold, strict=True), self._is_joined):
+                own, labels = zip(*run, strict=True)
+                if any(map(len, own)):
+                    self._add(own, np.concatenate(labels), weights, joined)
 
-    def _add(self, docs: Sequence[Doc], labels: Ints, weights: Floats | None) -> None:
-        """Add the words of Docs; labels, weights: [N], of their tokens."""
+    def _is_joined(self, doc: tuple[Doc, Ints]) -> bool:
+        """Return whether a Doc may be joined to others. doc: and its labels.
+
+        The warm start skips a sequence with missing labels.
+        """
+        return self._joins and bool((doc[1] >= 0).all())
+
+    def _add(self, docs: Sequence[Doc], labels: Ints, weights: Floats | None, joined: bool) -> None:
+        """Add the words of Docs; labels, weights: [N], of their tokens; joined: see `read_docs`."""
         setup, checks = self._job.setup, self._job.checks
-        parts, division = read_docs(setup, docs, self._job.record)
+        parts, division = read_docs(setup, docs, self._job.record, joined=joined)
         if division.kept is not None:
             labels = labels[division.kept]
             weights = None if weights is None else weights[division.kept]

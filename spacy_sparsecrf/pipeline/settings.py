@@ -298,7 +298,8 @@ class ComponentSettings(SettingsBlock):
     model: "chain" (a CRF, p(y | x) is normalised over label sequences), or "maxent" or "memm"
         (normalised at each token, without or with the previous label).
     l1, l2: penalties, >= 0, not scaled by the number of sequences or tokens.
-    sequences: "sents" (sentences, or the whole Doc if it has none) or "docs".
+    sequences: "docs" (in training, up to ten short Docs are a sequence, because texts have several
+        sentences) or "sents" (sentences, or the whole Doc if it has none, as it is).
     n_threads: number of threads for training; 0 = one per core.
     overwrite: whether existing annotation is replaced.
     threshold: entities or spans with a lower probability are left out.
@@ -307,7 +308,7 @@ class ComponentSettings(SettingsBlock):
     model: Kind = Field(description='one of "chain", "maxent", "memm"')
     l1: _Penalty
     l2: _Penalty
-    sequences: Literal["sents", "docs"] = Field(description='"sents" or "docs"')
+    sequences: Literal["docs", "sents"] = Field(description='"docs" or "sents"')
     n_threads: _Natural
     overwrite: _Truth
     threshold: Annotated[_Probability, BeforeValidator(_from_text)]

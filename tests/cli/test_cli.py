@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import subprocess
 import sys
 import warnings
@@ -54,7 +55,7 @@ def test_train_reports_progress(corpus, caplog):
     settings = ["--training.patience", "0", "--training.max_steps", "40", "--verbose"]
     output = run_spacy("train", SHIPPED_CONFIG, *corpus.arguments, *settings)
     messages = [record.getMessage() for record in caplog.records]
-    assert any(m.startswith("sparse_crf: 120 sequences, ") for m in messages)
+    assert any(re.match(r"sparse_crf: \d+ sequences, ", m) for m in messages)
     levels = {r.levelno for r in caplog.records if "sparse_crf: objective" in r.getMessage()}
     assert levels == {logging.DEBUG}
     assert sum(m.startswith("sparse_crf: converged") for m in messages) == 1

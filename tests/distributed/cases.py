@@ -25,14 +25,16 @@ for _, tags in SENTENCES[::4]:
 CUTS = (0, 30, 30, 45, 90, 110)
 # Each iteration evaluates all shards.
 FEW: dict[str, Any] = {
+    "sequences": "sents",
     "solver": {"inner_iterations": 4},
     "learning": {"warm_start": {"epochs": 2}},
 }
 SHIPPED: dict[str, Any] = {
+    "sequences": "docs",
     "features": {
         "@crf_features": "spacy_sparsecrf.Templates.v1",
         "templates": ["@tags", "@word_labels"],
-    }
+    },
 }
 
 
@@ -80,9 +82,6 @@ def begun(
 ) -> tuple[Language, SparseCRFPipe]:
     """Return a pipeline initialized with the parts in a directory; engine: None for threads."""
     nlp = spacy.blank("xx")
-    if config.keys() >= SHIPPED.keys():
-        nlp.add_pipe("sentencizer", config={"punct_chars": ["of"]})
-        nlp.config["training"]["annotating_components"] = ["sentencizer"]
     pipe = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **FEW, **config})
     if engine is not None:
         pipe.engine = engine

@@ -59,7 +59,7 @@ def folder(tmp_path_factory) -> Path:
     ("min_freq", "templates"), [(1, ["@tags"]), (3, ["@tags"]), (1, ["b:", "@word_labels"])]
 )
 def test_parts_are_the_corpus_that_is_read_at_once(folder, min_freq, templates):
-    nlp = blank_with(templates, learning={"min_freq": min_freq})
+    nlp = blank_with(templates, sequences="sents", learning={"min_freq": min_freq})
     setup = nlp.get_pipe("sparse_crf").setup
     files, block = sorted(folder.glob("*.spacy")), reader_block("x", nlp)
     examples, record = read_files(nlp, block, files), NameRecord(setup.features)
@@ -121,7 +121,7 @@ def test_a_worker_without_tokens_does_not_say_if_there_is_a_start_label(tmp_path
 
 @pytest.mark.parametrize("name", ["observed", "observed, l1 = 0", "constrained"])
 def test_shards_reach_the_minimum_of_the_corpus_in_one_piece(folder, name):
-    config: dict[str, Any] = {**SOLVERS[name], "solver": {"tolerance": 1e-6}}
+    config: dict[str, Any] = {**SOLVERS[name], "solver": {"tolerance": 1e-6}, "sequences": "sents"}
     nlp = spacy.blank("xx")
     whole = nlp.add_pipe("sparse_crf", config={"n_threads": 1, **config})
     whole.initialize(lambda: examples_of(nlp, SENTENCES), nlp=nlp)

@@ -29,7 +29,7 @@ def test_the_factory_declares_and_fills_what_spacy_asks_for(nlp):
     assert meta.assigns == ["token.tag"]
     assert meta.default_score_weights == {"tag_acc": 1.0}
     block = nlp.config["components"]["sparse_crf"]
-    assert (block["l1"], block["l2"], block["sequences"]) == (0.1, 0.3, "sents")
+    assert (block["l1"], block["l2"], block["sequences"]) == (0.1, 0.3, "docs")
     assert block["features"]["templates"] and block["solver"]["history"] == 20
     assert block["target"]["attr"] == "tag"
 
@@ -114,11 +114,12 @@ def with_boundaries(nlp: Language, corpus: Corpus) -> list[Doc]:
     ]
 
 
-def test_sentences_are_tagged_as_docs_of_their_own(fitted, corpus):
+def test_sentences_are_tagged_as_docs_of_their_own(trained_dir, corpus):
     """Without a warning, as training Docs without any boundaries tell nothing about skew."""
-    assert fitted.get_pipe("sparse_crf").cfg["sequences"] is None
-    joint = tags_of(list(fitted.pipe(with_boundaries(fitted, corpus))))
-    apart = tags_of(list(fitted.pipe(docs_of(fitted, corpus.dev))))
+    nlp = spacy.load(trained_dir, config={"components": {"sparse_crf": {"sequences": "sents"}}})
+    assert nlp.get_pipe("sparse_crf").cfg["sequences"] is None
+    joint = tags_of(list(nlp.pipe(with_boundaries(nlp, corpus))))
+    apart = tags_of(list(nlp.pipe(docs_of(nlp, corpus.dev))))
     assert joint == [a + b for a, b in pairs(apart)]
 
 
@@ -135,7 +136,8 @@ def call_methods(pipe: SparseCRFPipe, doc: Doc) -> None:
     assert len(pipe.span_probabilities(doc, [(0, labels[:1])])) == 1
 
 
-def test_training_on_sentences_and_predicting_on_docs_or_vice_versa_warns_once(nlp, corpus):
+def test_training_on_sentences_and_predicting_on_docs_or_vice_versa_warns_once(corpus):
+    nlp = blank_with(sequences="sents")
     pipe: Any = nlp.get_pipe("sparse_crf")
     examples = examples_of(nlp, corpus.train)
     for example in examples:

@@ -147,8 +147,8 @@ DOSES = r"SCW220.*10 of 15, most often '10mg' \(5\), 'b\.i\.d\.' \(5\)"
     ("config", "make", "warned"),
     [
         (NER, given(**TAGS, entities=["O"] * 4), r"SCW216.*5 training Docs.*config tagger"),
-        (NER, across, r"SCW223.* 1 gold entities.*begins 'Ana vive"),
-        (NER | {"sequences": "docs"}, across, ""),
+        (NER | {"sequences": "sents"}, across, r"SCW223.* 1 gold entities.*begins 'Ana vive"),
+        (NER, across, ""),
         (SPANS | WORDS_ALONE, one_group, r"SCW227\] 2 of 3 training Docs|SCW201"),
         (WEIGHTED, weights(0), r"SCW224.*None of the 5 training Docs"),
         (WEIGHTED, weights(1), ""),

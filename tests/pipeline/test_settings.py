@@ -69,8 +69,8 @@ def weight(own_extensions):
     return WEIGHT
 
 
-def pipeline(target: dict[str, object] | None = None, model="chain", **learning) -> Language:
-    return blank_with(lang="en", l1=0.1, model=model, learning=learning)
+def pipeline(model: str = "chain", sequences: str = "docs", **learning) -> Language:
+    return blank_with(lang="en", l1=0.1, model=model, sequences=sequences, learning=learning)
 
 
 def weighted_examples(nlp: Language, sentences=SENTENCES, weights=None) -> list[Example]:
@@ -134,7 +134,7 @@ def test_a_pipeline_without_rare_tests_or_unseen_pairs_has_fewer_weights(key, va
 def test_the_weight_of_a_doc_is_how_often_it_is_there(weight):
     nlp = pipeline(doc_weight=weight)
     by_weight, _ = trained(nlp, weighted_examples(nlp, weights=[2.0, 0.0, 1.0]), n=30)
-    other = pipeline()
+    other = pipeline(sequences="sents")
     sentences = [SENTENCES[0], SENTENCES[0], SENTENCES[2]]
     by_number, _ = trained(other, weighted_examples(other, sentences), n=30)
     assert by_weight == pytest.approx(by_number, rel=1e-4)
@@ -142,7 +142,7 @@ def test_the_weight_of_a_doc_is_how_often_it_is_there(weight):
 
 
 def test_sentences_have_the_weight_of_their_doc_and_labels_without_weight_are_left_out(weight):
-    nlp = pipeline(doc_weight=weight)
+    nlp = pipeline(doc_weight=weight, sequences="sents")
     sentences, weights = [("a b c d", "X Y X Y"), ("a b", "Y X"), ("x", "UNIQUE")], [3.0, 0.5, 0.0]
     examples = weighted_examples(nlp, sentences, weights)
     examples[0].predicted[2].is_sent_start = True
@@ -150,6 +150,39 @@ def test_sentences_have_the_weight_of_their_doc_and_labels_without_weight_are_le
     corpus = nlp.get_pipe("sparse_crf")._state.restart.args[0]
     assert corpus.weights.tolist() == [3.0, 3.0, 0.5]
     assert nlp.get_pipe("sparse_crf").labels == ("X", "Y")
+
+
+def lengths_of_sequences(nlp: Language, examples: list[Example]) -> list[int]:
+    nlp.initialize(lambda: examples)
+    return np.diff(nlp.get_pipe("sparse_crf")._state.restart.args[0].offsets).tolist()
+
+
+def test_short_docs_are_joined_in_training():
+    """Up to ten, at most 250 tokens, and the same each time."""
+    lengths = [*np.random.default_rng(1).integers(1, 90, 300).tolist(), 400, 300, 5]
+    nlp = pipeline()
+    examples = weighted_examples(nlp, [("a " * n, "DT " * n) for n in lengths])
+    found, numbers, docs = lengths_of_sequences(nlp, examples), set(), iter(lengths)
+    for length in found:
+        own = [next(docs)]
+        while sum(own) < length:
+            own.append(next(docs))
+        assert sum(own) == length and len(own) <= 10 and (length <= 250 or len(own) == 1)
+        numbers.add(len(own))
+    assert {1, 2, 3} < numbers and found == lengths_of_sequences(nlp, examples)
+
+
+ALONE = [{"sequences": "sents"}, {"label_weights": {"DT": 2.0}}, {"doc_weight": WEIGHT}]
+
+
+@pytest.mark.parametrize("config", [*ALONE, {}], ids=str)
+def test_docs_with_weights_or_missing_labels_stay_alone(weight, config):
+    sentences = [("plan the trip", "NN DT NN"), ("the trip", "DT NN")] * 9
+    nlp = pipeline(**config)
+    examples = weighted_examples(nlp, sentences, [1.0] * 18)
+    for example in () if config else examples[::2]:
+        example.reference[1].tag_ = ""
+    assert lengths_of_sequences(nlp, examples) == [3, 2] * 9
 
 
 @pytest.mark.parametrize("value", [None, "2", -1.0, float("nan"), float("inf"), True])

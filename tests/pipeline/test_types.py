@@ -128,7 +128,7 @@ def test_entities_of_other_types_are_kept(overwrite):
 def test_a_config_has_a_component_for_each_set_of_types():
     text = with_types(make_config("spans"), TYPES)
     nlp = load_model_from_config(load_config_from_str(text), auto_fill=True)
-    assert nlp.pipe_names == ["sentencizer", "chunks_1", "chunks_2"]
-    found = [nlp.get_pipe(name).target.types for name in nlp.pipe_names[1:]]
+    assert nlp.pipe_names == ["chunks_1", "chunks_2"]
+    found = [nlp.get_pipe(name).target.types for name in nlp.pipe_names]
     assert found == [{"PER", "ORG"}, {"LOC"}]
     assert set(nlp.config["initialize"]["components"]) == {"chunks_1", "chunks_2"}
