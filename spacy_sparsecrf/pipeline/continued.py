@@ -63,7 +63,8 @@ def continue_training(setup: Setup, examples: Iterable[Example], run: Continued)
     compatible.check({**setup.facts, "no corpus": "updates"}, setup.name)
     known = run.model.labels
     label_ids = LabelIds(setup.name, known, fixed=bool(known), unknown=Errors.SC385)
-    read = encode_corpus(examples, Job(setup, label_ids, DataChecks()))
+    # The step size fits sequences of single Docs.
+    read = encode_corpus(examples, Job(setup, label_ids, DataChecks(), joins=False))
     if read.corpus is None:
         return 0.0
     label_weights = setup.settings.learning.weights_of(setup.name, read.labels)

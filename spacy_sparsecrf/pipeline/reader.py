@@ -146,7 +146,7 @@ class Job(NamedTuple):
     setup: of the component; label_ids: maps labels to ids; checks: counts examples; record: reads
     the Docs, and names features later, or None; tree: records parents of features, or None; nlp:
     the pipeline, or None; shards: file patterns of a partitioned corpus, empty if examples are
-    given; upstream: pipes that annotate its Docs.
+    given; upstream: pipes that annotate its Docs; joins: whether short Docs may be joined.
     """
 
     setup: Setup
@@ -157,6 +157,7 @@ class Job(NamedTuple):
     nlp: Language | None = None
     shards: Sequence[str] = ()
     upstream: Sequence[Any] = ()
+    joins: bool = True
 
 
 def make_label_ids(
@@ -247,7 +248,7 @@ class ExampleReader:
         own, reads_doc = job.setup.settings, bool(getattr(job.setup.features, "stacked", ()))
         # Weights are of a Doc and its labels, and a second stage reads other tokens of a Doc.
         alone = reads_doc or own.learning.doc_weight or own.learning.label_weights
-        self._joins = own.sequences == "docs" and not alone
+        self._joins = job.joins and own.sequences == "docs" and not alone
 
     def read(self, examples: Iterable[Example]) -> None:
         """Add examples; Docs of weight 0 are left out."""
