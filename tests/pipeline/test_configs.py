@@ -135,7 +135,7 @@ TABLES = {
 }
 # Values other than defaults, as texts on the command line; of sections, a value of a key.
 SETTINGS = {
-    **{"l1": "0.125", "l2": "0.75", "model": "memm", "sequences": "docs", "n_threads": "3"},
+    **{"l1": "0.125", "l2": "0.75", "model": "memm", "sequences": "sents", "n_threads": "3"},
     **{"overwrite": "true", "threshold": "0.75"},
     **{"decoding.method": "posterior", "decoding.forbidden": '[["", "I-X"]]'},
     **{"decoding.allowed": '[["A", "B"]]', "decoding.scores": "true", "decoding.temperature": "2"},
