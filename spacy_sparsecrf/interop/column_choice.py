@@ -101,8 +101,8 @@ class _Table:
         """
         found = [self._labels_of(i) for i in range(word + 1, self._layout.width)]
         most = [each for each in found if each.n > self.n / 2]
-        typed = [each for each in most if each.types]
-        # A column of O next to one with entities is no choice; behind other words, it is.
+        typed = [each for each in most if each.types or each.n < self.n]
+        # A column of O alone next to one with entities is no choice; behind other words, it is.
         if len(typed) == 1 and most[-1].column - most[0].column == len(most) - 1:
             most = typed
         if not most:
