@@ -19,7 +19,6 @@ from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source, lines_of
 from .records import Entry, Mark, Record
-from .schemes import OUTSIDE
 
 _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "annotations")
@@ -146,15 +145,7 @@ class _JsonReader:
         self._has_spans = True
         # Other values, and an empty list, do not hide a list.
         key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
-        found = _list_of(value, key, "a list of spans")
-        marks = [mark for each in found for mark in _marks(each)]
-        labels = sorted({mark.label for mark in marks})
-        kinds = {label[:2] for label in labels}
-        # B-, or O, may begin the name of a type, too.
-        if kinds <= {"B-", "I-", OUTSIDE} and len(kinds) + ("I-" in kinds) > 1:
-            shown = ", ".join(labels)[:60]
-            raise ValueError(f"its spans have labels of tokens ({shown}): join them to entities")
-        return marks
+        return [mark for each in _list_of(value, key, "a list of spans") for mark in _marks(each)]
 
     def _skip(self, what: str) -> None:
         """Count a skipped record."""

@@ -21,7 +21,7 @@ from ..cli.files import script_of
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source
-from .records import DOCUMENT, Entry, Mark, Record, ends_of, merged, tokenized
+from .records import DOCUMENT, Entry, Mark, Record, ends_of, joined, merged, tokenized
 
 MOST_MISFITS = 0.2
 """Share of spans that do not fit the tokens, above which a file is refused."""
@@ -84,7 +84,7 @@ class RecordReader:
             with the likely cause, and if there is no text.
         """
         is_empty = True
-        for entry in merged(self._entries(), self.source, self.merges):
+        for entry in merged(joined([*self._entries()], self.source), self.source, self.merges):
             with self.source.read(getattr(entry, "place", "")):
                 doc = self._doc(entry) if isinstance(entry, Record) else entry
                 is_empty = False

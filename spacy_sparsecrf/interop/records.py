@@ -10,6 +10,7 @@ from spacy.util import get_words_and_spaces
 
 from ..errors import refused_option
 from .columns import Source
+from .schemes import OUTSIDE
 
 DOCUMENT = "document"
 """The key in `doc.user_data` of the document that a Doc is part of."""
@@ -75,6 +76,30 @@ def ends_of(mark: Mark, whole: str) -> tuple[int, int]:
         raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{place}")
     start += len(text) - len(text.lstrip())
     return start, start + len(text.strip())
+
+
+def joined(entries: Sequence[Entry], source: Source[Entry]) -> Sequence[Entry]:
+    """Join the marks of tokens to marks of spans, if all are labelled B-X, I-X and O."""
+    marks = [mark for entry in entries if isinstance(entry, Record) for mark in entry.marks]
+    kinds = {mark.label[:2] for mark in marks}
+    # B-, or O, may begin the name of a type, too.
+    if not kinds <= {"B-", "I-", OUTSIDE} or len(kinds) + ("I-" in kinds) < 2:
+        return entries
+    source.left_out["spans with labels of tokens, such as B-X and I-X (joined)"] += len(marks)
+    return [x._replace(marks=_spans(x)) if isinstance(x, Record) else x for x in entries]
+
+
+def _spans(record: Record) -> list[Mark]:
+    """Return the marks of spans: I-X continues a mark of X that ends before it."""
+    found: list[Mark] = []
+    for mark in sorted(record.marks, key=lambda mark: mark.start):
+        kind, _, label = mark.label.partition("-")
+        last = found[-1] if found else mark
+        if kind == "I" and last.label == label and not record.text[last.end : mark.start].strip():
+            found[-1] = Mark(last.start, mark.end, label)
+        elif mark.label != OUTSIDE:
+            found.append(mark._replace(label=label))
+    return found
 
 
 def merged(entries: Iterable[Entry], source: Source[Entry], merges: bool) -> Iterator[Entry]:
