@@ -246,8 +246,10 @@ class ExampleReader:
         self._record = cast("NameRecord", job.record)
         self._waiting: list[tuple[Ints, Floats | None, list[NDArray[np.float32]]]] = []
         own, reads_doc = job.setup.settings, bool(getattr(job.setup.features, "stacked", ()))
-        # Weights are of a Doc and its labels, and a second stage reads other tokens of a Doc.
-        alone = reads_doc or own.learning.doc_weight or own.learning.label_weights
+        # Weights are of a Doc and its labels, a second stage reads other tokens of a Doc, and the
+        # labels of two Docs may not be legal in one sequence.
+        rest = own.learning
+        alone = reads_doc or rest.doc_weight or rest.label_weights or rest.constrained
         self._joins = job.joins and own.sequences == "docs" and not alone
 
     def read(self, examples: Iterable[Example]) -> None:

@@ -47,6 +47,7 @@ def test_the_minimiser_is_that_of_the_component(everything, bigrams):
     sentences = make_sentences(30, seed=3)
     templates = ["b:", f"{'*' if bigrams else 'u'}:lower[0]", "u:suffix(3)[0]"]
     config = {"solver": {"tolerance": 1e-7, "window": 0.0}, "l1": 0.2, "l2": 0.1}
+    config["sequences"] = "sents"  # Docs are not joined
     learning = {"observed_only": not everything, "dtype": "float64"}
     nlp = blank_with(templates, start_label=False, learning=learning, **config)
     losses = train(nlp, examples_of(nlp, sentences), 20)
