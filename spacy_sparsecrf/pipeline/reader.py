@@ -272,12 +272,14 @@ class ExampleReader:
                 if any(map(len, own)):
                     self._add(own, np.concatenate(labels), weights, joined)
 
-    def _is_joined(self, doc: tuple[Doc, Ints]) -> bool:
-        """Return whether a Doc may be joined to others. doc: and its labels.
+    def _is_joined(self, pair: tuple[Doc, Ints]) -> bool:
+        """Return whether a Doc may be joined to others. pair: the Doc and its labels.
 
-        The warm start skips a sequence with missing labels.
+        The warm start skips a sequence if labels of words are missing.
         """
-        return self._joins and bool((doc[1] >= 0).all())
+        doc, labels = pair
+        missing = np.flatnonzero(labels < 0).tolist() if self._joins else ()
+        return self._joins and all(doc[i].is_space for i in missing)
 
     def _add(self, docs: Sequence[Doc], labels: Ints, weights: Floats | None, joined: bool) -> None:
         """Add the words of Docs; labels, weights: [N], of their tokens; joined: see `read_docs`."""

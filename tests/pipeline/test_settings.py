@@ -185,6 +185,12 @@ def test_docs_with_weights_or_missing_labels_stay_alone(weight, config):
     assert lengths_of_sequences(nlp, examples) == [3, 2] * 9
 
 
+def test_blanks_need_no_label_to_be_joined():
+    nlp = pipeline()
+    spaced = [(["plan", "the", "\n", "trip"], ["NN", "DT", "", "NN"])] * 9
+    assert max(lengths_of_sequences(nlp, examples_of(nlp, spaced))) > 3
+
+
 @pytest.mark.parametrize("value", [None, "2", -1.0, float("nan"), float("inf"), True])
 def test_bad_weights_of_docs_are_refused(weight, value):
     nlp = pipeline(doc_weight=weight)
