@@ -160,14 +160,14 @@ class DocExplanation(Page):
     tokens: tuple[TokenExplanation, ...]
     spans: tuple[LabelledSpan, ...] | None = None
 
-    def parts(self) -> Iterator[tuple[LabelledSpan | None, range]]:
-        """Yield each span with its token positions, and in order each token outside of spans."""
-        end = 0
+    def parts(self) -> Iterator[tuple[LabelledSpan | None, list[int]]]:
+        """Yield each span with its words, and in order each word outside of spans."""
+        end, words = 0, [t for t, token in enumerate(self.tokens) if token.label]
         for span in self.spans or ():
-            yield from ((None, range(t, t + 1)) for t in range(end, span.start))
+            yield from ((None, [t]) for t in words if end <= t < span.start)
             end = span.end
-            yield span, range(span.start, end)
-        yield from ((None, range(t, t + 1)) for t in range(end, len(self.tokens)))
+            yield span, [t for t in words if span.start <= t < end]
+        yield from ((None, [t]) for t in words if t >= end)
 
 
 def outcome_names(model: CRFModel) -> list[str]:

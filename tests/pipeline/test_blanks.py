@@ -9,6 +9,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_sparsecrf.pages.rendering import render
+
 from ..toy import STEMS, blank_with
 
 TEXTS = [
@@ -87,6 +89,8 @@ def test_all_that_is_told_of_a_doc_ignores_blanks(nlp):
     assert [probability] == pipe.entity_probabilities(plain, [(0, 2, "PER")])
     explained, own = pipe.explain_doc(doc), pipe.explain_doc(plain)
     assert [explained.tokens[i] for i in words] == list(own.tokens)
+    pages = [render(each).count("<section") for each in (explained, own)]
+    assert pages[0] == pages[1] > 0
     assert [(s.start, s.end) for s in explained.spans] == [(e.start, e.end) for e in nlp(doc).ents]
     for nothing in ("", " ", "\n\n", "\u200b \u00ad"):
         assert nlp(nothing).ents == () and not pipe.marginals(nlp.make_doc(nothing)).any()
