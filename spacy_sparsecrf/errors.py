@@ -501,20 +501,15 @@ class Errors(metaclass=_Coded):
     )
     SC620 = "One of {source} and {target} must be a .spacy file, the other a text file. Rename one."
     SC621 = "{path} is not a readable .spacy file: {reason}. Copy or write it again."
-    SC624 = (
-        "{path}, {place}, cannot be read: {reason}. Correct it, or give another --format; "
-        + RECIPE
-        + "."
-    )
+    SC624 = "{path} cannot be read: {reason}. Correct it, or give another --format; " + RECIPE + "."
     SC625 = (
         "No record of {path} has spans, as their keys are {own}. Give spans one of these keys: "
         "{keys}; " + RECIPE + "."
     )
     SC626 = (
         "In {path}, {n} {what}, such as {shown}. Tried: other languages, offsets from 1, ends that "
-        "are the last character, UTF-16 or byte offsets, line ends of one character, composed "
-        "letters. {causes}. Correct them, or go on by --misfit expand (to whole tokens) or "
-        "--misfit drop."
+        "are the last character, UTF-16 or byte offsets. {causes}. Correct them, or go on by "
+        "--misfit expand (to whole tokens) or --misfit drop."
     )
     SC630 = "{path} is no model of Wapiti, CRF++ (as text) or CRFsuite. Give such a file."
     SC631 = "{path} is damaged, or was not written by {program}: {reason}. Copy or train it again."

@@ -69,7 +69,7 @@ def docs_of(name: str, path: Path, most: int = 1, marks: bool = False) -> Iterat
     source = open_source(path, kind, () if kind is Format.conllu else tuple(own.columns.split(",")))
     columns = tuple("_" if column in ("lemma", "pos") else column for column in source.columns)
     read = source.entries
-    source = Source(path, (lambda: with_marks(read())) if marks else read, columns)
+    source = Source(path, lambda _: with_marks(read()) if marks else read(), columns)
     return read_docs(source, vocab, n_sentences=most, scheme=ColumnScheme.iob1)
 
 

@@ -17,14 +17,11 @@ from ..errors import Errors, SparseCRFError
 
 _GZIP = b"\x1f\x8b"
 SPACY = ".spacy"
-_N_LINES, _N_BYTES = 1000, 100_000  # of a file whose encoding is not known
+_N_LINES = 1000  # of a file whose encoding is not known
 _ASCII = re.compile("[\0-/:-@[-`{-\x7f]+")  # but letters and digits
-_JAPANESE = "CJK HIRAGANA KATAKANA KATAKANA-HIRAGANA IDEOGRAPHIC"
-_ENCODINGS = {"cp1252": "LATIN", "cp1250": "LATIN", "cp1251": "CYRILLIC", "koi8-r": "CYRILLIC"}
-_ENCODINGS |= {"cp1253": "GREEK", "cp1255": "HEBREW", "cp1256": "ARABIC", "cp874": "THAI"}
-_ENCODINGS |= {"euc-jp": _JAPANESE, "shift_jis": _JAPANESE, "gb18030": "CJK", "big5": "CJK"}
-_ENCODINGS |= {"euc-kr": "HANGUL"}
-"""Encodings other than UTF-8, and the scripts of their letters."""
+_KANA = {"HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}  # of one script with CJK
+_ENCODINGS: tuple[str, ...] = ("cp1252", "cp1250", "cp1251", "koi8-r", "cp1253", "cp1255")
+_ENCODINGS += ("cp1256", "cp874", "euc-jp", "shift_jis", "gb18030", "big5", "euc-kr")
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
@@ -43,7 +40,7 @@ def read_lines(path: Path) -> Iterator[str]:
                 text = line.decode("utf8").removesuffix("\n").removesuffix("\r")
                 yield text.removeprefix(BOM) if number == 1 else text
         except UnicodeDecodeError as error:
-            advice = _encodings_of(b"".join([line, *islice(lines, _N_LINES)])[:_N_BYTES])
+            advice = _encodings_of(b"".join([line, *islice(lines, _N_LINES)]))
             where = {"path": path, "line": number, "reason": error.reason}
             raise SparseCRFError(Errors.SC610.format(**where, **advice)) from error
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -51,20 +48,19 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def _encodings_of(data: bytes) -> dict[str, str]:
-    """Return the encoding in which data are text, for a message, or the choices.
+    """Return the encoding in which 90 % of the words of data have letters of one script.
 
-    90 % of the words that have other characters than ASCII must be words of a script.
+    RETURNS: it, for a message, or the choices. Words of ASCII do not count.
     """
     # UTF-16 text begins with a byte-order mark, or has a zero byte in each Latin letter.
     wide = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-16-le"
-    choices = {wide: ""} if wide == "utf-16" or b"\0" in data else _ENCODINGS
     found: dict[str, str] = {}
-    for name, scripts in choices.items():
+    for name in (wide,) if wide == "utf-16" or b"\0" in data else _ENCODINGS:
         with suppress(UnicodeError):
             # The last character may be incomplete, and UTF-16 begin with the end of a line end.
             text = getincrementaldecoder(name)().decode(data.removeprefix(b"\0"))
             words = [word for word in _ASCII.split(text) if not word.isascii()]
-            if sum(_is_word(word, scripts) for word in words) >= 0.9 * len(words):
+            if sum(map(_is_word, words)) >= 0.9 * len(words):
                 found.setdefault(" ".join(words), name)
     if len(found) == 1:
         return {"encoding": next(iter(found.values())), "choices": ""}
@@ -72,18 +68,16 @@ def _encodings_of(data: bytes) -> dict[str, str]:
     return {"encoding": "ENCODING", "choices": f", if it is text, with one of {', '.join(known)}"}
 
 
-def _is_word(text: str, scripts: str) -> bool:
-    """Return whether a text has only letters of scripts, marks, digits and punctuation, or none.
+def _is_word(text: str) -> bool:
+    """Return whether the letters of a text are of one script, without symbols between them.
 
-    scripts: separated by blanks; "" for all. Longer words of Latin script have a letter of ASCII.
+    Longer words of Latin script have a letter of ASCII.
     """
     letters = [x for x in text if x.isalpha()]
-    if not scripts or not letters:
-        return text.isprintable()
-    has_ascii = any(map(str.isascii, letters))
-    is_mixed = len(letters) > 2 and not has_ascii if scripts == "LATIN" else has_ascii
-    others = {script_of(x) for x in letters if not x.isascii()} - {*scripts.split()}
-    return not (is_mixed or others or any(unicodedata.category(x)[0] in "CS" for x in text))
+    scripts = {script_of(x) for x in letters} - _KANA
+    is_latin = scripts != {"LATIN"} or len(letters) < 3 or any(map(str.isascii, letters))
+    is_text = all(unicodedata.category(x)[0] not in "CS" for x in text)
+    return not letters or (len(scripts) < 2 and is_latin and is_text)
 
 
 def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:

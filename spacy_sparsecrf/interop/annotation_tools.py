@@ -18,7 +18,7 @@ from ..cli.files import read_lines
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source, lines_of
-from .records import Entry, Mark, Record
+from .records import Mark, Record
 
 _TEXTS = ("text", "data", "content", "sentence")
 _SPANS = ("ents", "spans", "entities", "labels", "label", "ner", "annotation", "annotations")
@@ -28,84 +28,83 @@ _TOKEN, _DOC_TOKEN = {"id", "start", "end", "text"}, {"id", "start", "end"}  # `
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
 _ANSWERS = ("accept", "reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
-# Raised by spaCy for invalid values.
-_OF_SPACY = (KeyError, TypeError, ValueError, IndexError, AttributeError, AssertionError)
+# Raised, also by spaCy, for values of other types.
+_OTHER_TYPES = (KeyError, TypeError, IndexError, AttributeError, AssertionError)
 _KNOWN = "text with spans of Prodigy, Doccano or Label Studio, or a Doc as JSON"
 
 
-def read_json(path: Path, in_lines: bool, lang: str) -> Source[Entry]:
-    """Read a JSON file. in_lines: whether each line is a record.
+def read_json(path: Path, lang: str, merges: bool) -> Source[Record]:
+    """Read a JSON file: a record in each line, or a list of records, or one of them.
 
-    lang: language of Docs that `doc.to_json()` wrote.
+    lang: language of Docs that `doc.to_json()` wrote; merges: whether records may be answers about
+    parts of a text, see `merged`; otherwise accepted ones are complete.
     RAISES: SparseCRFError, when read, for a file without spans. Records that cannot be read are in
         `Source.invalid`.
     """
-    source: Source[Entry] = Source(path)
-    source.entries = lambda: _JsonReader(source, lang).entries(in_lines)
-    return source
+    return Source(path, lambda source: _JsonReader(source, lang, merges).entries())
 
 
 class _JsonReader:
-    def __init__(self, source: Source[Entry], lang: str) -> None:
-        self._source, self._lang, self._vocab = source, lang, Vocab()
+    def __init__(self, source: Source[Record], lang: str, merges: bool) -> None:
+        self._source, self._lang, self._merges, self._vocab = source, lang, merges, Vocab()
         self._has_spans = False
         self._keys: dict[str, None] = {}  # of records
 
-    def entries(self, in_lines: bool) -> Iterator[Any]:
-        """Yield Records, and Docs that `doc.to_json()` wrote."""
-        for place, value in self._values(in_lines):
+    def entries(self) -> Iterator[Record]:
+        """Yield the records."""
+        for place, value in self._values():
             with self._source.read(place):
-                if _is_of_doc(value):
-                    yield self._doc(value)
-                elif record := self._record(place, value):
+                json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
+                try:
+                    record = self._record(place, value)
+                except _OTHER_TYPES as error:
+                    shown = f"{str(value)[:60]!r} is not {_KNOWN} ({error!r})"
+                    raise ValueError(shown) from error
+                if record:
                     yield record
         if self._keys and not self._has_spans and not self._source.invalid:
             values = {"own": ", ".join(self._keys)[:200], "keys": ", ".join(_SPANS)}
             raise SparseCRFError(Errors.SC625.format(path=self._source.path, **values))
 
-    def _values(self, in_lines: bool) -> Iterator[tuple[str, Any]]:
-        """Yield the place and the value of each record.
-
-        in_lines: whether each line is a record; else the file is a list of records, one of them, or
-            an object that has such lists. It may have a record in each line nevertheless.
-        """
+    def _values(self) -> Iterator[tuple[str, Any]]:
+        """Yield the place and the value of each record."""
         texts = [entry for entry in lines_of(self._source.path) if entry[1].strip()]
-        if not in_lines and not (len(texts) > 1 and is_json(texts[0][1])):
-            texts = [(1, "\n".join(text for _, text in texts))] if texts else []
+        # A list or an object of several lines does not begin or end with a line of JSON.
+        if texts and not any(is_json(text) for _, text in (texts[0], texts[-1])):
+            texts = [(1, "\n".join(text for _, text in texts))]
         for number, text in texts:
             with self._source.read(f"line {number}"):
                 value = json.loads(text)
-                is_list = isinstance(value, list) and not _is_pair(value)
-                records = value if is_list else _records_in(value) or [value]
+                records = value if isinstance(value, list) and not _is_pair(value) else [value]
                 for i, record in enumerate(records, start=1):
                     yield f"line {number}" if len(records) == 1 else f"record {i}", record
 
-    def _doc(self, value: Mapping[str, Any]) -> Doc:
-        """Return the Doc that `doc.to_json()` wrote."""
-        try:
-            doc = Doc(self._vocab).from_json(dict(value))
-        except _OF_SPACY as error:
-            raise ValueError(f"spaCy cannot read this Doc ({repr(error)[:200]})") from error
+    def _doc(self, place: str, value: Mapping[str, Any]) -> Record:
+        """Return the record of a Doc that `doc.to_json()` wrote."""
+        doc = Doc(self._vocab).from_json(dict(value))
         self._has_spans = True
         if doc.has_annotation("DEP"):
             self._source.left_out["Docs with dependencies, which are not kept"] += 1
         doc.user_data[LANG] = self._lang
-        return doc
+        return Record(place, doc.text, [], doc=doc)
 
     def _record(self, place: str, value: Any) -> Record | None:
+        if _is_of_doc(value):
+            return self._doc(place, value)
         if _is_pair(value):
             value = {"text": value[0], **value[1]}
         if not isinstance(value, Mapping):
             raise ValueError(f"it is {str(value)[:60]!r}, and not {_KNOWN}")
-        self._keys.update(dict.fromkeys(map(str, value)))
         is_binary = value.get("_view_id") == "ner" or value.get("_is_binary") is True
+        is_binary = self._merges and is_binary
         is_rejected = value.get("answer") == "reject"
         if value.get("answer") == "ignore" or (is_rejected and not is_binary):
-            self._skip("records whose answer is reject or ignore")
+            self._source.left_out["records whose answer is reject or ignore"] += 1
             return None
         is_task = isinstance(value.get("data"), Mapping) and _is_list(value, "annotations")
         if is_task and not (value := self._task(value)):
             return None
+        self._keys.update(dict.fromkeys(value))
         if str(_first_of(value, _TEXTS)).strip() == "" and not self._marks_of(value):
             self._source.left_out["records without text"] += 1
             return None
@@ -114,24 +113,25 @@ class _JsonReader:
             self._source.left_out[key] += len(_list_of(value, key))
         tokens = [_ends_of(token) for token in _list_of(value, "tokens")] or None
         document = str(value.get("document", value.get("doc_id", "")))
-        check_unicode(document, "document's name")
-        answer = str(value.get("_input_hash", "")), is_binary, is_rejected
-        return Record(place, text, self._marks_of(value), tokens, document, *answer)
+        hashed = value.get("_input_hash")
+        task = (str(hashed), text) if self._merges and (is_binary or hashed is not None) else None
+        marks = self._marks_of(value)
+        return Record(place, text, marks, tokens, document, task, is_binary, is_rejected)
 
     def _task(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a task of Label Studio as a record with the first annotation, or an empty one.
 
         Cancelled annotations are skipped.
         """
-        done = [each for each in _objects_of(value, "annotations") if not each.get("was_cancelled")]
+        done = [each for each in value["annotations"] if not each.get("was_cancelled")]
         if not done:
-            self._skip("tasks that were cancelled or not annotated")
+            self._source.left_out["tasks that were cancelled or not annotated"] += 1
             return {}
         if len(done) > 1:
             self._source.left_out["further annotations of a task (the first is read)"] += 1
         data = value["data"]
         texts = [data[key] for key in (*_TEXTS, *data) if isinstance(data.get(key), str)]
-        results = [each.get("value") for each in _objects_of(done[0], "result")]
+        results = [each.get("value") for each in _list_of(done[0], "result")]
         of_spans = [each for each in results if isinstance(each, Mapping) and "start" in each]
         self._source.left_out["results that are not spans"] += len(results) - len(of_spans)
         return {"text": next(iter(texts), None), "spans": of_spans}
@@ -147,11 +147,6 @@ class _JsonReader:
         key = min(keys, key=lambda key: (not _is_list(value, key), not value[key]))
         return [mark for each in _list_of(value, key, "a list of spans") for mark in _marks(each)]
 
-    def _skip(self, what: str) -> None:
-        """Count a skipped record."""
-        self._has_spans = True
-        self._source.left_out[what] += 1
-
 
 def is_json(text: str) -> bool:
     """Return whether a text is an object or a list of JSON."""
@@ -164,21 +159,6 @@ def _is_pair(value: Any) -> bool:
     """Return whether a value is a text and its annotation, as in version 2 of spaCy."""
     types = [*map(type, value)] if isinstance(value, list) else []
     return types == [str, dict]
-
-
-def _is_record(value: Any) -> bool:
-    return _is_pair(value) or (
-        isinstance(value, Mapping)
-        and any(key in value and not _is_list(value, key) for key in _TEXTS)
-    )
-
-
-def _records_in(value: Any) -> list[Any]:
-    """Return the records in the lists of a value that is no record."""
-    if isinstance(value, Mapping) and not _is_record(value):
-        return [record for own in value.values() for record in _records_in(own)]
-    is_list = isinstance(value, list) and not _is_pair(value)
-    return value if is_list and any(map(_is_record, value)) else []
 
 
 def _is_list(value: Mapping[str, Any], key: str) -> bool:
@@ -217,16 +197,7 @@ def _known(value: Mapping[str, Any], keys: Sequence[str]) -> str:
 def _checked_text(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"its text is {repr(text)[:60]}")
-    check_unicode(text, "text")
     return text
-
-
-def check_unicode(text: str, what: str) -> None:
-    """Reject lone surrogates, which JSON can contain. RAISES: ValueError."""
-    try:
-        text.encode("utf8")
-    except UnicodeEncodeError as error:
-        raise ValueError(f"a {what} is not Unicode ({error.reason})") from error
 
 
 def _list_of(value: Mapping[str, Any], key: str, what: str = "a list") -> list[Any]:
@@ -235,13 +206,6 @@ def _list_of(value: Mapping[str, Any], key: str, what: str = "a list") -> list[A
     if found is not None and not isinstance(found, list):
         raise ValueError(f"{key!r} is {str(found)[:60]!r}, and not {what}")
     return found or []
-
-
-def _objects_of(value: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    found = _list_of(value, key)
-    if not all(isinstance(each, Mapping) for each in found):
-        raise ValueError(f"{key!r} has {str(found)[:60]!r}, and not objects")
-    return found
 
 
 def _first_of(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
@@ -254,7 +218,8 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
         return dict(zip(("start", "end", "label"), value, strict=False))
     if not isinstance(value, Mapping):
         return {}
-    return {**_fields_of(value.get("span")), **value}
+    [inner] = value.get("points") or [value.get("span")]
+    return {**_fields_of(inner), **value}
 
 
 def _ends_of(value: Any) -> tuple[int, int]:
@@ -269,69 +234,56 @@ def _ends_of(value: Any) -> tuple[int, int]:
 
 
 def _marks(value: Any) -> list[Mark]:
-    """Return the marks of a span, one for each label and part."""
-    fields = _fields_of(value)
-    if isinstance(parts := fields.get("points"), list):
-        return [mark for part in parts for mark in _marks({**fields, **_point(part)})]
-    start, end = _ends_of(value)
+    """Return the marks of a span, one for each label."""
+    fields, (start, end) = _fields_of(value), _ends_of(value)
     text, found = fields.get("text"), _first_of(fields, _LABELS)
+    if "points" in fields:  # of Dataturks, whose ends are the last character
+        end = start + len(text) if text else end + 1
     labels: list[Any] = found if isinstance(found, list) and found else [found]
     for label in labels:
         if not isinstance(label, str) or not label.strip():
             known = _known(fields, _LABELS) if found is None else ""
             raise ValueError(f"span {start}:{end} has the label {repr(label)[:60]}{known}")
-        check_unicode(label, "label")
     covered = text if isinstance(text, str) else None
     return [Mark(start, end, label.strip(), covered) for label in labels]
 
 
-def _point(value: Any) -> dict[str, Any]:
-    """Return a part of a span of Dataturks, whose end is its last character, as a span."""
-    start, end = _ends_of(value)
-    text = _fields_of(value).get("text")
-    is_behind = isinstance(text, str) and len(text) == end - start
-    return {"start": start, "end": end + (not is_behind), "text": text, "points": None}
-
-
-def read_brat(path: Path) -> Source[Entry]:
+def read_brat(path: Path) -> Source[Record]:
     """Read text-bound annotation of brat: an .ann file with its .txt file, or a directory of them.
 
     Each text is a document. `left_out` counts annotation other than continuous spans.
     RAISES: SparseCRFError, when read, for an invalid annotation, or a missing or empty .txt file.
     """
-    source: Source[Entry] = Source(path)
+    return Source(path, _brat_records)
+
+
+def _brat_records(source: Source[Record]) -> Iterator[Record]:
+    path = source.path
     files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
     texts = path.rglob("*.txt") if path.is_dir() else ()
     source.left_out["texts without .ann"] += len({*texts} - {f.with_suffix(".txt") for f in files})
-    source.entries = lambda: (each for file in files for each in _brat_records(source, file))
-    return source
+    for file in files:
+        with source.read(file.name):
+            yield _brat_record(source, file)
 
 
-def _brat_records(source: Source[Entry], path: Path) -> Iterator[Record]:
-    """Yield the record of an .ann file, if its .txt file can be read."""
-    written, n_invalid = path.with_suffix(".txt"), len(source.invalid)
-    with source.read(path.name):
-        if not written.is_file():
-            raise ValueError(f"its .txt file, {written}, does not exist")
-        # brat counts a line end as one character.
-        text = _checked_text("\n".join(read_lines(written)))
-        check_unicode(path.stem, "file's name")
-    marks = []
+def _brat_record(source: Source[Record], path: Path) -> Record:
+    """Return the record of an .ann file. RAISES: ValueError."""
+    written, marks = path.with_suffix(".txt"), []
+    if not written.is_file():
+        raise ValueError(f"its .txt file, {written}, does not exist")
+    # brat counts a line end as one character.
+    text = _checked_text("\n".join(read_lines(written)))
+    path.stem.encode()  # refuses names that are not Unicode
     for number, line in lines_of(path):
         if not line.startswith("T"):
-            if line.strip():
-                source.left_out["annotations that are not spans"] += 1
-            continue
-        with source.read(path.name):
-            if (match := _BRAT.fullmatch(line)) is None:
-                raise ValueError(
-                    f"line {number}, {line[:60]!r}, is not T1<tab>LABEL START END<tab>TEXT"
-                )
-            label, ends, covered = match.groups()
-            if ";" in ends:
-                source.left_out["discontinuous spans"] += 1
-                continue
-            first, last = map(int, ends.split(" "))
-            marks.append(Mark(first, last, label, covered))
-    if len(source.invalid) == n_invalid:
-        yield Record(path.name, text, marks, document=path.stem)
+            source.left_out["annotations that are not spans"] += bool(line.strip())
+        elif (match := _BRAT.fullmatch(line)) is None:
+            shown = f"line {number}, {line[:60]!r}"
+            raise ValueError(f"{shown}, is not T1<tab>LABEL START END<tab>TEXT")
+        elif ";" in match[2]:
+            source.left_out["discontinuous spans"] += 1
+        else:
+            first, last = map(int, match[2].split(" "))
+            marks.append(Mark(first, last, match[1], match[3]))
+    return Record(path.name, text, marks, document=path.stem)

@@ -4,7 +4,6 @@ A column of entities has only labels such as B-PER, or O, in all lines. Words ar
 column, or in the second if the first numbers the tokens. Tags and other columns are never chosen.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import pairwise
@@ -27,7 +26,6 @@ from .columns import (
 from .schemes import MISSING, OUTSIDE, is_label, label_type, standard_label
 
 _SHOWN = 3  # values of a column in messages
-_LANGUAGE = re.compile("([a-z]{2,3}(-[a-z]+)*|simple):")  # before all words of a file of WikiANN
 
 
 def choose_columns(path: Path, separator: str = "") -> Source[Sentence]:
@@ -46,13 +44,8 @@ def choose_columns(path: Path, separator: str = "") -> Source[Sentence]:
     names = {word: WORDS, label: ENTITIES}
     layout.columns = [names.get(i, IGNORED) for i in range(layout.width)]
     layout.labels = [label]
-    prefixes = {x[: x.find(":") + 1] for x in table.counts[word]}
-    if len(prefixes) == 1:
-        layout.prefix = next(filter(_LANGUAGE.fullmatch, prefixes), "")
     source = source_of(layout, lines)
     source.notes.append(f"Columns are read as {','.join(source.columns)} (see --columns)")
-    if layout.prefix:
-        source.notes.append(f"Words are read without {layout.prefix}, with which all begin")
     if other := next((x for x in table.counts[label] if x != standard_label(x)), None):
         source.notes.append(f"Labels such as {other} are read as {standard_label(other)}")
     return source
@@ -90,7 +83,10 @@ class _Table:
         is_repeated = sum(a == b for a, b in pairs) > len(pairs) / 2
         header = self._layout.split(self._first[1])
         is_named = not is_header(header) or names_words(header[word])
-        if n_others > self.n / 2 or is_repeated or not is_named:
+        # All words may begin with a language, en: or de:.
+        starts = {value[: value.find(":") + 1] for value in self.counts[word]}
+        has_prefix = len(values) > 1 and len(starts) == 1 and len(min(starts)) > 1
+        if n_others > self.n / 2 or is_repeated or has_prefix or not is_named:
             self._refuse(f"column {word + 1} does not look like words")
         return word
 

@@ -51,19 +51,23 @@ T = TypeVar("T")
 class Source(Generic[T]):
     """The contents of a file of sentences, or of texts with spans.
 
-    path: for messages; entries: reads them; of columns, the rows of a sentence, with a value for
-    each column, except for rows whose first value is -DOCSTART-, which begin documents; columns:
-    their attributes, see `attributes`; left_out: numbers of items that are skipped or changed, by
-    description; invalid: positions of records, and why they cannot be read; notes: on how the file
-    was read so far, for the user.
+    path: for messages; reader: of the entries, given this; of columns, the rows of a sentence, with
+    a value for each column, except for rows whose first value is -DOCSTART-, which begin documents;
+    columns: their attributes, see `attributes`; left_out: numbers of items that are skipped or
+    changed, by description; invalid: positions of records, and why they cannot be read; notes: on
+    how the file was read so far, for the user.
     """
 
     path: Path
-    entries: Callable[[], Iterable[T]] = tuple
+    reader: Callable[["Source[T]"], Iterable[T]] = lambda _: ()
     columns: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     invalid: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def entries(self) -> Iterable[T]:
+        """Return the entries of the file."""
+        return self.reader(self)
 
     @contextmanager
     def read(self, place: str) -> Iterator[None]:
@@ -71,7 +75,7 @@ class Source(Generic[T]):
         try:
             yield
         except (ValueError, RecursionError) as error:
-            self.invalid.append((place, str(error) or "it ends early"))
+            self.invalid.append((place, str(error)))
 
 
 def lines_of(path: Path) -> Iterator[Line]:
@@ -88,7 +92,7 @@ class ColumnLayout:
     and a header; separator: TAB, or BLANKS (any number of blanks and tabs); width: number of
     columns; why: reason of this number, for messages; columns: their attributes; labels: indices of
     columns that have labels such as B-PER or O in each token, or None if they are not known: then
-    all lines that may be comments or a header are left out; prefix: of all words, is removed.
+    all lines that may be comments or a header are left out.
     """
 
     path: Path
@@ -98,7 +102,6 @@ class ColumnLayout:
     why: str = ""
     columns: Sequence[str] = ()
     labels: Sequence[int] | None = None
-    prefix: str = ""
 
     def split(self, line: str) -> list[str]:
         """Split a line into values."""
@@ -113,7 +116,6 @@ class ColumnLayout:
         while len(values) > self.width and not values[-1]:
             values.pop()
         word = self.columns.index(WORDS) if self.columns else 0
-        values[word : word + 1] = [x.removeprefix(self.prefix) for x in values[word : word + 1]]
         has_word = any(value.strip(" ") for value in values[word : word + 1])
         return values if has_word or not {*values} <= {"", OUTSIDE, UNSET} else []
 
@@ -132,9 +134,7 @@ class ColumnLayout:
             return False
         if self.labels is None or len(values) != self.width:
             return True
-        if not self.labels:
-            raise self._unclear(number, line, "comment")
-        if any(values[i] in MISSING for i in self.labels):
+        if not self.labels or any(values[i] in MISSING for i in self.labels):
             raise self._unclear(number, line, "comment")
         return not all(is_label(values[i]) for i in self.labels)
 
@@ -188,9 +188,8 @@ def layout_of(path: Path, given: str, lines: Sequence[Line]) -> ColumnLayout:
 
 def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source[Sentence]:
     """Return a source of the sentences of lines."""
-    source: Source[Sentence] = Source(layout.path, columns=tuple(layout.columns))
-    source.entries = lambda: sentences_of(layout, lines, source.notes)
-    return source
+    columns = tuple(layout.columns)
+    return Source(layout.path, lambda x: sentences_of(layout, lines, x.notes), columns)
 
 
 def sentences_of(

@@ -26,9 +26,7 @@ def read_conllu(path: Path) -> Source[Sentence]:
     files and lines in messages.
     RAISES: SparseCRFError, when read, for a line that is not a valid word.
     """
-    source: Source[Sentence] = Source(path, columns=CONLLU_COLUMNS)
-    source.entries = lambda: _sentences(source)
-    return source
+    return Source(path, _sentences, CONLLU_COLUMNS)
 
 
 def _sentences(source: Source[Sentence]) -> Iterator[Sentence]:

@@ -51,18 +51,14 @@ def read_docs(
     n_sentences: largest number of sentences in a Doc; their starts are set. A line whose word is
     -DOCSTART- is not a token, and ends the Doc before it; scheme: of the labels of entities and
     other spans.
-    RAISES: SparseCRFError with the file and line of an invalid value, and if there are no tokens.
+    RAISES: SparseCRFError with the file and line of an invalid value.
     """
     register(source.columns)
-    is_empty = True
     for document, sentences in _of_docs(source, n_sentences):
-        is_empty = False
         doc = _doc_of(source, vocab, scheme, sentences)
         if document:
             doc.user_data[DOCUMENT] = str(document)
         yield doc
-    if is_empty:
-        raise SparseCRFError(Errors.SC612.format(path=source.path))
 
 
 def _of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:
@@ -146,9 +142,7 @@ def _spans(
 def _fits(sentences: Iterable[Sequence[str]], scheme: ColumnScheme) -> bool:
     """Return whether all labels of a column are valid in a scheme."""
     with suppress(BadLabelError):
-        for labels in sentences:
-            read_spans(labels, scheme)
-        return True
+        return all(read_spans(labels, scheme) is not None for labels in sentences)
     return False
 
 

@@ -3,14 +3,13 @@
 If spans do not fit the tokens, likely causes are tried on the texts.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import accumulate
 from typing import TypeAlias
-from unicodedata import combining
 
 import spacy
 from spacy.language import Language
@@ -21,7 +20,7 @@ from ..cli.files import script_of
 from ..errors import Errors, SparseCRFError
 from ..pipeline.data_checks import LANG
 from .columns import Source
-from .records import DOCUMENT, Entry, Mark, Record, ends_of, joined, merged, tokenized
+from .records import DOCUMENT, Mark, Record, joined, merged, tokenized, trimmed
 
 MOST_MISFITS = 0.2
 """Share of spans that do not fit the tokens, above which a file is refused."""
@@ -35,12 +34,10 @@ _CHANGES: dict[str, Change] = {
     "an end is the last character": (len, 0, 1),
     "offsets count UTF-16 units": (lambda x: 1 + (x > "\uffff"), 0, 0),
     "offsets count bytes of UTF-8": (lambda x: len(x.encode()), 0, 0),
-    "offsets count a line end, CR and LF, as one character": (lambda x: x != "\r", 0, 0),
-    "offsets count composed letters (NFC)": (lambda x: not combining(x), 0, 0),
 }
 # Languages of scripts, the rarest first, and languages with other tokens in Latin script.
 _LANGUAGES = {"HIRAGANA": "ja", "HANGUL": "ko", "THAI": "th", "CJK": "zh"}
-_OTHERS = {"xx": "", "en": "", "fr": "", "it": ""}
+_OTHERS = ("xx", "en", "fr", "it")
 _N_RECORDS, _N_CHARACTERS = 2000, 20_000  # that are tried, and whose scripts are counted
 _LEAST = 0.1  # share of the letters of a script
 _SHOWN = 5  # errors in a message
@@ -50,7 +47,6 @@ class Misfit(str, Enum):
     """Treatments of spans that do not fit the tokens."""
 
     expand = "expand"
-    contract = "contract"
     drop = "drop"
 
 
@@ -62,17 +58,15 @@ class RecordReader:
     key; default: spans become entities, of which the longest of overlapping ones is kept; longest:
     with a key, keep the longest of a type; misfit: treatment of spans that do not fit the tokens;
     default: expand up to MOST_MISFITS of them; skips_invalid: whether to leave out records that
-    cannot be read; merges: see `merged`; misfits: spans that do not fit, for messages; n_marks:
-    number of spans.
+    cannot be read; misfits: spans that do not fit, for messages; n_marks: number of spans.
     """
 
-    source: Source[Entry]
+    source: Source[Record]
     nlp: Language
     key: str = ""
     longest: bool = False
     misfit: Misfit | None = None
     skips_invalid: bool = False
-    merges: bool = True
     misfits: list[str] = field(default_factory=list)
     n_marks: int = 0
     records: list[Record] = field(default_factory=list)
@@ -81,43 +75,39 @@ class RecordReader:
         """Yield a Doc for each record.
 
         RAISES: SparseCRFError at the end: for invalid records, or spans that do not fit the tokens,
-            with the likely cause, and if there is no text.
+            with the likely cause.
         """
-        is_empty = True
-        for entry in merged(joined([*self._entries()], self.source), self.source, self.merges):
-            with self.source.read(getattr(entry, "place", "")):
-                doc = self._doc(entry) if isinstance(entry, Record) else entry
-                is_empty = False
-                yield doc
+        for record in merged(joined([*self._valid()], self.source), self.source):
+            with self.source.read(record.place):
+                yield self._doc(record)
         self._check()
-        if is_empty:
-            raise SparseCRFError(Errors.SC612.format(path=self.source.path))
 
-    def _entries(self) -> Iterator[Entry]:
-        """Yield what the file has, without records that have invalid marks."""
-        for entry in self.source.entries():
-            n_invalid = len(self.source.invalid)
-            if isinstance(entry, Doc):
-                if self.key and not entry.spans.get(self.key):
-                    entry.spans[self.key], entry.ents = list(entry.ents), ()
-            else:
-                self.records.append(entry)
-                for mark in entry.marks:
-                    with self.source.read(entry.place):
-                        ends_of(mark, entry.text)
-            if len(self.source.invalid) == n_invalid:
-                yield entry
+    def _valid(self) -> Iterator[Record]:
+        """Yield the records whose marks are valid, without white space at their ends."""
+        for record in self.source.entries():
+            self.records.append(record)
+            marks = []
+            for mark in record.marks:
+                with self.source.read(record.place):
+                    marks.append(trimmed(mark, record.text))
+            if len(marks) == len(record.marks):
+                known = [mark for mark in marks if mark.start < mark.end]
+                self.source.left_out["spans of blanks (left out)"] += len(marks) - len(known)
+                yield record._replace(marks=known)
 
     def _doc(self, record: Record) -> Doc:
         """Create the Doc of a record."""
+        if record.doc is not None:
+            if self.key and not record.doc.spans.get(self.key):
+                record.doc.spans[self.key], record.doc.ents = list(record.doc.ents), ()
+            return record.doc
         doc = tokenized(record, self.nlp.make_doc)
         doc.user_data[LANG] = self.nlp.lang
         if record.document:
             doc.user_data[DOCUMENT] = record.document
-        spans: dict[str, list[Span]] = {}
+        spans: dict[str, list[Span]] = defaultdict(list)
         for mark in record.marks:
-            own = self._span(doc, mark, record.place)
-            spans.setdefault(mark.label if self.key else "", []).extend(own)
+            spans[mark.label if self.key else ""] += self._span(doc, mark, record.place)
         found = sorted({span for own in spans.values() for span in own})
         kept = sorted(span for own in spans.values() for span in filter_spans(own))
         how = "of their type (see --longest)" if self.key else "(--spans KEY keeps all)"
@@ -125,37 +115,29 @@ class RecordReader:
         if self.key:
             doc.spans[self.key] = kept if self.longest else found
         else:
-            is_partial = record.is_partial and self.merges
-            doc.set_ents(kept, default="missing" if is_partial else "outside")
+            doc.set_ents(kept, default="missing" if record.is_partial else "outside")
         return doc
 
     def _span(self, doc: Doc, mark: Mark, place: str) -> list[Span]:
-        """Return the span of a mark; none if it has only blanks, or no whole token."""
-        start, end = ends_of(mark, doc.text)
-        if start >= end:
-            self.source.left_out["spans of blanks (left out)"] += 1
-            return []
+        """Return the span of a mark, or none."""
         self.n_marks += 1
-        span = doc.char_span(start, end, label=mark.label)
-        if span is None:
-            shown = doc.char_span(start, end, alignment_mode="expand")
-            self.misfits.append(f"{doc.text[start:end]!r} in {str(shown)!r} ({place})")
-            mode = "strict" if self.misfit == "drop" else (self.misfit or Misfit.expand).value
-            span = doc.char_span(start, end, label=mark.label, alignment_mode=mode)
-        return [] if span is None else [span]
+        ends = mark.start, mark.end
+        if span := doc.char_span(*ends, label=mark.label):
+            return [span]
+        span = doc.char_span(*ends, label=mark.label, alignment_mode="expand")
+        self.misfits.append(f"{doc.text[slice(*ends)]!r} in {str(span)!r} ({place})")
+        return [span] if span and self.misfit is not Misfit.drop else []
 
     def _check(self) -> None:
         """Check what was read. RAISES: SparseCRFError, see `docs`."""
         path, invalid, n = self.source.path, self.source.invalid, len(self.misfits)
         if invalid and not self.skips_invalid:
-            place = invalid[0][0]
-            found = "; ".join(": ".join(each) for each in invalid[:_SHOWN])
-            reason = f"{found.removeprefix(f'{place}: ')}; errors in all: {len(invalid)}"
+            found = "; ".join(map(": ".join, invalid[:_SHOWN]))
             other = "Likely cause: the offsets are of another text" * (", which begins at" in found)
             causes = likely_causes(self.records, self.nlp) or other
-            more = "--skip-bad leaves out such records"
-            reason = ". ".join(filter(None, [reason, causes, more]))
-            raise SparseCRFError(Errors.SC624.format(path=path, place=place, reason=reason))
+            more = f"errors in all: {len(invalid)} (--skip-bad leaves out such records)"
+            reason = ". ".join(filter(None, [f"{found}; {more}", causes]))
+            raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
         self.source.left_out["records that cannot be read"] += len(dict(invalid))
         share = n / max(1, self.n_marks)
         what = f"of {self.n_marks} spans ({share:.2%}) do not fit the tokens"
@@ -164,8 +146,7 @@ class RecordReader:
             causes = likely_causes(self.records, self.nlp) or "None makes them fit"
             values = {"path": path, "what": what, "shown": shown, "causes": causes}
             raise SparseCRFError(Errors.SC626.format(**values, n=n))
-        how = (self.misfit or Misfit.expand).value
-        how = "left out" if how == "drop" else f"{how}ed to whole tokens"
+        how = "left out" if self.misfit is Misfit.drop else "expanded to whole tokens"
         self.source.left_out[f"{what} ({how}): {shown}"] = n
 
 
@@ -177,37 +158,33 @@ def likely_causes(records: Sequence[Record], nlp: Language) -> str:
     records = records[:: 1 + len(records) // _N_RECORDS]
     letters = "".join(record.text for record in records)[:_N_CHARACTERS]
     scripts = Counter(script_of(x) for x in letters if x.isalpha())
-    known = [(own, x) for x, own in _LANGUAGES.items() if scripts[x] > _LEAST * scripts.total()]
-    n_fit: dict[str, int] = {}
-    for lang, script in [*known[:1], *_OTHERS.items()]:
-        try:
-            fit = _n_fit(records, spacy.blank(lang).tokenizer, {lang: _NONE})[lang]
-        except ImportError:  # its tokenizer is not installed
-            fit = sum(len(own.marks) for own in records if script in map(script_of, own.text))
-        n_fit |= {} if lang == nlp.lang else {f"the language is another one (--lang {lang})": fit}
-    n_fit |= _n_fit(records, nlp.tokenizer, _CHANGES | {"": _NONE})
+    known = [own for x, own in _LANGUAGES.items() if scripts[x] > _LEAST * scripts.total()]
+    # Their tokenizers may not be installed: any characters are words, as of Chinese.
+    langs = dict.fromkeys(known[:1], "zh") | {lang: lang for lang in _OTHERS}
+    n_fit = {
+        f"the language is another one (--lang {lang})": _n_fit(records, spacy.blank(own), _NONE)
+        for lang, own in langs.items()
+        if lang != nlp.lang
+    }
+    n_fit |= {what: _n_fit(records, nlp, change) for what, change in _CHANGES.items()}
     n, best = sum(len(record.marks) for record in records), max(n_fit.values())
-    if best < (1 - MOST_MISFITS) * n or best <= n_fit.pop(""):
+    if best < (1 - MOST_MISFITS) * n or best <= _n_fit(records, nlp, _NONE):
         return ""
     found = " or ".join(what for what, own in n_fit.items() if own == best)
     return f"Likely cause, with which {best} of {n} spans fit: {found}"
 
 
-def _n_fit(
-    records: Sequence[Record], tokenizer: Callable[[str], Doc], changes: dict[str, Change]
-) -> Counter[str]:
-    """Return the numbers of spans that fit the tokens, by the change of their offsets."""
-    found = Counter(dict.fromkeys(changes, 0))
+def _n_fit(records: Sequence[Record], nlp: Language, change: Change) -> int:
+    """Return the number of spans that fit the tokens of a language after a change of offsets."""
+    (size, more, longer), n = change, 0
     for record in records:
         with suppress(ValueError):
-            tokens = [token for token in tokenized(record, tokenizer) if not token.is_space]
-            for what, (size, more, longer) in changes.items():
-                place = [*accumulate(map(size, record.text), initial=0)]
-                starts = {place[x.idx]: x.idx for x in tokens}
-                ends = {place[x.idx + len(x)]: x.idx + len(x) for x in tokens}
-                for mark in record.marks:
-                    start = starts.get(mark.start + more, -1)
-                    end = ends.get(mark.end + longer, -1)
-                    is_same = not mark.text or mark.text.split() == record.text[start:end].split()
-                    found[what] += 0 <= start < end and is_same
-    return found
+            doc = tokenized(record, nlp.tokenizer)
+            sizes = accumulate(map(size, record.text), initial=0)
+            place = {own: i for i, own in enumerate(sizes)}
+            for mark in record.marks:
+                start = place.get(mark.start + more, -1)
+                end = place.get(mark.end + longer, -1)
+                span = doc.char_span(start, end) if 0 <= start < end else None
+                n += span is not None and (mark.text or span.text).split() == span.text.split()
+    return n

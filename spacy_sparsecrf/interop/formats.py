@@ -11,7 +11,7 @@ from .attributes import IGNORED, WORDS
 from .column_choice import choose_columns
 from .columns import BLANKS, TAB, Row, Sentence, Source, lines_of, paragraphs, read_columns
 from .conllu import read_conllu
-from .records import Entry
+from .records import Record
 
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -62,7 +62,7 @@ def format_of(path: Path, is_read: bool = True) -> Format:
         found = Format.json if is_json(first) else None
     if suffix == ".csv" and not found and TAB not in first:
         reason = "write CSV as columns, by the lines of Python in docs/commands.md"
-        raise SparseCRFError(Errors.SC624.format(path=path, place="as CSV", reason=reason))
+        raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
     return found or Format.columns
 
 
@@ -89,9 +89,9 @@ def open_source(
     return choose_columns(path, SEPARATORS[kind])
 
 
-def open_records(path: Path, kind: Format, lang: str) -> Source[Entry]:
-    """Open a file of texts with character spans. lang: see `read_json`."""
-    return read_brat(path) if kind is Format.brat else read_json(path, kind is Format.jsonl, lang)
+def open_records(path: Path, kind: Format, lang: str, merges: bool) -> Source[Record]:
+    """Open a file of texts with character spans. lang, merges: see `read_json`."""
+    return read_brat(path) if kind is Format.brat else read_json(path, lang, merges)
 
 
 def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source[Sentence]:
@@ -109,11 +109,11 @@ def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source
             if attribute and field.startswith(f"{attribute}="):
                 return Row(number, [field.removeprefix(f"{attribute}="), gold])
         known = ", ".join(field.partition("=")[0] for field in fields) or "no attributes"
-        wanted = f"no attribute is {attribute or 'NAME'}=VALUE"
+        wanted = f"line {number}: no attribute is {attribute or 'NAME'}=VALUE"
         reason = f"{wanted}; name that of the words, as in --attribute 'w[0]'; it has: {known}"
-        raise SparseCRFError(Errors.SC624.format(path=path, place=f"line {number}", reason=reason))
+        raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
 
-    def sentences() -> Iterator[Sentence]:
+    def sentences(_: object) -> Iterator[Sentence]:
         return ([split(*entry) for entry in lines] for lines in paragraphs(path))
 
     return Source(path, sentences, ("orth", label))

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from spacy.tokens import Doc
 from spacy.util import get_words_and_spaces
@@ -29,9 +29,9 @@ class Record(NamedTuple):
     """A text with marks.
 
     place: its position in the file, for messages; tokens: character offsets (start, end) of the
-    file's own tokens, or None; document: name of the document that it is part of, or ""; task: of
-    an annotator, the same for all answers about a text, or ""; is_partial: whether other tokens may
-    be in a span, too; is_rejected: whether the marks are wrong.
+    file's own tokens, or None; document: name of the document that it is part of, or ""; task: the
+    same for all answers about a text, or None; is_partial: whether other tokens may be in a span,
+    too; is_rejected: whether the marks are wrong; doc: with all annotation, if the file has it.
     """
 
     place: str
@@ -39,12 +39,10 @@ class Record(NamedTuple):
     marks: Sequence[Mark]
     tokens: Sequence[tuple[int, int]] | None = None
     document: str = ""
-    task: str = ""
+    task: object = None
     is_partial: bool = False
     is_rejected: bool = False
-
-
-Entry: TypeAlias = Record | Doc  # a Doc if the file has tokens with annotation
+    doc: Doc | None = None
 
 
 def tokenized(record: Record, tokenizer: Callable[[str], Doc]) -> Doc:
@@ -60,8 +58,8 @@ def tokenized(record: Record, tokenizer: Callable[[str], Doc]) -> Doc:
     return Doc(doc.vocab, words=words, spaces=spaces)
 
 
-def ends_of(mark: Mark, whole: str) -> tuple[int, int]:
-    """Return the first character of a mark and the one after it, without white space at its ends.
+def trimmed(mark: Mark, whole: str) -> Mark:
+    """Return a mark without white space at its ends.
 
     whole: the record's text. RAISES: ValueError if the mark is no part of it.
     """
@@ -75,18 +73,18 @@ def ends_of(mark: Mark, whole: str) -> tuple[int, int]:
         place = f", which begins at {at}" if at >= 0 else ""
         raise ValueError(f"{label} {start}:{end} is {text!r} in the text, not {covered!r}{place}")
     start += len(text) - len(text.lstrip())
-    return start, start + len(text.strip())
+    return Mark(start, start + len(text.strip()), label)
 
 
-def joined(entries: Sequence[Entry], source: Source[Entry]) -> Sequence[Entry]:
+def joined(records: Sequence[Record], source: Source[Record]) -> Sequence[Record]:
     """Join the marks of tokens to marks of spans, if all are labelled B-X, I-X and O."""
-    marks = [mark for entry in entries if isinstance(entry, Record) for mark in entry.marks]
+    marks = [mark for record in records for mark in record.marks]
     kinds = {mark.label[:2] for mark in marks}
     # B-, or O, may begin the name of a type, too.
     if not kinds <= {"B-", "I-", OUTSIDE} or len(kinds) + ("I-" in kinds) < 2:
-        return entries
+        return records
     source.left_out["spans with labels of tokens, such as B-X and I-X (joined)"] += len(marks)
-    return [x._replace(marks=_spans(x)) if isinstance(x, Record) else x for x in entries]
+    return [record._replace(marks=_spans(record)) for record in records]
 
 
 def _spans(record: Record) -> list[Mark]:
@@ -102,48 +100,48 @@ def _spans(record: Record) -> list[Mark]:
     return found
 
 
-def merged(entries: Iterable[Entry], source: Source[Entry], merges: bool) -> Iterator[Entry]:
-    """Yield entries without rejected marks; merge records of a text that are partial, or differ.
+def merged(records: Iterable[Record], source: Source[Record]) -> Iterator[Record]:
+    """Yield records without rejected marks; merge those of a task that are partial, or differ.
 
     Tokens without an accepted mark may be in another span. Of records that contradict each other,
-    the later one is right. merges: if not, accepted records are complete.
+    the later one is right.
     """
-    groups: dict[object, list[Any]] = {}
-    for i, entry in enumerate(entries):
-        is_answer = isinstance(entry, Record) and merges and (entry.task or entry.is_partial)
-        task = entry.task if isinstance(entry, Record) else ""
-        groups.setdefault((task, entry.text) if is_answer else i, []).append(entry)
+    answers: dict[object, list[Record]] = {}
+    for record in records:
+        if record.task is None:
+            yield record
+        else:
+            answers.setdefault(record.task, []).append(record)
     lost: list[str] = []
-    for own in groups.values():
-        records = [entry for entry in own if isinstance(entry, Record)]
-        found = {frozenset(mark[:3] for mark in record.marks) for record in records}
-        if len(found) < 2 and not any(x.is_rejected or (merges and x.is_partial) for x in records):
+    for own in answers.values():
+        if len({frozenset(x.marks) for x in own}) < 2 and not any(x.is_partial for x in own):
             yield from own
             continue
-        known = _known(records, lost)
-        marks = [mark for mark in known.values() if mark]
+        known = _known(own, lost)
+        marks = [mark for mark, is_accepted in known.items() if is_accepted]
         what = "answers about texts are merged, other tokens are missing (--no-merge)"
-        source.left_out[what] += len(records) * merges
+        source.left_out[what] += len(own)
         source.left_out["rejected spans (another span may be there)"] += len(known) - len(marks)
         if marks:
-            yield records[0]._replace(marks=marks, is_partial=True, is_rejected=False)
+            yield own[0]._replace(marks=marks, is_partial=True)
     shown = "; ".join(lost[:3])
     source.left_out[f"contradictory spans (the later answer is right): {shown}"] += len(lost)
 
 
-def _known(records: Sequence[Record], lost: list[str]) -> dict[Any, Mark | None]:
-    """Return the marks of answers about a text by their ends and label; None if it was rejected.
+def _known(records: Sequence[Record], lost: list[str]) -> dict[Mark, bool]:
+    """Return the marks of answers about a text, and whether they were accepted.
 
     lost: marks that a later record contradicts are appended.
     """
-    known: dict[Any, Mark | None] = {}
+    known: dict[Mark, bool] = {}
     for record in records:
-        own = {mark[:3]: None if record.is_rejected else mark for mark in record.marks}
-        for key, mark in [*known.items()]:
-            crosses = any(x[0] < key[1] and key[0] < x[1] for x, new in own.items() if new)
-            if (not mark) != (not own[key]) if key in own else mark and crosses:
-                lost.append(f"{key[2]} {record.text[key[0] : key[1]]!r} ({record.place})")
-                del known[key]
+        own = dict.fromkeys(record.marks, not record.is_rejected)
+        for mark, is_accepted in [*known.items()]:
+            crosses = any(x.start < mark.end and mark.start < x.end for x in own)
+            is_crossed = is_accepted and not record.is_rejected and crosses
+            if is_accepted != own[mark] if mark in own else is_crossed:
+                lost.append(f"{mark.label} {record.text[mark.start : mark.end]!r} ({record.place})")
+                del known[mark]
         known |= own
     return known
 

@@ -164,7 +164,6 @@ def test_brat(tmp_path):
     ("spans", "options", "found", "said"),
     [
         (CROSSING, ("--misfit", "drop"), [], "2 of 2 spans (100.00%) do not fit the tokens (left"),
-        (CROSSING, ("--misfit", "contract"), ["flew"], "2 of 2 spans (100.00%) do not fit"),
         (
             CROSSING,
             ("--misfit", "expand"),
@@ -357,16 +356,6 @@ def in_units(text: str, words: list[str], encoding: str, size: int) -> dict[str,
         (in_units("🙂 saw Ida 🙂 in Kiel ok", ["Ida", "Kiel"], "utf-16-le", 2), "SC626", "UTF-16"),
         (in_units("🙂🙂🙂 in Kiel", ["Kiel"], "utf-16-le", 2), "SC624", "UTF-16"),
         (in_units("Zoë saw Renée", ["Zoë", "Renée"], "utf8", 1), "SC624", "bytes of UTF-8"),
-        (
-            shifted("Hi\r\nIda saw\r\nKiel .", ("Ida", -1, -1), ("Kiel", -2, -2)),
-            "SC626",
-            "CR and LF",
-        ),
-        (
-            shifted("Zoe\u0308 saw Rene\u0301e .", ("Zoe\u0308", 0, -1), ("Rene\u0301e", -1, -2)),
-            "SC626",
-            "composed letters .NFC",
-        ),
         (shifted("約翰在北京工作", ("約翰", 0, 0), ("北京", 0, 0)), "SC626", "--lang zh"),
         (shifted("สมชายอยู่กรุงเทพ", ("สมชาย", 0, 0), ("กรุงเทพ", 0, 0)), "SC626", "--lang th"),
         (
@@ -412,7 +401,7 @@ def test_all_invalid_records_are_named_at_once_or_left_out(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join([good, *bad, one(spans=[[9, 8, "A"]])]))
     done = run("convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", code=1)
     for part in (
-        "line 2, cannot",
+        "cannot be read: line 2: A 0:30",
         "line 3: A 1:30",
         "line 5: Expecting",
         "line 6: span",
@@ -438,7 +427,7 @@ def test_all_invalid_records_are_named_at_once_or_left_out(tmp_path):
     (tmp_path / "b.ann").write_text("T1\tA 0 3\tAnn\nT2\tA x\nT3\tA 4 9\tLee\n")
     (tmp_path / "b.txt").write_text("Ann Lee")
     done = run("convert", tmp_path / "b.ann", tmp_path / "b.spacy", code=1)
-    assert re.search("SC624.*b.ann, b.ann, cannot be read: line 2", done.stderr)
+    assert re.search("SC624.*b.ann cannot be read: b.ann: line 2", done.stderr)
 
 
 COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])

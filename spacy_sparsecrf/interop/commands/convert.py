@@ -99,14 +99,15 @@ def convert(
         cuts = TokenCuts(nlp.tokenizer)
         read: Source[Any]
         if kind in RECORDS:
-            read = open_records(source, kind, lang)
-            options = spans, longest, misfit, skip_bad, not no_merge
-            found = RecordReader(read, nlp, *options).docs()
+            read = open_records(source, kind, lang, merges=not no_merge)
+            found = RecordReader(read, nlp, spans, longest, misfit, skip_bad).docs()
         else:
             read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
-            n = _save(_counted(found, cuts), target, {"dev": dev, "test": test}, seed, force)
+            n = _save(
+                _counted(found, cuts, source), target, {"dev": dev, "test": test}, seed, force
+            )
         finally:
             for note in read.notes:
                 msg.info(note)
@@ -174,11 +175,13 @@ def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
     return kind
 
 
-def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
-    """Yield Docs, and count their tokens."""
+def _counted(docs: Iterable[Doc], cuts: TokenCuts, path: Path) -> Iterator[Doc]:
+    """Yield Docs, and count their tokens. RAISES: SparseCRFError if there are none."""
     for doc in docs:
         cuts.add(doc)
         yield doc
+    if not cuts.n_tokens:
+        raise SparseCRFError(Errors.SC612.format(path=path))
 
 
 def _save(
