@@ -51,14 +51,18 @@ def read_docs(
     n_sentences: largest number of sentences in a Doc; their starts are set. A line whose word is
     -DOCSTART- is not a token, and ends the Doc before it; scheme: of the labels of entities and
     other spans.
-    RAISES: SparseCRFError with the file and line of an invalid value.
+    RAISES: SparseCRFError with the file and line of an invalid value, and if there are no tokens.
     """
     register(source.columns)
+    is_empty = True
     for document, sentences in _of_docs(source, n_sentences):
+        is_empty = False
         doc = _doc_of(source, vocab, scheme, sentences)
         if document:
             doc.user_data[DOCUMENT] = str(document)
         yield doc
+    if is_empty:
+        raise SparseCRFError(Errors.SC612.format(path=source.path))
 
 
 def _of_docs(source: Source[Sentence], n_sentences: int) -> Iterator[tuple[int, list[Sentence]]]:

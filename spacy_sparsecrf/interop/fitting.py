@@ -75,12 +75,16 @@ class RecordReader:
         """Yield a Doc for each record.
 
         RAISES: SparseCRFError at the end: for invalid records, or spans that do not fit the tokens,
-            with the likely cause.
+            with the likely cause, and if there is no text.
         """
+        is_empty = True
         for record in merged(joined([*self._valid()], self.source), self.source):
             with self.source.read(record.place):
                 yield self._doc(record)
+                is_empty = False
         self._check()
+        if is_empty:
+            raise SparseCRFError(Errors.SC612.format(path=self.source.path))
 
     def _valid(self) -> Iterator[Record]:
         """Yield the records whose marks are valid, without white space at their ends."""

@@ -106,7 +106,7 @@ def convert(
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
             n = _save(
-                _counted(found, cuts, source), target, {"dev": dev, "test": test}, seed, force
+                _counted(found, cuts), target, {"dev": dev, "test": test}, seed, force
             )
         finally:
             for note in read.notes:
@@ -175,13 +175,11 @@ def _format_of(source: Path, target: Path, kind: Format | None) -> Format:
     return kind
 
 
-def _counted(docs: Iterable[Doc], cuts: TokenCuts, path: Path) -> Iterator[Doc]:
-    """Yield Docs, and count their tokens. RAISES: SparseCRFError if there are none."""
+def _counted(docs: Iterable[Doc], cuts: TokenCuts) -> Iterator[Doc]:
+    """Yield Docs, and count their tokens."""
     for doc in docs:
         cuts.add(doc)
         yield doc
-    if not cuts.n_tokens:
-        raise SparseCRFError(Errors.SC612.format(path=path))
 
 
 def _save(
