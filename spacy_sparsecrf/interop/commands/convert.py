@@ -105,9 +105,7 @@ def convert(
             read = open_source(source, kind, names, attribute)
             found = read_docs(read, nlp.vocab, n_sentences=docs, scheme=scheme)
         try:
-            n = _save(
-                _counted(found, cuts), target, {"dev": dev, "test": test}, seed, force
-            )
+            n = _save(_counted(found, cuts), target, {"dev": dev, "test": test}, seed, force)
         finally:
             for note in read.notes:
                 msg.info(note)
