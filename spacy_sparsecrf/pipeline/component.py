@@ -296,11 +296,9 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         scores: an array [tokens] int32 of label ids for each Doc, from `predict`. Its
             probabilities, if any, are written to `token._.NAME_score`.
         """
-        docs, span_scores = list(docs), getattr(scores, "span_scores", None)
-        options: dict[str, Any] = {"overwrite": self.settings.overwrite, "scores": span_scores}
-        if isinstance(self.target, SpanGroups):
-            options["extends"] = self.settings.decoding.scores
-        self.target.write(docs, scores, self.label_data, **options)
+        docs, overwrite = list(docs), self.settings.overwrite
+        span_scores = getattr(scores, "span_scores", None)
+        self.target.write(docs, scores, self.label_data, overwrite=overwrite, scores=span_scores)
         store_scores(self.name, docs, scores)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

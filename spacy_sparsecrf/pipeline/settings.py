@@ -175,7 +175,7 @@ class DecodingSettings(SettingsBlock):
     forbidden: pairs [label, next label] that are never predicted, "" = boundary of a sequence.
     allowed: the only pairs that may be predicted; empty: all pairs that are not forbidden.
     scores: whether to store the probability of each token's label in `token._.NAME_score`, and of
-        each entity or span in an extension, see `Target.score_name`.
+        each entity in `span._.ents_score`.
     temperature: scores are divided by it before probabilities are computed; 1 for no change; the
         best labels do not change.
     outside_weight: added to the score of the outside label to choose labels; probabilities do not

@@ -72,7 +72,7 @@ class Target(Protocol):
 
     @property
     def score_name(self) -> str | None:
-        """The span extension for probabilities; None if labels do not encode spans."""
+        """The span extension for probabilities; None for none."""
         return None
 
     def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | Not | None]:

@@ -13,7 +13,7 @@ from spacy.training import Example
 from ..corpus.words import words_of
 from ..errors import Errors, SparseCRFError
 from ..registry import crf_targets
-from .base import Docs, Ids, Labels, Mask, Scores, Target, add_extension, ends_of, have_same_tokens
+from .base import Docs, Ids, Labels, Mask, Scores, Target, ends_of, have_same_tokens
 from .scheme import OUTSIDE, LabelledSpans, Scheme
 
 SCORES = "scores"
@@ -240,30 +240,15 @@ class SpanGroups(SpanTarget):
         spans = [(span.start, span.end, span.label_) for span in self._spans_in(doc)]
         return Present(spans) if spans else None
 
-    @property
-    def score_name(self) -> str:
-        """See `Target.score_name`."""
-        return f"{self.key}_score"
-
     def write(
-        self,
-        docs: Docs,
-        label_ids: Ids,
-        labels: Labels,
-        *,
-        overwrite: bool,
-        scores: Scores = None,
-        extends: bool = True,
+        self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
         """Write predicted spans, see `Target.write`; leave out spans that overlap kept spans.
 
         Spans of types that are not learnt are kept, with their scores, and may overlap new ones.
-        Scores are written to `doc.spans[key].attrs["scores"]`, a float64 array, and to
-        `span._.KEY_score` if `extends`; the score of kept spans of the learnt types is 1.
+        Scores are written to `doc.spans[key].attrs["scores"]`, a float64 array; the score of kept
+        spans of the learnt types is 1.
         """
-        extends = extends and scores is not None
-        if extends:
-            add_extension(DocSpan, self.score_name)
         spans, ends = self.spans(label_ids, labels), ends_of(docs)
         probabilities = np.ones(len(spans)) if scores is None else scores
         order = np.lexsort((spans.ends, spans.starts)).astype(np.int64)
@@ -282,9 +267,6 @@ class SpanGroups(SpanTarget):
             attrs = {k: v for k, v in getattr(before, "attrs", {}).items() if k != SCORES}
             if scores is not None or not len(spans):
                 attrs[SCORES] = np.array([score for _, score in group])
-                for span, score in group if extends else ():
-                    if self._is_own(span):
-                        span._.set(self.score_name, score)
             found = [span for span, _ in group]
             doc.spans[self.key] = SpanGroup(doc, name=self.key, attrs=attrs, spans=found)
 

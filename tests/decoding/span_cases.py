@@ -59,8 +59,9 @@ def spans_of(doc: Doc, key: str) -> list[SpanTriple]:
 
 def scores_of(doc: Doc, key: str) -> list[float]:
     """Return the stored probabilities of the spans of a Doc."""
-    group = doc.ents if key == "ents" else doc.spans[key]
-    return [span._.get(f"{key}_score") for span in group]
+    if key == "ents":
+        return [entity._.ents_score for entity in doc.ents]
+    return [float(score) for score in doc.spans[key].attrs["scores"]]
 
 
 def span_examples(nlp: Language, sentences: Sequence[Sentence], key: str) -> list[Example]:
