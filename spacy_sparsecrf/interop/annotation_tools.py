@@ -58,7 +58,7 @@ class _JsonReader:
                 try:
                     record = self._record(place, value)
                 except _OTHER_TYPES as error:
-                    shown = f"{str(value)[:60]!r} is not {_KNOWN} ({error!r})"
+                    shown = f"it is {str(value)[:60]!r}, and not {_KNOWN} ({error})"
                     raise ValueError(shown) from error
                 if record:
                     yield record
@@ -89,12 +89,12 @@ class _JsonReader:
         return Record(place, doc.text, [], doc=doc)
 
     def _record(self, place: str, value: Any) -> Record | None:
-        if _is_of_doc(value):
-            return self._doc(place, value)
         if _is_pair(value):
             value = {"text": value[0], **value[1]}
         if not isinstance(value, Mapping):
-            raise ValueError(f"it is {str(value)[:60]!r}, and not {_KNOWN}")
+            raise TypeError("no object")
+        if _is_of_doc(value):
+            return self._doc(place, value)
         is_binary = value.get("_view_id") == "ner" or value.get("_is_binary") is True
         is_binary = self._merges and is_binary
         is_rejected = value.get("answer") == "reject"
@@ -165,13 +165,11 @@ def _is_list(value: Mapping[str, Any], key: str) -> bool:
     return isinstance(value.get(key), list)
 
 
-def _is_of_doc(value: Any) -> bool:
+def _is_of_doc(value: Mapping[str, Any]) -> bool:
     """Return whether a record is of `doc.to_json()`, whose tokens have no text."""
-    if not isinstance(value, Mapping) or not _is_list(value, "tokens") or "text" not in value:
-        return False
-    if any(_is_list(value, key) for key in _OF_TOOLS) or value.get("answer") in _ANSWERS:
-        return False
-    found = [isinstance(t, Mapping) and t.keys() & _TOKEN == _DOC_TOKEN for t in value["tokens"]]
+    is_of_tool = any(_is_list(value, key) for key in _OF_TOOLS) or value.get("answer") in _ANSWERS
+    tokens = value["tokens"] if _is_list(value, "tokens") and not is_of_tool else []
+    found = [isinstance(t, Mapping) and t.keys() & _TOKEN == _DOC_TOKEN for t in tokens]
     return bool(found) and all(found)
 
 
@@ -183,21 +181,17 @@ def _has_labels(found: Any) -> bool:
 
 
 def _text_of(value: Mapping[str, Any]) -> str:
-    if value.keys().isdisjoint(_TEXTS):
-        raise ValueError(f"it has no text{_known(value, _TEXTS)}")
-    return _checked_text(_first_of(value, _TEXTS))
+    text = _first_of(value, _TEXTS)
+    if not isinstance(text, str) or not text.strip():
+        known = _known(value, _TEXTS) if text is None else ""
+        raise ValueError(f"its text is {repr(text)[:60]}{known}")
+    return text
 
 
 def _known(value: Mapping[str, Any], keys: Sequence[str]) -> str:
     """Return the keys of a record or span that lacks one of others."""
     own = ", ".join(map(str, value))[:200]
     return f" (its keys are {own}; one of {', '.join(keys)} is needed)" if own else ""
-
-
-def _checked_text(text: Any) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"its text is {repr(text)[:60]}")
-    return text
 
 
 def _list_of(value: Mapping[str, Any], key: str, what: str = "a list") -> list[Any]:
@@ -273,7 +267,7 @@ def _brat_record(source: Source[Record], path: Path) -> Record:
     if not written.is_file():
         raise ValueError(f"its .txt file, {written}, does not exist")
     # brat counts a line end as one character.
-    text = _checked_text("\n".join(read_lines(written)))
+    text = _text_of({"text": "\n".join(read_lines(written))})
     path.stem.encode()  # refuses names that are not Unicode
     for number, line in lines_of(path):
         if not line.startswith("T"):

@@ -45,9 +45,9 @@ def choose_columns(path: Path, separator: str = "") -> Source[Sentence]:
     layout.columns = [names.get(i, IGNORED) for i in range(layout.width)]
     layout.labels = [label]
     source = source_of(layout, lines)
-    source.notes.append(f"Columns are read as {','.join(source.columns)} (see --columns)")
+    source.notes["columns"] = f"Columns are read as {','.join(source.columns)} (see --columns)"
     if other := next((x for x in table.counts[label] if x != standard_label(x)), None):
-        source.notes.append(f"Labels such as {other} are read as {standard_label(other)}")
+        source.notes["labels"] = f"Labels such as {other} are read as {standard_label(other)}"
     return source
 
 
@@ -65,7 +65,7 @@ class _Table:
 
     def __init__(self, layout: ColumnLayout, lines: Sequence[Line]) -> None:
         self._layout = layout
-        found = sentences_of(layout, lines, [])
+        found = sentences_of(layout, lines, {})
         self._sentences = [[row for row in rows if row.values[0] != DOCSTART] for rows in found]
         self._rows = [row for rows in self._sentences for row in rows]
         self.n = len(self._rows)

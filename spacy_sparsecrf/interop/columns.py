@@ -55,7 +55,7 @@ class Source(Generic[T]):
     a value for each column, except for rows whose first value is -DOCSTART-, which begin documents;
     columns: their attributes, see `attributes`; left_out: numbers of items that are skipped or
     changed, by description; invalid: positions of records, and why they cannot be read; notes: on
-    how the file was read so far, for the user.
+    how the file was read so far, for the user, by their subject.
     """
 
     path: Path
@@ -63,7 +63,7 @@ class Source(Generic[T]):
     columns: tuple[str, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     invalid: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
 
     def entries(self) -> Iterable[T]:
         """Return the entries of the file."""
@@ -193,9 +193,9 @@ def source_of(layout: ColumnLayout, lines: Iterable[Line]) -> Source[Sentence]:
 
 
 def sentences_of(
-    layout: ColumnLayout, lines: Iterable[Line], notes: list[str]
+    layout: ColumnLayout, lines: Iterable[Line], notes: dict[str, str]
 ) -> Iterator[Sentence]:
-    """Yield the sentences of lines; append notes on lines that are left out."""
+    """Yield the sentences of lines; add notes on lines that are left out."""
     rows: Sentence = []
     begins = is_first = True
     for number, line in lines:
@@ -208,12 +208,11 @@ def sentences_of(
             continue
         if is_first and layout.is_header(number, line, values):
             is_first = False
-            note = f"Line {number} is a header and is left out: {line.strip()}"
-            notes += [] if note in notes else [note]
+            notes["header"] = f"Line {number} is a header and is left out: {line.strip()}"
             continue
         if begins and layout.is_comment(number, line, values):
-            if not any(note.startswith("Comments") for note in notes):
-                notes.append(f"Comments are left out, such as line {number}: {line.strip()}")
+            note = f"Comments are left out, such as line {number}: {line.strip()}"
+            notes.setdefault("comments", note)
             continue
         layout.check(number, values)
         begins = values[0] == DOCSTART

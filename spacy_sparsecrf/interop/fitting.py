@@ -38,8 +38,7 @@ _CHANGES: dict[str, Change] = {
 # Languages of scripts, the rarest first, and languages with other tokens in Latin script.
 _LANGUAGES = {"HIRAGANA": "ja", "HANGUL": "ko", "THAI": "th", "CJK": "zh"}
 _OTHERS = ("xx", "en", "fr", "it")
-_N_RECORDS, _N_CHARACTERS = 2000, 20_000  # that are tried, and whose scripts are counted
-_LEAST = 0.1  # share of the letters of a script
+_N_RECORDS = 2000  # that are tried
 _SHOWN = 5  # errors in a message
 
 
@@ -139,8 +138,8 @@ class RecordReader:
             found = "; ".join(map(": ".join, invalid[:_SHOWN]))
             other = "Likely cause: the offsets are of another text" * (", which begins at" in found)
             causes = likely_causes(self.records, self.nlp) or other
-            more = f"errors in all: {len(invalid)} (--skip-bad leaves out such records)"
-            reason = ". ".join(filter(None, [f"{found}; {more}", causes]))
+            more = f"errors in all: {len(invalid)} (--skip-bad leaves out such records). {causes}"
+            reason = f"{found}; {more}".rstrip(". ")
             raise SparseCRFError(Errors.SC624.format(path=path, reason=reason))
         self.source.left_out["records that cannot be read"] += len(dict(invalid))
         share = n / max(1, self.n_marks)
@@ -160,9 +159,8 @@ def likely_causes(records: Sequence[Record], nlp: Language) -> str:
     RETURNS: a sentence, "" if there is no such change.
     """
     records = records[:: 1 + len(records) // _N_RECORDS]
-    letters = "".join(record.text for record in records)[:_N_CHARACTERS]
-    scripts = Counter(script_of(x) for x in letters if x.isalpha())
-    known = [own for x, own in _LANGUAGES.items() if scripts[x] > _LEAST * scripts.total()]
+    scripts = Counter(script_of(x) for record in records for x in record.text if x.isalpha())
+    known = [own for x, own in _LANGUAGES.items() if scripts[x] > scripts.total() / 10]
     # Their tokenizers may not be installed: any characters are words, as of Chinese.
     langs = dict.fromkeys(known[:1], "zh") | {lang: lang for lang in _OTHERS}
     n_fit = {

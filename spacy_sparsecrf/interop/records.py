@@ -50,11 +50,8 @@ def tokenized(record: Record, tokenizer: Callable[[str], Doc]) -> Doc:
     doc = tokenizer(record.text)
     if record.tokens is None:
         return doc
-    words = [record.text[first:last] for first, last in record.tokens]
-    try:
-        words, spaces = get_words_and_spaces(words, record.text)
-    except ValueError:
-        raise ValueError("the tokens are not all of the text, in its order") from None
+    found = [record.text[first:last] for first, last in record.tokens]
+    words, spaces = get_words_and_spaces(found, record.text)
     return Doc(doc.vocab, words=words, spaces=spaces)
 
 

@@ -42,10 +42,7 @@ def convert(
     columns: Annotated[
         str,
         typer.Option(
-            help="Attributes of the columns, as orth,tag,ner: orth, tag, pos, morph, lemma, ner "
-            "(entities), chunk (spans 'sc'), spans:KEY, space_after (1 or 0), _ (ignored), _.NAME "
-            "(an attribute of your own) (default: orth first, and ner if exactly one column has "
-            "only labels such as B-PER and O)"
+            help="Attributes of the columns, as orth,_,ner (default: orth, and ner of B-PER and O)"
         ),
     ] = "",
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
@@ -107,7 +104,7 @@ def convert(
         try:
             n = _save(_counted(found, cuts), target, {"dev": dev, "test": test}, seed, force)
         finally:
-            for note in read.notes:
+            for note in read.notes.values():
                 msg.info(note)
         for what, count in sorted((+read.left_out).items()):
             msg.warn(f"{count} {what}")
