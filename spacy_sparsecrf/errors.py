@@ -475,8 +475,7 @@ class Errors(metaclass=_Coded):
     SC607 = "There is no config {name!r}. Choose one of: {known}."
     SC608 = "{path} exists. Add --force to overwrite it, or write to another place."
     SC610 = (
-        "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv -f {encoding} -t utf-8 {path}`"
-        "{choices}."
+        "{path}, line {line}, is not UTF-8 ({reason}). Run `iconv {path} -t utf-8 -f {encoding}."
     )
     SC611 = (
         "{path}, line {line}, has {found} columns, but {expected} are expected ({why}): {text!r}. "

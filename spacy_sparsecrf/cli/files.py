@@ -40,14 +40,14 @@ def read_lines(path: Path) -> Iterator[str]:
                 text = line.decode("utf8").removesuffix("\n").removesuffix("\r")
                 yield text.removeprefix(BOM) if number == 1 else text
         except UnicodeDecodeError as error:
-            advice = _encodings_of(b"".join([line, *islice(lines, _N_LINES)]))
-            where = {"path": path, "line": number, "reason": error.reason}
-            raise SparseCRFError(Errors.SC610.format(**where, **advice)) from error
+            encoding = _encoding_of(b"".join([line, *islice(lines, _N_LINES)]))
+            values = {"path": path, "line": number, "reason": error.reason, "encoding": encoding}
+            raise SparseCRFError(Errors.SC610.format(**values)) from error
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise SparseCRFError(Errors.SC618.format(path=path, reason=error)) from error
 
 
-def _encodings_of(data: bytes) -> dict[str, str]:
+def _encoding_of(data: bytes) -> str:
     """Return the encoding in which 90 % of the words of data have letters of one script.
 
     RETURNS: it, for a message, or the choices. Words of ASCII do not count.
@@ -63,21 +63,19 @@ def _encodings_of(data: bytes) -> dict[str, str]:
             if sum(map(_is_word, words)) >= 0.9 * len(words):
                 found.setdefault(" ".join(words), name)
     if len(found) == 1:
-        return {"encoding": next(iter(found.values())), "choices": ""}
+        return f"{next(iter(found.values()))}`"
     known = [f"{name} ({text[:20]})" for text, name in found.items()] or _ENCODINGS
-    return {"encoding": "ENCODING", "choices": f", if it is text, with one of {', '.join(known)}"}
+    return f"ENCODING`, if it is text, with one of {', '.join(known)}"
 
 
 def _is_word(text: str) -> bool:
-    """Return whether the letters of a text are of one script, without symbols between them.
+    """Return whether the letters and symbols of a text are of one script.
 
     Longer words of Latin script have a letter of ASCII.
     """
-    letters = [x for x in text if x.isalpha()]
-    scripts = {script_of(x) for x in letters} - _KANA
-    is_latin = scripts != {"LATIN"} or len(letters) < 3 or any(map(str.isascii, letters))
-    is_text = all(unicodedata.category(x)[0] not in "CS" for x in text)
-    return not letters or (len(scripts) < 2 and is_latin and is_text)
+    scripts = {script_of(x) for x in text if unicodedata.category(x)[0] in "LSC"} - _KANA
+    is_latin = scripts != {"LATIN"} or len(text) < 3 or any(map(str.isascii, text))
+    return len(scripts) < 2 and is_latin
 
 
 def unpack(path: Path, vocab: Vocab) -> Iterator[Doc]:

@@ -33,25 +33,23 @@ _OTHER_TYPES = (KeyError, TypeError, IndexError, AttributeError, AssertionError)
 _KNOWN = "text with spans of Prodigy, Doccano or Label Studio, or a Doc as JSON"
 
 
-def read_json(path: Path, lang: str, merges: bool) -> Source[Record]:
-    """Read a JSON file: a record in each line, or a list of records, or one of them.
+class JsonReader:
+    """Reads a JSON file: a record in each line, or a list of records, or one of them.
 
     lang: language of Docs that `doc.to_json()` wrote; merges: whether records may be answers about
     parts of a text, see `merged`; otherwise accepted ones are complete.
-    RAISES: SparseCRFError, when read, for a file without spans. Records that cannot be read are in
-        `Source.invalid`.
     """
-    return Source(path, lambda source: _JsonReader(source, lang, merges).entries())
 
-
-class _JsonReader:
     def __init__(self, source: Source[Record], lang: str, merges: bool) -> None:
         self._source, self._lang, self._merges, self._vocab = source, lang, merges, Vocab()
         self._has_spans = False
         self._keys: dict[str, None] = {}  # of records
 
     def entries(self) -> Iterator[Record]:
-        """Yield the records."""
+        """Yield the records. Those that cannot be read are in `Source.invalid`.
+
+        RAISES: SparseCRFError, at the end, for a file without spans.
+        """
         for place, value in self._values():
             with self._source.read(place):
                 json.dumps(value, ensure_ascii=False).encode()  # refuses lone surrogates
@@ -242,16 +240,12 @@ def _marks(value: Any) -> list[Mark]:
     return [Mark(start, end, label.strip(), covered) for label in labels]
 
 
-def read_brat(path: Path) -> Source[Record]:
+def read_brat(source: Source[Record]) -> Iterator[Record]:
     """Read text-bound annotation of brat: an .ann file with its .txt file, or a directory of them.
 
     Each text is a document. `left_out` counts annotation other than continuous spans.
     RAISES: SparseCRFError, when read, for an invalid annotation, or a missing or empty .txt file.
     """
-    return Source(path, _brat_records)
-
-
-def _brat_records(source: Source[Record]) -> Iterator[Record]:
     path = source.path
     files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
     texts = path.rglob("*.txt") if path.is_dir() else ()

@@ -18,7 +18,7 @@ _SPLIT = (
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 
 
-def read_conllu(path: Path) -> Source[Sentence]:
+def read_conllu(source: Source[Sentence]) -> Iterator[Sentence]:
     """Read the words of a CoNLL-U file: form, lemma, UPOS, XPOS, FEATS and whether space follows.
 
     Empty nodes are skipped. A multiword token is replaced by its words, of which only the last may
@@ -26,10 +26,6 @@ def read_conllu(path: Path) -> Source[Sentence]:
     files and lines in messages.
     RAISES: SparseCRFError, when read, for a line that is not a valid word.
     """
-    return Source(path, _sentences, CONLLU_COLUMNS)
-
-
-def _sentences(source: Source[Sentence]) -> Iterator[Sentence]:
     begins = False
     for lines in paragraphs(source.path):
         rows: Sentence = []

@@ -6,11 +6,11 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import Errors, SparseCRFError, refused_option
-from .annotation_tools import is_json, read_brat, read_json
+from .annotation_tools import JsonReader, is_json, read_brat
 from .attributes import IGNORED, WORDS
 from .column_choice import choose_columns
 from .columns import BLANKS, TAB, Row, Sentence, Source, lines_of, paragraphs, read_columns
-from .conllu import read_conllu
+from .conllu import CONLLU_COLUMNS, read_conllu
 from .records import Record
 
 _FIELD = re.compile(r"((?:\\.|[^\\:])*)(?::(.*))?", re.DOTALL)
@@ -76,7 +76,7 @@ def open_source(
     RAISES: SparseCRFError for more than one label with CRFsuite.
     """
     if kind is Format.conllu:
-        return read_conllu(path)
+        return Source(path, read_conllu, CONLLU_COLUMNS)
     if kind is Format.crfsuite:
         labels = [name for name in columns if name not in (WORDS, IGNORED)]
         if len(labels) > 1:
@@ -90,8 +90,10 @@ def open_source(
 
 
 def open_records(path: Path, kind: Format, lang: str, merges: bool) -> Source[Record]:
-    """Open a file of texts with character spans. lang, merges: see `read_json`."""
-    return read_brat(path) if kind is Format.brat else read_json(path, lang, merges)
+    """Open a file of texts with character spans. lang, merges: see `JsonReader`."""
+    if kind is Format.brat:
+        return Source(path, read_brat)
+    return Source(path, lambda source: JsonReader(source, lang, merges).entries())
 
 
 def read_crfsuite(path: Path, attribute: str = "", label: str = "tag") -> Source[Sentence]:

@@ -25,10 +25,8 @@ from ..formats import RECORDS, SEPARATORS, Format, format_of, open_records, open
 from ..records import split
 from ..schemes import ColumnScheme
 
-Share: TypeAlias = Annotated[
-    float,
-    typer.Option(min=0.0, max=1.0, help="Share of the Docs to write to a .spacy file of this name"),
-]
+_SHARE = typer.Option(min=0.0, max=1.0, help="Share of the Docs for a .spacy file of this name")
+Share: TypeAlias = Annotated[float, _SHARE]
 
 
 def convert(
