@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.attrs import IDS  # type: ignore[import-not-found]
 from spacy.parts_of_speech import IDS as PARTS  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Token
@@ -20,7 +21,12 @@ PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
 BLANK_LABELS = {"tag": "_SP", "pos": "SPACE"}
 TOKEN_ATTR = "token_attr"  # name of the scorer's argument for the attribute
-_label_ids = lru_cache(maxsize=16)(string_ids)  # cached by the labels of a model
+
+
+@lru_cache(maxsize=16)  # of the labels of models
+def _label_ids(labels: tuple[str, ...]) -> NDArray[np.uint64]:
+    """Return spaCy's ids of labels, and 0 for tokens without a label: [Y + 1]."""
+    return np.append(string_ids(labels), np.uint64(0))
 
 
 @crf_targets("spacy_sparsecrf.TokenAttribute.v1")  # type: ignore[untyped-decorator]
@@ -129,7 +135,7 @@ class TokenAttribute(TokenTarget):
         if not any(len(doc) and doc.has_annotation(self._id) for doc in docs):
             return None
         present = np.concatenate([doc.to_array(self._key) for doc in docs])
-        mask: Mask = present[:, None] == _label_ids(tuple(labels))
+        mask: Mask = present[:, None] == _label_ids(tuple(labels))[:-1]
         return mask
 
     def write(
@@ -138,10 +144,8 @@ class TokenAttribute(TokenTarget):
         """Write predicted labels, with one array for each Doc; see `Target.write`."""
         # For all Docs at once: the overhead of a numpy call exceeds the work for one Doc.
         every = np.concatenate([np.zeros(0, np.int32), *label_ids])
-        # The last place, of tokens that are no words, is no label.
-        ids = np.append(_label_ids(tuple(labels)), np.uint64(0))
-        used = np.flatnonzero(np.bincount(every[every >= 0])).tolist()
-        values, end, vocab = ids[every, None], 0, None
+        used = np.flatnonzero(np.bincount(every + 1)[1:]).tolist()
+        values, end, vocab = _label_ids(tuple(labels))[every, None], 0, None
         for doc in docs:
             if doc.vocab is not vocab:
                 # It may have lost strings since the last call, at the end of a memory zone.
