@@ -28,6 +28,7 @@ from ..features.naming import hash_names, templates_by_kind
 from ..model.model import CRFModel
 from ..model.names import Names
 from ..targets.base import add_extension
+from ..targets.entities import SCORE
 from ..targets.spans import SpanGroups, SpanTarget
 from . import serialization as storage
 from .annotating import Expected, annotated
@@ -78,8 +79,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         if self.settings.decoding.scores:
             # Docs annotated in other processes have values, but no registered extensions here.
             add_extension(Token, score_extension(self.name))
-            if self.target.score_name is not None:
-                add_extension(Span, self.target.score_name)
+            add_extension(Span, SCORE)
 
     @property
     def setup(self) -> Setup:

@@ -70,11 +70,6 @@ class Target(Protocol):
         """
         return {}
 
-    @property
-    def score_name(self) -> str | None:
-        """The span extension for probabilities; None for none."""
-        return None
-
     def gold(self, example: Example) -> Sequence[str | tuple[str, ...] | Not | None]:
         """Read the gold label of each predicted token.
 

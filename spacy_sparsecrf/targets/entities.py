@@ -26,6 +26,7 @@ from .spans import Present, SpanTarget, trimmed
 # Values of ENT_IOB: unknown, inside an entity, outside of entities, first token of an entity. A
 # first token without an entity type is blocked: it must stay outside of entities.
 UNKNOWN, INSIDE, OUT, BEGIN = range(4)
+SCORE = "ents_score"  # the extension of entities for their probabilities
 _COLUMNS = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 
 
@@ -85,11 +86,6 @@ class Entities(SpanTarget):
         entities = [(entity.start, entity.end, entity.label_) for entity in own]
         return Present(entities, np.flatnonzero(blocked).tolist())
 
-    @property
-    def score_name(self) -> str:
-        """See `Target.score_name`."""
-        return "ents_score"
-
     def write(
         self, docs: Docs, label_ids: Ids, labels: Labels, *, overwrite: bool, scores: Scores = None
     ) -> None:
@@ -101,7 +97,7 @@ class Entities(SpanTarget):
         if not len(docs):
             return
         if scores is not None:
-            add_extension(Span, self.score_name)
+            add_extension(Span, SCORE)
         spans, ends = self.spans(label_ids, labels), ends_of(docs)
         values = np.zeros((ends[-1], len(_COLUMNS)), dtype=np.uint64)
         values[:, 0] = OUT
@@ -135,4 +131,4 @@ class Entities(SpanTarget):
             if scores is not None:
                 for entity in doc.ents:
                     if self.has_type(entity.label_):
-                        entity._.set(self.score_name, float(probabilities[own][entity.start]))
+                        entity._.set(SCORE, float(probabilities[own][entity.start]))
