@@ -26,7 +26,6 @@ _STARTS, _ENDS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop
 _LABELS = ("label", "labels", "tag", "type", "entity", "entity_group")
 _TOKEN, _DOC_TOKEN = {"id", "start", "end", "text"}, {"id", "start", "end"}  # `doc.to_json()`
 _OF_TOOLS = frozenset(["spans", "label", "labels", "entities", "relations"])  # no lists there
-_ANSWERS = ("accept", "reject", "ignore")
 _BRAT = re.compile(r"T[^\t]*\t(\S+) ([0-9]{1,18} [0-9]{1,18}(?:;[0-9 ;]*)?)\t([^\t]*)")
 # Raised, also by spaCy, for values of other types.
 _OTHER_TYPES = (KeyError, TypeError, IndexError, AttributeError, AssertionError)
@@ -165,7 +164,7 @@ def _is_list(value: Mapping[str, Any], key: str) -> bool:
 
 def _is_of_doc(value: Mapping[str, Any]) -> bool:
     """Return whether a record is of `doc.to_json()`, whose tokens have no text."""
-    is_of_tool = any(_is_list(value, key) for key in _OF_TOOLS) or value.get("answer") in _ANSWERS
+    is_of_tool = "answer" in value or any(_is_list(value, key) for key in _OF_TOOLS)
     tokens = value["tokens"] if _is_list(value, "tokens") and not is_of_tool else []
     found = [isinstance(t, Mapping) and t.keys() & _TOKEN == _DOC_TOKEN for t in tokens]
     return bool(found) and all(found)
@@ -173,9 +172,8 @@ def _is_of_doc(value: Mapping[str, Any]) -> bool:
 
 def _has_labels(found: Any) -> bool:
     """Return whether a value is a list of spans as in Label Studio's short export."""
-    objects = found if isinstance(found, list) else []
-    keys = [each.keys() if isinstance(each, Mapping) else set() for each in objects]
-    return bool(keys) and all({"start", "labels"} <= own for own in keys)
+    first = found[0] if isinstance(found, list) and found else None
+    return isinstance(first, Mapping) and {"start", "labels"} <= first.keys()
 
 
 def _text_of(value: Mapping[str, Any]) -> str:

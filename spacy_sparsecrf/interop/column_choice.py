@@ -137,10 +137,8 @@ class _Table:
             how = " --scheme io" if plain else ""
             options.append(f"--columns {columns}{how} ({n} labels of {types})")
         if not found:
-            shown = (", ".join([*counter][:_SHOWN]) for counter in self.counts)
-            values = "; ".join(f"{i} has {own}" for i, own in enumerate(shown, start=1))
             columns = ",".join([WORDS, *[IGNORED] * (width - 2), "tag"][:width])
-            options.append(f"for example --columns {columns} (column {values})")
+            options.append(f"for example --columns {columns}")
         number, text = self._first
         where = {"path": self._layout.path, "line": number, "text": text.strip()[:60]}
         message = Errors.SC637.format(**where, reason=reason, options=" or ".join(options))

@@ -10,7 +10,7 @@ from .columns import Row, Sentence, Source, paragraphs, wrong_width
 
 CONLLU_COLUMNS = ("orth", "lemma", "pos", "tag", "morph", "space_after")
 _WIDTH = 10
-_MAX_DIGITS = 9  # of the ID of a word
+_ID = re.compile(r"[1-9][0-9]{0,8}(-[1-9][0-9]{0,8})?|.*\..*")  # of words, 3-4, or empty, 3.1
 _SPLIT = (
     "multiword tokens are split into their words, which no tokenizer finds in new texts (`python "
     "-m spacy convert --merge-subtokens` keeps them)"
@@ -55,22 +55,18 @@ def _words(path: Path, rows: Sentence) -> tuple[Sentence, int]:
     n_multiword, end, of_token = 0, 0, False
     for row in rows:
         number, has_space = row.values[0], "SpaceAfter=No" not in row.values[-1].split("|")
+        if _ID.fullmatch(number) is None:
+            values = {"path": path, "line": row.line, "value": number, "column": "ID"}
+            reason = "a number, a range such as 3-4, or an empty node such as 3.1 is expected"
+            raise SparseCRFError(Errors.SC616.format(**values, reason=reason))
         if "." in number:
             continue
         if "-" in number:
-            end, of_token = _integer(path, row.line, number, number.split("-")[1]), has_space
+            end, of_token = int(number.split("-")[1]), has_space
             n_multiword += 1
             continue
-        i = _integer(path, row.line, number, number)
+        i = int(number)
         if i <= end:
             has_space = i == end and of_token
         words.append(Row(row.line, [*row.values[1:6], str(int(has_space))]))
     return words, n_multiword
-
-
-def _integer(path: Path, line: int, value: str, digits: str) -> int:
-    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS and int(digits):
-        return int(digits)
-    values = {"path": path, "line": line, "value": value, "column": "ID"}
-    reason = "a number, a range such as 3-4, or an empty node such as 3.1 is expected"
-    raise SparseCRFError(Errors.SC616.format(**values, reason=reason))

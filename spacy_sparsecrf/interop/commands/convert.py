@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypeAlias
 
 import spacy
 import typer
-from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 from wasabi import msg
 
 from ...atomic_write import write_files
@@ -39,9 +39,7 @@ def convert(
     ] = None,
     columns: Annotated[
         str,
-        typer.Option(
-            help="Attributes of the columns, as orth,_,ner (default: orth, and ner of B-PER and O)"
-        ),
+        typer.Option(help="Attributes of columns, as orth,tag,ner (default: orth, and B-X as ner)"),
     ] = "",
     docs: Annotated[int, typer.Option(min=1, help="Sentences in a Doc")] = 1,
     lang: Annotated[str, typer.Option(help="Language of the Docs")] = "xx",
@@ -89,7 +87,8 @@ def convert(
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
         if is_written:
-            _to_columns(source, target, kind, names, scheme, nlp, skip_space)
+            options = {"separator": SEPARATORS[kind] or TAB, "skip_space": skip_space}
+            _to_columns(source, target, names, nlp.vocab, scheme=scheme, **options)
             return
         cuts = TokenCuts(nlp.tokenizer)
         read: Source[Any]
@@ -133,27 +132,16 @@ def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
 
 
 def _to_columns(
-    source: Path,
-    target: Path,
-    kind: Format,
-    names: Sequence[str],
-    scheme: ColumnScheme,
-    nlp: Language,
-    skip_space: bool,
+    source: Path, target: Path, names: Sequence[str], vocab: Vocab, **options: Any
 ) -> None:
-    """Write the Docs of a .spacy file as columns."""
-    if scheme is ColumnScheme.io:
+    """Write the Docs of a .spacy file as columns. options: of `write_docs`."""
+    if options["scheme"] is ColumnScheme.io:
         raise typer.BadParameter("--scheme io can be read, but not written")
-    unpacked: Iterable[Doc] = unpack(source, nlp.vocab)
+    docs = [*unpack(source, vocab)]
     if not names:
-        unpacked = [*unpacked]
-        names = annotated_columns(unpacked)
+        names = annotated_columns(docs)
         msg.info(f"Columns are {','.join(names)} (--columns adds others, such as space_after)")
-    separator = SEPARATORS[kind] or TAB
-    written = write_docs(
-        unpacked, source, names, scheme=scheme, separator=separator, skip_space=skip_space
-    )
-    n = _write(written, source, target)
+    n = _write(write_docs(docs, source, names, **options), source, target)
     msg.good(f"{n} sentences are in {target}")
 
 
