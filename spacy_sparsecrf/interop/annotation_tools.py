@@ -45,7 +45,7 @@ class JsonReader:
         self._keys: dict[str, None] = {}  # of records
 
     def entries(self) -> Iterator[Record]:
-        """Yield the records. Those that cannot be read are in `Source.invalid`.
+        """Yield the records. `Source.invalid` lists records that cannot be read.
 
         RAISES: SparseCRFError, at the end, for a file without spans.
         """
@@ -179,8 +179,8 @@ def _has_labels(found: Any) -> bool:
 def _text_of(value: Mapping[str, Any]) -> str:
     text = _first_of(value, _TEXTS)
     if not isinstance(text, str) or not text.strip():
-        known = _known(value, _TEXTS) if text is None else ""
-        raise ValueError(f"its text is {repr(text)[:60]}{known}")
+        lacks = f"it has no text{_known(value, _TEXTS)}"
+        raise ValueError(lacks if text is None else f"its text is {repr(text)[:60]}")
     return text
 
 
@@ -208,8 +208,8 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
         return dict(zip(("start", "end", "label"), value, strict=False))
     if not isinstance(value, Mapping):
         return {}
-    [inner] = value.get("points") or [value.get("span")]
-    return {**_fields_of(inner), **value}
+    inner = value.get("points") or [value.get("span")]
+    return {**_fields_of(inner[0]), **value}
 
 
 def _ends_of(value: Any) -> tuple[int, int]:
@@ -224,7 +224,9 @@ def _ends_of(value: Any) -> tuple[int, int]:
 
 
 def _marks(value: Any) -> list[Mark]:
-    """Return the marks of a span, one for each label."""
+    """Return the marks of a span, one for each label and part."""
+    if len(points := _fields_of(value).get("points") or ()) > 1:
+        return [mark for part in points for mark in _marks({**value, "points": [part]})]
     fields, (start, end) = _fields_of(value), _ends_of(value)
     text, found = fields.get("text"), _first_of(fields, _LABELS)
     if "points" in fields:  # of Dataturks, whose ends are the last character

@@ -85,7 +85,7 @@ class _Table:
         is_named = not is_header(header) or names_words(header[word])
         # All words may begin with a language, en: or de:.
         starts = {value[: value.find(":") + 1] for value in self.counts[word]}
-        has_prefix = len(values) > 1 and len(starts) == 1 and len(min(starts)) > 1
+        has_prefix = len(values) > 1 and len(starts) == 1 and min(starts)[:1].isalpha()
         if n_others > self.n / 2 or is_repeated or has_prefix or not is_named:
             self._refuse(f"column {word + 1} does not look like words")
         return word
