@@ -168,14 +168,12 @@ def write_docs(
     *,
     scheme: ColumnScheme = ColumnScheme.iob2,
     separator: str = TAB,
-    skip_space: bool = False,
 ) -> Iterator[str]:
     """Yield the text of each sentence of Docs, with an empty line after it.
 
     docs: a Doc without sentence boundaries is one sentence, an empty Doc is skipped; path: of their
     file, for messages; columns: to write; values that are not set become _; scheme: of the labels
-    of entities and other spans; separator: a tab or a blank; skip_space: whether to skip tokens of
-    white space.
+    of entities and other spans; separator: a tab or a blank. Tokens of white space are left out.
     RAISES: SparseCRFError for a value that would be read differently (it contains the separator or
     a line end, has a blank at an end, is a word -DOCSTART-, makes the first line a header, or is
     blank as all others of its token), and for overlapping spans.
@@ -183,7 +181,7 @@ def write_docs(
     register(columns)
     is_first = True
     for number, doc in enumerate(docs, start=1):
-        writer = _DocWriter(doc, number, path, scheme, separator, skip_space)
+        writer = _DocWriter(doc, number, path, scheme, separator)
         for sentence in _sentences(doc):
             rows = [*writer.rows(sentence, columns)]
             if not rows:
@@ -216,12 +214,11 @@ class _DocWriter:
     path: Path
     scheme: ColumnScheme
     separator: str
-    skip_space: bool
 
     def rows(self, sentence: Span, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """Return the values of a sentence's tokens."""
         may_mark = {columns[0], WORDS}
-        tokens = [token for token in sentence if not (self.skip_space and token.is_space)]
+        tokens = [token for token in sentence if not token.is_space]
         checked = [self._checked(tokens, column, column in may_mark) for column in columns]
         return zip(*checked, strict=True)
 
@@ -233,8 +230,6 @@ class _DocWriter:
                 raise self.error(token.i, column, text, "begins a document where it is read")
             if not refused.isdisjoint(text) or text != (text.strip(" ") or text):
                 reason = "has a separator or the end of a line in it, or a blank at an end"
-                if token.is_space:
-                    reason += ", which --skip-space leaves out"
                 raise self.error(token.i, column, text, reason)
         return texts
 
@@ -262,7 +257,7 @@ class _DocWriter:
         ends = ((bisect_left(at, span.start), bisect_left(at, span.end), span) for span in own)
         found: Spans = sorted((a, b, span.label_) for a, b, span in ends if a < b)
         begun = (token for span in own for token in self.doc[span.start : max(span.start, at[0])])
-        if any(not (self.skip_space and token.is_space) for token in begun):
+        if not all(token.is_space for token in begun):
             warn(Warnings.SCW221.format(path=self.path))
         last = 0
         for first, behind, label in found:

@@ -144,7 +144,7 @@ class DataChecks:
         if isinstance(target, SpanGroups):
             self.n_unset += target.key not in example.reference.spans
         if isinstance(target, SpanTarget):
-            self._add_cuts(doc, gold, setup.settings.sequences == SENTENCES)
+            self._add_cuts(doc, gold, target, setup.settings.sequences == SENTENCES)
             self._add_trimmed(example.reference, target)
 
     def _add_lost(self, example: Example, gold: Gold, target: Target) -> None:
@@ -172,7 +172,7 @@ class DataChecks:
                 self.n_trimmed += 1
                 self.trimmed = self.trimmed or doc[span[0] : span[1]].text
 
-    def _add_cuts(self, doc: Doc, gold: Gold, sentences: bool) -> None:
+    def _add_cuts(self, doc: Doc, gold: Gold, target: SpanTarget, sentences: bool) -> None:
         """Count the spans that continue at a blank line, or the start of a sentence, of a Doc."""
         words = words_of(token.text for token in doc)
         apart = zip(words[:-1].tolist(), words[1:].tolist(), strict=True)
@@ -180,16 +180,15 @@ class DataChecks:
         starts = {after for after, text in blanks if len(f"{text}.".splitlines()) > MOST_BREAKS}
         if sentences:
             starts.update(np.flatnonzero(doc.to_array("SENT_START") == 1)[1:].tolist())
-        counted: set[str] = set()  # types of open spans
-        for token, label in enumerate(gold if starts else ()):
+        if starts:
             # Several labels are alternatives.
-            own = label if isinstance(label, str) and label else OUTSIDE
-            if own.startswith(("B-", "U-")):
-                counted.discard(own[2:])
-            elif token in starts and own.startswith(("I-", "L-")) and own[2:] not in counted:
-                counted.add(own[2:])
-                self.n_cut += 1
-                self.cut = self.cut or doc.text[:60]
+            labels = [own if isinstance(own, str) and own else OUTSIDE for own in gold]
+            names = tuple(dict.fromkeys(labels))
+            ids = np.array([names.index(own) for own in labels], np.int32)
+            for first, end, _ in target.spans([ids], names).named():
+                if not starts.isdisjoint(range(first + 1, end)):
+                    self.n_cut += 1
+                    self.cut = self.cut or doc.text[:60]
 
     def add_values(self, columns: Mapping[str, int], parts: Sequence[Readings]) -> None:
         """Count values of annotations. columns: of annotations, by attribute; 0: no value."""

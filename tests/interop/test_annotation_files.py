@@ -248,18 +248,17 @@ def test_other_corpora_are_not_overwritten_by_shares_of_the_documents(tmp_path):
     assert "SC614" in done.stderr
 
 
-def test_tokens_of_white_space_can_be_left_out_of_columns(tmp_path):
+def test_tokens_of_white_space_are_left_out_of_columns(tmp_path):
     (tmp_path / "a.jsonl").write_text(one(text="Ann\nLee ran", spans=[[0, 7, "A"]]))
     converted(tmp_path / "a.jsonl")
     source, target = tmp_path / "out.spacy", tmp_path / "a.tsv"
-    assert "--skip-space" in run("convert", source, target, code=1).stderr
-    run("convert", source, target, "--skip-space")
+    run("convert", source, target)
     assert target.read_text() == "Ann\tB-A\nLee\tI-A\nran\tO\n\n"
     doc = Doc(Vocab(), ["\n", "Ann", "ran", "so"], sent_starts=[True, False, False, True])
     doc.ents = [Span(doc, 0, 2, "A"), Span(doc, 2, 4, "B")]
     DocBin(docs=[doc]).to_disk(source)
     with pytest.warns(SparseCRFWarning, match="SCW221.*cross the ends of sentences"):
-        run("convert", source, target, "--skip-space", "--columns", "orth,ner")
+        run("convert", source, target, "--columns", "orth,ner")
     assert target.read_text() == "Ann\tB-A\nran\tB-B\n\nso\tB-B\n\n"
 
 
@@ -438,7 +437,6 @@ COLUMNS, SPANNED = "a\tB-X\n", one(spans=[[0, 3, "A"]])
     [
         (COLUMNS, ("--spans", "sc")),
         (SPANNED, ("--docs", "2")),
-        (COLUMNS, ("--skip-space",)),
         (COLUMNS, ("--misfit", "drop")),
         (COLUMNS, ("--skip-bad",)),
         (COLUMNS, ("--no-merge",)),

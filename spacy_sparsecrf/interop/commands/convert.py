@@ -69,9 +69,6 @@ def convert(
     test: Share = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of the split by --dev and --test")] = 0,
     force: Force = False,
-    skip_space: Annotated[
-        bool, typer.Option("--skip-space", help="Leave out tokens of white space in columns")
-    ] = False,
 ) -> None:
     """Convert text with labels to a .spacy file, or a .spacy file to columns.
 
@@ -87,8 +84,8 @@ def convert(
         names = parse_columns(columns) if columns else ()
         nlp = spacy.blank(lang)
         if is_written:
-            options = {"separator": SEPARATORS[kind] or TAB, "skip_space": skip_space}
-            _to_columns(source, target, names, nlp.vocab, scheme=scheme, **options)
+            options = {"scheme": scheme, "separator": SEPARATORS[kind] or TAB}
+            _to_columns(source, target, names, nlp.vocab, **options)
             return
         cuts = TokenCuts(nlp.tokenizer)
         read: Source[Any]
@@ -119,7 +116,6 @@ def _check_options(ctx: typer.Context, kind: Format, is_written: bool) -> None:
         "longest": bool(ctx.params["spans"]),
         "scheme": not (are_records or is_conllu),
         "docs": not (are_records or is_written),
-        "skip_space": is_written,
     }
     fits |= dict.fromkeys(("spans", "misfit", "skip_bad", "no_merge"), are_records)
     fits |= dict.fromkeys(("dev", "test"), not is_written)
