@@ -622,8 +622,8 @@ class Warnings(metaclass=_Coded):
         "annotation. If they should, check the tokenization and the spaces between words."
     )
     SCW202 = (
-        "'{name}' was trained on {trained}, but now gets {given}. Let a `sentencizer` run in both "
-        '([training] annotating_components), or set [components.{name}] sequences = "docs".'
+        "'{name}' was trained on sentences, but now gets Docs without boundaries. Let a sentencizer"
+        " run in both ([training] annotating_components), or set its sequences = 'docs'."
     )
     SCW203 = (
         "Component '{name}' reads annotations of '{upstream}', which is trained in the same run. "

@@ -128,14 +128,10 @@ class _Table:
         options = []
         for each in found:
             counter = self.counts[each.column]
-            # Labels without prefixes.
-            plain = [] if each.types else sorted(counter.keys() - {OUTSIDE, *MISSING})
-            n = sum(counter[x] for x in counter if x in plain or label_type(standard_label(x)))
+            n = sum(own for x, own in counter.items() if label_type(standard_label(x)))
             names = {word: WORDS, each.column: ENTITIES}
             columns = ",".join(names.get(i, IGNORED) for i in range(width))
-            types = ", ".join([*each.types, *plain[:_SHOWN]]) or "none"
-            how = " --scheme io" if plain else ""
-            options.append(f"--columns {columns}{how} ({n} labels of {types})")
+            options.append(f"--columns {columns} ({n} labels of {', '.join(each.types) or 'none'})")
         if not found:
             columns = ",".join([WORDS, *[IGNORED] * (width - 2), "tag"][:width])
             options.append(f"for example --columns {columns}")

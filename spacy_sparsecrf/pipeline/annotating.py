@@ -13,7 +13,6 @@ from spacy.util import minibatch
 
 from ..corpus.readings import Readings
 from ..errors import Warnings, warn
-from .data_checks import SENTENCES, WHOLE
 
 BATCH_SIZE = 128  # Docs that an upstream pipe annotates at once
 # Probability of no value at any token, taken as independent, below which values are missing.
@@ -36,27 +35,22 @@ def annotated(examples: Iterable[Example], upstream: Collection[Any]) -> Iterato
 class Expected:
     """Expectations of Docs in prediction, from what training Docs had.
 
-    Warns once about each missing attribute, and once about another division into sequences.
+    Warns once about each missing attribute, and once about missing sentence boundaries.
 
     name: of the component; shares: share of training tokens with a value, by attribute that has not
-    been missing; cut: `DataChecks.division` in training, None after the warning.
+    been missing; cut: whether they had sentence boundaries, False after the warning.
     """
 
-    def __init__(self, name: str, shares: Mapping[str, float], cut: str | None) -> None:
+    def __init__(self, name: str, shares: Mapping[str, float], cut: bool) -> None:
         self._name = name
         self.shares = dict(shares)
         self.cut = cut
 
     def check_cut(self, docs: Sequence[Doc]) -> None:
-        """Warn if a Doc is not divided into sequences as the training Docs."""
-        if self.cut == SENTENCES and not all(doc.has_annotation(SENT_START) for doc in docs):
-            skew = "sentences", "Docs without sentence boundaries"
-        elif self.cut == WHOLE and any((doc.to_array("SENT_START") == 1).sum() > 1 for doc in docs):
-            skew = "whole Docs of several sentences", "Docs that are cut into sentences"
-        else:
-            return
-        self.cut = None
-        warn(Warnings.SCW202.format(name=self._name, trained=skew[0], given=skew[1]))
+        """Warn if a Doc has no sentence boundaries."""
+        if not all(doc.has_annotation(SENT_START) for doc in docs):
+            self.cut = False
+            warn(Warnings.SCW202.format(name=self._name))
 
     def check(self, columns: Mapping[str, int], parts: Sequence[Readings]) -> None:
         """Warn about attributes that no token of a batch has, although training tokens had them.

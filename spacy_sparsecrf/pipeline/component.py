@@ -279,7 +279,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             scores = [np.zeros(0, np.float32)] * len(docs) if has_scores else None
             return Predictions([np.zeros(0, np.int32)] * len(docs), scores)
         reader = self._reader()
-        if self.settings.sequences != "docs" and reader.expected.cut is not None:
+        if self.settings.sequences != "docs" and reader.expected.cut:
             reader.expected.check_cut(docs)
         with within_memory(self.name):
             return predict(reader, docs, forced)
@@ -316,7 +316,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         own = reader and (reader.setup, reader.labels)
         if reader is None or reader.model is not model or own != (setup, labels):
-            shares, cut = self.cfg.get("shares", {}), self.cfg["sequences"]
+            shares, cut = self.cfg.get("shares", {}), self.cfg["sentences"]
             expected = Expected(self.name, shares, cut) if reader is None else reader.expected
             reader = Reader(setup, model, labels, expected, make_decoder(setup, model))
             self._cached = reader
@@ -489,7 +489,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """
         # Missing requirements of features, such as vectors, raise an error for real Docs only.
         with suppress(SparseCRFError):
-            reader = replace(self._reader(), expected=Expected(self.name, {}, None))
+            reader = replace(self._reader(), expected=Expected(self.name, {}, False))
             predict(reader, [Doc(Vocab(), words=["a"])], forced=True)
 
     def __reduce__(self) -> Any:

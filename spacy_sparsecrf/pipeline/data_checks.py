@@ -28,7 +28,7 @@ Gold = Sequence[str | tuple[str, ...] | Not | None]
 LANG = "lang"
 """The key of `doc.user_data` for the language given to `convert`."""
 
-SENTENCES, WHOLE = "sents", "docs"  # divisions of Docs into sequences
+SENTENCES = "sents"  # the setting `sequences`, and what it divides Docs into
 # The words of the dummy Doc that spaCy creates if `nlp.initialize` gets no examples.
 _MADE_UP = ("x", "y", "z")
 _MOST_LOST = 0.01  # share of gold labels that alignment may lose without a warning
@@ -52,7 +52,7 @@ class DataChecks:
     n_cut, cut: number of gold spans that cross the start of a sentence or a blank line, and the
     beginning of the first of their Docs.
     n_trimmed, trimmed: number of gold spans that begin or end with blanks, and the text of one.
-    divisions: how the Docs were divided into sequences, if that makes a difference.
+    has_sentences: whether Docs had sentence boundaries.
     docs: the position in the corpus after the last token of each Doc, and the beginning of its
     text; only if gold labels must be valid.
     values: of annotations that features read, by attribute: the number of tokens with a value, the
@@ -75,18 +75,13 @@ class DataChecks:
     cut: str = ""
     n_trimmed: int = 0
     trimmed: str = ""
-    divisions: set[str] = field(default_factory=set)
+    has_sentences: bool = False
     docs: list[tuple[int, str]] = field(default_factory=list)
     values: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     remedy: str = ""
     is_warned: bool = False
     seen: set[int] = field(default_factory=set)
     _is_evaluated: bool = False
-
-    @property
-    def division(self) -> str | None:
-        """The division of all Docs into sequences; None if Docs differ or it is unknown."""
-        return next(iter(self.divisions)) if len(self.divisions) == 1 else None
 
     @property
     def made_up(self) -> bool:
@@ -136,11 +131,7 @@ class DataChecks:
             self.n_gold += sum(map(bool, gold))
         else:
             self._add_lost(example, gold, target)
-        if len(doc) > 1 and doc.has_annotation(SENT_START):
-            self.divisions.add(SENTENCES)
-        elif (example.reference.to_array("SENT_START") == 1).sum() > 1:
-            # A Doc without boundaries can be one sentence.
-            self.divisions.add(WHOLE)
+        self.has_sentences |= len(doc) > 1 and doc.has_annotation(SENT_START)
         if isinstance(target, SpanGroups):
             self.n_unset += target.key not in example.reference.spans
         if isinstance(target, SpanTarget):
@@ -211,7 +202,7 @@ class DataChecks:
                 setattr(self, name, getattr(self, name) + value)
         self.lost, self.cut = self.lost or other.lost, self.cut or other.cut
         self.trimmed = self.trimmed or other.trimmed
-        self.divisions |= other.divisions
+        self.has_sentences |= other.has_sentences
         for name, values in other.values.items():
             self._add_values(name, *values)
 

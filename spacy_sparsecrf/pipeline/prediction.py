@@ -147,23 +147,17 @@ class Reader(NotCopied):
 
         The mask for that is slow, so it is used only if a span does.
         """
-        labels = self.decoder.viterbi(part, permitted)
-        mask = self._apart(part, permitted, labels)
-        return labels if mask is permitted else self.decoder.viterbi(part, mask)
+        labels, mask = self.decoder.viterbi(part, permitted), self._apart(part, permitted)
+        if mask is permitted or mask is None or mask[np.arange(len(labels)), labels].all():
+            return labels
+        return self.decoder.viterbi(part, mask)
 
-    def _apart(
-        self, part: "Source", permitted: Permitted, found: NDArray[np.int32] | None = None
-    ) -> Permitted:
-        """Let no span go on behind an empty line, unless the words must have such labels.
-
-        permitted: [N, Y], or None; found: labels [N], which may need no change.
-        """
+    def _apart(self, part: "Source", permitted: Permitted) -> Permitted:
+        """Let no span go on behind an empty line, unless the words must have such labels."""
         apart = part.division.apart if isinstance(part, Readings) else ()
         if not len(apart) or not isinstance(self.setup.target, SpanTarget):
             return permitted
         begins = self.setup.target.legal(self.labels)[-1, :-1]  # a sequence
-        if found is not None and begins[found[apart]].all():
-            return permitted
         shape = part.n_tokens, len(self.labels)
         mask = np.ones(shape, np.bool_) if permitted is None else permitted.copy()
         rows = mask[apart] & begins

@@ -31,7 +31,7 @@ PRIOR = "[components.{name}.learning] prior"
 HAS_CLUSTERS = "has_clusters"
 
 
-NEW_CFG: dict[str, Any] = {"format": FORMAT, "labels": [], "sequences": None}
+NEW_CFG: dict[str, Any] = {"format": FORMAT, "labels": [], "sentences": False}
 """The content of `cfg` before training, without learnt values."""
 
 
@@ -223,5 +223,5 @@ def learnt_cfg(setup: Setup, labels: Sequence[str], checks: DataChecks) -> dict[
         TEMPLATES: digest_of(features),
         SCHEME: _scheme_of(setup.target),
     }
-    own = {**NEW_CFG, "labels": list(labels), "sequences": checks.division}
+    own = {**NEW_CFG, "labels": list(labels), "sentences": checks.has_sentences}
     return own | {key: value for key, value in found.items() if value}

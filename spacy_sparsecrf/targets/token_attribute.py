@@ -19,7 +19,7 @@ from .base import Docs, Ids, Labels, Mask, Not, Scores, Target, have_same_tokens
 
 PREFIX = "_."
 WRITABLE = ("tag", "pos", "morph")
-BLANK_LABELS = {"tag": "_SP", "pos": "SPACE"}
+BLANK_LABELS = ("_SP", "SPACE")  # a tag and a part of speech
 TOKEN_ATTR = "token_attr"  # name of the scorer's argument for the attribute
 
 
@@ -56,8 +56,7 @@ class TokenTarget(Target):
 
     def blank(self, labels: Labels) -> int:
         """Return the label that spaCy gives to white space, if there is one; see `Target`."""
-        own = BLANK_LABELS.get(self.attr, "")
-        return list(labels).index(own) if own in labels else -1
+        return next((i for i, label in enumerate(labels) if label in BLANK_LABELS), -1)
 
     def scoring(self) -> dict[str, str]:
         """Return the attribute, for `spacy_sparsecrf.token_scorer.v1`."""

@@ -67,9 +67,7 @@ def _print_model(explanation: ModelExplanation, name: str, n: int) -> None:
 
 
 def _print_tokens(explanation: DocExplanation, n: int) -> None:
-    for token in explanation.tokens:
-        if not token.label:  # a blank
-            continue
+    for token in (each for each in explanation.tokens if each.label):  # no blanks
         own = f"{escape(token.label)} {token.probability:.4f}"
         if token.runner_up is not None:
             own += f", not {escape(token.runner_up)} {token.runner_up_probability:.4f}"
