@@ -170,7 +170,7 @@ class DataChecks:
         blanks = ((after, doc[word + 1 : after].text) for word, after in apart if after > word + 1)
         starts = {after for after, text in blanks if len(f"{text}.".splitlines()) > MOST_BREAKS}
         if sentences:
-            starts.update(np.flatnonzero(doc.to_array("SENT_START") == 1)[1:].tolist())
+            starts.update(np.flatnonzero(doc.to_array("SENT_START") == 1).tolist())
         if starts:
             # Several labels are alternatives.
             labels = [own if isinstance(own, str) and own else OUTSIDE for own in gold]

@@ -174,15 +174,15 @@ def read_docs(
     training. RETURNS: readings, or the observations of a custom function; and the words of all
     Docs. RAISES: SparseCRFError for missing rows of observations.
     """
-    features, sequences, parts = setup.features, setup.settings.sequences, list[Any]()
+    features, mode, parts, kept = setup.features, setup.settings.sequences, list[Any](), None
     if isinstance(features, PlanFeaturizer):
         read = features.readings if record is None else record.read
-        parts = read(docs, JOINED if joined else sequences)
+        parts = read(docs, JOINED if joined else mode)
         if len(parts) == 1 and len(parts[0].division.ends) == len(docs):
             return parts, parts[0].division
         kept = kept_of(parts)
     elif any(map(len, docs)):
-        parts.append(found := features(docs, sequences))
+        parts.append(found := features(docs, mode))
         kept = found.kept
         n_read = sum(map(len, docs)) if kept is None else len(kept)
         if found.n_tokens != n_read:

@@ -1,6 +1,7 @@
 """Blanks between words change nothing: entities, tags, probabilities, training."""
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from spacy.training import Example
 
 from spacy_sparsecrf.pages.rendering import render
 
-from ..toy import STEMS, blank_with
+from ..toy import STEMS, blank_with, examples_of, train
 
 TEXTS = [
     ("Send the form to Ada Nowak in Lund.", [("Ada Nowak", "PER"), ("Lund", "LOC")]),
@@ -199,3 +200,14 @@ def test_phrases_and_two_stages_and_several_vocabs_ignore_blanks():
         assert found == [entities_of(doc) for doc in pipe.pipe(plain)] and all(found)
     finally:
         spacy.tokens.Token.remove_extension("mark")
+
+
+def test_custom_functions_that_call_templates_read_words_and_docs_without_any():
+    nlp = blank_with()
+    pipe: Any = nlp.get_pipe("sparse_crf")
+    own = pipe.features
+    pipe.features = lambda docs, sequences: own(docs, sequences)
+    train(nlp, examples_of(nlp, [(["the", "dog", "barks"], ["DT", "NN", "VB"])] * 4), 2)
+    assert [t.tag_ for t in nlp("the  dog\n barks")] == ["DT", "", "NN", "", "VB"]
+    assert pipe.marginals(nlp.make_doc("")).shape == (0, 3)
+    assert pipe.marginals(nlp.make_doc(" ")).tolist() == [[0.0] * 3]
