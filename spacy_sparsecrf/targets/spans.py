@@ -128,7 +128,7 @@ class SpanTarget(Target):
         for given in present.spans:
             start, end, name = trimmed(given, words)
             ids = [position.get(label, -1) for label in self.scheme.labels_for(end - start, name)]
-            crosses = begins_sentence[start + 1 : end].any() or covered[start:end].max() > 1
+            crosses = begins_sentence[start + 1 : end].any() or (covered[start:end] > 1).any()
             if -1 in ids or crosses:
                 continue
             forced[start:end] = ids

@@ -106,6 +106,9 @@ def test_entities_that_are_set_are_kept_between_blanks(nlp):
         ("Ivo  Marsh", "PER"),
         (" in  Port  Erin", "LOC"),
     ]
+    blank = nlp.make_doc("Una  \n about")
+    blank.set_ents([Span(blank, 1, 2, "LOC")], default="missing")
+    assert blank[1].is_space and nlp(blank).ents[-1].label_ == "LOC"
 
 
 def test_gold_entities_are_learnt_without_blanks_at_their_ends():
