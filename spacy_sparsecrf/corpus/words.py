@@ -1,24 +1,24 @@
-"""Words and blanks: which tokens take part in sequences, and the characters of a word that count.
+"""Words and blanks: which tokens take part in sequences.
 
 Tokens of white space, or of characters without width, are blanks: no part of a sequence, so that
 texts with other blanks have the same features, labels and probabilities.
 """
 
 from collections.abc import Iterable
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_BREAKS = 2  # line breaks that are told apart; no span crosses so many
+MOST_BREAKS = 2  # line breaks that are counted; no span crosses so many
 _RANGES = (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F)
 UNSEEN = dict.fromkeys([0xAD, 0xFEFF, *(i for low, high in _RANGES for i in range(low, high + 1))])
 """Characters that readers do not see: soft hyphens, joiners, directions; for `str.translate`."""
 
 
-def seen(text: str) -> str:
-    """Return a word as readers see it: without characters that have no width, composed (NFC)."""
-    return normalize("NFC", text.translate(UNSEEN))
+def count_lines(blanks: str) -> int:
+    """Return 1 plus the number of line breaks in blanks; CR LF is one."""
+    # Without an added character, a break at the end would not count.
+    return len(f"{blanks}.".splitlines())
 
 
 def words_of(texts: Iterable[str]) -> NDArray[np.int64]:

@@ -15,11 +15,18 @@ from typing import TypeAlias
 from spacy.attrs import ENT_IOB, IDS, IS_SPACE, SPACY  # type: ignore[import-not-found]
 from spacy.lang import lex_attrs
 
+from ..corpus.words import UNSEEN
+
 Value: TypeAlias = str | int
 
 HYPHENS = frozenset("-\N{HYPHEN}\N{NON-BREAKING HYPHEN}")
 LONGEST_NGRAM = 10  # in characters
 LONG_WORD = 2 * LONGEST_NGRAM  # in characters; n-grams skip the middle of longer words
+
+
+def seen(text: str) -> str:
+    """Return a word as readers see it: without characters that have no width, composed (NFC)."""
+    return unicodedata.normalize("NFC", text.translate(UNSEEN))
 
 
 def prefix(n: int, text: str) -> str:

@@ -19,7 +19,7 @@ from ..corpus.readings import Readings, kept_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..model.names import ALWAYS
 from ..registry import crf_features
-from .attributes import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS
+from .attributes import CLUSTER, OF_WORDS, PHRASE, VECTOR, WORD, WORD_LABELS, seen
 from .class_sources import check_sources, read_classes
 from .classes import ClassReader, WordClasses
 from .defaults import DEFAULT_TEMPLATES
@@ -55,8 +55,8 @@ class PlanFeaturizer(ABC):
     templates: the texts that `TemplatePlan.first` indexes; start_label: see `Featurizer`.
     """
 
-    as_seen = True
-    """Whether attributes read words as `corpus.words.seen` returns them."""
+    seen: Callable[[str], str] = staticmethod(seen)
+    """The text of a word that attributes read."""
 
     def __init__(self, templates: Sequence[str], start_label: bool) -> None:
         self.templates = tuple(templates)
@@ -162,7 +162,7 @@ class PlanFeaturizer(ABC):
 
             self._prepare(vocab.lang, docs)
             self._token_readers = [*map(self._token_reader, self.plan.tokens)]
-            table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.as_seen)
+            table = self._table = like_num, LexemeTable(self._word_readers(like_num), self.seen)
         return table[1]
 
     def _read(self, docs: Sequence[Doc], sequences: str) -> Readings:

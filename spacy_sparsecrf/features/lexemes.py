@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import TypeAlias
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
-from ..corpus.words import MOST_BREAKS, UNSEEN
+from ..corpus.words import MOST_BREAKS, count_lines
 from ..kernels.hashing import build_table, insert, lookup
 from .attributes import AFFIX, EXPRESSION, NGRAMS, WORD, Ngrams, Value
 from .expressions import Expression
@@ -48,17 +47,17 @@ class LexemeTable:
     readers: functions of a word's string. Strings are stored as spaCy's string ids, which are the
         same in every process and 0 for ""; integers are stored as they are; 0 = missing. The values
         have L columns: one per reader, and for n-grams the maximum number of n-grams of a word.
-    as_seen: whether readers read words as `corpus.words.seen` returns them.
+    view: the text of a word that readers read; a word without any is a blank.
     max_rows: the table is emptied before new words of a batch would make it longer.
     """
 
     def __init__(
         self,
         readers: Sequence[Reader],
-        as_seen: bool = False,
+        view: Callable[[str], str] = str,
         max_rows: int = MAX_ROWS,
     ) -> None:
-        self.readers, self._as_seen = tuple(readers), as_seen
+        self.readers, self._view = tuple(readers), view
         widths = [reader.width if isinstance(reader, Ngrams) else 1 for reader in self.readers]
         self._n_columns = sum(widths)
         self._max_rows = min(max_rows, MAX_BYTES // (8 * max(1, self._n_columns)))
@@ -103,17 +102,14 @@ class LexemeTable:
             self._clear()
             new = dict.fromkeys(orths.tolist())
         first, last = self._n_rows, self._n_rows + len(new)
-        texts = [strings[orth] for orth in new]
-        if self._as_seen:
-            texts = [normalize("NFC", text.translate(UNSEEN)) or " " for text in texts]
+        texts = [self._view(strings[orth]) or " " for orth in new]
         values = self._read(texts)
         if last > len(self._keys):
             self._reserve(max(last, min(max(2 * last, MIN_ROWS), self._max_rows)))
         self._keys[first:last] = np.fromiter(new, np.uint64, len(new))
         self._values[first:last] = values
-        # The line breaks of a blank, of which CR LF is one, are those before an added character.
-        breaks = [0 if text.strip() else len(f"{text}.".splitlines()) for text in texts]
-        self._kinds[first:last] = np.minimum(breaks, MOST_BREAKS + 1)
+        lines = [0 if text.strip() else count_lines(text) for text in texts]
+        self._kinds[first:last] = np.minimum(lines, MOST_BREAKS + 1)
         insert(self._slots, self._keys, first, last)
         self._n_rows = last
 

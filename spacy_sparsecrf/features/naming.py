@@ -17,7 +17,6 @@ from spacy.vocab import Vocab
 
 from ..corpus.encoded import NO_VALUES, Observations
 from ..corpus.readings import Hashes, Longs, Readings, hash_values
-from ..corpus.words import seen
 from ..model.names import ALWAYS, Outside, read_feature, write_name, write_value
 from ..model.names import Value as NamedValue
 from .attributes import EXTENSION, NUMBERS, PHRASE, STACKED, VECTOR, WORD_LABELS, Ngrams, Value
@@ -122,7 +121,7 @@ class CellNames:
     """
 
     def __init__(self, features: PlanFeaturizer, vocab: Vocab, tokens: TokenValues) -> None:
-        self._strings, self._as_seen = vocab.strings, features.as_seen
+        self._strings, self._view = vocab.strings, features.seen
         self._readers = [
             (reader, i)
             for reader in features.words(vocab).readers
@@ -198,8 +197,7 @@ class CellNames:
         if column == self._of_words and self._tokens.knows(Read(WORD_LABELS)):
             number = int(readings.lexical[readings.words[at], column])
             return self._tokens.value(Read(WORD_LABELS), number)
-        text = self._strings[int(readings.annotations[at, 0])]
-        text = seen(text) if self._as_seen else text
+        text = self._view(self._strings[int(readings.annotations[at, 0])])
         reader, i = self._readers[column]
         if isinstance(reader, Ngrams):
             return reader(text)[i]

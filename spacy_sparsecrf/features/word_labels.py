@@ -16,7 +16,7 @@ from spacy.strings import StringStore
 
 from ..corpus.numbering import Ints
 from ..corpus.readings import Hashes, Longs
-from ..corpus.words import seen
+from .attributes import seen
 from .classes import ClassReader, WordClasses
 
 FOLDS = 5

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.readings import Readings
-from ..corpus.words import MOST_BREAKS, words_of
+from ..corpus.words import MOST_BREAKS, count_lines, words_of
 from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..targets.base import Not, Target, have_same_tokens, string_ids
 from ..targets.entities import Entities
@@ -168,7 +168,7 @@ class DataChecks:
         words = words_of(token.text for token in doc)
         apart = zip(words[:-1].tolist(), words[1:].tolist(), strict=True)
         blanks = ((after, doc[word + 1 : after].text) for word, after in apart if after > word + 1)
-        starts = {after for after, text in blanks if len(f"{text}.".splitlines()) > MOST_BREAKS}
+        starts = {after for after, text in blanks if count_lines(text) > MOST_BREAKS}
         if sentences:
             starts.update(np.flatnonzero(doc.to_array("SENT_START") == 1).tolist())
         if starts:

@@ -57,7 +57,7 @@ def convert(
         bool, typer.Option("--skip-bad", help="Leave out records that cannot be read")
     ] = False,
     no_merge: Annotated[
-        bool, typer.Option("--no-merge", help="Keep each answer about a text as a Doc of its own")
+        bool, typer.Option("--no-merge", help="Keep each answer about a text as a separate Doc")
     ] = False,
     spans: Annotated[
         str, typer.Option(help="Key of doc.spans for character spans (default: entities)")

@@ -112,7 +112,7 @@ class PatternFeaturizer(PlanFeaturizer):
         """The data to save with a trained pipeline as JSON: the text of the patterns."""
 
     # Models of other programs have features of all characters.
-    as_seen = False
+    seen = staticmethod(str)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the text if it has been read, but not the table of words."""
