@@ -10,8 +10,9 @@ from spacy_sparsecrf.parallel import Workers
 from ..reference import Problem
 
 LENGTHS = [4, 3, 1, 3, 4, 2]
-METHODS = ["sag", "saga"]
-SAMPLINGS = ["uniform", "nus", "nus*"]
+# Methods and samplings of SAG; saga2 has its own sampling.
+METHODS = [(m, s) for m in ("sag", "saga") for s in ("uniform", "nus", "nus*")]
+METHODS.append(("saga2", "nus*"))
 
 
 def everything(

@@ -12,13 +12,13 @@ from spacy_sparsecrf.parallel import Workers
 from spacy_sparsecrf.penalty import ElasticNet
 from spacy_sparsecrf.solvers.sag import sag
 from spacy_sparsecrf.solvers.sag.sag import REVISIT, SAG, StoredGradients
-from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, draw
+from spacy_sparsecrf.solvers.sag.sag_updates import GROWING, PAIRED, Rules, draw
 
 from ..kernels.kernel_functions import compiled
 from ..loss.layouts import in_every_layout
 from ..reference import Problem, random_problem
 from ..runs import training_of
-from .cases import LENGTHS, METHODS, SAMPLINGS, everything
+from .cases import LENGTHS, METHODS, everything
 from .test_sgd import example_loss
 
 
@@ -159,23 +159,29 @@ class Reference:
     def share(self) -> float:
         """Return the probability that the next draw is by curvature."""
         n_seen = np.count_nonzero(self.curvatures)
-        shares = {"uniform": 0.0, "nus*": 0.5, "nus": 0.5 * n_seen / len(self.sequences)}
+        seen = n_seen / len(self.sequences)
+        shares = {"uniform": 0.0, "nus*": 0.5, "nus": 0.5 * seen, "by L": seen, "memory": 0.0}
         return shares[self.sampling] if n_seen else 0.0
 
     def draw(self, numbers: np.ndarray) -> tuple[int, float]:
-        """Draw a sequence; return it and its probability."""
+        """Draw a sequence; return it and its probability.
+
+        Sequences that were not seen are drawn as if they had the mean curvature.
+        """
         n, share, seen = len(self.sequences), self.share(), self.curvatures > 0.0
         by_curvature = share * self.curvatures / max(self.curvatures.sum(), 1e-300)
         others = np.full(n, (1.0 - share) / n)
-        if self.sampling == "nus":
-            others = np.where(seen, share / max(seen.sum(), 1), 1.0 / n)
+        alike = seen.sum() / n - share
+        by_order = self.sampling in ("nus", "by L", "memory")
+        if by_order:
+            others = np.where(seen, alike / max(seen.sum(), 1), 1.0 / n)
         np.testing.assert_allclose((by_curvature + others).sum(), 1.0, rtol=1e-12)
         if numbers[0] < share:
             sums = np.cumsum(self.curvatures)
             s = int(np.searchsorted(sums, numbers[1] * sums[-1], side="right"))
-        elif self.sampling != "nus":
+        elif not by_order:
             s = int(numbers[1] * n)
-        elif numbers[0] < 2.0 * share:
+        elif numbers[0] < share + alike:
             s = self.order[int(numbers[1] * seen.sum())]
         else:
             place = int(seen.sum() + numbers[1] * (n - seen.sum()))
@@ -192,7 +198,7 @@ class Reference:
             return self.common
         if self.curvatures[s] > 0.0:
             return self.revisit * self.curvatures[s]
-        if self.sampling == "nus*" and self.curvatures.any():
+        if self.sampling in ("nus*", "by L", "memory") and self.curvatures.any():
             return 0.5 * self.curvatures[self.curvatures > 0.0].mean()
         return 1.0
 
@@ -211,6 +217,9 @@ class Reference:
         (_, gradient), old = self.evaluate(s, self.theta), self.slopes[s].copy()
         total = self.slopes.sum(axis=0)
         self.curvatures[s] = self.search(s, gradient)
+        if self.method == "saga2":
+            self.step_alone(s, gradient, numbers)
+            return
         self.slopes[s] = gradient
         largest = self.curvatures.max()
         if self.sampling == "uniform":
@@ -223,7 +232,24 @@ class Reference:
         else:
             alpha = 1.0 / (4.0 / alpha + n * decay)
             m, direction = n, (gradient - old) / (n * probability) + total / n
-        moved = (1.0 - alpha * decay) * self.theta - alpha * direction
+        self.move(alpha, direction, m)
+
+    def step_alone(self, s: int, gradient: np.ndarray, numbers: np.ndarray) -> None:
+        """Step along the gradient of a second sequence; only the first enters the memory."""
+        n, seen = len(self.sequences), self.curvatures[self.curvatures > 0.0]
+        self.sampling = "by L"
+        j, probability = self.draw(numbers[2:])
+        self.sampling = "memory"
+        if len(seen) == n:
+            assert probability == pytest.approx(self.curvatures[j] / self.curvatures.sum())
+        _, other = self.evaluate(j, self.theta)
+        direction = (other - self.slopes[j]) / (n * probability) + self.slopes.sum(axis=0) / n
+        self.move(0.25 / (seen.mean() + self.penalty.l2 / n), direction, n)
+        self.slopes[s] = gradient
+
+    def move(self, alpha: float, direction: np.ndarray, m: int) -> None:
+        moved = (1.0 - alpha * self.penalty.l2 / len(self.sequences)) * self.theta
+        moved -= alpha * direction
         least = alpha * self.penalty.l1 / m
         self.theta = np.sign(moved) * np.maximum(np.abs(moved) - least, 0.0)
 
@@ -238,12 +264,13 @@ def assert_equal_to_reference(
     # Sequences are identified by their weights.
     weights = working.space.lattice.weights[:n]
     sequences = [int(np.flatnonzero(problem.corpus.weights == w)[0]) for w in weights]
-    theta = problem.theta.copy()
-    reference = Reference(problem, sequences, sampling, method, penalty, REVISIT[sampling], theta)
+    theta, revisit = problem.theta.copy(), REVISIT[sampling]
+    width, drawn = (4, "memory") if method == "saga2" else (2, sampling)
+    reference = Reference(problem, sequences, drawn, method, penalty, revisit, theta)
     for epoch in range(3):
         report = solver.step(working, penalty, state)
         reference.begin_pass()
-        for numbers in np.random.default_rng([3, epoch]).random((n, 2)):
+        for numbers in np.random.default_rng([3, epoch]).random((n, width)):
             reference.step(numbers)
         np.testing.assert_allclose(state.curvatures, reference.curvatures, rtol=1e-9)
         np.testing.assert_allclose(state.theta, reference.theta, atol=1e-10)
@@ -256,21 +283,57 @@ def assert_equal_to_reference(
 
 
 @pytest.mark.parametrize("l1", [0.0, 0.4])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize(("method", "sampling"), METHODS)
 def test_stored_residuals_give_the_iterates_of_stored_gradients(sampling, method, l1):
     problem, _ = random_problem(71, 3, LENGTHS, weighted=True, n_bigram=3, scale=0.3)
     assert_equal_to_reference(problem, sampling, method, ElasticNet(l1, 0.5))
 
 
 @in_every_layout
+@pytest.mark.parametrize("method", ["sag", "saga2"])
 @pytest.mark.parametrize(
     "options",
     [{"missing": 0.3}, {"start_label": False, "n_bigram": 3}, {"n_bigram": 0}, {"n_unigram": 0}],
 )
-def test_iterates_of_all_kinds_of_problems(options, limits):
+def test_iterates_of_all_kinds_of_problems(options, method, limits):
     problem, _ = random_problem(72, 3, LENGTHS, weighted=True, scale=0.3, **options)
-    assert_equal_to_reference(problem, "nus*", "sag", ElasticNet(0.1, 0.5), limits=limits)
+    assert_equal_to_reference(problem, "nus*", method, ElasticNet(0.1, 0.5), limits=limits)
+
+
+@pytest.mark.parametrize("n_unseen", [0, 2])
+def test_steps_of_saga2_are_unbiased(n_unseen):
+    problem, _ = random_problem(73, 3, LENGTHS, weighted=True, scale=0.3)
+    working, penalty = everything(problem.corpus, 3), ElasticNet(0.0, 0.5)
+    solver = SAG(method="saga2")
+    state = solver.start(working, penalty, problem.theta)
+    for _ in range(9):
+        solver.step(working, penalty, state)
+    state.theta += np.random.default_rng(0).normal(size=len(state.theta))
+    state.curvatures[:n_unseen] = 0.0
+    memory, n, m = working.derived(StoredGradients), len(LENGTHS), len(LENGTHS) - n_unseen
+    rules = Rules(PAIRED, True, 0.9, 1e-8, 1.0, 0.0, penalty.l2 / n)
+
+    def move(*numbers: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the change of weights in a step, and the curvatures after it."""
+        at = copy.deepcopy(state)
+        memory.run(np.array([numbers]), rules, at.average)
+        return at.theta - state.theta, at.curvatures
+
+    gradient = working.value_and_grad(state.theta)[1] / n + rules.decay * state.theta
+    firsts = [(0.0, (k + 0.5) / m) for k in range(m)]
+    firsts += [(0.999, (k + 0.5) / n_unseen) for k in range(n_unseen)]
+    for first in firsts:
+        _, curvatures = move(*first, 0.0, 0.0)
+        share, total = np.count_nonzero(curvatures) / n, curvatures.sum()
+        ends, mean = np.cumsum(curvatures) / total, np.zeros_like(gradient)
+        for end, part in zip(ends, curvatures / total, strict=True):
+            # Without a curvature, the part is empty.
+            mean += share * part * move(*first, 0.0, end - part / 2.0)[0]
+        n_new = n - np.count_nonzero(curvatures)
+        for k in range(n_new):
+            mean += move(*first, 0.999, (k + 0.5) / n_new)[0] / n
+        alpha = 0.25 / (total / (share * n) + rules.decay)
+        np.testing.assert_allclose(mean, -alpha * gradient, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +351,7 @@ def test_iterates_of_all_kinds_of_problems(options, limits):
 def test_sequences_are_drawn_by_curvature_alike_and_new(uniform, s, order):
     places = np.array([3, 1, 0, 2])
     sums = np.array([0.0, 2.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0])
-    assert compiled(draw)(np.array(uniform), GROWING, 2, places, sums) == (s, 0.25)
+    assert compiled(draw)(np.array(uniform), GROWING, 0.25, 2, places, sums) == (s, 0.25)
     assert places.tolist() == order
 
 

@@ -23,7 +23,7 @@ from spacy_sparsecrf.solvers.smd import SMD
 from ..golden import read_golden
 from ..reference import random_problem
 from ..runs import training_of
-from .cases import METHODS, SAMPLINGS
+from .cases import METHODS
 from .test_solvers import ALL_SOLVERS, kind_of
 
 GOLDEN = "trajectories.jsonl"
@@ -31,8 +31,7 @@ SAG = ALL_SOLVERS["sag"]
 # Stochastic solvers by name; DESCENT lists those without a memory of gradients.
 STOCHASTIC: dict[str, Any] = {
     f"{method}-{sampling}": partial(ALL_SOLVERS["sag"], method=method, sampling=sampling)
-    for method in METHODS
-    for sampling in SAMPLINGS
+    for method, sampling in METHODS
 }
 DESCENT: dict[str, Any] = {
     **{f"sgd-{name}": partial(SGD, schedule=name, batch=2) for name in SCHEDULES},

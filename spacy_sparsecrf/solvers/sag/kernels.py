@@ -11,6 +11,7 @@ from ...kernels.sequence import example_loss, infer_example
 from ...kernels.sgd import forget
 from .sag_updates import (
     BALANCED,
+    PAIRED,
     UNIFORM,
     Pending,
     Rules,
@@ -74,22 +75,24 @@ class GradientExchange(NamedTuple):
 
 
 @inlined
-def _exchange(fresh: Floats, stored: Floats) -> None:
-    """Store `fresh`, and set it to its difference from the old numbers; [n] each, flat."""
+def _exchange(keeps: bool, fresh: Floats, stored: Floats) -> None:
+    """Store `fresh` if it is kept, and set it to its difference from the old numbers; [n] each."""
     for i in range(len(stored)):
         old = float(stored[i])
-        stored[i] = fresh[i]
-        # The stored number may be rounded.
-        fresh[i] = stored[i] - old
+        if keeps:
+            stored[i] = fresh[i]
+            # The stored number may be rounded.
+            fresh[i] = stored[i]
+        fresh[i] -= old
 
 
 @inlined
 def _refresh(
-    s: int, number: int, grouped: Grouped, average: Average, exchange: GradientExchange
+    s: int, number: int, keeps: bool, grouped: Grouped, average: Average, exchange: GradientExchange
 ) -> float:
-    """Evaluate a sequence, and replace its stored residuals.
+    """Evaluate a sequence, and replace its stored residuals if the new ones are kept.
 
-    number: of the step, see `build_for_tokens`; exchange: gradient and change are out.
+    number: of the step, see `build_for_tokens`; exchange: change, and if kept gradient, are out.
     RETURNS: the loss, weighted.
     """
     tables, groups, work = grouped.tables, grouped.groups, exchange.work
@@ -99,11 +102,29 @@ def _refresh(
     loss = infer_example(s, number, tables, theta[:split], theta[split:], work)
     fresh = Factors(work.vectors.marginals, exchange.pairs)
     leave_factors(s, sequences.context[begin:end], grouped, work, fresh)
-    scatter(s, grouped, fresh, exchange.gradient)
-    _exchange(fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
-    _exchange(fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
+    if keeps:
+        scatter(s, grouped, fresh, exchange.gradient)
+    _exchange(keeps, fresh.nodes.reshape(-1), average.stored.nodes[begin:end].reshape(-1))
+    _exchange(keeps, fresh.pairs.reshape(-1), average.stored.pairs[first:last].reshape(-1))
     scatter(s, grouped, fresh, exchange.change)
     return float(sequences.weights[s] * loss)
+
+
+@inlined
+def _pull_alone(
+    s: int, number: int, pull: float, grouped: Grouped, average: Average, exchange: GradientExchange
+) -> None:
+    """Add -pull times the change of a sequence's gradient to the weights; the memory stays."""
+    gradient, _, change, pairs, work = exchange
+    own, weight_ptr = grouped.sequence_blocks, grouped.sequence_blocks.weight_ptr
+    rows = own.rows[own.ptr[s] : own.ptr[s + 1]]
+    for row in rows:
+        change[weight_ptr[row] : weight_ptr[row + 1]] = 0.0
+    exchange = GradientExchange(gradient, change, change, pairs, work)
+    _refresh(s, number, False, grouped, average, exchange)
+    for row in rows:
+        for k in range(weight_ptr[row], weight_ptr[row + 1]):
+            average.theta[k] -= pull * change[k]
 
 
 @inlined
@@ -135,7 +156,7 @@ def _find_curvature(
     if rules.mode != UNIFORM:
         # Without a search, nothing would stop the estimate from falling.
         factor = rules.revisit if searched else 1.0
-        by_mean = rules.mode == BALANCED
+        by_mean = rules.mode >= BALANCED
         old = average.curvatures[s]
         curvature = first_estimate(old, mean, by_mean, common, factor)
     n_trials = 0
@@ -194,7 +215,7 @@ def _count_step(
     if rules.mode == UNIFORM:
         largest = curvature
         common[0] = curvature * exp(-_LN2 / n) if searched else curvature
-    step = step_size(share, largest, mean, rules.decay, rules.saga, n) / rules.caution
+    step = step_size(share, largest, mean, rules, n) / rules.caution
     move, kept = step / (n if rules.saga else n_seen), 1.0 - step * rules.decay
     steps.shrunk[i + 1] = steps.shrunk[i] + log(kept)
     steps.moved[i + 1] = kept * steps.moved[i] + move
@@ -214,21 +235,23 @@ def sag_pass(
 
     For each: apply the steps that its weights have missed (see `sag_updates`); evaluate it and
     replace its stored residuals; estimate its curvature L_i; record the step w := (1 - alpha
-    lambda) w - (alpha / m) d, proximal for l1, which weights apply when next needed.
+    lambda) w - (alpha / m) d, proximal for l1, which weights apply when next needed. PAIRED: this
+    sequence is of the memory only; a second one, of probability p, takes its place in the step.
 
-    draws: [steps, 2] float64, uniform in [0, 1); average: in and out.
-    RETURNS: the number of forward passes without a backward pass, in line searches.
+    draws: [steps, 2] float64, uniform in [0, 1), PAIRED [steps, 4]; average: in and out.
+    RETURNS: the number of other evaluations: of line searches, and of second sequences.
     """
     curvatures, sums, steps = average.curvatures, progress.sums, progress.steps
     own, n_forward, n_seen = grouped.sequence_blocks, 0, seen_first(curvatures, progress.order)
     pending = Pending(average.theta, average.total, rules.l1, steps)
     forget(exchange.work)
+    mode, n, order = rules.mode, len(curvatures), progress.order
     for i in range(len(draws)):
-        share = curvature_share(rules.mode, n_seen, len(curvatures))
-        s, probability = draw(draws[i], rules.mode, n_seen, progress.order, sums)
+        share = curvature_share(mode, n_seen, n)
+        s, probability = draw(draws[i], mode, share, n_seen, order, sums)
         rows = own.rows[own.ptr[s] : own.ptr[s + 1]]
         advance(rows, i, steps.reached, own.weight_ptr, repeat_steps, pending)
-        loss = _refresh(s, i + n_forward, grouped, average, exchange)
+        loss = _refresh(s, i + n_forward, True, grouped, average, exchange)
         mean = sums[1] / n_seen if n_seen > 0 else 0.0
         curvature, n_trials = _find_curvature(
             s, i + 1 + n_forward, loss, mean, rules, grouped, average, exchange
@@ -240,8 +263,18 @@ def sag_pass(
         move, kept = _count_step(
             i, share, n_seen, curvature, n_trials > 0, rules, average.common, progress
         )
+        j = s
+        if mode == PAIRED:
+            j, probability = draw(draws[i, 2:], mode, n_seen / n, n_seen, order, sums)
+        if j != s:
+            n_forward += 1
+            rows = own.rows[own.ptr[j] : own.ptr[j + 1]]
+            advance(rows, i, steps.reached, own.weight_ptr, repeat_steps, pending)
+            apart = move / (kept * probability)
+            _pull_alone(j, i + n_forward, apart, grouped, average, exchange)
         # The rest of SAGA's step: the lazy step, which follows, has the new gradient with weight 1.
-        pull = (1.0 / probability - 1.0) * move / kept if rules.saga else 0.0
+        weight = 1.0 / probability if j == s else 0.0
+        pull = (weight - 1.0) * move / kept if rules.saga else 0.0
         _apply_change(s, own, pull, average, exchange)
     blocks = range(len(steps.reached))
     advance(blocks, len(draws), steps.reached, own.weight_ptr, repeat_steps, pending)

@@ -29,13 +29,14 @@ from ...registry import crf_solvers
 from .. import base
 from ..base import BatchSolver, Floats, Longs, SolverState, StepReport
 from .kernels import Average, GradientExchange, Progress, sag_pass
-from .sag_updates import BALANCED, GROWING, UNIFORM, Rules, Steps, set_leaves
+from .sag_updates import BALANCED, GROWING, PAIRED, UNIFORM, Rules, Steps, set_leaves
 
-_MODES = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
-_METHODS = ("sag", "saga")
+_SAMPLINGS = {"uniform": UNIFORM, "nus": GROWING, "nus*": BALANCED}
+_MODES = _SAMPLINGS | {"saga2": PAIRED}
+_METHODS = ("sag", "saga", "saga2")
 _STOPPING = ("gradient", "memory")
 # Factor of L_i before a later search; uniform sampling halves its one L in a pass.
-REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9}
+REVISIT = {"uniform": 1.0, "nus": 0.5, "nus*": 0.9, "saga2": 0.9}
 # Rounding raises the objective by at most this fraction; a larger rise means instability.
 _RISE = 1e-13
 # |g|^2 of a sequence up to which there is no search.
@@ -60,8 +61,8 @@ class StoredGradients(FactorStorage):
     def run(self, draws: Floats, rules: Rules, average: Average) -> int:
         """Do a pass over drawn sequences.
 
-        draws: [steps, 2] float64, uniform in [0, 1); average: in and out.
-        RETURNS: the number of evaluations in line searches.
+        draws: [steps, 2 or 4] float64, see `sag_pass`; average: in and out.
+        RETURNS: the number of evaluations besides one for each step.
         """
         n_leaves = 1 << max(1, self.n_sequences - 1).bit_length()
         sums, tops = np.zeros(2 * n_leaves), np.zeros(2 * n_leaves)
@@ -108,7 +109,9 @@ class SAG(BatchSolver):
     sampling: "uniform"; "nus*": half of the draws in proportion to L_i, and step (1 / L_max + 1 /
         L_mean) / 2 (section 5); or "nus", after Schmidt, Le Roux & Bach 2013: a share (n - m) / n
         of the draws are of sequences not seen yet, half of the others in proportion to L_i.
-    method: "sag", or "saga", whose steps are unbiased and four times shorter (proposition 1).
+    method: "sag"; or "saga", whose steps are unbiased and four times shorter (proposition 1a); or
+        "saga2", which draws two sequences for each step, whatever `sampling` is: one in proportion
+        to L_i for the step, which is 1 / (4 L_mean), and one uniformly for the memory (1b).
     stopping: the vector whose negative must be within `tolerance` of the penalty's subdifferential:
         the "gradient" of the whole loss; or the sum d of the gradients in "memory", once all
         sequences were seen. The final objective may then be higher, as d is out of date.
@@ -125,7 +128,7 @@ class SAG(BatchSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.require_one_of("sampling", _MODES)
+        self.require_one_of("sampling", _SAMPLINGS)
         self.require_one_of("method", _METHODS)
         self.require_one_of("stopping", _STOPPING)
 
@@ -176,11 +179,12 @@ class SAG(BatchSolver):
         return replace(report, converged=bool(state.curvatures.min() > 0.0 and is_near))
 
     def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> int:
-        """Draw as many sequences as there are; return the number of evaluations in searches."""
+        """Do as many steps as there are sequences; return the number of other evaluations."""
         memory = loss.derived(StoredGradients)
         n = memory.n_sequences
-        draws = np.random.default_rng([self.seed, state.n_passes]).random((n, 2))
+        sampling, width = ("saga2", 4) if self.method == "saga2" else (self.sampling, 2)
+        draws = np.random.default_rng([self.seed, state.n_passes]).random((n, width))
         state.n_passes += 1
-        draw = _MODES[self.sampling], self.method == "saga", REVISIT[self.sampling]
+        draw = _MODES[sampling], self.method != "sag", REVISIT[sampling]
         step = LEAST_NORM, state.caution, penalty.l1, penalty.l2 / n
         return memory.run(draws, Rules(*draw, *step), state.average)

@@ -28,17 +28,18 @@ from ...kernels.exp import exp
 from ...kernels.layout import Floats, Ints
 from ...kernels.numba_support import inlined
 
-# Sampling modes: uniform; a share of draws from unseen sequences; half of draws by curvature.
-UNIFORM, GROWING, BALANCED = 0, 1, 2
+# Sampling modes: uniform; a share of draws from unseen sequences; half of draws by curvature; two
+# draws, one by curvature for the step, one uniform for the memory (proposition 1b).
+UNIFORM, GROWING, BALANCED, PAIRED = 0, 1, 2, 3
 
 
 class Rules(NamedTuple):
     """Rules of sampling, and of step sizes.
 
-    mode: UNIFORM, GROWING or BALANCED; saga: whether steps are unbiased (proposition 1); revisit:
-    see `first_estimate`; least_norm: |g|^2 up to which there is no search for a curvature; caution:
-    divisor of step sizes; l1: penalty of the summed loss; decay: lambda, l2 penalty of the mean
-    loss.
+    mode: UNIFORM, GROWING, BALANCED or PAIRED; saga: whether steps are unbiased (proposition 1);
+    revisit: see `first_estimate`; least_norm: |g|^2 up to which there is no search for a curvature;
+    caution: divisor of step sizes; l1: penalty of the summed loss; decay: lambda, l2 penalty of the
+    mean loss.
     """
 
     mode: int
@@ -73,8 +74,8 @@ class Pending(NamedTuple):
 
 @inlined
 def curvature_share(mode: int, n_seen: int, n: int) -> float:
-    """Return the probability of a draw by curvature, if n_seen of n sequences have one."""
-    if mode == UNIFORM or n_seen == 0:
+    """Return the probability of a first draw by curvature, if n_seen of n sequences have one."""
+    if mode in (UNIFORM, PAIRED) or n_seen == 0:
         return 0.0
     return 0.5 * n_seen / n if mode == GROWING else 0.5
 
@@ -146,21 +147,23 @@ def draw_leaf(sums: Floats, uniform: float) -> int:
 
 
 @inlined
-def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> tuple[int, float]:
-    """Choose a sequence, by its curvature in a share of the draws (see `curvature_share`).
+def draw(
+    uniform: Floats, mode: int, share: float, n_seen: int, order: Ints, sums: Floats
+) -> tuple[int, float]:
+    """Choose a sequence, by its curvature in a share of the draws.
 
-    Other draws are uniform over all n. GROWING: as many draws as by curvature are uniform over the
-    n_seen sequences seen, and (n - n_seen) / n over the others; a new one moves to index n_seen.
+    Other draws are uniform over all n. GROWING, PAIRED: (n - n_seen) / n of all draws are uniform
+    over the sequences not seen, the rest over the others; a new one moves to index n_seen.
 
     uniform: [2] in [0, 1); order: [n] int64, in and out (see `seen_first`); sums: tree of
     curvatures (see `set_leaf`). RETURNS: the sequence, and its probability in this draw.
     """
-    n, share = len(order), curvature_share(mode, n_seen, len(order))
+    n, by_order = len(order), mode in (GROWING, PAIRED)
     if uniform[0] < share:
         s = draw_leaf(sums, uniform[1])
-    elif mode != GROWING:
+    elif not by_order:
         s = min(int(uniform[1] * n), n - 1)
-    elif uniform[0] < 2.0 * share:
+    elif uniform[0] < n_seen / n:
         s = order[min(int(uniform[1] * n_seen), n_seen - 1)]
     else:
         place = min(n_seen + int(uniform[1] * (n - n_seen)), n - 1)
@@ -168,7 +171,7 @@ def draw(uniform: Floats, mode: int, n_seen: int, order: Ints, sums: Floats) -> 
         order[place] = order[n_seen]
         order[n_seen] = s
         return s, 1.0 / n
-    others = share / n_seen if mode == GROWING else (1.0 - share) / n
+    others = (n_seen / n - share) / n_seen if by_order else (1.0 - share) / n
     by_curvature = share * sums[len(sums) // 2 + s] / sums[1] if share > 0.0 else 0.0
     return s, others + by_curvature
 
@@ -189,16 +192,20 @@ def first_estimate(old: float, mean: float, by_mean: bool, initial: float, decay
 
 
 @inlined
-def step_size(share: float, largest: float, mean: float, decay: float, saga: bool, n: int) -> float:
+def step_size(share: float, largest: float, mean: float, rules: Rules, n: int) -> float:
     """Return the step size alpha for a share of draws by curvature, in units of the mean loss.
 
     SAG: (1 - share) / (L_max + lambda) + share / (L_mean + lambda), 1 / max_i L_i / (n p_i). SAGA
-    uses it as 1 / L in alpha = 1 / (4 L + n lambda) (proposition 1, with p_i = 1 / n).
+    uses it as 1 / L in alpha = 1 / (4 L + n lambda) (proposition 1a, with p_i = 1 / n). PAIRED:
+    1 / (4 (L_mean + lambda)) (proposition 1b, whose L is printed without its bar).
 
-    largest, mean: of the curvatures of sequences seen; decay: lambda.
+    largest, mean: of the curvatures of sequences seen.
     """
+    decay = rules.decay
+    if rules.mode == PAIRED:
+        return 0.25 / (mean + decay)
     alpha = (1.0 - share) / (largest + decay) + share / (mean + decay)
-    return alpha / (4.0 + n * decay * alpha) if saga else alpha
+    return alpha / (4.0 + n * decay * alpha) if rules.saga else alpha
 
 
 @inlined
