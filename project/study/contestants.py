@@ -69,6 +69,7 @@ SMOOTH_RACE = (
     Contestant("SAG-NUS", "SAG", {"sampling": "nus"}, _SCHMIDT),
     Contestant("SAG", "SAG", {"sampling": "uniform"}, _SCHMIDT),
     Contestant("SAGA-NUS", "SAG", {"sampling": "nus*", "method": "saga"}, _SCHMIDT),
+    Contestant("SAGA, two draws", "SAG", {"method": "saga2"}, _SCHMIDT),
     Contestant("SGD", "SGD", {}, _VISHWANATHAN),
     Contestant("SGD, constant", "SGD", {"schedule": "constant"}, _VISHWANATHAN),
     Contestant("SGD, averaged", "SGD", {"schedule": "constant", "average_from": 1}, _SCHMIDT),
@@ -91,8 +92,8 @@ SPARSE_RACE = (
 LOCAL_RACE = (
     Contestant("L-BFGS", "OWLQN", {"classic": True, "history": 5}, "all"),
     Contestant("GIS", "GIS", {}, _GOODMAN),
-    Contestant("SCGIS", "SCGIS", {}, _GOODMAN),
-    Contestant("SCGIS, by test", "SCGIS", {"by_test": True}, _GOODMAN),
+    Contestant("SCGIS", "SCGIS", {"by_feature": False}, _GOODMAN),
+    Contestant("SCGIS, by feature", "SCGIS", {}, _GOODMAN),
 )
 # The perceptron does not minimise the objective: only its errors are compared.
 PERCEPTRON = Contestant("perceptron", "Perceptron", {}, _VISHWANATHAN, objective=False)

@@ -28,7 +28,6 @@ _AVERAGED = (
     "# The mean of the iterates from this pass on; 0 for the last iterate.",
     "average_from = 2",
 )
-_BY_TEST = "# Updates the weights of a feature at once, which is faster.", "by_test = true"
 _POLISH = (
     "# L-BFGS iterations without l1 on the final non-zero weights.",
     "iterations = 5",
@@ -52,7 +51,7 @@ VARIANTS = {
     ),
     "RPROP": Variant("A tagger trained by RPROP+, on the whole corpus at a time.", patience=10),
     "SAG": Variant("A tagger trained by stochastic average gradient with non-uniform sampling."),
-    "SCGIS": Variant(f"{_APART} SCGIS.", _OF_TOKENS, _BY_TEST, base=MAXENT),
+    "SCGIS": Variant(f"{_APART} SCGIS.", _OF_TOKENS, base=MAXENT),
     "SGD": Variant(
         "A tagger trained by stochastic gradient descent, with averaged weights and without l1.",
         _L2_ONLY,

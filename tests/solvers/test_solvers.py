@@ -47,7 +47,7 @@ SOLVERS = {
     "oeg": OEG,
 }
 # Solvers for per-position models only.
-LOCAL_SOLVERS = {"gis": GIS, "scgis": SCGIS, "scgis-by-test": partial(SCGIS, by_test=True)}
+LOCAL_SOLVERS = {"gis": GIS, "scgis": SCGIS, "scgis-by-weight": partial(SCGIS, by_feature=False)}
 ALL_SOLVERS = SOLVERS | LOCAL_SOLVERS
 
 

@@ -187,7 +187,7 @@ def _rescale(tokens: Ints, places: Ints, factors: Floats, mass: Floats, total: F
 
 @kernel(allocates=True)
 def scale_in_turn(
-    by_test: bool,
+    by_feature: bool,
     tables: SweepTables,
     l1: float,
     l2: float,
@@ -197,8 +197,8 @@ def scale_in_turn(
 ) -> None:
     """Move the weights one after the other, once each (Goodman 2002, figure 2).
 
-    by_test: whether the weights of a feature move at once: no two of them are on at one label, so
-    their maximum sum is that of a single one; theta: [K], in and out; mass: [N, Yp], total: [N], in
+    by_feature: whether the weights of a feature move at once: no two are on at one label, so their
+    maximum sum is that of a single one; theta: [K], in and out; mass: [N, Yp], total: [N], in
     and out, exp(s[t, y]) and z[t], both divided by the same number.
     """
     block_ptr, col_ptr = tables.block_ptr, tables.col_ptr
@@ -207,7 +207,7 @@ def scale_in_turn(
         feature, end = tables.row_features[row], block_ptr[row + 1]
         tokens = tables.col_tokens[col_ptr[feature] : col_ptr[feature + 1]]
         slowing = np.float64(max(tables.most[feature], 1))
-        width = end - block_ptr[row] if by_test else 1
+        width = end - block_ptr[row] if by_feature else 1
         for first in range(block_ptr[row], end, width):
             places = tables.block_labels[first : first + width]
             _expect(tokens, places, tables.token_weight, mass, total, factors)

@@ -1,8 +1,8 @@
 """SCGIS: sequential conditional generalised iterative scaling, and the base class of GIS.
 
 Minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2 of a per-position model (Goodman
-2002, figure 2). A sweep moves the weights one after the other, in the order of their features,
-frequent ones first; without penalty
+2002, figure 2). A sweep moves the weights of one feature after the other, frequent features first;
+without penalty
 
     theta_i := theta_i + log(O_i / E_i) / max_t f_i(x_t)
 
@@ -50,11 +50,12 @@ class SCGIS(IterativeScaling):
     See the module for the update. A sweep counts as one pass; the evaluation after it, for the
     report, does not. A sweep runs in one thread.
 
-    by_test: whether the weights of a feature move at once instead of one after the other. No two of
-        them are on at the same label, so their steps are the same as for single weights.
+    by_feature: whether the weights of a feature move at once, with expectations at the same point;
+        false: one after the other, as in the paper. No two of them are on at the same label, so
+        steps are as long as those of single weights.
     """
 
-    by_test: bool = False
+    by_feature: bool = True
 
     def step(self, loss: WorkingLoss, penalty: ElasticNet, state: SolverState) -> StepReport:
         """Do one sweep."""
@@ -77,7 +78,7 @@ class SCGIS(IterativeScaling):
         repetitions(columns.indptr, columns.indices, most)
         tokens = columns.indptr, columns.indices, most, lattice.token_weight
         tables = SweepTables(rows.features, rows.ptr, rows.places, *tokens, loss.observed)
-        scale_in_turn(self.by_test, tables, penalty.l1, penalty.l2, theta, mass, total)
+        scale_in_turn(self.by_feature, tables, penalty.l1, penalty.l2, theta, mass, total)
 
 
 def probabilities(loss: WorkingLoss, theta: Floats) -> Floats:
