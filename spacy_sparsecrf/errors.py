@@ -355,6 +355,10 @@ class Errors(metaclass=_Coded):
     SC373 = "Inference of graphs: {key} = {value!r} is not valid. Set it to {expected}."
     SC374 = "Label {label} of a node is not from 0 to {n} - 1. Correct it, or give more labels."
     SC375 = "Pseudo-likelihood: {n} graphs have nodes without labels. Annotate them, or set method."
+    SC376 = (
+        "Mean field: the loss is {value:.6g}. No negative log-likelihood is below 0; this bound of "
+        "it has no minimum here. Set method = 'lbp', or a larger l2."
+    )
     SC384 = (
         "nlp.update of a loaded pipeline, or after nlp.initialize without examples, does not "
         "support [components.{name}.learning] {first}. Set it to its default; or call "

@@ -2,9 +2,11 @@
 
     l(theta) = sum_s w_s (log Z(x_s) - score(x_s, y_s))        (Vishwanathan 2006, equation 7)
 
-log Z is the Bethe approximation, exact in forests, or the lower bound of the naive mean field.
-Alternatively, the loss is the negative log pseudo-likelihood (equations 13 to 15). Missing gold
-labels are summed over: a *clamped* copy of their graph, with allowed labels only, has weight -w_s.
+log Z is the Bethe approximation, exact in forests, or the naive mean field, which is never above
+log Z. The mean-field loss of complete labels is thus never above the negative log-likelihood, and
+may fall without end once its inference is in a local optimum. Alternatively, the loss is the
+negative log pseudo-likelihood (equations 13 to 15). Missing gold labels are summed over: a
+*clamped* copy of their graph, with allowed labels only, has weight -w_s.
 """
 
 from copy import copy
@@ -24,6 +26,8 @@ from .encoded import EncodedGraph
 from .graph_inference import STEP, GraphInference, Inference, InferenceSpace, selected
 
 LBP = Inference()
+# Rounding errors of the loss, as a fraction of the score.
+_ROUNDING = 1e-9
 
 
 class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
@@ -123,7 +127,10 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         return len(self.sequences)
 
     def value_and_grad(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient [K] at theta [K]; infinite if no labels are possible."""
+        """Return the loss and its gradient [K] at theta [K]; infinite if no labels are possible.
+
+        RAISES: SparseCRFError if the mean-field loss is negative, which ends training.
+        """
         field = self.field
         space = field.infer_all(self._whole(theta), self._workers)
         space.residual[:] = 0.0
@@ -137,6 +144,8 @@ class GraphLoss(FullLoss, OffsetLoss, ExampleLoss):
         self._evaluated = theta.copy(), gradient
         if not np.isfinite(value):
             return np.inf, np.zeros_like(theta)
+        if field.inference.method == "mean_field" and value < -_ROUNDING * abs(score):
+            raise SparseCRFError(Errors.SC376.format(value=value))
         return value, gradient[self.coordinates]
 
     def curvature(self, gradient: Floats) -> Floats:

@@ -3,13 +3,14 @@
 Minimises F(w) = sum_i l_i(w) + l1 |w|_1 + l2 / 2 |w|^2 over N examples (Lavergne 2010, equation 6).
 After example i, for the weights of its features only,
 
-    w := exp(-eta l2 / N) (w - eta g_i)                                  (Lavergne 2010, equation 7)
+    w := exp(-l2 r / N) (w - eta g_i)                                    (Lavergne 2010, equation 7)
     w := max(0, w - (u + q)) if w > 0,  min(0, w + (u - q)) if w < 0                    (equation 8)
 
-with u the sum of eta l1 / N so far, and q the part of it that w has received (Tsuruoka et al. 2009,
-section 3.2). Equation 7 is printed with the sign of an ascent, and 8 with a wrong sign. The l2
-shrinkage that a weight has missed is applied with its next step. Stops as all solvers do (see
-`base`); it approaches the minimiser fast, but does not reach it.
+with r the sum of eta since the weight's last step, this one included, so that the gradient is at w
+without the l2 shrinkage that it has missed; u the sum of eta l1 / N so far, and q the part of it
+that w has received (Tsuruoka et al. 2009, section 3.2). Equation 7 is printed with the sign of an
+ascent, and 8 with a wrong sign. Stops as all solvers do (see `base`); it approaches the minimiser
+fast, but does not reach it.
 """
 
 from dataclasses import dataclass

@@ -145,7 +145,7 @@ def test_a_fixed_point_on_a_lattice_has_the_conditions_of_bethe(size, schedule):
         assert slope == pytest.approx(gradient[k], abs=1e-6)
 
 
-def test_mean_field_is_a_lower_bound_of_log_z():
+def test_mean_field_is_a_lower_bound_of_log_z_and_of_the_loss():
     rng, graphs = np.random.default_rng(0), []
     for _ in range(200):
         n = int(rng.integers(2, 6))
@@ -153,11 +153,39 @@ def test_mean_field_is_a_lower_bound_of_log_z():
         graphs.append(random_graph(rng, n, edges, 3))
     corpus, theta = encoded(graphs), 1.5 * theta_of(graphs, 1)
     loss = GraphLoss(corpus, 3, Workers(1), Inference(method="mean_field", limit=1000))
-    loss.value_and_grad(placed(theta, corpus, 3))
+    value, _ = loss.value_and_grad(placed(theta, corpus, 3))
     bounds = loss.field.real.beliefs.log_z
     exact = np.array([graph.log_z(theta, graph.paths)[0] for graph in graphs])
     assert (bounds <= exact + 1e-9).all()
     assert np.mean(exact - bounds) < 2.0
+    assert 0.0 < value < sum(graph.loss(theta)[0] for graph in graphs) - 1.0
+
+
+@pytest.mark.filterwarnings("ignore:.*SCW370")
+@pytest.mark.parametrize("solver", [OWLQN(), RPROP(), SGD(schedule="constant", eta0=0.1), SGDL1()])
+@pytest.mark.parametrize("l2", [0.01, 1.0, 30.0])
+def test_a_negative_mean_field_loss_ends_training(l2, solver):
+    rng, builder = np.random.default_rng(2), GraphBuilder()
+    edges = np.array(lattice_edges(4, 4))
+    for i in range(20):
+        shown = np.where(rng.random((16, 1)) < 0.2, i % 2, 1 - i % 2)
+        pairs = Observed(np.full((len(edges), 1), 9, np.uint64))
+        builder.add(Observed((10 + shown).astype(np.uint64)), edges, pairs, np.full(16, i % 2))
+    loss = GraphLoss(builder.build(), 2, Workers(1), Inference(method="mean_field"))
+    penalty = ElasticNet(0.0, l2)
+    state = solver.start(loss, penalty, np.zeros(loss.n_weights))
+
+    def train() -> None:
+        for _ in range(40):
+            assert solver.step(loss, penalty, state).objective > 0.0
+
+    if l2 == 30.0:
+        train()
+    else:
+        with pytest.raises(SparseCRFError, match=r"SC376.*loss is -\d.*method = 'lbp'.*larger l2"):
+            train()
+    # The last point is kept.
+    assert np.isfinite(state.theta).all() and state.value > 0.0
 
 
 @settings(max_examples=15)
