@@ -196,10 +196,10 @@ class Errors(metaclass=_Coded):
         "The objective of component '{name}' became {objective}. Raise [components.{name}] l1 or "
         "l2, or choose another [components.{name}.solver]."
     )
-    SC210 = "'{name}' was saved in format {found}, later than {known}. Upgrade spacy-sparsecrf."
+    SC210 = "{source} has format {found}, later than {known}. Run pip install -U spacy-sparsecrf."
     SC211 = (
-        "The files `cfg` and `model` of component '{name}' have different labels: {cfg} and "
-        "{model}. They were not saved together. Restore both from the same saved pipeline."
+        "{source} and the file `{part}` do not fit: they were not saved together, or one was "
+        "damaged or changed. Restore all files of the component from the same saved pipeline."
     )
     SC212 = "{label!r} cannot be a label of component '{name}'. Use a non-empty string."
     SC213 = "Component '{name}' cannot have {n} outputs: it has {n_labels} labels. Use add_label."
@@ -211,6 +211,10 @@ class Errors(metaclass=_Coded):
     SC216 = "Call nlp.initialize(lambda: examples) with Example objects for '{name}', not {got}."
     SC217 = "Component '{name}' got no examples. Check the path of [training] train_corpus."
     SC218 = "The training corpus has no examples. Check the path of [training] train_corpus."
+    SC219 = (
+        "{source} cannot be read: {reason}. It was damaged, or changed by hand: restore all files "
+        "of the component from the same saved pipeline, or retrain it."
+    )
     SC220 = (
         "AnnotatedCorpus.v1 does not support the annotation {name!r}. Set [corpora.NAME] "
         "annotations to a list of {known}, ents, spans, spans(key) or _.name."

@@ -105,23 +105,23 @@ def _fault(array: NDArray[Any], field: SchemaField, sizes: Mapping[str, int]) ->
 # JSON
 
 
-def parse(data: bytes) -> Any:
-    """Parse JSON.
+def parse(data: bytes, most: int = MAX_JSON) -> Any:
+    """Parse JSON of at most so many bytes.
 
     RAISES: ValueError for invalid JSON, repeated keys, or more than the limits above.
     """
-    if len(data) > MAX_JSON:
-        raise ValueError(f"its header cannot have {len(data)} bytes")
+    if len(data) > most:
+        raise ValueError(f"it cannot have {len(data)} bytes of JSON")
     # Bytes outside of strings may become objects that take many times their memory.
     codes = np.frombuffer(data.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)
     in_text = np.cumsum(codes == ord('"'), dtype=np.uint8) & 1
     if len(codes) - np.count_nonzero(in_text) > MAX_STRUCTURE:
-        raise ValueError("its header has too many entries")
+        raise ValueError("its JSON has too many entries")
     try:
         text = data.decode("utf8")
         return json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"its header cannot be read: {error}") from error
+        raise ValueError(f"its JSON cannot be read: {error}") from error
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -138,14 +138,19 @@ def _refuse(constant: str) -> None:
 def check_json(found: Any, form: Any, place: str) -> None:
     """Check that parsed JSON has the given form.
 
-    form: a type; [form] for a list with entries of this form; or {key: form} for an object. Strings
-    must not have lone surrogates; bool does not count as int. place: for messages.
+    form: a type; [form] for a list with entries of this form; {key: form} for an object, or
+    {str: form} for an object with any keys. Strings must not have lone surrogates; bool does not
+    count as int. place: for messages.
     RAISES: ValueError.
     """
-    if isinstance(form, dict):
+    if isinstance(form, dict) and str in form:
+        check_json(found, dict, place)
+        for key, value in found.items():
+            check_json(value, form[str], f"{place}: {repr(key)}")
+    elif isinstance(form, dict):
         if not isinstance(found, dict) or set(found) != set(form):
-            names = sorted(found) if isinstance(found, dict) else found
-            raise ValueError(f"{place} tells {repr(names)}, not {', '.join(form)}")
+            names = sorted({*found} ^ {*form}) if isinstance(found, dict) else found
+            raise ValueError(f"{place} tells other keys than {', '.join(form)}: {repr(names)}")
         for key, value in found.items():
             check_json(value, form[key], f"{place}: {key}")
     elif isinstance(form, list):
@@ -154,10 +159,10 @@ def check_json(found: Any, form: Any, place: str) -> None:
         for value in found:
             check_json(value, form[0], place)
     elif type(found) is not form or (form is str and HALF.search(found)):
-        raise ValueError(f"{place} has {repr(found)}, which is no {_KINDS[form]}")
+        raise ValueError(f"{place} has {repr(found)}, which is no {_KINDS.get(form, form)}")
 
 
-_KINDS = {str: "text", int: "whole number", bool: "truth value", dict: "object", list: "list"}
+_KINDS = {str: "text", int: "whole number", bool: "truth value", dict: "object", float: "decimal"}
 
 
 def check_distinct(found: Sequence[str], place: str) -> None:

@@ -20,6 +20,7 @@ PhraseList: TypeAlias = dict[str, list[Tokens]]
 
 ATTRS: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "ORTH": str, "FOLD": fold}
 """Attributes by which tokens can be compared, as functions of the text."""
+_MOST_DIMENSIONS = 1 << 16  # of vectors
 
 
 class _Match(NamedTuple):
@@ -114,7 +115,7 @@ def restored(learnt: object, names: Sequence[str]) -> dict[str, PhraseList] | No
     if not isinstance(learnt, dict):
         raise SparseCRFError(Errors.SC137.format(reason="it is not a mapping"))
     width = learnt.get("vector_width", 0)
-    if not isinstance(width, int) or width < 0:
+    if type(width) is not int or not 0 <= width <= _MOST_DIMENSIONS:
         raise SparseCRFError(Errors.SC137.format(reason=f"vectors cannot be {width!r} wide"))
     if "phrases" not in learnt:
         return None

@@ -31,6 +31,7 @@ _DTYPES = ("<u8", "<i8", "<u2", "<u4", "<f4", "<f8")
 _HEADER = {"meta": dict, "arrays": [{"name": str, "dtype": str, "length": int}]}
 
 META = {"labels": [str], "dtype": str, "kind": str, "bounds": [int]}
+CFG = "cfg"  # key of the digest of the `cfg` that the model was saved with, if there was one
 TABLES = ("unigram", "bigram")
 FIRST = "first."  # prefix of the table names of a first-stage model
 # The arrays of a table, in file order. Unigram weights belong to outcomes: the Y labels, then the
@@ -141,7 +142,7 @@ def check_meta(meta: dict[str, Any]) -> None:
 
     RAISES: ValueError that names the fault.
     """
-    schema.check_json(meta, META, "it")
+    schema.check_json(meta, META | ({CFG: str} if CFG in meta else {}), "it")
     schema.check_distinct(meta["labels"], "its labels")
     if bounds := meta["bounds"]:
         ascend, n = all(a < b for a, b in pairwise(bounds)), len(meta["labels"])

@@ -121,7 +121,8 @@ class CRFModel:
     (see `loss.per_token`). bounds: of clusters of labels, see `loss.subproblems`: the first
     label of each and the number of labels, empty for no clusters; the unigram weights of cluster c
     have label id Y + c. first: the first-stage model of two, with the same labels, dtype, kind and
-    bounds; features of this model may read its predictions (see `features.stacking`).
+    bounds; features of this model may read its predictions (see `features.stacking`). The attribute
+    `cfg` has the digest that a loaded model was saved with, see `to_bytes`.
     RAISES: SparseCRFError for another dtype or kind, repeated or too many labels, or clusters with
     another kind than "maxent".
     """
@@ -144,6 +145,7 @@ class CRFModel:
             compatible.check({"clusters": str(n_clusters), "not maxent": f'model = "{kind}"'})
         if len(set(labels)) < len(labels) or len(labels) + n_clusters > MAX_LABELS:
             raise SparseCRFError(Errors.SC311.format(n=len(labels), most=MAX_LABELS))
+        self.cfg = ""
         self.labels: tuple[str, ...] = tuple(labels)
         self.bounds: tuple[int, ...] = tuple(bounds)
         self.n_outcomes = len(labels) + n_clusters
@@ -208,8 +210,11 @@ class CRFModel:
         first = None if self.first is None else self.first.with_labels(labels)
         return CRFModel(labels, self.dtype, unigram, bigram, self.kind, bounds, first)
 
-    def to_bytes(self) -> bytes:
-        """Serialise; the same model gives the same bytes."""
+    def to_bytes(self, cfg: str = "") -> bytes:
+        """Serialise; the same model gives the same bytes.
+
+        cfg: digest of the component's file `cfg`; "" for a model without one.
+        """
         arrays = {
             f"{table}.{name}": array
             for table, weights in self.tables.items()
@@ -217,7 +222,7 @@ class CRFModel:
         }
         labels, bounds = list(self.labels), list(self.bounds)
         meta = {"labels": labels, "dtype": self.dtype, "kind": self.kind, "bounds": bounds}
-        return file.write(meta, arrays)
+        return file.write(meta | ({file.CFG: cfg} if cfg else {}), arrays)
 
     def from_bytes(self, data: bytes) -> CRFModel:
         """Replace this model by a serialised one.
@@ -241,6 +246,7 @@ class CRFModel:
             )
             first = CRFModel(labels, dtype, unigram, bigram, kind, bounds, first)
         assert first is not None  # The last prefix is always "".
+        first.cfg = meta.get(file.CFG, "")
         vars(self).update(vars(first))
         return self
 

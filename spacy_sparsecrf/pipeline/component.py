@@ -316,7 +316,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
             raise SparseCRFError(Errors.SC201.format(name=self.name))
         own = reader and (reader.setup, reader.labels)
         if reader is None or reader.model is not model or own != (setup, labels):
-            shares, cut = self.cfg.get("shares", {}), self.cfg["sentences"]
+            shares, cut = self.cfg["shares"], self.cfg["sentences"]
             expected = Expected(self.name, shares, cut) if reader is None else reader.expected
             reader = Reader(setup, model, labels, expected, make_decoder(setup, model))
             self._cached = reader
@@ -438,19 +438,13 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
 
     def _parts(self, exclude: Iterable[str]) -> dict[str, bytes]:
         """Return the content of the files of the component; an empty part has no file."""
-        names = self._named()
-        parts: dict[str, Callable[[], bytes]] = {
-            storage.CFG: lambda: srsly.json_dumps(self.cfg, indent=2).encode("utf8"),
-            storage.MODEL: self.model.to_bytes,
-            storage.NAMES: lambda: names.to_bytes(*self.model.keys),
-            storage.CLUSTERS: lambda: storage.clusters_to_bytes(self.features, names, self.model),
-        }
         with within_memory(self.name):
-            return {part: content() for part, content in parts.items() if part not in exclude}
+            found = storage.parts_of(self.features, self.cfg, self.model, self._named())
+        return {part: data for part, data in found.items() if part not in exclude}
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "SparseCRFPipe":
         """Load what `to_bytes` wrote. RAISES: SparseCRFError for a newer or damaged model."""
-        parts = srsly.msgpack_loads(bytes_data)
+        parts = storage.unpack_parts(bytes_data, self.name)
         if "vocab" in parts and "vocab" not in exclude:
             self.vocab.from_bytes(parts["vocab"], exclude=exclude)
         self._load(parts, exclude)
@@ -460,10 +454,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         """Load what `to_disk` wrote. RAISES: SparseCRFError for a newer or damaged model."""
         if "vocab" not in exclude:
             self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
-        parts = {part: storage.read_part(path, part) for part in storage.PARTS}
-        if storage.MODEL not in exclude:
-            parts[storage.MODEL] = (Path(path) / storage.MODEL).read_bytes()
-        self._load(parts, exclude)
+        self._load({part: storage.read_part(path, part) for part in storage.PARTS}, exclude)
         if self.model.n_active:
             self._load_kernels()
         return self
@@ -471,14 +462,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _load(self, parts: Mapping[str, bytes], exclude: Iterable[str]) -> None:
         """Take the parts of a saved component. RAISES: SparseCRFError; nothing changes then."""
         parts = {part: data for part, data in parts.items() if part not in exclude}
-        cfg, model = self.cfg, self.model
-        if saved := parts.get(storage.CFG):
-            cfg = {**cfg, **srsly.json_loads(saved)}
-        if storage.MODEL in parts:
-            model = CRFModel().from_bytes(parts[storage.MODEL])
-        clusters, names = parts.get(storage.CLUSTERS, b""), Names(parts.get(storage.NAMES, b""))
-        storage.check_loaded(self.setup, cfg, model, clusters, exclude)
-        self.cfg, self.model, self._names = cfg, model, names
+        found = storage.load_parts(self.setup, parts, self.cfg, self.model)
+        self.cfg, self.model, self._names = found
         self._state = self._continued = self._cached = None
         self._store_strings()
 

@@ -1,11 +1,12 @@
 """Files of a component: `cfg`, `model`, and optionally `names` and `clusters`."""
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import srsly
@@ -17,57 +18,114 @@ from ..features.classes import WordClasses, pack, unpack
 from ..features.featurizer import Featurizer, PlanFeaturizer
 from ..model.model import CRFModel
 from ..model.names import Names, read_feature_parts
+from ..schema import check_distinct, check_json, parse, reported_as
 from ..targets.base import Target
 from ..targets.spans import SpanTarget
 from .data_checks import DataChecks
 from .settings import Setup
 
-FORMAT = 1  # of `cfg`; a model file has its own
+FORMAT = 2  # of `cfg`; a model file has its own
 CFG, MODEL, NAMES, CLUSTERS = PARTS = "cfg", "model", "names", "clusters"
-TEMPLATES, SCHEME = "templates", "scheme"
+TEMPLATES, SCHEME, DIGEST = "templates", "scheme", "digest"
 SETTING = "the directory that the pipeline is saved to"
 INIT_WEIGHTS = "[initialize.components.{name}] init_weights"
 PRIOR = "[components.{name}.learning] prior"
-HAS_CLUSTERS = "has_clusters"
 
 
-NEW_CFG: dict[str, Any] = {"format": FORMAT, "labels": [], "sentences": False}
-"""The content of `cfg` before training, without learnt values."""
+NEW_CFG: dict[str, Any] = {"labels": [], "sentences": False, "features": {}, "shares": {}}
+NEW_CFG |= {TEMPLATES: "", SCHEME: ""}
+"""The attribute `cfg` of a component before training, see `learnt_cfg`."""
+_FILE = {"labels": [str], "sentences": bool, "features": dict, "shares": {str: float}}
+# The file has the digest of `clusters`, and of all other values, too.
+_FILE |= {TEMPLATES: str, SCHEME: str, "format": int, CLUSTERS: str, DIGEST: str}
 
 
-def check_loaded(
-    setup: Setup, cfg: dict[str, Any], model: CRFModel, clusters: bytes, exclude: Iterable[str]
-) -> None:
-    """Check a loaded component, except for excluded parts, and restore learnt values of features.
+def parts_of(
+    features: object, cfg: Mapping[str, Any], model: CRFModel, names: Names
+) -> dict[str, bytes]:
+    """Return the content of the files of a component; an empty part has no file.
 
-    clusters: output of `clusters_to_bytes`, or nothing.
-    RAISES: SparseCRFError for a newer format, for a `cfg` and a model that do not match, for
-        settings that do not fit the labels, for templates that differ from training, and for
-        damaged word classes.
+    The model has the digest of `cfg`, and `cfg` that of `clusters`.
     """
-    name, labels = setup.name, tuple(cfg["labels"])
-    if cfg["format"] > FORMAT:
-        raise SparseCRFError(Errors.SC210.format(name=name, found=cfg["format"], known=FORMAT))
-    if {"cfg", "model"}.isdisjoint(exclude) and labels != model.labels:
-        raise SparseCRFError(Errors.SC211.format(name=name, cfg=labels, model=model.labels))
-    features: object = setup.features
-    has_first, reads = model.first is not None, bool(getattr(features, "stacked", ()))
-    if has_first != reads and (has_first or model.n_active) and "model" not in exclude:
-        raise SparseCRFError(Errors.SC415.format(name=name))
-    if labels:
-        setup.valid_transitions(labels)
-    if "cfg" not in exclude and cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
-        raise SparseCRFError(Errors.SC225.format(name=name))
-    if "cfg" not in exclude:
-        _check_scheme(setup.name, setup.target, cfg, "cfg")
-    learnt = cfg.get("features", {})
-    if cfg.get(HAS_CLUSTERS) and not clusters and {"cfg", CLUSTERS}.isdisjoint(exclude):
-        reason = f"the file `{CLUSTERS}` with word classes or labels of words is missing"
-        raise SparseCRFError(Errors.SC137.format(reason=reason))
-    if clusters and isinstance(learnt, dict):
-        learnt = {**learnt, CLUSTERS: unpack(clusters)}
+    clusters = clusters_to_bytes(features, names, model)
+    own = {"format": FORMAT, **{key: cfg[key] for key in NEW_CFG}, CLUSTERS: _hash(clusters)}
+    own[DIGEST] = _hash(json.dumps(own).encode())
+    files = json.dumps(own, indent=2).encode(), model.to_bytes(own[DIGEST])
+    return dict(zip(PARTS, (*files, names.to_bytes(*model.keys), clusters), strict=True))
+
+
+def read_cfg(data: bytes, source: object) -> dict[str, Any]:
+    """Parse the file `cfg`. source: of the data, for messages.
+
+    RAISES: SparseCRFError for a newer format, and for a file that was damaged or changed.
+    """
+    with reported_as(Errors.SC219, (ValueError, RecursionError), source=source):
+        if not data:
+            raise ValueError("it is missing or empty")
+        cfg = parse(data, len(data))  # lists of phrases may be long
+        found = cfg.get("format") if isinstance(cfg, dict) else None
+        if type(found) is int and found > FORMAT:
+            raise SparseCRFError(Errors.SC210.format(source=source, found=found, known=FORMAT))
+        check_json(cfg, _FILE, "it")
+        check_distinct(cfg["labels"], "its labels")
+        shares, features = cfg["shares"].values(), cfg["features"]
+        if CLUSTERS in features or not all(0.0 <= share <= 1.0 for share in shares):
+            raise ValueError("its shares are not from 0 to 1, or its features have clusters")
+        own = {key: value for key, value in cfg.items() if key != DIGEST}
+        if found != FORMAT or cfg[DIGEST] != _hash(json.dumps(own).encode()):
+            raise ValueError(f"its format is {found}, or its digest does not fit its content")
+    return cast("dict[str, Any]", cfg)
+
+
+def check_together(
+    cfg: Mapping[str, Any], source: object, model: CRFModel | None, clusters: bytes | None
+) -> None:
+    """Check that `cfg`, the model and the file `clusters`, if given, were saved together.
+
+    source: of `cfg`, for messages. RAISES: SparseCRFError.
+    """
+    fits = model is None or model.cfg in ("", cfg[DIGEST])
+    fits = fits and (model is None or tuple(cfg["labels"]) == model.labels)
+    if not fits or (clusters is not None and _hash(clusters) != cfg[CLUSTERS]):
+        raise SparseCRFError(Errors.SC211.format(source=source, part=CLUSTERS if fits else MODEL))
+
+
+def load_parts(
+    setup: Setup, parts: Mapping[str, bytes], cfg: dict[str, Any], model: CRFModel
+) -> tuple[dict[str, Any], CRFModel, Names]:
+    """Read the files of a component, and restore the learnt values of features.
+
+    parts: the content of the files to read, empty if missing; cfg, model: of the component, which
+    stay if their files are not read. RETURNS: `cfg`, the model, and names of features.
+    RAISES: SparseCRFError for a newer format, damaged files, files that were not saved together,
+        settings that do not fit the labels, and templates that differ from training.
+    """
+    name, source = setup.name, f"`cfg` of component '{setup.name}'"
+    features: Any = setup.features
+    clusters, saved = parts.get(CLUSTERS), None
+    if CFG in parts:
+        cfg = read_cfg(parts[CFG], source)
+    if MODEL in parts:
+        saved = model = CRFModel().from_bytes(parts[MODEL])
+        has_first, reads = model.first is not None, bool(getattr(features, "stacked", ()))
+        if has_first != reads and (has_first or model.n_active):
+            raise SparseCRFError(Errors.SC415.format(name=name))
+    if CFG in parts:
+        check_together(cfg, source, saved, clusters)
+        if cfg[TEMPLATES] not in ("", digest_of(features)):
+            raise SparseCRFError(Errors.SC225.format(name=name))
+        _check_scheme(name, setup.target, cfg, "cfg")
+    if cfg["labels"]:
+        setup.valid_transitions(cfg["labels"])
+    learnt = cfg["features"] | ({CLUSTERS: unpack(clusters)} if clusters else {})
     if isinstance(features, PlanFeaturizer) and learnt:
         features.restore(learnt)
+    return {key: cfg[key] for key in NEW_CFG}, model, Names(parts.get(NAMES, b""))
+
+
+def _hash(data: bytes) -> str:
+    """Return a digest, which detects changes by accident or by hand."""
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def digest_of(features: object) -> str:
@@ -77,7 +135,7 @@ def digest_of(features: object) -> str:
     text = "\n".join(sorted(features.written_out))
     # spaCy doubles dollar signs each time that it saves a config.
     text = re.sub(r"\$+", "$", text)
-    return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
+    return _hash(text.encode("utf8", "surrogatepass"))
 
 
 def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
@@ -95,10 +153,19 @@ def clusters_to_bytes(features: object, names: Names, model: CRFModel) -> bytes:
     )
 
 
+def unpack_parts(data: bytes, name: str) -> dict[str, bytes]:
+    """Return the parts that `to_bytes` of component `name` packed. RAISES: SparseCRFError."""
+    with reported_as(Errors.SC219, (ValueError, TypeError), source=f"data of component '{name}'"):
+        parts = srsly.msgpack_loads(data)
+        check_json(parts, {str: bytes}, "it")
+    return {CLUSTERS: b"", **parts}
+
+
 def read_part(path: str | Path, part: str) -> bytes:
-    """Read a file of a component; empty if there is none."""
+    """Read a file of a component; empty if there is none. RAISES: SparseCRFError."""
     file = Path(path) / part
-    return file.read_bytes() if file.is_file() else b""
+    with reported_as(Errors.SC219, (OSError,), source=file):
+        return file.read_bytes() if file.is_file() else b""
 
 
 # Weights of an earlier training run, to continue from
@@ -137,16 +204,17 @@ def load_earlier(setup: Setup, init_weights: str | Path | None) -> Earlier:
         if not path:
             continue
         file = _find(Path(path), setup.name, key.format(name=setup.name))
-        if (saved := file.with_name(CFG)).is_file():
-            cfg = srsly.read_json(saved)
+        models[key] = CRFModel().from_bytes(file.read_bytes())
+        classes = read_part(file.parent, CLUSTERS)
+        if (saved := file.with_name(CFG)).exists():
+            cfg = read_cfg(read_part(file.parent, CFG), saved)
+            check_together(cfg, saved, models[key], classes)
             _check_scheme(setup.name, setup.target, cfg, path)
-            if cfg.get(TEMPLATES, "") not in ("", digest_of(features)):
+            if cfg[TEMPLATES] not in ("", digest_of(features)):
                 where = key.format(name=setup.name)
                 warn(Warnings.SCW222.format(name=setup.name, key=where, path=path))
-        models[key] = CRFModel().from_bytes(file.read_bytes())
         labels |= dict.fromkeys(models[key].labels)
         names.add(Names(read_part(file.parent, NAMES)).by_hash())
-        classes = read_part(file.parent, CLUSTERS)
         if classes and getattr(features, "reads_word_labels", False):
             own = unpack(classes).get(OF_WORDS)
             word_labels += [] if own is None else [own]
@@ -171,7 +239,7 @@ def _scheme_of(target: Target) -> str:
 
 def _check_scheme(name: str, target: Target, cfg: Mapping[str, Any], source: object) -> None:
     """Refuse weights of another scheme, in which equal labels differ. RAISES: SparseCRFError."""
-    trained, given = cfg.get(SCHEME, ""), _scheme_of(target)
+    trained, given = cfg[SCHEME], _scheme_of(target)
     if trained and given and trained != given:
         values = {"name": name, "source": source, "trained": trained, "given": given}
         raise SparseCRFError(Errors.SC418.format(**values))
@@ -209,19 +277,19 @@ def renewed(setup: Setup, nlp: Language | None, earlier: Earlier) -> Iterator[No
 
 
 def learnt_cfg(setup: Setup, labels: Sequence[str], checks: DataChecks) -> dict[str, Any]:
-    """Return `cfg` after reading a corpus; empty values are left out.
+    """Return `cfg` after reading a corpus.
 
     setup: learnt values of its features, except for word classes, which have a file, a digest of
-    their templates and the scheme of its target are stored; checks: of the corpus.
+    their templates and the scheme of its target are stored; checks: of the corpus: whether Docs had
+    sentence boundaries, and `Expected.shares`.
     """
     features: object = setup.features
-    learnt = dict(features.learnt) if isinstance(features, PlanFeaturizer) else {}
-    found = {
-        HAS_CLUSTERS: learnt.pop(CLUSTERS, None) is not None,
-        "features": learnt,
+    learnt = features.learnt if isinstance(features, PlanFeaturizer) else {}
+    return {
+        "labels": list(labels),
+        "sentences": checks.has_sentences,
+        "features": {key: value for key, value in learnt.items() if key != CLUSTERS},
         "shares": checks.shares if checks.values else {},
         TEMPLATES: digest_of(features),
         SCHEME: _scheme_of(setup.target),
     }
-    own = {**NEW_CFG, "labels": list(labels), "sentences": checks.has_sentences}
-    return own | {key: value for key, value in found.items() if value}

@@ -129,14 +129,14 @@ def test_a_damaged_or_missing_file_of_labels_is_noticed_and_changes_nothing(nlp,
     again = spacy.load(tmp_path).get_pipe("sparse_crf")
     clusters = tmp_path / "sparse_crf" / "clusters"
     clusters.write_bytes(b"xx")
-    with pytest.raises(SparseCRFError, match="SC148"):
+    with pytest.raises(SparseCRFError, match="SC211.*damaged"):
         again.initialize(lambda: examples, nlp=nlp, init_weights=tmp_path)
     assert again.to_bytes() == pipe.to_bytes()
     clusters.unlink()
-    with pytest.raises(SparseCRFError, match="SC137.*`clusters`.*missing"):
+    with pytest.raises(SparseCRFError, match="SC211.*`clusters`"):
         spacy.load(tmp_path)
     own = pipe.to_bytes(exclude=["clusters"])
-    with pytest.raises(SparseCRFError, match="SC137"):
+    with pytest.raises(SparseCRFError, match="SC211"):
         pipeline().get_pipe("sparse_crf").from_bytes(own)
     pipeline().get_pipe("sparse_crf").from_bytes(own, exclude=["clusters"])
 

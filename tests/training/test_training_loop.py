@@ -17,6 +17,7 @@ from spacy.training.loop import create_train_batches, train, train_while_improvi
 from spacy.util import load_config, registry
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.model.model import CRFModel
 from spacy_sparsecrf.pipeline.batchers import ONE_STEP, one_step_per_epoch
 from spacy_sparsecrf.pipeline.spacy_loop import Loop
 
@@ -120,7 +121,7 @@ def test_a_frozen_component_stays_as_it_is(corpus, trained_dir, tmp_path):
     config["components"]["sparse_crf"]["overwrite"] = True
     nlp, _ = run_training(config, tmp_path)
     original = (trained_dir / "sparse_crf" / "model").read_bytes()
-    assert nlp.get_pipe("frozen").model.to_bytes() == original
+    assert nlp.get_pipe("frozen").model.to_bytes() == CRFModel().from_bytes(original).to_bytes()
     assert (tmp_path / "model-last" / "frozen" / "model").read_bytes() == original
     assert accuracy(spacy.load(tmp_path / "model-last"), corpus.dev) > 0.9
 
