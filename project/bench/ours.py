@@ -41,7 +41,7 @@ def trained(problem: Problem) -> tuple[WorkingLoss, NDArray[np.float64]]:
     watched: Any = Watched(OWLQN())
     training = Training(problem.corpus, problem.labels, watched, l1=L1, l2=L2, n_threads=1)
     for _ in range(_STEPS):
-        if training.step().converged:
+        if training.step().end:
             break
     return watched.loss, watched.theta
 

@@ -141,7 +141,7 @@ class Run:
             # The plateau at the end of a stage must not stop the next stage.
             cut = time.process_time() - start > cap or i >= self.experiment.most
             steady = self.is_last and is_steady(errors[self.begun :])
-            if steady or report.converged or cut:
+            if steady or report.end or cut:
                 break
         assert best is not None
         return best, {
@@ -150,7 +150,7 @@ class Run:
             "objective": report.objective,
             "learnt": report.n_active,
             "best_iteration": errors.index(min(errors)) + 1,
-            "cut": not (steady or report.converged),
+            "cut": not (steady or report.end),
         }
 
 

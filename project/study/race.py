@@ -60,7 +60,7 @@ def run(
     if test is not None:
         watched.count = lambda: test.errors(training.model())[0]
     try:
-        while not training.step().converged:
+        while not training.step().end:
             pass
     except Enough:
         pass

@@ -103,7 +103,7 @@ class EncodedPipeline:
         """
         given, n_steps = {} if init is None else {"init": init}, 0
         with closing(self._restart(l1=l1, l2=l2, **given)) as run:
-            while not run.converged and (n_steps < self._max_steps or not self._max_steps):
+            while not run.end and (n_steps < self._max_steps or not self._max_steps):
                 report = run.step()
                 n_steps += 1
                 if not isfinite(report.objective):

@@ -188,7 +188,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
                 words = (each.reference.to_array("ORTH").tobytes() for each in examples)
                 if state.checks.seen.isdisjoint(map(hash, words)):
                     state.checks.warn_of_unseen(self.name, examples)
-                if not (state.stepped or training.converged):
+                if not (state.stepped or training.end):
                     self._step(state, training)
                 losses[self.name] = training.objective
         if sgd:
@@ -213,7 +213,7 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
         logger.debug(form, *values)
         model = training.model().with_labels(self.label_data)
         model.first, self.model, state.stepped = self.model.first, model, True
-        if report.converged:
+        if report.end:
             report_end(self.setup, report, model)
 
     def _continue(self, examples: Sequence[Example]) -> float:

@@ -125,6 +125,6 @@ def _trained(training: "Training", steps: int) -> CRFModel:
     """Train a first-stage model for at most `steps` outer iterations."""
     with closing(training):
         for _ in range(steps):
-            if training.step().converged:
+            if training.step().end:
                 break
         return training.model()

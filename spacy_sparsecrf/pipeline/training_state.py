@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -164,12 +163,8 @@ class TrainingState(NotCopied):
 
 
 def report_end(setup: Setup, report: StepReport, model: CRFModel) -> None:
-    """Report that a run of a component has converged, and warn if its model has no weights."""
+    """Report how a run of a component has ended, and warn if its model has no weights."""
     name = setup.name
     if not model.n_active and len(model.labels) > 1:
         warn(Warnings.SCW218.format(name=name, l1=setup.settings.l1))
-    line = f"{name}: converged"
-    if math.isfinite(report.gap):
-        above = 100.0 * report.gap / max(abs(report.objective), 1e-300)
-        line += f", at most {above:.2g} % above the minimum"
-    report_line(line)
+    report_line(f"{name}: {report.outcome}")

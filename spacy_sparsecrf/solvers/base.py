@@ -2,9 +2,9 @@
 
 A solver minimises F(theta) = l(theta) + l1 |theta|_1 + l2 / 2 |theta|^2, l being the loss of a
 corpus (Lavergne 2010, equation 6); `requires` lists its requirements, such as l1 = 0. Unless its
-file gives another rule, it stops when no coordinate of -gradient is farther than `tolerance` from
-the subdifferential of the penalty, or when an outer iteration lowers F by less than the fraction
-`window`.
+file gives another rule, it has converged when no coordinate of -gradient is farther than
+`tolerance` from the subdifferential of the penalty. A run also ends when outer iterations no longer
+lower F by the fraction `window`.
 """
 
 import math
@@ -21,6 +21,9 @@ from .warm_start import WarmStart
 
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
+
+# Ends of a run, see `StepReport`.
+CONVERGED, IDLE, NO_STEPS = "converged", "no longer improves", "no steps left"
 
 
 class Function(Protocol):
@@ -72,8 +75,10 @@ class StepReport:
     objective: loss plus penalty. optimality: largest distance of a coordinate of -gradient to
     the penalty's subdifferential; 0 at a minimiser. n_active: non-zero weights. passes:
     evaluations of a sequence divided by the number of sequences, in this step (Schmidt 2015).
-    converged: whether further steps are pointless. gap: bound on the objective minus its minimum
-    (see `ElasticNet.gap`); infinite where none is known.
+    converged: whether the weights are at the minimum, by the rule of the solver. gap: bound on the
+    objective minus its minimum (see `ElasticNet.gap`); infinite where none is known. end: of a run,
+    how it has ended: CONVERGED, IDLE if it no longer improves, NO_STEPS if a schedule ends it, "" =
+    it has not ended.
     """
 
     objective: float
@@ -82,6 +87,15 @@ class StepReport:
     passes: float
     converged: bool
     gap: float = math.inf
+    end: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """The end of the run with the bound in percent, for messages."""
+        if not math.isfinite(self.gap):
+            return self.end
+        above = 100.0 * self.gap / max(abs(self.objective), 1e-300)
+        return f"{self.end}, at most {above:.2g} % above the minimum"
 
 
 @dataclass(frozen=True)
@@ -118,14 +132,16 @@ class BatchSolver:
         (unit: expected counts; compare l1).
     tolerance_gap: stop when the objective is at most this fraction above its minimum, by the
         duality bound (see `StepReport`); 0 for never.
-    window: stop when outer iterations lower the best objective by less than this fraction.
+    window: stop when outer iterations lower the best objective by less than this fraction. An exact
+        solver has then converged, if they do not raise it either.
     inner_iterations: iterations of the solver in one outer iteration (one `update`).
     seed: of the order in which stochastic solvers visit sequences, >= 0.
     RAISES: SparseCRFError if a setting is out of range.
 
     Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
-    converges to the minimiser; `warm_start`: the default warm start, if l1 > 0; `state_type`: class
-    of the state.
+    converges to the minimiser; `own_rule`: whether a solver that is not exact has a rule of its own
+    by which it converges; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of
+    the state.
     """
 
     tolerance: float = 1e-3
@@ -137,6 +153,7 @@ class BatchSolver:
     state_type: ClassVar[type[Any]] = SolverState
     requires = requirements("indicators")
     exact = True
+    own_rule = False
     warm_start: ClassVar[WarmStart] = WarmStart(epochs=0, averaged=False)
 
     def __post_init__(self) -> None:

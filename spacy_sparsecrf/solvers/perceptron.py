@@ -4,9 +4,8 @@
 
 with F the counts of features and w_i the weight of sequence i. The result is the mean of theta
 after each visit. The perceptron learns to decode the training sequences and minimises no objective.
-It reports the loss of the CRF with these weights, whose scale is arbitrary. An outer iteration ends
-after a pass without an error, when the mean still approaches the last weights; the run ends by
-`window` (see `base`), which is 0 by default.
+It reports the loss of the CRF with these weights, whose scale is arbitrary. It has converged after
+a pass without an error; `window` (see `base`) is 0 by default.
 """
 
 from dataclasses import dataclass, replace
@@ -49,6 +48,8 @@ class AveragedPerceptron(StochasticSolver):
     Penalties are not supported: l1 and l2 must be 0. Sequences with missing gold labels are
     skipped. `window` is 0 by default: it ends the run only if the loss no longer falls.
     """
+
+    own_rule = True
 
     state_type = PerceptronState
     # Decoding considers all label sequences.

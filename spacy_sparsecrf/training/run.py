@@ -19,7 +19,7 @@ from ..loss.chain import ChainLoss
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..progress import Task
-from ..solvers.base import BatchSolver, Floats, Longs, StepReport
+from ..solvers.base import CONVERGED, IDLE, BatchSolver, Floats, Longs, StepReport
 from ..solvers.owlqn import OWLQN
 from ..solvers.warm_start import WarmStart
 
@@ -30,9 +30,12 @@ _GROWTH = 0.5
 _SHRINK = 0.9
 # Without violators, the working set shrinks only if less than this share of it would stay.
 _WORTH_SHRINKING = 0.7
-# Outer iterations in a row that end a run if none lowers the best objective by `window`: new
-# weights need one to act; the objectives of stochastic solvers rise and fall.
-_MAX_IDLE, _MAX_IDLE_STOCHASTIC = 2, 5
+# Outer iterations in a row that end a run: of an exact solver, if the objective stays within
+# `window` of the best, because new weights need one to act; of any, if none lowers the best by
+# `window`, because objectives may rise and fall.
+_MAX_STILL, _MAX_IDLE = 2, 5
+# Rounding changes the objective by at most this fraction.
+_ROUNDING = 1e-12
 
 
 @dataclass
@@ -40,19 +43,21 @@ class RunState:
     """The state of a run: arrays and scalars only, so that a resumed run is bit-identical.
 
     coordinates: [K] int64, ascending, the working set; solver: the solver's state there; best:
-    lowest objective after an outer iteration; n_idle: outer iterations in a row that did not lower
-    it by the fraction `window`; violation: largest excess of a gradient over l1 outside of the
-    working set; optimality, gap: see `StepReport`; converged: whether the run has ended.
+    lowest objective after an outer iteration, or of a solver with a bound, minus the bound; n_idle:
+    outer iterations in a row that did not lower it by the fraction `window`; n_still: those in a
+    row that did not raise it either; violation: largest excess of a gradient over l1 outside of the
+    working set; optimality, gap, end: see `StepReport`.
     """
 
     coordinates: Longs
     solver: Any
     best: float = np.inf
     n_idle: int = 0
+    n_still: int = 0
     violation: float = np.inf
     optimality: float = np.inf
     gap: float = np.inf
-    converged: bool = False
+    end: str = ""
 
 
 class Run:
@@ -101,9 +106,9 @@ class Run:
         return np.inf if self.state is None else float(self.state.solver.value)
 
     @property
-    def converged(self) -> bool:
-        """True if the run has ended."""
-        return self.state is not None and self.state.converged
+    def end(self) -> str:
+        """The end of the run, "" = it has not ended; see `StepReport`."""
+        return "" if self.state is None else self.state.end
 
     @property
     def weights(self) -> tuple[Longs, Floats]:
@@ -119,8 +124,8 @@ class Run:
         n_active, state = len(self.weights[0]), self.state
         if state is None:
             return StepReport(np.inf, np.inf, n_active, passes, False)
-        values = self.objective, state.optimality, n_active, passes, state.converged, state.gap
-        return StepReport(*values)
+        values = self.objective, state.optimality, n_active, passes, state.end == CONVERGED
+        return StepReport(*values, state.gap, state.end)
 
     def step(self) -> StepReport:
         """Do one outer iteration: `inner_iterations` of the solver, then screen and regrow.
@@ -150,21 +155,31 @@ class Run:
     def _judge(self, state: RunState, report: StepReport) -> None:
         """Decide whether the run ends after an outer iteration; report: of its last step.
 
-        It does if the optimality, violators included, is at most `tolerance`; if outer iterations
-        in a row have not lowered the best objective by the fraction `window`; if the gap is below
-        the fraction `tolerance_gap`; or if an exact solver says so and there are no violators.
+        It has converged if the rule of the solver says so and violators are within the tolerance;
+        if the gap is below the fraction `tolerance_gap`; or if the objective of an exact solver
+        stands still. A solver that raises a bound has to come within `window` of it: its objective
+        may rise meanwhile. Solvers that are not exact do not converge by `tolerance`.
         """
         solver, size = self._solver, abs(report.objective)
         state.optimality = max(report.optimality, state.violation)
-        idle = state.best - report.objective <= solver.window * size
+        state.gap = min(state.gap, report.gap)
+        value = report.objective if report.gap == np.inf else report.gap - report.objective
+        lowered = state.best - value
+        idle = lowered <= solver.window * size
+        still = idle and -lowered <= max(solver.window, _ROUNDING) * size
         state.n_idle = state.n_idle + 1 if idle else 0
-        state.best = min(state.best, report.objective)
-        state.converged = (
-            state.optimality <= solver.tolerance
-            or state.n_idle == (_MAX_IDLE if solver.exact else _MAX_IDLE_STOCHASTIC)
-            or state.gap < solver.tolerance_gap * size
-            or (solver.exact and report.converged and state.violation <= solver.tolerance)
-        )
+        state.n_still = state.n_still + 1 if still else 0
+        state.best = min(state.best, value)
+        met = report.converged and state.violation <= solver.tolerance
+        stands = state.n_still >= _MAX_STILL
+        if report.gap < np.inf:
+            stands = report.gap <= solver.window * size
+        sure = (solver.exact and (met or stands)) or (solver.own_rule and met)
+        ended = met or state.n_idle >= _MAX_IDLE
+        if sure or state.gap < solver.tolerance_gap * size:
+            state.end = CONVERGED
+        else:
+            state.end = IDLE if ended else ""
 
     def _warm_up(self) -> int:
         """Begin with the weights of a warm start; return its number of passes."""

@@ -14,7 +14,7 @@ from ..corpus.transform import reduced, with_distinct_contexts
 from ..loss.chain import places_of
 from ..model.coordinates import coordinates_of
 from ..model.model import CRFModel, WeightNames
-from ..solvers.base import BatchSolver, Longs, StepReport, fields_of
+from ..solvers.base import CONVERGED, NO_STEPS, BatchSolver, Longs, StepReport, fields_of
 from . import checkpoint
 from .run import Polish
 from .training import CHAIN, NOT_POLISHED, Problem, Training
@@ -90,14 +90,21 @@ class InTurn:
 
     @property
     def _is_over(self) -> bool:
-        """True if the stage has converged or has no steps left."""
+        """True if the stage has ended or has no steps left."""
         steps = self._stages[self._beginning.number].steps
-        return self._run.converged or 0 < steps <= self._n_steps
+        return bool(self._run.end) or 0 < steps <= self._n_steps
+
+    @property
+    def end(self) -> str:
+        """The end of the last stage, "" = it has not ended; see `StepReport`."""
+        if self._beginning.number < len(self._stages) - 1 or not self._is_over:
+            return ""
+        return self._run.end or NO_STEPS
 
     @property
     def converged(self) -> bool:
-        """True if the last stage has converged or has no steps left."""
-        return self._beginning.number == len(self._stages) - 1 and self._is_over
+        """True if the last stage has converged."""
+        return self.end == CONVERGED
 
     @property
     def objective(self) -> float:
@@ -106,16 +113,16 @@ class InTurn:
 
     def step(self) -> StepReport:
         """Do one outer iteration; if the stage is over, begin the next stage first."""
-        if self._is_over and not self.converged:
+        if self._is_over and not self.end:
             self._advance()
         if not self._n_steps:
             stage = self._beginning.number + 1, len(self._stages)
             self._notify(*stage, self._n_admitted(), len(self._run.weights[0]))
         self._n_steps += 1
-        # A stage without new features has nothing to do if the last one has converged.
-        is_idle = self._run.converged and not self.converged
+        # A stage without new features has nothing to do if the last one has ended.
+        is_idle = self._run.end and not self.end
         report = self.report if is_idle else self._run.step()
-        self.report = replace(report, converged=self.converged)
+        self.report = replace(report, converged=self.converged, end=self.end)
         return self.report
 
     def _advance(self) -> None:

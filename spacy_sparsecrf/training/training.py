@@ -25,7 +25,7 @@ from ..model.coordinates import coordinates_of, summed, with_rest
 from ..model.model import CRFModel, WeightNames, check_kind
 from ..parallel import Workers
 from ..penalty import ElasticNet
-from ..solvers.base import BatchSolver, Floats, Longs, StepReport
+from ..solvers.base import CONVERGED, BatchSolver, Floats, Longs, StepReport
 from ..solvers.warm_start import WarmStart
 from . import checkpoint
 from .run import Polish, Run, RunState
@@ -200,9 +200,15 @@ class Training:
         return [each for each in parts if each[1].weights.any()] or parts
 
     @property
+    def end(self) -> str:
+        """The end of the run, "" = not all sub-problems have ended; see `StepReport`."""
+        ends = {run.end for run in self._runs}
+        return "" if "" in ends else max(ends)
+
+    @property
     def converged(self) -> bool:
         """True if all sub-problems have converged."""
-        return all(run.converged for run in self._runs)
+        return self.end == CONVERGED
 
     @property
     def objective(self) -> float:
@@ -212,13 +218,13 @@ class Training:
     def step(self) -> StepReport:
         """Do one outer iteration; the first one includes the warm start.
 
-        Converged sub-problems are skipped until all have converged.
+        Sub-problems that have ended are skipped until all have.
         """
-        rest = not self.converged
+        rest = not self.end
         n_sequences = sum(run.n_sequences for run in self._runs)
         reports, passes = [], 0.0
         for run in self._runs:
-            report = run.reached() if rest and run.converged else run.step()
+            report = run.reached() if rest and run.end else run.step()
             passes += report.passes * (run.n_sequences / n_sequences)
             reports.append(report)
         self.report = StepReport(
@@ -228,6 +234,7 @@ class Training:
             passes=passes,
             converged=self.converged,
             gap=math.fsum(report.gap for report in reports),
+            end=self.end,
         )
         return self.report
 

@@ -162,8 +162,8 @@ def test_a_stage_ends_at_the_minimiser_of_the_problem_of_its_tests(require):
 
 def test_steps_end_a_stage_and_the_last_stage_ends_the_run():
     run, _, reports = make_run("any", (2, 1, 3))
-    steps = [(run.step().converged, reports[-1][0]) for _ in range(6)]
-    assert steps == list(zip([False] * 5 + [True], [1, 1, 2, 3, 3, 3], strict=True))
+    steps = [(run.step().end, reports[-1][0]) for _ in range(6)]
+    assert steps == list(zip([""] * 5 + ["no steps left"], [1, 1, 2, 3, 3, 3], strict=True))
     assert len(reports) == 3
 
 

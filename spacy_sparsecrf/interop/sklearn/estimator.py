@@ -106,7 +106,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     dtype: of stored weights, "float32" or "float64".
 
     Attributes: n_iter_, objective_, optimality_: iterations, and objective and violation of the
-    optimality conditions at the end of training. The others are None before `fit`.
+    optimality conditions at the end of training; converged_: whether training has converged. The
+    others are None before `fit`.
     """
 
     algorithm: str | None = None
@@ -183,6 +184,9 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             for each in called:
                 each(Iteration(n, *values))
         self.objective_, self.optimality_ = report.objective, report.optimality
+        self.converged_ = report.converged
+        if self.verbose and report.end:
+            tqdm.tqdm.write(report.outcome)
         self.model_ = _tagger(training, encoded)
         training.close()
         if self.model_filename is not None:
@@ -388,17 +392,17 @@ def _tagger(training: "Training", encoded: Encoded) -> Tagger:
 def _iterate(
     training: "Training", solver: "BatchSolver", limit: int | None, warm: int
 ) -> Iterator[int]:
-    """Train until convergence or the limit; yield the number of iterations after each step.
+    """Train to the end or the limit; yield the number of iterations after each step.
 
     warm: passes of the warm start, which is the first step; 0 for none.
     """
     period, n = solver.inner_iterations, 0
     while limit is None or n < limit:
         solver.inner_iterations = period if limit is None else min(period, limit - n)
-        converged = training.step().converged
+        end = training.step().end
         n += warm if warm and not n else solver.inner_iterations
         yield n
-        if converged:
+        if end:
             break
 
 

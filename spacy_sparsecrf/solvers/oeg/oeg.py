@@ -9,11 +9,11 @@ one sequence i after another, by
 with alpha_i a distribution over label sequences in factored form: log-potentials theta^i := (1 -
 eta_i) theta^i + eta_i s, s being the log-potentials at w. eta_i is halved until the dual does not
 fall, and then grows. The dual converges linearly to the minimum from below, at a rate that falls
-with l2: a baseline of Schmidt et al. (2015, section 6), slow if l2 is small. Stops as all solvers
-do (see `base`).
+with l2: a baseline of Schmidt et al. (2015, section 6), slow if l2 is small. Has converged by
+`tolerance` (see `base`), or when the objective is within the fraction `window` of the dual.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,4 +86,5 @@ class OEG(BatchSolver):
         gain, n_evaluations = dual.ascend(order, penalty.l2, state.theta, state)
         state.dual += gain
         state.value, state.gradient = base.evaluate(loss, penalty, state.theta)
-        return self.report(penalty, state, n_evaluations / dual.n_sequences)
+        report = self.report(penalty, state, n_evaluations / dual.n_sequences)
+        return replace(report, gap=max(0.0, state.value - state.dual))
