@@ -223,6 +223,10 @@ class Errors(metaclass=_Coded):
         "[corpora.NAME] annotations: _.{name} is not registered. Call "
         'Token.set_extension("{name}", default=None) in a file given to `spacy train --code`.'
     )
+    SC222 = (
+        "Component '{name}' has {n} labels, whose pairs need about {needed} of {available} memory. "
+        "Use fewer labels, or more memory."
+    )
     SC224 = (
         "Out of memory in component '{name}'. Set [components.{name}.learning] precision = "
         '"float32", or a larger l1. Saved files are unchanged.'

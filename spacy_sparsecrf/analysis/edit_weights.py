@@ -25,7 +25,7 @@ Weights: TypeAlias = dict[tuple[int, int, int], np.floating]  # hash, label befo
 
 _NO_LABEL = "#"
 _STAR = "*"
-_WEIGHT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WEIGHT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def dump(model: CRFModel, names: Names | Mapping[int, str]) -> Iterator[str]:

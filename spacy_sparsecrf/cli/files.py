@@ -7,6 +7,7 @@ import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SparseCRFError
+from ..model.names import LEAST_LIMIT, MOST_TIMES
 
 _GZIP = b"\x1f\x8b"
 SPACY = ".spacy"
@@ -28,15 +30,19 @@ BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a UTF-8 file without line ends.
 
-    path: compressed by gzip if its name or its content says so. Lines end with LF, or CR and LF; a
-    byte-order mark is skipped.
+    path: compressed by gzip, at most to a hundredth, if its name or its content says so.
+    Lines end with LF, or CR and LF; a byte-order mark is skipped.
     RAISES: SparseCRFError if the file is not UTF-8 or cannot be decompressed.
     """
     with path.open("rb") as file:
         is_packed = path.suffix == ".gz" or file.peek(2).startswith(_GZIP)
         lines = gzip.GzipFile(fileobj=file) if is_packed else file
+        left = most = max(MOST_TIMES * path.stat().st_size, LEAST_LIMIT) if is_packed else 1 << 62
         try:
-            for number, line in enumerate(lines, start=1):
+            for number, line in enumerate(iter(partial(lines.readline, most + 1), b""), start=1):
+                left -= len(line)
+                if left < 0:
+                    raise EOFError(f"it is over {MOST_TIMES} times as long")
                 text = line.decode("utf8").removesuffix("\n").removesuffix("\r")
                 yield text.removeprefix(BOM) if number == 1 else text
         except UnicodeDecodeError as error:

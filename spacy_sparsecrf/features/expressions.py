@@ -19,7 +19,7 @@ MOST_ITEMS = 100_000  # of a pattern with expanded repetitions: `regex` expands 
 
 # For `find_fault`: a pattern with `\$`, and one of a pattern's items.
 _DOLLAR = re.compile(r"(?:\\[^$]|[^\\])*\\\$", re.DOTALL)
-_ITEM = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\{([0-9]{1,9})[0-9,]*\}|.", re.DOTALL)
+_ITEM = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|\{([0-9]{1,9})[0-9,]*\}|.", re.DOTALL)
 
 
 class Expression:

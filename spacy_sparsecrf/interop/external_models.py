@@ -209,9 +209,13 @@ def _strings(data: bytes, at: int) -> list[str]:
     name, _, _, _, n, places = _STRINGS.unpack_from(data, at)
     if name != b"CQDB":
         raise ValueError("it has no names")
-    found = []
-    for place in struct.unpack_from(f"<{n}I", data, at + places):
+    found, left = [], len(data)
+    for place in np.frombuffer(data, "<u4", n, at + places).tolist():
         _, size = struct.unpack_from("<II", data, at + place)
         begin = at + place + 8
+        # Strings may share bytes, in number of times as long as the file.
+        left -= size
+        if left < 0:
+            raise ValueError("its names are longer than the file")
         found.append(data[begin : begin + size - 1].decode("utf8"))
     return found

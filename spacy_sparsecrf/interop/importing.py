@@ -6,6 +6,7 @@ a separate feature here and gets the weights of that text.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,11 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import refused_option
+from ..errors import Errors, refused_option
 from ..model.model import CRFModel
 from ..model.names import ALWAYS, write_pattern_name
 from ..pipeline.component import SparseCRFPipe
+from ..schema import reported_as
 from . import external_models as models
 from .external_features import names_of, templates_of
 from .patterns.featurizer import CRFPPTemplates, WapitiPatterns
@@ -24,6 +26,8 @@ from .patterns.macros import Pattern, parse_patterns
 
 _FEATURES = {models.WAPITI: WapitiPatterns, models.CRFPP: CRFPPTemplates}
 _TRUTHS = ("true", "false")
+# Limit of positions in texts at which macros may end: for each character of all, and more.
+_TRIED_PER_CHARACTER, _MOST_TRIED = 30, 1_000_000
 _EXPECTED = 0.5  # share of tokens that probably had annotation when the model was trained
 
 
@@ -61,14 +65,18 @@ def import_model(
     if trained.patterns:
         made = _FEATURES[trained.program]
         patterns = parse_patterns(trained.patterns, made.dialect, len(columns), str(path))
-        names = {i: names_by_patterns(trained.features[i], patterns) for i in active}
+        texts = [trained.features[i] for i in active]
+        left = islice(repeat(None), _MOST_TRIED + _TRIED_PER_CHARACTER * sum(map(len, texts)))
+        with reported_as(Errors.SC631, path=path, program=trained.program):
+            found = [names_by_patterns(text, patterns, left) for text in texts]
+        names = dict(zip(active, found, strict=True))
         features["@crf_features"] = f"spacy_sparsecrf.{made.__name__}.v1"
         features |= {"text": trained.patterns, "columns": list(columns)}
     else:
         last = len(trained.features) - 1  # of transitions alone
         own = [i for i in active if i < last]
-        texts = names_of([trained.features[i] for i in own], known)
-        called = {**dict(zip(own, texts, strict=True)), last: ALWAYS}
+        shown = names_of([trained.features[i] for i in own], known)
+        called = {**dict(zip(own, shown, strict=True)), last: ALWAYS}
         names = {i: [name] for i, name in called.items()}
         features["@crf_features"] = "spacy_sparsecrf.Templates.v1"
         features["templates"] = templates_of(model, called)
@@ -98,32 +106,39 @@ def set_weights(
     pipe.patch(lines, path, replace=True)
 
 
-def names_by_patterns(feature: str, patterns: Sequence[Pattern]) -> list[str]:
-    """Return the names of all features for which a pattern generates this text."""
+def names_by_patterns(feature: str, patterns: Sequence[Pattern], left: Iterator[None]) -> list[str]:
+    """Return the names of all features for which a pattern generates this text.
+
+    left: an item for each position that may still be tried. RAISES: ValueError without one.
+    """
     text = feature[:1].lower() + feature[1:]
     found = (
         write_pattern_name(pattern.literals, values)
         for pattern in patterns
         if text.startswith(pattern.literals[0])
-        for values in _values(text[len(pattern.literals[0]) :], pattern, 0)
+        for values in _values(text[len(pattern.literals[0]) :], pattern, 0, left)
     )
     return [*dict.fromkeys(found)]
 
 
-def _values(rest: str, pattern: Pattern, at: int) -> Iterator[tuple[str, ...]]:
+def _values(
+    rest: str, pattern: Pattern, at: int, left: Iterator[None]
+) -> Iterator[tuple[str, ...]]:
     """Yield all possible values of the macros from number `at` on, given the rest of the text."""
     if at == len(pattern.macros):
         if not rest:
             yield ()
         return
     literal, command = pattern.literals[at + 1], pattern.macros[at].view.command
-    if at + 1 == len(pattern.macros):
-        ends = [len(rest) - len(literal)] if rest.endswith(literal) else []
-    else:
-        ends = [i for i in range(len(rest) + 1) if rest.startswith(literal, i)]
+    is_last, tried = at + 1 == len(pattern.macros), islice(left, len(rest) + 1)
+    ends = [i for i, _ in enumerate(tried) if rest.startswith(literal, i)]
+    if next(left, left) is left:
+        raise ValueError("its patterns fit the texts of its features in too many ways")
     for end in ends:
+        if is_last and end + len(literal) < len(rest):
+            continue
         value = rest[:end]
         # A match may be empty, a column may not.
         if command == "m" or (value and (command == "x" or value in _TRUTHS)):
-            for others in _values(rest[end + len(literal) :], pattern, at + 1):
+            for others in _values(rest[end + len(literal) :], pattern, at + 1, left):
                 yield value, *others

@@ -13,6 +13,9 @@ from .pairs import BYTES_PER_ENTRY
 # Bytes for each feature of a token: features by token (temporary), tokens by feature, and blocks
 # by token.
 _PER_OCCURRENCE, _PER_TOKEN, _PER_FEATURE = 12, 80, 64
+# Bytes for each pair of labels in prediction: scores, with and without the mask, and masks; and
+# bytes that are not worth a check.
+_PER_PAIR, _ALWAYS_FREE = 32, 1 << 26
 # Largest working set of a sparse solver with all pairs, as a share of the observed weights.
 _WORKING_SHARE = 0.3
 # Vectors of float64 of a batch solver and its loss, without its history, which is float32.
@@ -63,6 +66,18 @@ def check_fits(size: Size, available: int | None, n_labels: int, l1: float) -> N
     needs = {"needed": as_text(size.n_bytes), "available": as_text(available)}
     values = {**vars(size), **needs, "n_labels": n_labels}
     raise SparseCRFError((Errors.SC321 if l1 else Errors.SC320).format(**values))
+
+
+def check_labels_fit(n_labels: int, name: str) -> None:
+    """Check that matrices of label pairs fit in memory. name: of the component.
+
+    RAISES: SparseCRFError.
+    """
+    needed = _PER_PAIR * n_labels**2
+    available = available_memory() if needed > _ALWAYS_FREE else None
+    if available is not None and needed > available:
+        values = {"needed": as_text(needed), "available": as_text(available)}
+        raise SparseCRFError(Errors.SC222.format(name=name, n=n_labels, **values))
 
 
 def as_text(n_bytes: int) -> str:

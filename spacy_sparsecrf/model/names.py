@@ -45,9 +45,9 @@ _PART = re.compile(rf"{_SIDE}={_SIDE}(\||$)", re.DOTALL)
 _PIECE = re.compile(r"([^\\|={}]*(?:\\.[^\\|={}]*)*)([{}]|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _DISTANCE = re.compile(r"([$^])([1-9][0-9]{0,9})")
-# Limits of a decompressed file of names: ratio to its size, or bytes if that is more.
-_MOST_TIMES = 100
-_LEAST_LIMIT = 1 << 24
+# Limits of a decompressed file: ratio to its size, or bytes if that is more.
+MOST_TIMES = 100
+LEAST_LIMIT = 1 << 24
 _HASH = re.compile(r"0x[0-9a-f]{16}")
 
 
@@ -286,7 +286,7 @@ class Names:
 def _read_names(data: bytes) -> tuple[NDArray[np.uint64], NDArray[np.object_]]:
     """Parse hashes [O] and names [O]. RAISES: ValueError or zlib.error for other data."""
     stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    unpacked = stream.decompress(data, max(_MOST_TIMES * len(data), _LEAST_LIMIT))
+    unpacked = stream.decompress(data, max(MOST_TIMES * len(data), LEAST_LIMIT))
     if not stream.eof or stream.unused_data:
         raise ValueError("it is cut off, too long, or something is behind it")
     lines = unpacked.decode("utf8").removesuffix("\n").split("\n")

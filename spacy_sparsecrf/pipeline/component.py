@@ -462,7 +462,8 @@ class SparseCRFPipe(Probabilities, TrainablePipe):  # type: ignore[misc]
     def _load(self, parts: Mapping[str, bytes], exclude: Iterable[str]) -> None:
         """Take the parts of a saved component. RAISES: SparseCRFError; nothing changes then."""
         parts = {part: data for part, data in parts.items() if part not in exclude}
-        found = storage.load_parts(self.setup, parts, self.cfg, self.model)
+        with within_memory(self.name):
+            found = storage.load_parts(self.setup, parts, self.cfg, self.model)
         self.cfg, self.model, self._names = found
         self._state = self._continued = self._cached = None
         self._store_strings()

@@ -397,9 +397,12 @@ class Setup(NamedTuple):
     def valid_transitions(self, labels: Sequence[str]) -> NDArray[np.bool_] | None:
         """Combine the target's scheme with the settings; see `valid_transitions`.
 
-        RAISES: SparseCRFError for unknown labels, also in `thresholds`, and if no sequence of some
-            length is valid.
+        RAISES: SparseCRFError for unknown labels, also in `thresholds`, if no sequence of some
+            length is valid, and for more labels than fit in memory.
         """
+        from ..loss.size import check_labels_fit  # imports numba
+
+        check_labels_fit(len(labels), self.name)
         own, legal = self.settings.decoding, self.target.legal(labels)
         if own.thresholds:
             names = self.target.names_of(labels)

@@ -35,6 +35,7 @@ _DAMAGED = (
     KeyError,
     AttributeError,
     TypeError,
+    MemoryError,
     BadZipFile,
     zlib.error,
 )
@@ -72,7 +73,10 @@ def load(path: Path, identity: str) -> dict[str, Any]:
     RAISES: SparseCRFError for a damaged file, or a file of another run.
     """
     with reported_as(Errors.SC318, _DAMAGED, path=path):
-        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+        data = path.read_bytes()
+        with np.load(BytesIO(data), allow_pickle=False) as archive:
+            if sum(entry.file_size for entry in archive.zip.infolist()) > len(data):
+                raise ValueError("its arrays are longer than the file")
             values = {name: a if a.ndim else a.item() for name, a in archive.items()}
         if values[_DIGEST] == identity:
             return values

@@ -2,16 +2,20 @@
 
 import json
 import shutil
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spacy
+import srsly
 
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import WordClasses, pack
-from spacy_sparsecrf.pipeline.serialization import _hash
+from spacy_sparsecrf.model.model import CRFModel
+from spacy_sparsecrf.model.names import Names
+from spacy_sparsecrf.pipeline.serialization import NEW_CFG, _hash, parts_of
 
 from ..model.test_saved import CONFIGS, MODELS
 from ..toy import blank_with, examples_of, make_sentences
@@ -163,6 +167,21 @@ def test_another_layout_of_the_same_values_and_damaged_names_are_accepted(part):
     assert pipe.cfg["labels"] == cfg["labels"]
     with pytest.warns(SparseCRFWarning, match="SCW601"):
         list(pipe.dump())
+
+
+@pytest.mark.parametrize("config", ["tags", "entities"])
+def test_labels_whose_pairs_take_too_much_memory_are_refused(config, monkeypatch):
+    """30,000 labels without weights are a file of 500 kB, and matrices of 29 GB."""
+    monkeypatch.setattr("spacy_sparsecrf.loss.size.available_memory", lambda: 2 << 30)
+    pipe: Any = blank_with(**CONFIGS[config]).pipeline[0][1]
+    labels = ["O", *(f"U-{i}" for i in range(30_000))]
+    own = {**NEW_CFG, "labels": labels}
+    data = parts_of(pipe.features, own, CRFModel(labels), Names())
+    tracemalloc.start()
+    with pytest.raises(SparseCRFError, match="SC222.*30001 labels.*28.8 GB of 2.1 GB"):
+        pipe.from_bytes(srsly.msgpack_dumps(data))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("key", ["init_weights", "prior"])

@@ -1,14 +1,20 @@
 """Crafted names, word classes and corpora are refused with a code."""
 
 import gzip
+import time
 import tracemalloc
 from functools import partial
 
 import numpy as np
 import pytest
 
+from spacy_sparsecrf.analysis.commands.tune import _BUDGET
+from spacy_sparsecrf.analysis.edit_weights import _WEIGHT
+from spacy_sparsecrf.cli.files import read_lines
 from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
 from spacy_sparsecrf.features.classes import unpack
+from spacy_sparsecrf.features.expressions import find_fault
+from spacy_sparsecrf.interop.patterns.macros import _MACRO
 from spacy_sparsecrf.model.names import Names
 from spacy_sparsecrf.schema import MAX_STRUCTURE, SchemaField, check, parse
 
@@ -53,6 +59,35 @@ def test_names_that_grow_a_thousandfold_take_no_memory():
         assert tracemalloc.get_traced_memory()[1] < 1 << 26
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_compressed_text_that_grows_a_thousandfold_takes_no_memory(tmp_path, end):
+    (tmp_path / "a.gz").write_bytes(packed((b"q" * (1 << 22) + end) * 16))
+    tracemalloc.start()
+    with pytest.raises(SparseCRFError, match="SC618.*over 100 times as long"):
+        for line in read_lines(tmp_path / "a.gz"):
+            assert len(line) == 1 << 22
+    assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (_WEIGHT.fullmatch, "1" * 16_000 + "x"),
+        (_MACRO.match, "%x[" + " " * 16_000),
+        (_BUDGET, "1" * 16_000),
+        (find_fault, "[" * 4_000),
+    ],
+)
+def test_texts_are_read_in_linear_time(read, text):
+    times = []
+    for own in (text[: len(text) // 4], text):
+        start = time.process_time()
+        read(own)
+        times.append(time.process_time() - start)
+    assert times[1] < 8 * times[0] + 0.1
 
 
 CLASSES: list[tuple[str, Change, str]] = [

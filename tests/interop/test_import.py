@@ -6,7 +6,10 @@ sentences: words, tags, and the labels of each model.
 
 import json
 import re
+import struct
+import tracemalloc
 from collections.abc import Iterable
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_sparsecrf.errors import SparseCRFWarning
-from spacy_sparsecrf.interop.importing import names_by_patterns
+from spacy_sparsecrf.errors import SparseCRFError, SparseCRFWarning
+from spacy_sparsecrf.interop.importing import import_model, names_by_patterns
 from spacy_sparsecrf.interop.patterns.featurizer import WAPITI
 from spacy_sparsecrf.interop.patterns.macros import parse_patterns
 
@@ -122,7 +125,7 @@ def test_labels_are_those_of_crfsuite(tmp_path):
 def test_a_feature_is_each_test_that_becomes_its_text(feature, names):
     text = 'u1:%x[0,0]/%x[0,1]\nu2:%t[0,0,"a"]%m[0,0,"b*"]\nu3:%x[0,0]%x[0,1]\nb\n'
     patterns = parse_patterns(text, WAPITI, 2, "here")
-    assert names_by_patterns(feature, patterns) == names
+    assert names_by_patterns(feature, patterns, repeat(None, 10_000)) == names
 
 
 def damaged(name: str, old: str, new: str) -> str:
@@ -168,3 +171,28 @@ def test_features_of_crfsuite_that_are_no_tests(tmp_path):
     crfsuite(*make_xy(20), tmp_path / "model")
     result = run("import", tmp_path / "model", tmp_path / "out", code=1)
     assert "SC810" in result.output and "--features" in result.output
+
+
+@pytest.mark.parametrize("last", ["", '%t[0,0,"z"]', "/"])
+def test_texts_that_patterns_generate_in_too_many_ways_are_refused(tmp_path, last):
+    """Of five macros in a row, also if none of the ways fits the rest."""
+    pattern, feature = "u:" + 5 * "%x[0,0]" + last, "u:" + "q" * 200
+    texts = [f"{len(text)}:{text},\n" for text in (pattern, "A", "B", feature)]
+    lines = "#mdl#2#1\n#rdr#1/1/0\n{}#qrk#2\n{}{}#qrk#1\n{}0=0x1p+0\n".format(*texts)
+    (tmp_path / "model").write_text(lines, encoding="utf8")
+    with pytest.raises(SparseCRFError, match="SC631.*too many ways"):
+        import_model(tmp_path / "model", ["orth"], {}, "float64")
+
+
+def test_names_that_share_bytes_may_not_be_longer_than_the_file(tmp_path):
+    """A database of 5,000 names, each of which is the same text of 100,000 bytes."""
+    names = struct.pack("<4s5I5000I", b"CQDB", 0, 0, 0, 5000, 24, *[24 + 4 * 5000] * 5000)
+    names += struct.pack("<II", 0, 100_001) + b"q" * 100_000 + b"\0"
+    weights = struct.pack("<4sII", b"FEAT", 12, 0)
+    head = struct.pack("<4sI4s9I", b"lCRF", 0, b"FOMC", 100, 0, 0, 0, 48, 60, 60, 0, 0)
+    (tmp_path / "model").write_bytes(head + weights + names)
+    tracemalloc.start()
+    with pytest.raises(SparseCRFError, match="SC631.*longer than the file"):
+        import_model(tmp_path / "model", ["orth"], {}, "float64")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    tracemalloc.stop()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..search import EncodedPipeline, Setting, Trial, TunableConfig
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-_BUDGET = re.compile(r"(\d+\.?\d*|\.\d+) *([smh])").fullmatch
+_BUDGET = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *([smh])").fullmatch
 _COMMA = re.compile(r",(?![^(]*\))")
 _NUMBERS: dict[str, Callable[[str], Any]] = {"min_freq": int, "l1": float, "l2": float}
 

@@ -37,7 +37,7 @@ CLASSES = {
 _PIECE = re.compile(r"(\\?.)([*?]?)", re.DOTALL)
 # Offset and column may be surrounded by blanks; @ makes a position absolute.
 _MACRO = re.compile(
-    r"%([a-zA-Z])\[\s*(@?)\s*([+-]?[0-9]{1,9})\s*,\s*\+?([0-9]{1,9})\s*"
+    r"%([a-zA-Z])\[\s*(?:(@)\s*)?([+-]?[0-9]{1,9})\s*,\s*\+?([0-9]{1,9})\s*"
     r'(?:,\s*"((?:[^"\\]|\\.)*)"\s*)?\]'
 )
 _SHOWN = 30  # characters of a malformed macro in messages
