@@ -193,7 +193,9 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path):
     np.savez(tmp_path / "arrays.npz", theta=np.zeros(3))
     other = (tmp_path / "arrays.npz").read_bytes()
     model = run.model().to_bytes()
-    for bad in b"", b"SPCRF", bytes(100), b"[]" * 100, model, other, changed, data[:middle]:
+    np.savez_compressed(tmp_path / "arrays.npz", theta=np.zeros(1 << 20))
+    bomb = (tmp_path / "arrays.npz").read_bytes()
+    for bad in b"", b"SPCRF", bytes(100), b"[]" * 100, model, other, changed, data[:middle], bomb:
         (tmp_path / "bad").write_bytes(bad)
         with pytest.raises(SparseCRFError, match=r"SC318.*start over"):
             plain().resume(tmp_path / "bad")
