@@ -676,8 +676,9 @@ class Warnings(metaclass=_Coded):
         "patience = 5"
     )
     SCW210 = (
-        "Compiled kernels in {directories} are not used, because other users may write there. "
-        "Remove that permission (chmod go-w), or set NUMBA_CACHE_DIR to a directory of your own."
+        "Compiled kernels in {directories} are not used, because the path is relative, or other "
+        "users may write there or to a directory above. Remove that permission (chmod go-w), or "
+        "set NUMBA_CACHE_DIR to the absolute path of a directory of your own."
     )
     SCW211 = (
         "{n} active features have no names, so word classes with prune = true are saved whole. Set "
@@ -770,6 +771,7 @@ class Warnings(metaclass=_Coded):
         "trained after nlp.initialize, or l1 = {l1} removed all weights. Train it, or lower "
         "[components.{name}] l1."
     )
+    SCW237 = "Kernels of {path} are compiled again: {reason}. If this recurs, check the disk."
     SCW340 = (
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '
         'u: for b: and *: in [components.NAME.features] templates, or set model = "chain".'

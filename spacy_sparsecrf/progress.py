@@ -19,6 +19,7 @@ from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from .errors import Warnings, warn
+from .kernels.cache_dir import damaged, refused
 
 _spacy = logging.getLogger("spacy")
 # `spacy train` shows warnings only. Progress is logged as INFO, so its logger has its own level.
@@ -31,6 +32,7 @@ _NOTICE = (
     "spacy-sparsecrf compiles its kernels for this machine, once after installation. "
     "`python -m spacy_sparsecrf warmup` does it ahead."
 )
+_warn_once = cache(warn)  # of each message
 # Whether progress reporting is off.
 _state = {"is_quiet": False}
 
@@ -116,7 +118,7 @@ def watch_compilation() -> Any:
     """
     from numba.core import event
 
-    from .kernels.numba_support import is_kept, refused
+    from .kernels.numba_support import is_kept
 
     class Listener(event.Listener):
         """Receives numba's compile events; kernels compiled within others count too."""
@@ -130,13 +132,13 @@ def watch_compilation() -> Any:
             kernel = event.data["dispatcher"]
             if not hasattr(kernel, "cache"):
                 return
-            _warn_of_others(*sorted(refused))
+            _warn_of_faults()
             if not is_kept(kernel):
-                _warn_of_loss()
+                _warn_once(Warnings.SCW204)
             elif self.with_notice:
                 self.with_notice = False
                 # A directory with kernels: the notice was logged before.
-                if not any(Path(kernel.stats.cache_path).glob("*.nbi")):
+                if not any(Path(kernel.stats.cache_path).glob("*.nbc")):
                     _spacy.warning(_NOTICE)
             if not self._names:
                 self._task = Task("Compiling", "kernels", initial=self._n_compiled)
@@ -156,12 +158,8 @@ def watch_compilation() -> Any:
     return listener
 
 
-@cache  # once per process
-def _warn_of_loss() -> None:
-    warn(Warnings.SCW204)
-
-
-@cache
-def _warn_of_others(*directories: str) -> None:
-    if directories:
-        warn(Warnings.SCW210.format(directories=", ".join(directories)))
+def _warn_of_faults() -> None:
+    if refused:
+        _warn_once(Warnings.SCW210.format(directories=", ".join(sorted(refused))))
+    if damaged:
+        _warn_once(Warnings.SCW237.format(**damaged))

@@ -1,6 +1,6 @@
 """The kernel cache in the user's cache directory: its path, its size, and who may write to it.
 
-    <user's caches>/spacy-sparsecrf/<version>-numba-<version>/<directory of sources>/*.nbi, *.nbc
+    <user's caches>/spacy-sparsecrf/<version>-numba-<version>/<directory of sources>/*.nbc
 
 An upgrade of the package or of numba starts a new directory; the first write to it removes the
 directories of lower versions. Code is never written next to the package while this path is
@@ -12,11 +12,16 @@ import re
 import shutil
 import stat
 import sys
+from contextlib import suppress
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 # The kernels of all solvers, compiled for one environment and one processor, are 15 MB.
 MOST_BYTES = 256 * 2**20
+# Directories that are not used, and path and reason of the first file that is damaged.
+refused: set[str] = set()
+damaged: dict[str, str] = {}
 _PACKAGE = Path(__file__).parents[1]
 _NAME = re.compile(r"(\d.*)-numba-(\d.*)")
 # For each platform, an environment variable and the default directory.
@@ -44,21 +49,22 @@ def version_directory(numba: str) -> str | None:
 def make_room(directory: str) -> None:
     """Remove code of lower versions and, if the cache is too large, the code longest unchanged.
 
-    directory: version directory that gets new code; for any other directory, do nothing.
+    directory: gets new code; in a directory that is not of a version, only its own files count.
     """
-    root, current = user_cache(), _versions(Path(directory))
-    if root is None or Path(directory).parent != root or not current:
-        return
-    for path in root.glob("*"):
-        if (found := _versions(path)) and found < current:
-            shutil.rmtree(path, ignore_errors=True)
-    groups = [path for path in root.glob("*/*") if _versions(path.parent)]
-    files = {path: [*map(_stat, path.glob("*"))] for path in groups}
-    excess = sum(size for group in files.values() for size, _ in group) - MOST_BYTES
-    for path in sorted(groups, key=lambda path: max((time for _, time in files[path]), default=0)):
-        if excess > 0:
-            shutil.rmtree(path, ignore_errors=True)
-            excess -= sum(size for size, _ in files[path])
+    place, home = Path(directory), user_cache()
+    root, current, code = place.parents[1], _versions(place.parent), place.glob("*.nb?")
+    if home and current and root == home.resolve():
+        for path in root.glob("*"):
+            if (found := _versions(path)) and found < current:
+                shutil.rmtree(path, ignore_errors=True)
+        code = (path for path in root.glob("*/*/*.nb?") if _versions(path.parents[1]))
+    with suppress(OSError):  # another process has removed a file
+        files = sorted((path.lstat().st_mtime, path.lstat().st_size, path) for path in code)
+        excess = sum(size for _, size, _ in files) - MOST_BYTES
+        for _, size, path in files:
+            if excess > 0:
+                path.unlink()
+                excess -= size
 
 
 def _versions(path: Path) -> tuple[list[int], list[int]] | None:
@@ -69,28 +75,54 @@ def _versions(path: Path) -> tuple[list[int], list[int]] | None:
     return None
 
 
-def _stat(path: Path) -> tuple[int, float]:
-    """Return a file's size and time of change, 0 if another process has removed it."""
+def checked(directory: str, source: str) -> str:
+    """Return a directory if other users can neither write to it nor replace it.
+
+    directory: without symbolic links; source: file of the function that is cached. RAISES: OSError;
+    PermissionError if others can, or the path is relative; then it is in `refused`.
+    """
+    # From the root down: below an accepted directory, other users cannot replace the next one.
+    above = accumulate("/" + part for part in directory.split("/")[1:])
+    if os.path.isabs(directory) and all(_is_accepted(path, directory, source) for path in above):
+        return directory
+    refused.add(directory)
+    raise PermissionError
+
+
+def _is_accepted(path: str, place: str, source: str) -> bool:
+    """Return whether other users cannot replace what is on the path to a place.
+
+    Above the place, a sticky bit protects a directory, and a directory that contains the source is
+    accepted, because who may write there may change the source too.
+    """
     try:
-        found = path.stat()
-    except OSError:
-        return 0, 0.0
-    return found.st_size, found.st_mtime
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    is_sticky = path != place and bool(found.st_mode & stat.S_ISVTX)
+    contains_source = _known(source)[0].startswith(path + "/")
+    return not stat.S_ISLNK(found.st_mode) and (
+        contains_source or is_safe(found, source, is_sticky)
+    )
 
 
 @cache
-def is_shared(directory: str, source: str) -> bool:
-    """Return whether other users may write to a directory, but not to a source file.
+def _known(source: str) -> tuple[str, os.stat_result]:
+    """Return the real path and the rights of a source; those of `/` if it is not a file."""
+    path = os.path.realpath(source) if os.path.exists(source) else "/"
+    return path, os.stat(path)
 
-    Accepted owners: the user, root, the owner of the source. RETURNS: False if a path is missing.
+
+def is_safe(found: os.stat_result, source: str, is_sticky: bool = False) -> bool:
+    """Return whether no user may write to a file or directory who may not write to a source file.
+
+    Accepted owners: the user, root, the owner of the source, and the owner of `/`, as which all
+    users of the host appear in a user namespace. is_sticky: whether writers may not replace files.
     """
     if os.name != "posix":
-        return False
-    try:
-        found, known = os.stat(directory), os.stat(source)
-    except OSError:
-        return False
+        return True
+    known = _known(source)[1]
     has_other_group = found.st_gid not in (known.st_gid, os.getegid())
-    rights = stat.S_IWOTH | (stat.S_IWGRP if has_other_group else 0)
-    has_other_owner = found.st_uid not in (0, os.geteuid(), known.st_uid)
-    return has_other_owner or bool(found.st_mode & ~known.st_mode & rights)
+    rights = 0 if is_sticky else stat.S_IWOTH | (stat.S_IWGRP if has_other_group else 0)
+    owners = 0, os.geteuid(), known.st_uid, os.stat("/").st_uid
+    return found.st_uid in owners and not found.st_mode & ~known.st_mode & rights

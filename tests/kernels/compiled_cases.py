@@ -60,7 +60,5 @@ def lend(cache: Path) -> None:
     """Copy missing kernel code from `cache` to the cache of this process."""
     for name, kernel in all_kernels():
         if kernel.cache.is_kept and not kernel.cache.has_code:
-            # Another process removes empty directories when the user's cache is too large.
-            os.makedirs(kernel.cache.cache_path, exist_ok=True)
-            for path in cache.rglob(f"{name}-*.nb?"):
+            for path in cache.rglob(f"{name}-*.nbc"):
                 shutil.copy(path, kernel.cache.cache_path)

@@ -1,17 +1,28 @@
 """The kernel cache: reading, writing where possible, and recompiling otherwise."""
 
+import errno
 import os
+import pickle
 import shutil
 import subprocess
 import sys
+import time
+from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Timer
 
 import pytest
+from numba.core import event
 from numba.core.caching import _CacheLocator
+from numba.core.errors import TypingError
 
 import spacy_sparsecrf
-from spacy_sparsecrf.kernels import cache_dir
-from spacy_sparsecrf.kernels.numba_support import caching
+from spacy_sparsecrf import progress
+from spacy_sparsecrf.errors import SparseCRFWarning
+from spacy_sparsecrf.kernels import cache_dir, cache_files
+from spacy_sparsecrf.kernels.numba_support import caching, kernel
 
 # An audit hook refuses writes as a read-only disk does, also for root.
 READ_ONLY = """
@@ -126,15 +137,15 @@ def test_a_warm_cache_is_read_where_nothing_can_be_kept(package, home, cache):
 def test_new_code_goes_to_the_first_place_that_takes_it(package, home, tmp_path):
     cache = tmp_path / "cache"
     run(package, home, SUM + "run()\nassert is_kept(sum_columns)", cache)
-    assert len(files(cache)) == 2 and not list(home.iterdir())
+    assert len(files(cache)) == 1 and not list(home.iterdir())
     # Directories after the first writable one are not read, so code is compiled again.
     run(package, home, SUM + "assert not is_compiled(sum_columns)\nrun()")
-    assert len(files(home / ".cache" / "spacy-sparsecrf")) == 2 and not files(package)
+    assert len(files(home / ".cache" / "spacy-sparsecrf")) == 1 and not files(package)
     # Without a user cache directory, code goes next to the package.
     shutil.rmtree(home / ".cache")
     (home / ".cache").touch()
     run(package, home, SUM + "assert not is_compiled(sum_columns)\nrun()")
-    assert len(files(package)) == 2
+    assert len(files(package)) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
@@ -153,27 +164,43 @@ def test_code_that_others_may_have_written_is_left_alone(package, home, tmp_path
 
 @pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
 @pytest.mark.parametrize(
-    ("of_folder", "of_source", "is_refused"),
+    ("of_folder", "of_source", "is_safe"),
     [
-        ((0o755, 1000, 1000), (0o644, 1000, 1000), False),
-        ((0o755, 0, 0), (0o644, 1000, 1000), False),
-        ((0o755, 2000, 1000), (0o644, 1000, 1000), True),
-        ((0o775, 1000, 1000), (0o644, 0, 0), False),  # the user's own group
-        ((0o775, 1000, 5000), (0o644, 0, 5000), False),
-        ((0o775, 1000, 5000), (0o644, 0, 0), True),
-        ((0o777, 1000, 1000), (0o644, 0, 0), True),
-        ((0o777, 1000, 1000), (0o666, 0, 0), False),  # writers may also change the source
+        ((0o755, 1000, 1000), (0o644, 1000, 1000), True),
+        ((0o755, 0, 0), (0o644, 1000, 1000), True),
+        ((0o755, 65534, 0), (0o644, 1000, 1000), True),  # the owner of /
+        ((0o755, 2000, 1000), (0o644, 1000, 1000), False),
+        ((0o1755, 2000, 1000), (0o644, 1000, 1000), False),
+        ((0o775, 1000, 1000), (0o644, 0, 0), True),  # the user's own group
+        ((0o775, 1000, 5000), (0o644, 0, 5000), True),
+        ((0o775, 1000, 5000), (0o644, 0, 0), False),
+        ((0o777, 1000, 1000), (0o644, 0, 0), False),
+        ((0o1777, 0, 0), (0o644, 0, 0), "only above the cache"),
+        ((0o1775, 0, 5000), (0o644, 0, 0), "only above the cache"),
+        ((0o777, 1000, 1000), (0o666, 0, 0), True),  # writers may also change the source
     ],
 )
-def test_who_may_write_to_a_folder(of_folder, of_source, is_refused, monkeypatch):
+def test_who_may_write_to_a_folder(of_folder, of_source, is_safe, monkeypatch):
     def rights(mode: int, owner: int, group: int) -> os.stat_result:
         return os.stat_result((mode, 0, 0, 1, owner, group, 0, 0, 0, 0))
 
-    found = {"folder": rights(*of_folder), "source": rights(*of_source)}
+    found = {
+        "/": rights(0o755, 65534, 65534),
+        "/a": rights(*of_folder),
+        "/a/b": rights(0o755, 0, 0),
+    }
+    monkeypatch.setattr(cache_dir, "_known", lambda source: (source, rights(*of_source)))
     monkeypatch.setattr(cache_dir.os, "stat", found.__getitem__)
+    monkeypatch.setattr(cache_dir.os, "lstat", found.__getitem__)
     monkeypatch.setattr(cache_dir.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(cache_dir.os, "getegid", lambda: 1000)
-    assert cache_dir.is_shared.__wrapped__("folder", "source") is is_refused
+    monkeypatch.setattr(cache_dir, "refused", set())
+    for directory, is_used in ("/a", is_safe is True), ("/a/b", bool(is_safe)):
+        with nullcontext() if is_used else pytest.raises(PermissionError):
+            assert cache_dir.checked(directory, "/source") == directory
+        assert (directory in cache_dir.refused) == (not is_used)
+    # Who may write to a directory with the source may change the source.
+    assert cache_dir.checked("/a/b", "/a/source") == "/a/b"
 
 
 @pytest.mark.parametrize(
@@ -220,11 +247,20 @@ def test_code_of_lower_versions_and_excess_code_are_removed(tmp_path, monkeypatc
         (root / name).mkdir(parents=True)
         (root / name / "kernel.1.nbc").touch()
     everything = {*names, *higher, f"{ours}-numba-0.9.0/a", "0.0.9-numba-0.100.0/a", "notes/a"}
-    # A directory that is not a version's, such as NUMBA_CACHE_DIR, has no effect.
-    assert left(str(tmp_path)) == left(str(root / "notes")) == everything
-    assert left(str(tmp_path / current.name)) == everything
-    # Of 300 bytes, the 120 least recently changed are removed.
-    assert left(str(current)) == {names[2], *higher, "notes/a"}
+    # Another directory, such as one of NUMBA_CACHE_DIR, has no effect on these.
+    other = tmp_path / current.name / "new"
+    assert left(str(tmp_path)) == left(str(root / "notes")) == left(str(other)) == everything
+    # Of 300 bytes, the 120 least recently changed are removed; an empty directory is not.
+    (current / "empty").mkdir()
+    assert left(str(current / "new")) == {names[2], *higher, "notes/a"}
+    assert (current / "empty").is_dir()
+    # Files of other versions in one directory, also incomplete ones, count too.
+    other.mkdir(parents=True)
+    for age, name in enumerate(["kernel.b.nbc", "kernel.c.nbt", "kernel.a.nbc", "notes.txt"]):
+        (other / name).write_bytes(bytes(80))
+        os.utime(other / name, (1e9 - age, 1e9 - age))
+    left(str(other))
+    assert {path.name for path in other.iterdir()} == {"kernel.b.nbc", "kernel.c.nbt", "notes.txt"}
 
 
 SOURCES = ["kernels/inlined.py", "kernels/more/deep.py", "sag/kernels.py"]
@@ -243,13 +279,307 @@ def test_code_is_stale_once_kernels_or_its_own_directory_change(changed, monkeyp
     assert stamp(str(tmp_path / "sag")) != before
 
 
-class Renamed:
-    """A class of a kernel argument that a later version has renamed."""
+# Damaged files, other versions, and other processes
 
 
-def test_an_index_with_classes_that_no_longer_exist_counts_as_empty(tmp_path, monkeypatch):
-    index = caching._Index(str(tmp_path), "kernel", "stamp")
-    index._save_index({Renamed: "kernel.nbc"})
-    assert index._load_index() == {Renamed: "kernel.nbc"}
-    monkeypatch.delattr(sys.modules[__name__], "Renamed")
-    assert index._load_index() == {}
+@pytest.fixture
+def halve(monkeypatch, tmp_path):
+    """Returns a new kernel without code in this process, whose code is in `tmp_path`."""
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cache_files, "_patience", {"seconds": 60.0})
+    cache_dir.damaged.clear()
+    progress._warn_once.cache_clear()
+
+    def make():
+        @kernel
+        def half(x: float) -> float:
+            return x / 2
+
+        return half
+
+    return make
+
+
+def hits(compiled) -> int:
+    return sum(compiled.stats.cache_hits.values())
+
+
+def code_of(compiled) -> Path:
+    [path] = Path(compiled.stats.cache_path).iterdir()
+    return path
+
+
+def link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def swap_names(path: Path) -> None:
+    """Give the file the code of another function."""
+
+    @kernel
+    def half_of(x: float) -> float:
+        return x / 3
+
+    half_of(1.0)
+    [other] = set(path.parent.iterdir()) - {path}
+    os.replace(other, path)
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "a few bytes": lambda path: path.write_bytes(b"numba"),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "halved": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "continued": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "random": lambda path: path.write_bytes(os.urandom(path.stat().st_size)),
+    "one bit": lambda path: path.write_bytes(
+        path.read_bytes()[:-9] + b"?" + path.read_bytes()[-8:]
+    ),
+    "a pickle": lambda path: path.write_bytes(pickle.dumps({})),
+    "of another function": swap_names,
+}
+if os.name == "posix":
+    DAMAGE |= {
+        "a link": link,
+        "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+        "writable by all users": lambda path: path.chmod(0o666),
+    }
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_of_code_is_compiled_again(damage, halve):
+    progress.watch_compilation()
+    first = halve()
+    first(1.0)
+    path = code_of(first)
+    DAMAGE[damage](path)
+    with pytest.warns(SparseCRFWarning) as told:
+        assert halve()(3.0) == 1.5
+        assert halve()(1) == 0.5  # other types
+    assert [str(each.message).count(f"[SCW237] Kernels of {path} ") for each in told] == [1]
+    again = halve()
+    assert again(5.0) == 2.5 and hits(again) == 1
+
+
+def test_a_directory_in_place_of_a_file_costs_only_its_code(halve):
+    progress.watch_compilation()
+    first = halve()
+    first(1.0)
+    path = code_of(first)
+    path.unlink()
+    path.mkdir()
+    with pytest.warns(SparseCRFWarning, match="SCW237"):
+        assert halve()(3.0) == 1.5
+    assert path.is_dir()
+
+
+def test_code_with_other_types_of_the_same_names_is_compiled_again(halve):
+    @kernel
+    def difference(pair) -> float:
+        return pair.first - pair.second
+
+    for fields, expected in ("first second", -1.0), ("second first", 1.0):
+        made = namedtuple("Pair", fields)
+        difference = kernel(difference.py_func)
+        assert difference(made(1.0, 2.0)) == expected
+
+
+PRODUCT = """
+import sys, numpy as np
+from spacy_sparsecrf.kernels.numba_support import is_compiled, is_kept
+from spacy_sparsecrf.kernels.weight_vectors import inner_product
+def run():
+    row = np.arange(16.0)
+    found = inner_product(row, row)
+    sys.stderr.write(f"{found:.0f}, {sum(inner_product.stats.cache_hits.values())} loaded")
+"""
+FULL = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+"""
+KILLED = """
+import os, signal
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="disks have no limit")
+def test_code_of_another_version_is_never_used(package, home, tmp_path):
+    cache, source = tmp_path / "cache", package / "spacy_sparsecrf" / "kernels" / "small.py"
+    old = source.read_text(encoding="utf-8")
+    start = old.index("def dot(")
+    new = old[:start] + old[start:].replace("return found", "return -found", 1)
+    assert run(package, home, PRODUCT + "run()", cache) == "1240, 0 loaded"
+    source.write_text(new, encoding="utf-8")
+    # The disk is full, or the process is killed, while it writes the new code.
+    assert run(package, home, PRODUCT + FULL + "run()", cache) == "-1240, 0 loaded"
+    assert len(files(cache)) == 1
+    with pytest.raises(AssertionError):
+        run(package, home, PRODUCT + KILLED + "run()", cache)
+    assert run(package, home, PRODUCT + "run()", cache) == "-1240, 0 loaded"
+    # Versions that share a directory keep their own code.
+    assert run(package, home, PRODUCT + "run()", cache) == "-1240, 1 loaded"
+    source.write_text(old, encoding="utf-8")
+    assert run(package, home, PRODUCT + "run()", cache) == "1240, 1 loaded"
+
+
+EVIL = """
+import hashlib, os, pickle, shutil
+from pathlib import Path
+from spacy_sparsecrf.kernels import cache_files
+from spacy_sparsecrf.progress import watch_compilation
+class Evil:
+    def __reduce__(self):
+        return os._exit, (3,)
+watch_compilation()
+[path] = Path(inner_product.stats.cache_path).glob("*.nbc")
+place = Path(CACHE)
+"""
+SWAPS = {
+    "open": "place.chmod(0o777)",
+    "link": "place.rename(f'{place}.old'); place.symlink_to(f'{place}.old')",
+    "link below": "path.parent.rename(place / 'old'); path.parent.symlink_to(place / 'old')",
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+@pytest.mark.parametrize("swap", SWAPS)
+def test_who_may_write_is_checked_on_all_of_the_path_before_each_load(
+    swap, package, home, tmp_path
+):
+    cache = tmp_path / "caches" / "mine"
+    run(package, home, PRODUCT + "run()", cache)
+    written = "\ncache_files.write(str(path), pickle.dumps(Evil()))\n"
+    # With write permission, another user can do this after the package is imported.
+    code = PRODUCT + EVIL.replace("CACHE", repr(str(cache.parent))) + written + SWAPS[swap]
+    told = run(package, home, code + "\nrun()", cache)
+    assert told.count("[SCW210]") == 1 and "1240, 0 loaded" in told
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no owners")
+@pytest.mark.parametrize(("mode", "is_used"), [(0o755, True), (0o777, False), (0o1777, True)])
+def test_directories_above_the_cache_are_checked(mode, is_used, package, home, tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a").chmod(mode)
+    cache = tmp_path / "a" / "b" / "c"
+    run(package, home, PRODUCT + "run()", cache)
+    assert bool(files(cache)) == is_used == cache.exists() and bool(files(home)) == (not is_used)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"NUMBA_CACHE_DIR": "~/code"}, {"NUMBA_CACHE_DIR": "code"}, {"HOME": "."}, {"HOME": "~"}],
+)
+def test_relative_directories_are_never_used(variables, package, home):
+    watched = "from spacy_sparsecrf.progress import watch_compilation\nwatch_compilation()\n"
+    environment = {"XDG_CACHE_HOME": "caches", "HOME": str(home), **variables}
+    code = f"import os\nos.environ.update({environment!r})\n" + watched + PRODUCT + "run()"
+    told = run(package, home, code)
+    given = variables.get("NUMBA_CACHE_DIR")
+    assert told.count("[SCW") == told.count("[SCW210]") == bool(given)
+    assert not given or f"Compiled kernels in {given}/" in told
+    assert {path.name for path in home.iterdir()} <= {".cache"}
+    assert bool(files(home)) == (given is not None) and bool(files(package)) == (not given)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_of_processes_that_start_together_one_compiles(package, home, tmp_path):
+    code = "print(sum(event.is_start for _, event in compiled.buffer))"
+    code = (
+        COMPILED
+        + PRODUCT
+        + "run()\n"
+        + code.replace(
+            "event.is_start", "event.is_start and hasattr(event.data['dispatcher'], 'cache')"
+        )
+    )
+    with ThreadPoolExecutor(3) as pool:
+        told = list(pool.map(lambda _: run(package, home, code, tmp_path / "cache"), range(3)))
+    assert sorted(told) == ["1240, 0 loaded", "1240, 1 loaded", "1240, 1 loaded"]
+
+
+@pytest.fixture
+def holder(halve):
+    """Another process that holds the lock of the directory of the code of `halve`."""
+    place = halve().stats.cache_path
+    code = f"import fcntl, os\nfcntl.flock(os.open({place!r}, os.O_RDONLY), fcntl.LOCK_EX)\n"
+    code += "print()\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as found:
+        found.stdout.readline()
+        yield found
+        found.kill()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_a_lock_is_released_by_a_process_that_is_killed(halve, holder):
+    Timer(0.5, holder.kill).start()
+    start = time.monotonic()
+    assert halve()(3.0) == 1.5
+    assert 0.5 <= time.monotonic() - start < 30.0 and not cache_files._locks
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_a_process_waits_for_another_only_once_and_not_for_long(halve, holder, monkeypatch):
+    monkeypatch.setattr(cache_files, "_patience", {"seconds": 0.5})
+    start = time.monotonic()
+    assert halve()(3.0) == 1.5
+    assert time.monotonic() - start >= 0.5 and cache_files._patience["seconds"] == 0.0
+    assert halve()(3) == 1.5 and not cache_files._locks
+
+
+def is_free(place: str) -> bool:
+    """Return whether another open file of a directory gets its lock."""
+    import fcntl
+
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_the_lock_is_held_while_a_kernel_and_the_kernels_in_it_are_compiled(halve):
+    half, found = halve(), []
+
+    @kernel
+    def quarter(x: float) -> float:
+        return half(half(x))
+
+    @kernel
+    def failing(x: float) -> float:
+        return quarter(x) + x.missing
+
+    class Listener(event.Listener):
+        def on_start(self, event):
+            found.append(is_free(half.stats.cache_path))
+            if not os.fork():  # the child does not have the lock, and does not keep it
+                os._exit(bool(cache_files._locks))
+
+        def on_end(self, event):
+            assert os.wait()[1] == 0
+
+    with event.install_listener("numba:compile", Listener()):
+        with pytest.raises(TypingError):
+            failing(4.0)
+        assert not cache_files._locks and is_free(half.stats.cache_path)
+        assert quarter(4.0) == 1.0
+    assert found[0] is False
+    assert not cache_files._locks and is_free(half.stats.cache_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no locks")
+def test_file_systems_without_locks_work(halve, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    first, second = halve(), halve()
+    assert first(3.0) == second(3.0) == 1.5 and hits(second) == 1 and not cache_files._locks

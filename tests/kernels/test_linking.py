@@ -133,8 +133,8 @@ def test_garbage_is_collected_after_compilation_if_it_was_before(collects):
 # The private names that are imported, and the used attributes of their objects.
 NAMES = [
     "numba.core.caching.CompileResultCacheImpl._locator_classes",
-    "numba.core.caching.FunctionCache._load_overload",
-    "numba.core.caching.IndexDataCacheFile._load_index",
+    "numba.core.caching.CompileResultCacheImpl.rebuild",
+    "numba.core.caching.FunctionCache._index_key",
     "numba.core.caching.NullCache",
     "numba.core.codegen.JITCodeLibrary._codegen._tm",
     "numba.core.codegen.JITCodeLibrary._final_module",
@@ -146,6 +146,7 @@ NAMES = [
     "numba.core.options.DefaultOptions.no_cpython_wrapper",
     "numba.core.registry.cpu_target.target_context.codegen",
     "numba.core.runtime.nrt.rtsys.initialize",
+    "numba.core.serialize.dumps",
 ]
 
 

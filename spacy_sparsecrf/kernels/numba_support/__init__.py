@@ -13,6 +13,8 @@ from typing import Any, TypeVar, overload
 from numba import njit, typeof
 from numba.extending import register_jitable
 
+from ..cache_dir import refused as refused
+from ..cache_files import unlock
 from . import intrinsics as intrinsics
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -25,11 +27,10 @@ with suppress(AttributeError, ImportError):
     _OPTIONS |= {"_nrt": False, "no_cfunc_wrapper": True}  # no reference counts, no callers in C
 try:
     from .caching import KernelCache
-    from .caching import refused as refused
     from .linking import KernelCompiler
 except (AttributeError, ImportError):
     # This numba lacks a name: its standard pipeline and cache give equal results in twice the time.
-    IS_STANDARD, refused = True, set()
+    IS_STANDARD = True
 else:
     IS_STANDARD = False
     _OPTIONS["pipeline_class"] = KernelCompiler
@@ -112,6 +113,7 @@ def _compile(compile: Callable[..., Any], signature: Any) -> Any:
     try:
         return compile(signature)
     finally:
+        unlock()
         if is_collecting:
             gc.enable()
 
