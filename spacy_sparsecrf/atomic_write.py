@@ -1,19 +1,24 @@
 """Atomic writes of files: complete or not at all, also after an error or a power failure.
 
 A new file is written next to its destination, synced to disk and renamed; then its folder is
-synced. A reader sees either the old file or the new one.
+synced. A reader sees either the old file or the new one. Of several writers, the last one wins: its
+files are all there, where the file system has locks.
 """
 
+import glob
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 
 from .errors import Errors, SparseCRFError
 
-# Suffixes of incomplete files, and of files that are being replaced.
+# Suffixes of incomplete files, which have a random part, and of files that are being replaced.
 _NEW, _OLD = ".part", ".old"
+_STALE = 3600  # seconds after which an incomplete file is of a writer that was killed
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes | None], setting: str) -> None:
@@ -25,14 +30,18 @@ def write_files(folder: Path, contents: Mapping[str, bytes | None], setting: str
         and new folders are removed.
     """
     folders = [each for each in (folder, *folder.parents) if not each.exists()]
-    new = {name: folder / (name + _NEW) for name, data in contents.items() if data is not None}
+    end = f".{token_hex(4)}{_NEW}"
+    new = {name: folder / (name + end) for name, data in contents.items() if data is not None}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in new.items():
-            path.write_bytes(contents[name] or b"")
+            _clean(folder, name)
+            with path.open("xb") as stream:
+                stream.write(contents[name] or b"")
         for path in new.values():
             _sync(path)
-        _put(folder, {name: new.get(name) for name in contents})
+        with _locked(folder):
+            _put(folder, {name: new.get(name) for name in contents})
     except BaseException as error:
         for each in (*new.values(), *folders):
             _remove(each)
@@ -41,6 +50,23 @@ def write_files(folder: Path, contents: Mapping[str, bytes | None], setting: str
         file, reason = error.filename or folder, error.strerror or error
         message = Errors.SC319.format(file=file, reason=reason, folder=folder, setting=setting)
         raise SparseCRFError(message) from error
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Exclude other writers of a folder, where the system has locks."""
+    if os.name == "nt":
+        yield
+        return
+    from fcntl import LOCK_EX, flock
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            flock(descriptor, LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _put(folder: Path, new: Mapping[str, Path | None]) -> None:
@@ -90,6 +116,14 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _clean(folder: Path, name: str) -> None:
+    """Remove incomplete files of a name that writers left when they were killed."""
+    for path in folder.glob(f"{glob.escape(name)}.{'[0-9a-f]' * 8}{_NEW}"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _STALE:
+                path.unlink()
 
 
 def _remove(path: Path) -> None:

@@ -2,7 +2,10 @@
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from spacy_sparsecrf.errors import SparseCRFError
 OLD = {"a": b"old a", "b": b"old b"}
 NEW = {"a": b"new a", "b": None, "c": b"new c"}
 AFTER = {"a": b"new a", "c": b"new c"}
+PART = ".0123abcd.part"
 Calls = list[tuple[str, str, str]]
 
 
@@ -38,7 +42,7 @@ def watch(patch: pytest.MonkeyPatch, fails_at: int = 0) -> Calls:
 
     for owner, name in ((os, "fsync"), (os, "replace"), (os, "link")):
         patch.setattr(owner, name, watched(name, getattr(owner, name)))
-    for name in ("write_bytes", "unlink"):
+    for name in ("open", "unlink"):
         patch.setattr(Path, name, watched(name, getattr(Path, name)))
     return calls
 
@@ -97,13 +101,14 @@ def test_files_are_replaced_made_and_removed_with_and_without_links(folder, monk
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_after_a_power_cut_there_is_the_old_or_the_new_file(folder, monkeypatch):
     """Unsynced data is lost; names may have been written early, in their order so far."""
+    monkeypatch.setattr("spacy_sparsecrf.atomic_write.token_hex", lambda _: "0123abcd")
     calls = watch(monkeypatch)
     write_files(folder, {"a": b"new a", "c": b"new c"}, "a setting")
     names: list[dict[str, str]] = [{"a": "old a"}]
     synced, first = {"old a": b"old a"}, 0
     for name, path, other in calls:
         own, last = Path(path).name, dict(names[-1])
-        if name == "write_bytes":
+        if name == "open":
             last[own] = f"file {len(names)}"
         elif name in ("link", "replace"):
             if last.get(own) is None:
@@ -116,9 +121,57 @@ def test_after_a_power_cut_there_is_the_old_or_the_new_file(folder, monkeypatch)
         elif path == str(folder):
             first = len(names) - 1
         else:
-            synced[last[own]] = {"a.part": b"new a", "c.part": b"new c"}[own]
+            synced[last[own]] = {f"a{PART}": b"new a", f"c{PART}": b"new c"}[own]
         names.append(last)
         for possible in names[first:]:
             assert synced.get(possible["a"]) in (b"old a", b"new a")
             assert "c" not in possible or synced.get(possible["c"]) == b"new c"
-    assert synced[names[-1]["a"]] == b"new a" and "a.part" not in names[-1]
+    assert synced[names[-1]["a"]] == b"new a" and f"a{PART}" not in names[-1]
+
+
+SAVE = """
+import sys
+from spacy_sparsecrf.atomic_write import write_files
+folder, own = sys.argv[1:]
+for i in range(20):
+    write_files(Path(folder), {name: f"{own} {i}".encode() * 2000 for name in "abc"}, "a setting")
+"""
+
+
+def test_of_concurrent_writers_the_last_one_wins(tmp_path):
+    """Threads and processes: none fails, and all files are of one of them."""
+    code = "from pathlib import Path" + SAVE
+    command = [sys.executable, "-c", code, str(tmp_path / "new" / "folder")]
+    running = [subprocess.Popen([*command, str(n)]) for n in range(4)]
+    assert [each.wait() for each in running] == [0] * 4
+
+    def save(n: int) -> None:
+        write_files(tmp_path, dict.fromkeys("abc", b"%d" % n), "a setting")
+
+    with ThreadPoolExecutor(24) as pool:
+        list(pool.map(save, range(120)))
+    for folder in (tmp_path / "new" / "folder", tmp_path):
+        files = [path for path in folder.iterdir() if path.is_file()]
+        assert sorted(path.name for path in files) == ["a", "b", "c"]
+        assert len({path.read_bytes() for path in files}) == 1
+
+
+def test_old_temporaries_of_killed_writers_are_removed_and_nothing_else(folder):
+    names = [f"a{PART}", f"[a]{PART}", "a.download.part", "a.part", f"z{PART}"]
+    for name in names:
+        (folder / name).write_bytes(b"x")
+        os.utime(folder / name, (1e9, 1e9))
+    (folder / "b.76543210.part").write_bytes(b"x")  # of a writer that is at work
+    write_files(folder, {"a": b"new", "b": b"new"}, "a setting")
+    left = {"b.76543210.part", *names[1:]}
+    assert {path.name for path in folder.iterdir()} == {"a", "b", *left}
+
+
+def test_a_link_in_place_of_a_temporary_is_not_followed(folder, tmp_path_factory, monkeypatch):
+    monkeypatch.setattr("spacy_sparsecrf.atomic_write.token_hex", lambda _: "0123abcd")
+    victim = tmp_path_factory.mktemp("other") / "victim"
+    victim.write_bytes(b"mine")
+    (folder / f"a{PART}").symlink_to(victim)
+    with pytest.raises(SparseCRFError, match="SC319.*File exists"):
+        write_files(folder, {"a": b"new"}, "a setting")
+    assert victim.read_bytes() == b"mine" and (folder / "a").read_bytes() == OLD["a"]

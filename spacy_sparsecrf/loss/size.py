@@ -20,6 +20,8 @@ _PER_PAIR, _ALWAYS_FREE = 32, 1 << 26
 _WORKING_SHARE = 0.3
 # Vectors of float64 of a batch solver and its loss, without its history, which is float32.
 _N_VECTORS = 16
+# Limits of a process, and the lines of its status that have the usage.
+_USAGES = {"Max address space": "VmSize:", "Max data size": "VmData:"}
 # The limit and usage of a control group, of either version: folder of the groups, and files.
 _GROUPS = {
     "": ("sys/fs/cgroup", "memory.max", "memory.current"),
@@ -123,8 +125,9 @@ def available_memory(root: Path = Path("/")) -> int | None:
     """
     left = [1024 * n for n in _numbers(root / "proc/meminfo", "MemAvailable:")]
     for line in _lines(root / "proc/self/limits"):
-        if line.startswith("Max address space") and (soft := line.split()[3]).isdecimal():
-            left += [int(soft) - 1024 * n for n in _numbers(root / "proc/self/status", "VmSize:")]
+        usage = _USAGES.get(line[:18].strip(), "")
+        if usage and (soft := line.split()[3]).isdecimal():
+            left += [int(soft) - 1024 * n for n in _numbers(root / "proc/self/status", usage)]
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         for kind in {"", "memory"} & set(controllers.split(",")):

@@ -101,6 +101,7 @@ _Number = Annotated[
     float, Field(strict=True, ge=0.0, allow_inf_nan=False, description="a finite number >= 0")
 ]
 _Penalty = Annotated[_Number, BeforeValidator(_from_text)]
+_Weight = Annotated[_Number, Field(le=1e6)]
 _Probability = Annotated[
     float, Field(strict=True, ge=0.0, le=1.0, description="a probability, from 0 to 1")
 ]
@@ -189,9 +190,11 @@ class DecodingSettings(SettingsBlock):
     forbidden: _Pairs = ()
     allowed: _Pairs = ()
     scores: _Truth = False
-    temperature: _Number = Field(default=1.0, gt=0.0, description="a finite number above 0")
+    temperature: float = Field(
+        default=1.0, strict=True, ge=1e-3, le=1e3, description="a number from 0.001 to 1000"
+    )
     outside_weight: float = Field(
-        default=0.0, strict=True, allow_inf_nan=False, description="a finite number"
+        default=0.0, strict=True, ge=-1e6, le=1e6, description="a number from -1e6 to 1e6"
     )
     thresholds: Annotated[dict[str, _Probability], BeforeValidator(_by_label)] = Field(
         default={},
@@ -251,14 +254,14 @@ class StageSettings(SettingsBlock):
 class LearningSettings(SettingsBlock):
     """Settings of the block `learning`; see above.
 
-    label_weights: by label, 0 or more.
+    label_weights: by label, 0 to 1e6.
     """
 
     min_freq: _Positive = 1
     observed_only: _Truth = False
-    label_weights: Annotated[dict[str, _Number], BeforeValidator(_of_labels)] = Field(
+    label_weights: Annotated[dict[str, _Weight], BeforeValidator(_of_labels)] = Field(
         default={},
-        description="a section of labels with finite numbers >= 0, or, for labels that a saved "
+        description="a section of labels with numbers from 0 to 1e6, or, for labels that a saved "
         'config would lose as keys, a list of pairs, such as [[":", 2.0]]',
     )
     doc_weight: str = Field(default="", description='a name, or "" for none')

@@ -18,6 +18,7 @@ from ..reference import random_observations, random_problem
 from ..runs import training_of
 from ..toy import blank_with, examples_of, make_sentences
 
+USAGE = {"Max address space": "VmSize", "Max data size    ": "VmData"}
 MEMINFO = "MemTotal:  8000 kB\nMemAvailable:    5000 kB\n"
 
 
@@ -58,12 +59,13 @@ def test_available_memory_is_the_least_of_the_machine_and_its_groups(tmp_path, n
     assert available_memory(tmp_path) == expected
 
 
+@pytest.mark.parametrize("what", ["Max address space", "Max data size    "])
 @pytest.mark.parametrize(("limit", "expected"), [("7340032", 4 << 20), ("unlimited", MACHINE)])
-def test_available_memory_is_within_the_limit_of_the_process(tmp_path, limit, expected):
+def test_available_memory_is_within_the_limit_of_the_process(tmp_path, what, limit, expected):
     write(tmp_path / "proc" / "meminfo", MEMINFO)
-    limits = f"Limit  Soft Limit  Hard Limit\nMax address space  {limit}  unlimited  bytes\n"
+    limits = f"Limit  Soft Limit  Hard Limit\n{what}         {limit}  unlimited  bytes\n"
     write(tmp_path / "proc" / "self" / "limits", limits)
-    write(tmp_path / "proc" / "self" / "status", "Name: x\nVmSize:    3072 kB\n")
+    write(tmp_path / "proc" / "self" / "status", f"Name: x\n{USAGE[what]}:    3072 kB\n")
     assert available_memory(tmp_path) == expected
 
 

@@ -20,7 +20,8 @@ from spacy_sparsecrf.pipeline.settings import DecodingSettings, LearningSettings
 
 from ..decoding.span_cases import TRAINING, span_examples
 from ..golden import read_golden
-from ..toy import accuracy, blank_with, examples_of, make_sentences, train
+from ..model.test_saved import CONFIGS, MODELS
+from ..toy import accuracy, blank_with, docs_of, examples_of, make_sentences, train
 from ..training.learning_cases import loss_of, partial_problem
 
 REFUSED = read_golden(__file__, "refused.jsonl")
@@ -53,10 +54,40 @@ def test_numbers_that_are_not_finite_are_refused(nlp, value):
         own |= {"engine": pipe.setup.engine, "scorer": None, key: value}
         with pytest.raises(SparseCRFError, match=rf"SC205\] \[components\.mine\] {key} = "):
             make_sparse_crf(nlp, "mine", **own)
-    with pytest.raises(SparseCRFError, match="SC205.*label_weights"):
-        LearningSettings.validated("tags", {"label_weights": {"NN": value}})
+    for own in (value, 1e7):
+        with pytest.raises(SparseCRFError, match="SC205.*label_weights.*0 to 1e6"):
+            LearningSettings.validated("tags", {"label_weights": {"NN": own}})
     with pytest.raises(SparseCRFError, match="SC205.*temperature = "):
         DecodingSettings.validated("names", {"temperature": value})
+
+
+EXTREMES = [0.0, -1.0, np.nan, np.inf, 5e-324, 1e-300, 1e-3, 1e3, 1e6, -1e6, 1e300, -1e300]
+NUMBERS = [key for key, each in DecodingSettings.model_fields.items() if each.annotation is float]
+
+
+@pytest.mark.parametrize("kind", ["entities", "memm", "clusters"])
+@pytest.mark.parametrize("key", [*NUMBERS, "thresholds"])
+def test_extreme_numbers_of_decoding_are_refused_or_give_probabilities(key, kind):
+    assert {"temperature", "outside_weight"} <= {*NUMBERS}
+    pipe = blank_with(**CONFIGS[kind]).pipeline[0][1]
+    pipe.from_disk(MODELS / kind, exclude=["vocab"])
+    n_refused = 0
+    for value in EXTREMES:
+        given = {key: {"NN": value} if key == "thresholds" else value}
+        try:
+            decoding = DecodingSettings.validated("names", given)
+        except SparseCRFError as error:
+            assert f"SC205] [components.names] {key}" in str(error)
+            n_refused += 1
+            continue
+        pipe.settings = pipe.settings.model_copy(update={"decoding": decoding})
+        if key == "thresholds" and kind != "entities":
+            continue
+        docs = docs_of(pipe, make_sentences(3, seed=9))
+        [*pipe.pipe(docs)]
+        probabilities = np.concatenate(pipe.marginals(docs))
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-6)
+    assert n_refused >= 4
 
 
 WEIGHT = "spacy_sparsecrf_test_weight"
