@@ -22,6 +22,8 @@ from .warm_start import WarmStart
 Floats: TypeAlias = NDArray[np.float64]
 Longs: TypeAlias = NDArray[np.int64]
 
+# The l1 from which on the tolerance does not depend on it.
+_FULL_L1 = 0.1
 # Ends of a run, see `StepReport`.
 CONVERGED, IDLE, NO_STEPS = "converged", "no longer improves", "no steps left"
 
@@ -128,8 +130,8 @@ class BatchSolver:
 
     Subclasses describe only their additional settings, and also raise if one is out of range.
 
-    tolerance: stop when no coordinate of -gradient is farther than this from the subdifferential
-        (unit: expected counts; compare l1).
+    tolerance: stop when no coordinate of -gradient is farther than this from the subdifferential,
+        in expected counts; smaller in proportion to l1 if l1 < 0.1.
     tolerance_gap: stop when the objective is at most this fraction above its minimum, by the
         duality bound (see `StepReport`); 0 for never.
     window: stop when outer iterations lower the best objective by less than this fraction. An exact
@@ -175,6 +177,11 @@ class BatchSolver:
         if (value := getattr(self, key)) not in known:
             names = ", ".join(map(repr, known))
             raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
+
+    def tolerance_at(self, penalty: ElasticNet) -> float:
+        """Return the tolerance at a penalty: a small l1 is small compared with gradients, too."""
+        scale = penalty.l1 / _FULL_L1 if penalty.l1 > 0.0 else 1.0
+        return self.tolerance * min(1.0, scale)
 
     @property
     def columns(self) -> dict[str, float]:
@@ -223,7 +230,7 @@ class BatchSolver:
             optimality=(distance := optimality(penalty, state.theta, state.gradient)),
             n_active=int(np.count_nonzero(state.theta)),
             passes=float(passes),
-            converged=stalled or distance <= self.tolerance,
+            converged=stalled or distance <= self.tolerance_at(penalty),
         )
 
     def shuffled(self, examples: Longs, epoch: int) -> Longs:

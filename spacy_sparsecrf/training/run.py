@@ -170,7 +170,7 @@ class Run:
         state.n_idle = state.n_idle + 1 if idle else 0
         state.n_still = state.n_still + 1 if still else 0
         state.best = min(state.best, value)
-        met = report.converged and state.violation <= solver.tolerance
+        met = report.converged and state.violation <= solver.tolerance_at(self._penalty)
         stands = state.n_still >= _MAX_STILL
         if report.gap < np.inf:
             stands = report.gap <= solver.window * size

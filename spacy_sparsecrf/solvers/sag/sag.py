@@ -175,7 +175,7 @@ class SAG(BatchSolver):
         report = self.report(penalty, state, 1.0 + n_forward / n)
         if self.stopping == "gradient":
             return report
-        is_near = penalty.distance(state.theta, state.total) <= self.tolerance
+        is_near = penalty.distance(state.theta, state.total) <= self.tolerance_at(penalty)
         return replace(report, converged=bool(state.curvatures.min() > 0.0 and is_near))
 
     def _pass(self, loss: WorkingLoss, penalty: ElasticNet, state: SagState) -> int:
