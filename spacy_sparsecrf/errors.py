@@ -776,6 +776,11 @@ class Warnings(metaclass=_Coded):
         '[components.NAME] model = "maxent" leaves out the {n} features of pairs of labels. Write '
         'u: for b: and *: in [components.NAME.features] templates, or set model = "chain".'
     )
+    SCW341 = (
+        "The warm start ends at an objective of {objective:.6g}, above {zero:.6g} of zero weights, "
+        "with which training begins instead. Set [components.NAME.learning.warm_start] epochs = 0, "
+        "or divide very long Docs."
+    )
     SCW350 = (
         "[components.{name}.learning] constrained = true has no effect: all label sequences are "
         "valid. Set [components.{name}.decoding] forbidden or allowed, or remove it."

@@ -23,6 +23,10 @@ from ..penalty import ElasticNet
 from .lattice import Floats, Longs, Mask
 from .working import WorkingLoss
 
+# Tokens from which on a sequence is long: its gradient is a sum over tokens, so that a step that
+# suits others would overshoot.
+LONG = 2000
+
 
 class ExampleLoss:
     """Base class of losses that are sums over examples.
@@ -34,6 +38,11 @@ class ExampleLoss:
     sequences: Longs
     complete: Mask
     n_weights: int
+
+    @cached_property
+    def step_shares(self) -> Floats:
+        """The largest share of a step size that each example may use, [S]."""
+        return np.ones(len(self.sequences))
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples.
@@ -104,6 +113,12 @@ class ChainExamples(ExampleLoss):
         pair_ptr = working.split + working.bigram.ptr
         self._weights_of: Longs = np.concatenate((working.unigram.ptr[:-1], pair_ptr))
         self._n_calls = 0
+
+    @cached_property
+    def step_shares(self) -> Floats:
+        """Shares of step sizes, in inverse proportion to the length of long sequences."""
+        lengths = np.diff(self.tables.sequences.offsets)[: len(self.sequences)]
+        return np.minimum(1.0, LONG / lengths)
 
     def add(self, members: Longs, theta: Floats, gradient: Floats) -> float:
         """Add the weighted gradients of examples; see `ExampleLoss.add`."""
@@ -212,12 +227,14 @@ class MinibatchDescent:
     def run(self, order: Longs, etas: Floats, averaging: bool = False) -> float:
         """Pass over examples once.
 
-        order: [n] int64; etas: step size of each minibatch; averaging: whether SGD sums its
-        iterates.
+        order: [n] int64; etas: step size of each minibatch, which long sequences reduce; averaging:
+        whether SGD sums its iterates.
         RETURNS: the weighted sum of the losses of the examples, each before its step.
         """
         if len(order) == 0:
             return 0.0
+        shares = self._examples.step_shares[order]
+        etas = etas * np.minimum.reduceat(shares, self.visited_before(order))
         l1, l2 = self.share.l1, self.share.l2
         shrinkage, cumulated = np.zeros(len(etas) + 1), np.zeros(len(etas) + 1)
         if self._rule == SGD_L1:

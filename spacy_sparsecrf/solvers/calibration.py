@@ -12,7 +12,7 @@ Longs: TypeAlias = NDArray[np.int64]
 _SAMPLE = 500
 _FIRST_STEP = 0.1
 _FACTOR = 2.0
-_MAX_TRIALS = 10
+_MAX_TRIALS = 40
 
 
 def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tuple[float, int]:
@@ -36,7 +36,7 @@ def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tupl
         eta = best * factor
         for _ in range(_MAX_TRIALS):
             loss = tried(eta)
-            if loss >= lowest:
+            if loss >= lowest and not (factor < 1.0 and np.isinf(loss)):
                 break
             best, lowest = eta, loss
             eta *= factor

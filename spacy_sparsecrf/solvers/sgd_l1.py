@@ -9,8 +9,8 @@ After example i, for the weights of its features only,
 with r the sum of eta since the weight's last step, this one included, so that the gradient is at w
 without the l2 shrinkage that it has missed; u the sum of eta l1 / N so far, and q the part of it
 that w has received (Tsuruoka et al. 2009, section 3.2). Equation 7 is printed with the sign of an
-ascent, and 8 with a wrong sign. Stops as all solvers do (see `base`); it approaches the minimiser
-fast, but does not reach it.
+ascent, and 8 with a wrong sign. eta is smaller for a sequence of T > 2000 tokens, times 2000 / T.
+Stops as all solvers do (see `base`); it approaches the minimiser fast, but does not reach it.
 """
 
 from dataclasses import dataclass

@@ -30,8 +30,9 @@ _TAKEN = 4
 class WarmStart:
     """Compute initial weights by SGD-L1 (Tsuruoka 2009), mostly of observed features.
 
-    Sequences with missing gold labels are skipped. Only runs with l1 have a warm start; it is an
-    outer iteration of its own.
+    Sequences with missing gold labels are skipped, and the steps of very long ones are shorter (see
+    `loss.examples`). Only runs with l1 have a warm start; it is an outer iteration of its own. A
+    run drops weights whose objective is above that of zero weights.
 
     epochs: passes over the corpus; 0 for no warm start.
     averaged: whether the weights that are non-zero at the end are replaced by their means over the

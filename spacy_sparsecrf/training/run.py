@@ -10,16 +10,18 @@ With a prior, all of this applies to the difference from the prior's weights, wh
 optimise. Weights in arguments and results are those of the model.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..loss.chain import ChainLoss
+from ..errors import SparseCRFError, Warnings, warn
+from ..loss.chain import NO_COORDINATES, ChainLoss
 from ..loss.working import WorkingLoss
 from ..penalty import ElasticNet
 from ..progress import Task
-from ..solvers.base import CONVERGED, IDLE, BatchSolver, Floats, Longs, StepReport
+from ..solvers.base import CONVERGED, IDLE, BatchSolver, Floats, Longs, StepReport, evaluate
 from ..solvers.owlqn import OWLQN
 from ..solvers.warm_start import WarmStart
 
@@ -182,14 +184,23 @@ class Run:
             state.end = IDLE if ended else ""
 
     def _warm_up(self) -> int:
-        """Begin with the weights of a warm start; return its number of passes."""
+        """Begin with the weights of a warm start, unless zero is better; return its passes."""
         sparse = self._penalty.l1 > 0.0
         n_epochs = self._first.epochs if sparse else 0
-        first = self.loss.first_weights(self._first, self._penalty)
-        if "examples" in self._solver.requires and n_epochs == 0 and sparse:
+        if n_epochs:
+            first = self.loss.first_weights(self._first, self._penalty)
+            working = self.loss.restrict(self.loss.with_prior(NO_COORDINATES))
+            zero, _ = evaluate(working, self._penalty, np.zeros(len(working.coordinates)))
+            # Weights may be so large that the objective is not finite.
+            with suppress(SparseCRFError):
+                self.begin(*first, moved=True)
+                if self.objective <= zero:
+                    return n_epochs
+            warn(Warnings.SCW341.format(objective=self.objective, zero=zero))
+        coordinates = NO_COORDINATES
+        if "examples" in self._solver.requires and sparse:
             coordinates = self.loss.descent_coordinates()
-            first = coordinates, np.zeros(len(coordinates))
-        self.begin(*first, moved=True)
+        self.begin(coordinates, np.zeros(len(coordinates)), moved=True)
         return n_epochs
 
     def resume(self, state: RunState) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from spacy_sparsecrf.solvers.adagrad import AdaGrad
+from spacy_sparsecrf.solvers.bcd.bcd import BCD
+from spacy_sparsecrf.solvers.hybrid import Hybrid
 from spacy_sparsecrf.solvers.oeg.oeg import OEG
 from spacy_sparsecrf.solvers.owlqn import OWLQN
 from spacy_sparsecrf.solvers.perceptron import AveragedPerceptron
@@ -125,3 +127,12 @@ def test_the_rule_of_stored_gradients_replaces_the_rule_of_the_gradient():
         for s in ("gradient", "memory")
     ]
     assert ends[0] != ends[1]
+
+
+@pytest.mark.parametrize(("seed", "l1"), [(0, 0.001), (1, 0.001), (2, 0.01)])
+@pytest.mark.parametrize("solver", [OWLQN, Hybrid, BCD])
+def test_a_small_l1_lowers_the_tolerance(solver, seed, l1):
+    problem, _ = random_problem(300 + seed, 3, [4, 3, 5, 2] * 3, n_values=4)
+    training, _ = ended(solver(window=0.0), problem, l1=l1, l2=0.0, most=2000)
+    least = ended(OWLQN(tolerance=1e-5, window=0.0), problem, l1=l1, l2=0.0)[0].objective
+    assert training.objective <= least * 1.001

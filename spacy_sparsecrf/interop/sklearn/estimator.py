@@ -93,8 +93,8 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         line search.
     period, delta: stop when `period` iterations lower the objective by less than the fraction
         `delta`, twice in a row; 10 and 1e-5 by default.
-    epsilon: stop when no weight violates the optimality conditions by more than this, times c1 / 0.1
-        if 0 < c1 < 0.1; 1e-3 by default.
+    epsilon: stop when no weight violates the optimality conditions by more than this; 1e-3 by
+        default. If 0 < c1 < 0.1, it is multiplied by c1 / 0.1.
     verbose: whether to print a line after each `period` to the standard output.
     model_filename: file to which `fit` writes the weights. An estimator that is not fitted reads
         it, and also reads CRFsuite's models.
