@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 Longs: TypeAlias = NDArray[np.int64]
 
-# Examples in the sample, first step size, its factor, and maximum of trials.
+# Examples in the sample, first step size, its factor, and maximum of trials above and below it: the
+# steps of very long sequences are tiny.
 _SAMPLE = 500
 _FIRST_STEP = 0.1
 _FACTOR = 2.0
-_MAX_TRIALS = 40
+_MOST_ABOVE, _MOST_BELOW = 10, 40
 
 
 def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tuple[float, int]:
@@ -32,9 +33,9 @@ def calibrate(order: Longs, loss_after: Callable[[Longs, float], float]) -> tupl
         return loss if np.isfinite(loss) else np.inf
 
     best, lowest = _FIRST_STEP, tried(_FIRST_STEP)
-    for factor in (_FACTOR, 1.0 / _FACTOR):
+    for factor, most in ((_FACTOR, _MOST_ABOVE), (1.0 / _FACTOR, _MOST_BELOW)):
         eta = best * factor
-        for _ in range(_MAX_TRIALS):
+        for _ in range(most):
             loss = tried(eta)
             if loss >= lowest and not (factor < 1.0 and np.isinf(loss)):
                 break

@@ -141,8 +141,9 @@ def test_missed_proximal_steps_in_one():
 
 @pytest.mark.parametrize(
     ("best", "expected", "n_trials"),
-    # The first step is 0.1, and up to ten more are tried in each direction.
-    [(0.1, 0.1, 3), (0.4, 0.4, 4), (0.05, 0.05, 4), (0.012, 0.0125, 6), (1e9, 102.4, 11)],
+    # The first step is 0.1; up to ten more are tried above it, and forty below.
+    [(0.1, 0.1, 3), (0.4, 0.4, 4), (0.05, 0.05, 4), (0.012, 0.0125, 6), (1e9, 102.4, 11)]
+    + [(0.1 / 2**20, 0.1 / 2**20, 23), (1e-30, 0.1 / 2**40, 42)],
 )
 @pytest.mark.parametrize("n", [3, 600])
 def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
@@ -154,6 +155,7 @@ def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
 
     order = np.arange(n)[::-1]
     step, visits = calibrate(order, loss_after)
+    assert calibrate(order, lambda _, eta: np.inf if eta > 1e-5 else -eta)[0] > 5e-6
     # Each trial is a pass over the sample, and another to evaluate.
     assert step == pytest.approx(expected) and visits == 2 * n_trials * len(samples[0])
     assert all(sample.tolist() == order[:500].tolist() for sample in samples)
