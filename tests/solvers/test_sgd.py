@@ -142,8 +142,10 @@ def test_missed_proximal_steps_in_one():
 @pytest.mark.parametrize(
     ("best", "expected", "n_trials"),
     # The first step is 0.1; up to ten more are tried above it, and forty below.
-    [(0.1, 0.1, 3), (0.4, 0.4, 4), (0.05, 0.05, 4), (0.012, 0.0125, 6), (1e9, 102.4, 11)]
-    + [(0.1 / 2**20, 0.1 / 2**20, 23), (1e-30, 0.1 / 2**40, 42)],
+    [
+        *((0.1, 0.1, 3), (0.4, 0.4, 4), (0.05, 0.05, 4), (0.012, 0.0125, 6), (1e9, 102.4, 11)),
+        *((0.1 / 2**20, 0.1 / 2**20, 23), (1e-30, 0.1 / 2**40, 42)),
+    ],
 )
 @pytest.mark.parametrize("n", [3, 600])
 def test_the_first_step_is_the_best_on_a_sample(best, expected, n_trials, n):
