@@ -642,9 +642,9 @@ class Warnings(metaclass=_Coded):
         "Train '{upstream}' first, then source it and add it to [training] frozen_components."
     )
     SCW204 = (
-        "spacy-sparsecrf recompiles its kernels in each process, because it cannot write them. Set "
-        "NUMBA_CACHE_DIR to a writable directory, or run `python -m spacy_sparsecrf warmup` once "
-        "where it can write."
+        "spacy-sparsecrf recompiles its kernels in each process, because it cannot write them, or "
+        "does not know this numba. Set NUMBA_CACHE_DIR to a writable directory, or run `python -m "
+        "spacy_sparsecrf warmup` once where it can write."
     )
     SCW205 = (
         "Templates of component '{name}' read {attribute}, which none of the {n_tokens} training "

@@ -132,10 +132,8 @@ def watch_compilation() -> Any:
             kernel = event.data["dispatcher"]
             if not hasattr(kernel, "cache"):
                 return
-            _warn_of_faults()
-            if not is_kept(kernel):
-                _warn_once(Warnings.SCW204)
-            elif self.with_notice:
+            _warn_of_faults(is_kept(kernel))
+            if is_kept(kernel) and self.with_notice:
                 self.with_notice = False
                 # A directory with kernels: the notice was logged before.
                 if not any(Path(kernel.stats.cache_path).glob("*.nbc")):
@@ -158,8 +156,10 @@ def watch_compilation() -> Any:
     return listener
 
 
-def _warn_of_faults() -> None:
+def _warn_of_faults(is_kept: bool) -> None:
     if refused:
         _warn_once(Warnings.SCW210.format(directories=", ".join(sorted(refused))))
     if damaged:
         _warn_once(Warnings.SCW237.format(**damaged))
+    if not is_kept:
+        _warn_once(Warnings.SCW204)

@@ -55,6 +55,11 @@ def _digest(path: str, content: bytes) -> bytes:
     return sha256(os.path.basename(path).encode() + content).digest()
 
 
+def has_lock() -> bool:
+    """Return whether this thread has a lock, or has waited for one."""
+    return get_ident() in _locks
+
+
 def await_other(directory: str, read: Callable[[], Any]) -> Any:
     """Return what `read` finds once another process has written it, or None: compile it.
 
@@ -62,7 +67,7 @@ def await_other(directory: str, read: Callable[[], Any]) -> Any:
     not wait if the thread has a lock already, or if locks fail, nor longer than `_patience`.
     """
     end = time.monotonic() + _patience["seconds"]
-    if get_ident() in _locks:
+    if has_lock():
         return None
     with suppress(ImportError, OSError):  # Windows, or a file system without locks
         from fcntl import LOCK_EX, LOCK_NB, flock

@@ -564,6 +564,7 @@ def test_the_lock_is_held_while_a_kernel_and_the_kernels_in_it_are_compiled(halv
                 os._exit(bool(cache_files._locks))
 
         def on_end(self, event):
+            found.append(is_free(half.stats.cache_path))
             assert os.wait()[1] == 0
 
     with event.install_listener("numba:compile", Listener()):
@@ -571,7 +572,7 @@ def test_the_lock_is_held_while_a_kernel_and_the_kernels_in_it_are_compiled(halv
             failing(4.0)
         assert not cache_files._locks and is_free(half.stats.cache_path)
         assert quarter(4.0) == 1.0
-    assert found[0] is False
+    assert len(found) >= 6 and not any(found)
     assert not cache_files._locks and is_free(half.stats.cache_path)
 
 

@@ -14,7 +14,7 @@ from numba import njit, typeof
 from numba.extending import register_jitable
 
 from ..cache_dir import refused as refused
-from ..cache_files import unlock
+from ..cache_files import has_lock, unlock
 from . import intrinsics as intrinsics
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -29,7 +29,8 @@ try:
     from .caching import KernelCache
     from .linking import KernelCompiler
 except (AttributeError, ImportError):
-    # This numba lacks a name: its standard pipeline and cache give equal results in twice the time.
+    # This numba lacks a name: its standard pipeline gives equal results in twice the time, and its
+    # cache does not notice changes of inlined functions in other files.
     IS_STANDARD = True
 else:
     IS_STANDARD = False
@@ -60,9 +61,6 @@ def kernel(function: Any = None, *, allocates: bool = False, **options: Any) -> 
     compiled.cache = None
     if not IS_STANDARD:
         compiled._cache = compiled.cache = KernelCache(function)
-    else:
-        with suppress(RuntimeError):  # numba can write to no directory
-            compiled.enable_caching()
     return compiled
 
 
@@ -108,12 +106,13 @@ def is_kept(kernel: Any) -> bool:
 
 def _compile(compile: Callable[..., Any], signature: Any) -> Any:
     """Compile without garbage collection: numba creates millions of objects, and spaCy has many."""
-    is_collecting = gc.isenabled()
+    is_collecting, is_outermost = gc.isenabled(), not has_lock()
     gc.disable()
     try:
         return compile(signature)
     finally:
-        unlock()
+        if is_outermost:  # not if it is called by a kernel that is still compiled
+            unlock()
         if is_collecting:
             gc.enable()
 
