@@ -2,6 +2,18 @@
 
 import warnings
 
+# Characters that command a terminal or change the order of text.
+UNSAFE = {chr(i): f"\\u{i:04x}" for i in (*range(32), *range(127, 160), 0x61C, 0x200E, 0x200F)}
+UNSAFE |= {chr(i): f"\\u{i:04x}" for i in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))}
+# Halves of surrogate pairs cannot be printed.
+_UNSAFE = str.maketrans(UNSAFE) | {i: f"\\u{i:04x}" for i in range(0xD800, 0xE000)}
+_UNSAFE |= {ord("\t"): "\t", ord("\n"): "\n"}
+
+
+def printable(text: object) -> str:
+    """Return a text with unsafe characters escaped, except for tabs and line ends."""
+    return str(text).translate(_UNSAFE)
+
 
 class SparseCRFWarning(UserWarning):
     """Warn of something in data or settings that is probably a mistake."""
@@ -10,6 +22,10 @@ class SparseCRFWarning(UserWarning):
 class SparseCRFError(ValueError):
     """Report an error of this package; the message starts with its code."""
 
+    def __str__(self) -> str:
+        """Return the message, which is safe to print."""
+        return printable(super().__str__())
+
 
 class MissingExtraError(SparseCRFError, ImportError):
     """Report a package that an extra of this one installs."""
@@ -17,7 +33,7 @@ class MissingExtraError(SparseCRFError, ImportError):
 
 def warn(message: str) -> None:
     """Raise a SparseCRFWarning, attributed to the caller of the calling function."""
-    warnings.warn(message, SparseCRFWarning, stacklevel=3)
+    warnings.warn(printable(message), SparseCRFWarning, stacklevel=3)
 
 
 class _Coded(type):

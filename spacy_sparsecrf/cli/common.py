@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import spacy
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from wasabi import msg
+from wasabi.printer import Printer
 
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, printable
 from ..pages.rendering import N_SHOWN, Page, render
 from ..pipeline.component import SparseCRFPipe
 from ..pipeline.corpus_files import read_files
@@ -44,6 +44,19 @@ _NO_COMPONENT = (
 WIDTH = 60  # maximum width of a column
 
 
+class _Printer(Printer):
+    """Prints texts that may have unsafe characters."""
+
+    def text(self, title: Any = "", text: Any = "", **options: Any) -> Any:  # type: ignore[override]
+        return super().text(printable(title), printable(text), **options)
+
+    def divider(self, text: Any = "", **options: Any) -> None:  # type: ignore[override]
+        super().divider(printable(text), **options)
+
+
+msg = _Printer()
+
+
 @contextmanager
 def reported() -> Iterator[None]:
     """Report errors of input, files and languages, without a traceback, and exit with 1."""
@@ -53,7 +66,7 @@ def reported() -> Iterator[None]:
         raise
     except (OSError, ValueError, ImportError) as error:
         # Not printed by wasabi, which would wrap lines and break paths.
-        typer.secho(f"Error: {error}", fg="red", err=True)
+        typer.secho(f"Error: {printable(error)}", fg="red", err=True)
         raise typer.Exit(1) from error
 
 
@@ -155,6 +168,6 @@ def write_page(path: Path, shown: Page, title: str, n: int = N_SHOWN) -> None:
 
 def print_table(rows: Iterable[Sequence[str]], aligns: str, *header: str) -> None:
     """Print rows, if there are any. aligns: "l" or "r", left or right, for each column."""
-    rows = list(rows)
+    rows = [[*map(printable, row)] for row in rows]
     if rows:
         msg.table(rows, header=header, divider=True, aligns=tuple(aligns), max_col=WIDTH)

@@ -12,7 +12,6 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.training.initialize import init_vocab
 from spacy.util import load_config, load_model_from_config, registry
-from wasabi import msg
 
 from ..loss.size import as_text, available_memory
 from ..model.names import escape
@@ -22,7 +21,18 @@ from ..pipeline.data_checks import DataChecks
 from ..pipeline.spacy_loop import Loop
 from ..pipeline.tokenization import TokenCuts
 from ..targets.spans import SpanTarget
-from .common import Code, Component, Data, find, overrides_of, print_table, read, reported, say_cuts
+from .common import (
+    Code,
+    Component,
+    Data,
+    find,
+    msg,
+    overrides_of,
+    print_table,
+    read,
+    reported,
+    say_cuts,
+)
 
 FEW = 10  # labels with fewer tokens can hardly be learnt and are reported as rare
 N_FEW = 20  # number of rare labels printed

@@ -10,9 +10,9 @@ r"""Readable names of features: their syntax, and the file that stores them.
 `$1` the first position after it; with `boundaries`, the largest distance includes all positions
 farther away. Features of another program's patterns are written as in that program, with braces
 around the values of macros: u01:{the}/{cat}. A backslash escapes the next character; \t, \n and \r
-are a tab and line ends. A backslash also precedes a text that looks like a distance or a number,
-except for numbers in word classes, whose values are always texts: cluster("brown",4)[0]=0110. A
-name determines what is hashed, and is unique to its feature.
+are a tab and line ends, \u001b is a character of `errors.UNSAFE`. A backslash also precedes a text
+that looks like a distance or a number, except for numbers in word classes, whose values are always
+texts: cluster("brown",4)[0]=0110. A name determines what is hashed, and is unique to its feature.
 """
 
 import json
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..corpus.numbering import find_ascending
-from ..errors import SparseCRFWarning, Warnings
+from ..errors import UNSAFE, SparseCRFWarning, Warnings
 from ..schema import SchemaField, check
 
 ALWAYS = "always"
@@ -34,11 +34,11 @@ PATTERN_KINDS = ("u", "b", "*")  # first characters of a pattern
 
 _CONTROLS = {"\t": "t", "\n": "n", "\r": "r"}
 _PLAIN = {letter: char for char, letter in _CONTROLS.items()}
-_SAFE = {char: f"\\{_CONTROLS.get(char, char)}" for char in "\\\t\n\r"}
+_SAFE = UNSAFE | {char: f"\\{_CONTROLS.get(char, char)}" for char in "\\\t\n\r"}
 _IN_FIELDS = str.maketrans(_SAFE)
 _IN_NAMES = str.maketrans({**_SAFE, "|": "\\|", "=": "\\="})
 _IN_PATTERNS = str.maketrans({**_SAFE, **{char: f"\\{char}" for char in "|={}"}})
-_ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(u(?!d[89a-f])[0-9a-f]{4}|.?)", re.DOTALL)
 # Runs of plain characters are matched at once, because words may be very long.
 _SIDE = r"((?=[^|=])[^\\|=]*(?:\\.[^\\|=]*)*)"
 _PART = re.compile(rf"{_SIDE}={_SIDE}(\||$)", re.DOTALL)
@@ -62,7 +62,7 @@ Part: TypeAlias = tuple[str, Value]
 
 
 def escape(text: str) -> str:
-    """Escape the tabs, line ends and backslashes of a text."""
+    """Escape the tabs, line ends, unsafe characters and backslashes of a text."""
     return text.translate(_IN_FIELDS)
 
 
@@ -77,7 +77,7 @@ def _unescaped(match: re.Match[str]) -> str:
     char = match[1]
     if not char:
         raise ValueError("nothing follows the last backslash")
-    return _PLAIN.get(char, char)
+    return chr(int(char[1:], 16)) if len(char) > 1 else _PLAIN.get(char, char)
 
 
 def write_name(parts: Iterable[Part]) -> str:

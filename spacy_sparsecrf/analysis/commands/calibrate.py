@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 from spacy.language import Language
-from wasabi import msg
 
 from ...cli.common import (
     Component,
@@ -14,6 +13,7 @@ from ...cli.common import (
     Model,
     annotated_gold,
     load,
+    msg,
     print_table,
     reported,
     with_folder,

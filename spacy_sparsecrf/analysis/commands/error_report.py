@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ...cli.common import (
     Component,
@@ -12,6 +11,7 @@ from ...cli.common import (
     Model,
     annotated_gold,
     load,
+    msg,
     print_table,
     reported,
     write_page,

@@ -5,9 +5,18 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
-from ...cli.common import Component, Html, Model, load, print_table, reported, up_to, write_page
+from ...cli.common import (
+    Component,
+    Html,
+    Model,
+    load,
+    msg,
+    print_table,
+    reported,
+    up_to,
+    write_page,
+)
 from ...errors import refused_option
 from ...model.names import escape
 from ...pages.rendering import N_SHOWN

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tqdm
 import typer
 from spacy.util import load_config, load_model_from_config
-from wasabi import msg
 
-from ...cli.common import Code, Force, check_free, overrides_of, reported, with_folder
+from ...cli.common import Code, Force, check_free, msg, overrides_of, reported, with_folder
 from ...errors import SparseCRFError, refused_option
 from ...progress import Task, report
 

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
-from ...cli.common import Component, Model, load, reported, with_folder
+from ...cli.common import Component, Model, load, msg, reported, with_folder
 from ...cli.files import read_lines
 from ...progress import Task
 

@@ -9,10 +9,9 @@ import spacy
 import typer
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
-from wasabi import msg
 
 from ...atomic_write import write_files
-from ...cli.common import Force, check_free, reported, say_cuts
+from ...cli.common import Force, check_free, msg, reported, say_cuts
 from ...cli.files import SPACY, unpack
 from ...errors import Errors, SparseCRFError
 from ...pipeline.tokenization import TokenCuts

@@ -6,9 +6,8 @@ from typing import Annotated, Any, cast
 
 import spacy
 import typer
-from wasabi import msg
 
-from ...cli.common import reported, with_folder
+from ...cli.common import msg, reported, with_folder
 from ...errors import Errors, refused_option
 from ...pipeline.component import SparseCRFPipe
 from ...schema import reported_as
