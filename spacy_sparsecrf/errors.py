@@ -692,9 +692,8 @@ class Warnings(metaclass=_Coded):
         "patience = 5"
     )
     SCW210 = (
-        "Compiled kernels in {directories} are not used, because the path is relative, or other "
-        "users may write there or to a directory above. Remove that permission (chmod go-w), or "
-        "set NUMBA_CACHE_DIR to the absolute path of a directory of your own."
+        "Compiled kernels in {directories} are not used: the path is relative, or others may write "
+        "there or above it. Run chmod go-w, or set NUMBA_CACHE_DIR to an absolute path of your own."
     )
     SCW211 = (
         "{n} active features have no names, so word classes with prune = true are saved whole. Set "

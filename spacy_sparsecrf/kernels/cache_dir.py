@@ -78,8 +78,8 @@ def _versions(path: Path) -> tuple[list[int], list[int]] | None:
 def checked(directory: str, source: str) -> str:
     """Return a directory if other users can neither write to it nor replace it.
 
-    directory: without symbolic links; source: file of the function that is cached. RAISES: OSError;
-    PermissionError if others can, or the path is relative; then it is in `refused`.
+    directory: without symbolic links; source: real path of the function's file, or `/`. RAISES:
+    OSError; PermissionError if others can, or the path is relative; then it is in `refused`.
     """
     # From the root down: below an accepted directory, other users cannot replace the next one.
     above = accumulate("/" + part for part in directory.split("/")[1:])
@@ -100,17 +100,10 @@ def _is_accepted(path: str, place: str, source: str) -> bool:
     except FileNotFoundError:
         return True
     is_sticky = path != place and bool(found.st_mode & stat.S_ISVTX)
-    contains_source = _known(source)[0].startswith(path + "/")
+    contains_source = source.startswith(path + "/")
     return not stat.S_ISLNK(found.st_mode) and (
         contains_source or is_safe(found, source, is_sticky)
     )
-
-
-@cache
-def _known(source: str) -> tuple[str, os.stat_result]:
-    """Return the real path and the rights of a source; those of `/` if it is not a file."""
-    path = os.path.realpath(source) if os.path.exists(source) else "/"
-    return path, os.stat(path)
 
 
 def is_safe(found: os.stat_result, source: str, is_sticky: bool = False) -> bool:
@@ -121,7 +114,7 @@ def is_safe(found: os.stat_result, source: str, is_sticky: bool = False) -> bool
     """
     if os.name != "posix":
         return True
-    known = _known(source)[1]
+    known = os.stat(source)
     has_other_group = found.st_gid not in (known.st_gid, os.getegid())
     rights = 0 if is_sticky else stat.S_IWOTH | (stat.S_IWGRP if has_other_group else 0)
     owners = 0, os.geteuid(), known.st_uid, os.stat("/").st_uid

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from secrets import token_hex
 from threading import get_ident
 from typing import Any
 
@@ -38,10 +37,18 @@ def read(path: str, source: str) -> bytes:
     return content[32:]
 
 
+def make(directory: str) -> None:
+    """Create a directory, and missing ones above it, in which only the user may write."""
+    if not os.path.isdir(directory):
+        make(os.path.dirname(directory))
+        with suppress(FileExistsError):
+            os.mkdir(directory, 0o755)
+
+
 def write(path: str, content: bytes) -> None:
     """Write a file of code, or nothing. RAISES: OSError."""
-    new = f"{path}.{token_hex(8)}.nbt"
-    os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
+    new = f"{path}.{os.urandom(8).hex()}.nbt"
+    make(os.path.dirname(path))
     try:
         with open(new, "xb", opener=lambda path, flags: os.open(path, flags, 0o644)) as file:
             file.write(_digest(path, content) + content)

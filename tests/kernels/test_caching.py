@@ -188,8 +188,9 @@ def test_who_may_write_to_a_folder(of_folder, of_source, is_safe, monkeypatch):
         "/": rights(0o755, 65534, 65534),
         "/a": rights(*of_folder),
         "/a/b": rights(0o755, 0, 0),
+        "/source": rights(*of_source),
+        "/a/source": rights(*of_source),
     }
-    monkeypatch.setattr(cache_dir, "_known", lambda source: (source, rights(*of_source)))
     monkeypatch.setattr(cache_dir.os, "stat", found.__getitem__)
     monkeypatch.setattr(cache_dir.os, "lstat", found.__getitem__)
     monkeypatch.setattr(cache_dir.os, "geteuid", lambda: 1000)
@@ -466,6 +467,13 @@ def test_directories_above_the_cache_are_checked(mode, is_used, package, home, t
     cache = tmp_path / "a" / "b" / "c"
     run(package, home, PRODUCT + "run()", cache)
     assert bool(files(cache)) == is_used == cache.exists() and bool(files(home)) == (not is_used)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no permissions")
+def test_new_directories_are_the_users_own_also_with_umask_0(package, home):
+    run(package, home, "import os\nos.umask(0)\n" + PRODUCT + "run()")
+    assert "1 loaded" in run(package, home, PRODUCT + "run()")
+    assert {path.stat().st_mode & 0o022 for path in home.rglob("*")} == {0}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from ..cache_dir import checked, damaged, make_room, version_directory
-from ..cache_files import await_other, read, write
+from ..cache_files import await_other, make, read, write
 
 # Internals of numba used below: if one is missing, the import fails, which the fallback expects.
 _FROM_VARIABLE, _IN_TREE, *_OTHERS = CompileResultCacheImpl._locator_classes
@@ -60,7 +60,9 @@ class KernelCache(NullCache):
     _index_key: Any = FunctionCache._index_key
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._py_func, self._source = function, function.__code__.co_filename
+        self._py_func, source = function, function.__code__.co_filename
+        # Code of notebooks and archives has no file.
+        self._source = os.path.realpath(source) if os.path.exists(source) else "/"
         self.is_kept = False
         self._directories: list[str] = []
         own: list[Any] = [UserDirectory] if _VERSION else []
@@ -73,8 +75,9 @@ class KernelCache(NullCache):
                 given = self._files.locator.get_cache_path()
                 place = os.path.realpath(given) if os.path.isabs(given) else given
                 self._directories.append(checked(place, self._source))
-                self._stamp = _stamp(os.path.dirname(self._source))
+                self._stamp = _stamp(os.path.dirname(source))
                 self._prefix = f"{self._files.filename_base}.{self._stamp[:16]}."
+                make(place)
                 locator.ensure_cache_path(self._files.locator)
                 self.is_kept = True
                 break
