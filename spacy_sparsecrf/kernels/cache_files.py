@@ -39,8 +39,8 @@ def read(path: str, source: str) -> bytes:
 
 def make(directory: str) -> None:
     """Create a directory, and missing ones above it, in which only the user may write."""
-    if not os.path.isdir(directory):
-        make(os.path.dirname(directory))
+    if not os.path.isdir(directory) and (parent := os.path.dirname(directory)) != directory:
+        make(parent)
         with suppress(FileExistsError):
             os.mkdir(directory, 0o755)
 

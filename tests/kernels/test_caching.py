@@ -553,6 +553,7 @@ def is_free(place: str) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.skipif(os.name != "posix", reason="no locks")
 def test_the_lock_is_held_while_a_kernel_and_the_kernels_in_it_are_compiled(halve):
     half, found = halve(), []
