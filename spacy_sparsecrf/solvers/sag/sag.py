@@ -62,7 +62,7 @@ class StoredGradients(FactorStorage):
         """Do a pass over drawn sequences.
 
         draws: [steps, 2 or 4] float64, see `sag_pass`; average: in and out.
-        RETURNS: the number of evaluations besides one for each step.
+        RETURNS: the number of evaluations beyond one for each step.
         """
         n_leaves = 1 << max(1, self.n_sequences - 1).bit_length()
         sums, tops = np.zeros(2 * n_leaves), np.zeros(2 * n_leaves)
