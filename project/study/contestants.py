@@ -21,7 +21,8 @@ class Contestant:
     name: in tables; solver: registered name without prefix and version; source: the paper;
     objective: whether it minimises our objective; longer: factor of the study's time limit, above 1
     if a paper's claim depends on it; tuned: a setting to choose from `values`, "" for none, by the
-    best training objective as in Schmidt et al. (2015); warm: whether it begins with a warm start.
+    best training objective as in Schmidt et al. (2015); warm: whether it begins with the solver's
+    warm start.
     """
 
     name: str
@@ -88,6 +89,7 @@ SPARSE_RACE = (
     Contestant("SGD-L1", "SGDL1", {}, _LAVERGNE),
     Contestant("AdaGrad, proximal", "AdaGrad", {}, _SCHMIDT),
     Contestant("SAG-NUS*, proximal", "SAG", {"sampling": "nus*"}, "Defazio 2014"),
+    Contestant("hybrid", "Hybrid", {}, _SCHMIDT),
 )
 LOCAL_RACE = (
     Contestant("L-BFGS", "OWLQN", {"classic": True, "history": 5}, "all"),

@@ -7,6 +7,7 @@ excluding time to count errors. All contestants start from zero weights.
 """
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,8 +29,6 @@ QUICK_SEQUENCES = 30
 _CLOSE = 1e-9
 # Share of the limits for trying a value of a setting.
 _TRIAL = 0.1
-# Epochs of a warm start.
-_WARM_START = 6
 _REFERENCE = "reference"
 
 
@@ -44,8 +43,9 @@ def run(
     penalty = race.penalty
     common: dict[str, Any] = {"tolerance": 0.0, "window": 0.0}
     common |= {} if penalty.l1 else {"inner_iterations": 1}
-    epochs = _WARM_START if contestant.warm and penalty.l1 else 0
-    watched = Watched(contestant.make(**common), first=epochs, **limits)
+    solver = contestant.make(**common)
+    warm = solver.warm_start if contestant.warm else WarmStart(epochs=0, averaged=False)
+    watched = Watched(solver, first=warm.epochs, **limits)
     training = Training(
         problem.corpus,
         problem.labels,
@@ -55,7 +55,7 @@ def run(
         problem=TrainingProblem(kind=race.kind, observed_only=race.observed_only),
         n_threads=1,
         dtype="float64",
-        warm_start=WarmStart(epochs=epochs, averaged=False, evaluated=False),
+        warm_start=replace(warm, evaluated=False),
     )
     if test is not None:
         watched.count = lambda: test.errors(training.model())[0]
