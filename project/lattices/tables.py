@@ -52,7 +52,7 @@ class Race:
     def end(self, course: Row) -> str:
         """Return the last objective, and remarks on stability and on L-BFGS before convergence."""
         if course["failure"]:
-            return "unstable"
+            return "below 0" if "SC376" in course["failure"] else "unstable"
         before, last = course["objective"][-2:]
         if course["failure"] or max(course["objective"]) > course["objective"][0]:
             return f"{last:.2f}, once above the first"
@@ -113,7 +113,7 @@ def draw_courses(rows: Sequence[Row], path: Path) -> None:
             at, errors = zip(*course["errors"], strict=True)
             right.plot([course["passes"][i] for i in at], errors, **style)
         start, lowest = race.courses[0]["objective"][0], race.lowest
-        # The mean-field log Z is a lower bound, so the objective may fall below zero.
+        # The Bethe approximation is not a bound, so its objective may fall below zero.
         scale = "log" if lowest > 0.0 else "symlog"
         label(left, xlabel="passes", ylabel="training objective", title=name, yscale=scale)
         left.set(ylim=(lowest - 0.01 * abs(lowest), 1.05 * start), xlim=(0.0, most))

@@ -56,8 +56,9 @@ class NewtonCGState(SolverState):
 class NewtonCG(BatchSolver):
     """Truncated Newton; see the module for its step. A Hessian-vector product counts as one pass.
 
-    stored: number of sequences whose marginals are stored for the products of a step, which are
-        then about 1.5 times as fast; -1 for all (three vectors of labels for each token).
+    stored: number of sequences whose marginals are stored for the products of a step; -1 for all
+        (three vectors of labels for each token). A product then costs 1.2 to 2.5 gradients, without
+        1.9 to 3.4 (2026-11-27, `python -m study.medians RACE --products` in `project`, four sets).
     xi: tolerance of the conjugate gradients (not given by Tsuboi 2011; 0.1: Lin, Weng & Keerthi
         2008).
     """
