@@ -796,6 +796,7 @@ class Warnings(metaclass=_Coded):
         "with which training begins instead. Set [components.NAME.learning.warm_start] epochs = 0, "
         "or divide very long Docs."
     )
+    SCW342 = "{name} = {value!r} of the solver has no effect: {reason}. Leave it out."
     SCW350 = (
         "[components.{name}.learning] constrained = true has no effect: all label sequences are "
         "valid. Set [components.{name}.decoding] forbidden or allowed, or remove it."

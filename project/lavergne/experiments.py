@@ -11,7 +11,7 @@ L1, L2 = 0.5, 1e-5
 # The weights after six epochs of warm start are the initial weights.
 WARM_START: dict[str, Any] = {"epochs": 6, "averaged": False, "evaluated": False}
 # Defaults of solver settings.
-SETTINGS = {"OWLQN": {"steep_start": False}}
+SETTINGS = {"OWLQN": {"variant": "plain"}}
 FAMILIES = "1", "3", "5", "7", "5+", "5++"
 
 
@@ -47,7 +47,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "owlqn": {"solver": "OWLQN"},
     "published": {
         "solver": "OWLQN",
-        "settings": {"classic": True, "history": 5},
+        "settings": {"variant": "classic", "history": 5},
         "warm_start": False,
     },
     "sgd": {"solver": "SGDL1", "most": 40, "warm_start": False},

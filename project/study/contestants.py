@@ -61,7 +61,7 @@ _OEG = {"inner_iterations": 10}
 
 # Without l1. The first contestant is the baseline.
 SMOOTH_RACE = (
-    Contestant("L-BFGS", "OWLQN", {"classic": True, "history": 5}, "all", longer=_LONGER),
+    Contestant("L-BFGS", "OWLQN", {"variant": "classic", "history": 5}, "all", longer=_LONGER),
     Contestant("L-BFGS, diagonal", "OWLQN", {}, "ours", longer=_LONGER),
     Contestant("Newton-CG", "NewtonCG", {}, _TSUBOI),
     Contestant("RPROP+", "RPROP", {}, "Wapiti"),
@@ -81,7 +81,7 @@ SMOOTH_RACE = (
     Contestant("hybrid", "Hybrid", {}, _SCHMIDT, longer=_LONGER),
 )
 SPARSE_RACE = (
-    Contestant("OWL-QN, as published", "OWLQN", {"classic": True, "history": 5}, _LAVERGNE),
+    Contestant("OWL-QN, as published", "OWLQN", {"variant": "classic", "history": 5}, _LAVERGNE),
     Contestant("OWL-QN", "OWLQN", {}, "ours"),
     Contestant("OWL-QN, warm start", "OWLQN", {}, "ours", warm=True),
     Contestant("RPROP+", "RPROP", {}, "Wapiti"),
@@ -92,7 +92,7 @@ SPARSE_RACE = (
     Contestant("hybrid", "Hybrid", {}, _SCHMIDT),
 )
 LOCAL_RACE = (
-    Contestant("L-BFGS", "OWLQN", {"classic": True, "history": 5}, "all"),
+    Contestant("L-BFGS", "OWLQN", {"variant": "classic", "history": 5}, "all"),
     Contestant("GIS", "GIS", {}, _GOODMAN),
     Contestant("SCGIS", "SCGIS", {"by_feature": False}, _GOODMAN),
     Contestant("SCGIS, by feature", "SCGIS", {}, _GOODMAN),

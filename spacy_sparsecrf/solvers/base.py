@@ -9,7 +9,7 @@ lower F by the fraction `window`.
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -137,20 +137,19 @@ class BatchSolver:
     window: stop when outer iterations lower the best objective by less than this fraction. An exact
         solver has then converged, if they do not raise it either.
     inner_iterations: iterations of the solver in one outer iteration (one `update`).
-    seed: of the order in which stochastic solvers visit sequences, >= 0.
+    seed: of random orders, >= 0; a setting of solvers that have any.
     RAISES: SparseCRFError if a setting is out of range.
 
     Class attributes: `requires`: requirements, checked before training; `exact`: whether the solver
-    converges to the minimiser; `own_rule`: whether a solver that is not exact has a rule of its own
-    by which it converges; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of
-    the state.
+    converges to the minimiser; `own_rule`: whether it does so by a rule of its own, and not by
+    `window`; `warm_start`: the default warm start, if l1 > 0; `state_type`: class of the state.
     """
 
     tolerance: float = 1e-3
     tolerance_gap: float = 0.0
     window: float = 1e-5
     inner_iterations: int = 10
-    seed: int = 0
+    seed: int = field(default=0, init=False)
 
     state_type: ClassVar[type[Any]] = SolverState
     requires = requirements("indicators")
@@ -177,6 +176,10 @@ class BatchSolver:
         if (value := getattr(self, key)) not in known:
             names = ", ".join(map(repr, known))
             raise SparseCRFError(Errors.SC325.format(key=key, value=value, known=names))
+
+    def idle(self, penalty: ElasticNet) -> dict[str, str]:
+        """Return settings that have no effect with a penalty, by name, and why."""
+        return {} if penalty.l2 > 0.0 else {"tolerance_gap": "there is no bound where l2 = 0"}
 
     def tolerance_at(self, penalty: ElasticNet) -> float:
         """Return the tolerance at a penalty: a small l1 is small compared with gradients, too."""
@@ -284,4 +287,4 @@ def take(array: NDArray[np.floating], source: Longs, first: float = 0.0) -> Any:
 
 def fields_of(state: Any) -> dict[str, Any]:
     """Return the fields of a dataclass by name."""
-    return {field.name: getattr(state, field.name) for field in fields(state)}
+    return {own.name: getattr(state, own.name) for own in fields(state)}

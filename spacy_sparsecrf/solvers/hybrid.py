@@ -8,7 +8,7 @@ When all examples are in the sample, the method is OWL-QN, and stops as OWL-QN d
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ class Hybrid(OWLQN):
 
     growth: >= 1; the paper uses 1.1, which takes more passes on chunks.
     first_share: share of the examples in the first sample.
-    history, classic, max_line_search: see `OWLQN`.
+    history, variant, max_line_search: see `OWLQN`.
     Other settings: see `BatchSolver`. One of the `inner_iterations` is iterations on samples that
     visit as many examples as the corpus has, or one iteration on all examples.
     """
@@ -56,7 +56,7 @@ class Hybrid(OWLQN):
     growth: float = 1.5
     first_share: float = 0.01
     warm_start: ClassVar[WarmStart] = BatchSolver.warm_start
-    steep_start: bool = field(default=True, init=False)
+    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,8 +9,8 @@ with v the pseudo-gradient of F, H the L-BFGS model of the inverse Hessian of l 
 Wright 2006, algorithm 7.4), and the step a from backtracking (l1 > 0) or a search for the strong
 Wolfe conditions (l1 = 0). Stops as all solvers do (see `base`), or if no step lowers F any more.
 
-Two changes, which `classic` disables, save passes: 1.1 to 2.6 times fewer to 1 % above the minimum
-(`project/SOLVERS.md`):
+Two changes, which the variant "classic" does not have, save passes: 1.1 to 2.6 times fewer to 1 %
+above the minimum (`project/SOLVERS.md`):
 
 - OWL-QN zeroes the components of -H v whose sign differs from -v, which degrades the
   direction. Here the L-BFGS direction among the weights that are free to move is only projected
@@ -52,6 +52,7 @@ from .warm_start import WarmStart
 Objective = Callable[[Floats], tuple[float, Floats]]
 Rows = NDArray[np.float32]
 
+VARIANTS = ("steep", "plain", "classic")
 # Sufficient decrease and curvature constants of the Wolfe conditions (Nocedal & Wright 2006, 3.1).
 DECREASE = 1e-4
 CURVATURE = 0.9
@@ -86,10 +87,10 @@ class OWLQN(BatchSolver):
 
     history: pairs of differences to keep (Lavergne 2010, section 5.1, keeps 5; on a working set
         more cost little).
-    classic: whether to run the original method of Andrew & Gao (2007); see the module.
+    variant: "classic" is the original method of Andrew & Gao (2007), see the module; "plain" has
+        the initial inverse Hessian h^(-1/2); and "steep" has h^(-3/4) instead, with l1, while there
+        are fewer pairs than `history`.
     max_line_search: maximum number of evaluations in one line search.
-    steep_start: whether, with l1, the initial inverse Hessian is h^(-3/4), not h^(-1/2), while
-        there are fewer pairs than `history`.
     """
 
     state_type: ClassVar[type[Any]] = OwlqnState
@@ -97,13 +98,20 @@ class OWLQN(BatchSolver):
     warm_start: ClassVar[WarmStart] = WarmStart()
 
     history: int = 20
-    classic: bool = False
+    variant: str = "steep"
     max_line_search: int = 40
-    steep_start: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require(1, "history", "max_line_search")
+        self.require_one_of("variant", VARIANTS)
+
+    def idle(self, penalty: ElasticNet) -> dict[str, str]:
+        """Return settings without effect; see `BatchSolver.idle`."""
+        found = super().idle(penalty)
+        if penalty.l1 == 0.0 and self.variant == "plain":
+            found["variant"] = "it is the same as 'steep' where l1 = 0"
+        return found
 
     def start(self, loss: Loss, penalty: ElasticNet, theta: Floats) -> OwlqnState:
         """Evaluate the first point; see `BatchSolver.start`."""
@@ -130,7 +138,7 @@ class OWLQN(BatchSolver):
 
     def _metric(self, loss: Loss, penalty: ElasticNet, theta: Floats, gradient: Floats) -> Floats:
         """Return the state's metric at the point that was evaluated last."""
-        if self.classic:
+        if self.variant == "classic":
             return np.ones_like(theta)
         curvature = loss.curvature(gradient - penalty.slope(theta)) + penalty.l2
         metric: Floats = 1.0 / np.sqrt(curvature + _FLOOR)
@@ -138,7 +146,8 @@ class OWLQN(BatchSolver):
 
     def _first_model(self, penalty: ElasticNet, state: OwlqnState) -> Floats:
         """Return the initial inverse Hessian [K], up to a factor."""
-        if self.steep_start and penalty.l1 > 0.0 and state.n_pairs < self.history:
+        is_steep = self.variant == "steep" and penalty.l1 > 0.0
+        if is_steep and state.n_pairs < self.history:
             return state.metric * np.sqrt(state.metric)
         return state.metric
 
@@ -165,7 +174,7 @@ class OWLQN(BatchSolver):
         model = state, self._first_model(penalty, state)
         if penalty.l1 == 0.0:
             return -inverse_hessian_product(*model, everything, pseudo)
-        if not self.classic:
+        if self.variant != "classic":
             free = (state.theta != 0.0) | (pseudo != 0.0)
             direction = -inverse_hessian_product(*model, free, pseudo)
             # A weight leaves zero only against its gradient.

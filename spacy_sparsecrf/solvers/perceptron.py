@@ -9,7 +9,7 @@ a pass without an error, if the mean, which follows the last weights, makes none
 (see `base`) is 0 by default.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -58,6 +58,8 @@ class AveragedPerceptron(StochasticSolver):
         "examples", "whole corpus", "no l1", "no l2", "all sequences", "no prior"
     )
 
+    tolerance: float = field(default=0.0, init=False)
+    tolerance_gap: float = field(default=0.0, init=False)
     window: float = 0.0
 
     @property

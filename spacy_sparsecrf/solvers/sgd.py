@@ -9,7 +9,7 @@ Step sizes eta_k, by `schedule`:
 
     constant     eta0
     annealed     eta0 / (1 + k / N)        SGD(1/k) of Tsuboi 2011, "Experimental Settings"
-    exponential  eta0 decay^(k / N)        SGD(alpha^k), ibid.
+    exponential  eta0 .85^(k / N)          SGD(alpha^k), ibid.
     pegasos      eta0 N / (l2 (b + k))     eta / (lambda t) on the mean loss, lambda = l2 / N,
                                            t = 1 + k / b (Schmidt 2015, section 6)
 
@@ -32,6 +32,7 @@ from ..registry import crf_solvers
 from .base import Floats, SolverState, StepReport, evaluate_start, requirements
 from .calibration import decayed
 from .stochastic import StochasticSolver
+from .warm_start import EPOCH_DECAY
 
 SCHEDULES = ("constant", "annealed", "exponential", "pegasos")
 
@@ -61,7 +62,6 @@ class SGD(StochasticSolver):
 
     schedule: "constant", "annealed", "exponential" or "pegasos".
     eta0: 0 to calibrate it on a sample of the corpus; for "pegasos", 1.
-    decay: factor of the exponential schedule over one pass.
     batch: b.
     average_from: the reported weights are the mean of the iterates from this pass on, counted from
         1 (1 is Schmidt's ASG); 0 for no mean.
@@ -72,7 +72,6 @@ class SGD(StochasticSolver):
 
     schedule: str = "annealed"
     eta0: float = 0.0
-    decay: float = 0.85
     batch: int = 1
     average_from: int = 0
 
@@ -82,7 +81,7 @@ class SGD(StochasticSolver):
             self.requires = self.requires | requirements("l2")
             self.eta0 = self.eta0 or 1.0
         self.require_one_of("schedule", SCHEDULES)
-        self.require(0, "eta0", "decay", "average_from")
+        self.require(0, "eta0", "average_from")
         self.require(1, "batch")
 
     @property
@@ -121,7 +120,7 @@ class SGD(StochasticSolver):
         elif self.schedule == "annealed":
             factors = 1.0 / (1.0 + visited / n)
         elif self.schedule == "exponential":
-            factors = decayed(1.0, self.decay, visited / n)
+            factors = decayed(1.0, EPOCH_DECAY, visited / n)
         else:
             factors = n / (penalty.l2 * (self.batch + visited))
         etas: Floats = eta * factors

@@ -24,6 +24,7 @@ class StochasticSolver(BatchSolver):
 
     window: float = 1e-4
     inner_iterations: int = 1
+    seed: int = 0
 
     requires = requirements("indicators", "examples", "whole corpus")
     exact = False

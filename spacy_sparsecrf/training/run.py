@@ -173,10 +173,10 @@ class Run:
         state.n_still = state.n_still + 1 if still else 0
         state.best = min(state.best, value)
         met = report.converged and state.violation <= solver.tolerance_at(self._penalty)
-        stands = state.n_still >= _MAX_STILL
+        stands = state.n_still >= _MAX_STILL and not solver.own_rule
         if report.gap < np.inf:
             stands = report.gap <= solver.window * size
-        sure = (solver.exact and (met or stands)) or (solver.own_rule and met)
+        sure = (met and solver.own_rule) or (solver.exact and (met or stands))
         ended = met or state.n_idle >= _MAX_IDLE
         if sure or state.gap < solver.tolerance_gap * size:
             state.end = CONVERGED

@@ -15,7 +15,7 @@ from .. import compatible
 from ..corpus.encoded import MISSING, EncodedCorpus
 from ..corpus.gold import check_gold
 from ..corpus.transform import weighted, without_idle
-from ..errors import Errors, SparseCRFError
+from ..errors import Errors, SparseCRFError, Warnings, warn
 from ..loss.chain import NO_COORDINATES, ChainLoss, permits, places_of
 from ..loss.per_token import corpus_of_kind, warn_of_pairs
 from ..loss.size import available_memory, check_fits, measure, total
@@ -130,6 +130,7 @@ class Training:
         known = [each[0] for each in (weights, self._origin) if each is not None]
         self._parts, self._runs = self._make_runs(corpus, np.concatenate((NO_COORDINATES, *known)))
         self.n_potential = self.size.n_potential
+        self._warn_of_idle()
         if weights is not None:
             for part, run in zip(self._parts, self._runs, strict=True):
                 run.begin(*(weights if part is None else part.local_weights(*weights)))
@@ -156,6 +157,22 @@ class Training:
         if "complete labels" in facts and (n := _count_partial(corpus, problem.kind)):
             facts["partial labels"] = f"{n} training sequences"
         compatible.check(facts, solver=self._solver)
+
+    def _warn_of_idle(self) -> None:
+        """Warn of settings that differ from their defaults, but have no effect in this run."""
+        solver, start = self._solver, self._warm_start
+        idle = solver.idle(self._penalty)
+        if not all(run.loss.is_convex for run in self._runs):
+            idle["tolerance_gap"] = "there is no bound with missing gold labels"
+        found = [(key, getattr(solver, key), getattr(type(solver), key), idle[key]) for key in idle]
+        if self._penalty.l1 == 0.0 or not start.epochs:
+            reason = "there is no warm start where l1 = 0" if start.epochs else "epochs = 0"
+            for key in ("averaged", "seed", "evaluated", *["epochs"] * bool(start.epochs)):
+                own = getattr(start, key), getattr(solver.warm_start, key)
+                found.append((f"warm_start.{key}", *own, reason))
+        for name, value, default, reason in found:
+            if value != default:
+                warn(Warnings.SCW342.format(name=name, value=value, reason=reason))
 
     def _make_runs(self, whole: EncodedCorpus, known: Longs) -> tuple[Parts, list[Run]]:
         """Return the sub-problems, and a run for each, which is not yet started.

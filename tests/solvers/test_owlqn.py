@@ -25,7 +25,7 @@ def test_pairs_move_as_vectors_do(source, n_pairs):
     state = OwlqnState(
         theta[0], gradient[0], 1.0, np.ones(5), *map(np.copy, pairs), n_pairs=n_pairs
     )
-    at, solver = np.array(source, np.int64), OWLQN(classic=True, history=4)
+    at, solver = np.array(source, np.int64), OWLQN(variant="classic", history=4)
     no_loss: Any = None
     moved = solver.remap(no_loss, ElasticNet(0.1, 0.0), state, at, np.ones(len(at)))
     assert np.array_equal(moved.theta, take(theta[0], at)) and moved.n_pairs == n_pairs
@@ -132,7 +132,7 @@ class Slope:
 
 
 def test_pairs_without_curvature_are_not_remembered():
-    penalty, solver = ElasticNet(0.5, 0.0), OWLQN(classic=True)
+    penalty, solver = ElasticNet(0.5, 0.0), OWLQN(variant="classic")
     state = solver.start(Slope(), penalty, np.array([3.0, 4.0]))
     solver.step(Slope(), penalty, state)
     assert state.value < -3.5 and state.n_pairs == 0 and not state.stalled
@@ -148,7 +148,7 @@ def test_a_model_that_misleads_is_dropped():
     report = solver.step(Bowl(), penalty, state)
     pseudo = np.array([-3.5, 3.5])
     direction = -np.array([1.0, 4.0]) * pseudo
-    if solver.steep_start:
+    if solver.variant == "steep":
         direction = -np.array([1.0, 8.0]) * pseudo
     np.testing.assert_allclose(state.theta, theta + direction / np.linalg.norm(direction))
     assert report.passes == 2 and state.n_pairs == 1 and not state.stalled

@@ -61,7 +61,7 @@ NAN = float("nan")
         ("RPROP", {"grow": 0.9, "shrink": -0.1, "first_width": 0.0}),
         ("Hybrid", {"growth": 0.9, "first_share": -0.1, "history": 0}),
         ("NewtonCG", {"stored": -2, "xi": -0.1}),
-        ("SGD", {"batch": 0, "decay": -1.0, "average_from": -1}),
+        ("SGD", {"batch": 0, "eta0": -1.0, "average_from": -1}),
         ("SGDL1", {"eta0": -1.0, "decay": -1.0}),
         ("AdaGrad", {"delta": 0.0, "eta0": NAN, "batch": 0}),
         ("SMD", {"eta0": 0.0, "mu": -1.0, "batch": 0}),
@@ -80,6 +80,7 @@ def test_settings_out_of_range_are_refused_by_name(name, values):
     [
         ("SGD", "schedule", "'pegasos'"),
         ("SAG", "sampling", r"'uniform', 'nus', 'nus\*'"),
+        ("OWLQN", "variant", "'steep', 'plain', 'classic'"),
         ("SAG", "method", "'saga'"),
         ("SAG", "stopping", "'gradient', 'memory'"),
     ],

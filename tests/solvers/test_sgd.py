@@ -271,7 +271,7 @@ def test_smd_needs_fewer_passes_than_constant_gains_and_lbfgs():
     def run(solver: BatchSolver) -> np.ndarray:
         return gaps(corpus, solver, minimum, 40)
 
-    quasi_newton = {"history": 5, "classic": True, "inner_iterations": 1}
+    quasi_newton = {"history": 5, "variant": "classic", "inner_iterations": 1}
     lbfgs = run(OWLQN(window=0.0, **quasi_newton))
     smd, sgd = run(SMD()), run(SGD(schedule="constant", eta0=0.1, batch=8))
     assert 3 * passes_to(smd, 1e-2) <= passes_to(lbfgs, 1e-2) < np.inf

@@ -36,7 +36,7 @@ from .cases import METHODS, working_loss
 SOLVERS = {
     "owlqn": OWLQN,
     "hybrid": Hybrid,
-    "owlqn-classic": partial(OWLQN, classic=True),
+    "owlqn-classic": partial(OWLQN, variant="classic"),
     "rprop+": RPROP,
     "bcd": BCD,
     "newton-cg": NewtonCG,
@@ -274,7 +274,7 @@ def test_classic_directions_leave_weights_without_gradient():
     pseudo = np.array([0.3, 0.0, -0.7, 0.0, 0.4, 0.0])
     direction = OWLQN()._direction(state, ElasticNet(0.1, 0.1), pseudo)
     assert not direction[(theta == 0.0) & (direction * pseudo >= 0.0)].any()
-    direction = OWLQN(classic=True)._direction(state, ElasticNet(0.1, 0.1), pseudo)
+    direction = OWLQN(variant="classic")._direction(state, ElasticNet(0.1, 0.1), pseudo)
     assert not direction[pseudo == 0.0].any()
     assert (direction * pseudo <= 0.0).all() and np.count_nonzero(direction) == 3
 

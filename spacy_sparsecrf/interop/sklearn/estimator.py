@@ -170,7 +170,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         own = self.bigrams, self.start_label, self.min_freq or 1
         encoded = read_corpus(X, y, sample_weight, *own)
         start = solver.warm_start
-        if limit is not None:
+        if limit is not None and self.c1:
             start = replace(start, epochs=min(start.epochs, limit // 2))
         training = self._make_training(encoded, solver, start)
         called = [each for each in (callback, _write if self.verbose else None) if each]

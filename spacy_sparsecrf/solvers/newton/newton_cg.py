@@ -17,7 +17,7 @@ in the passes that suffice for 1e-6 without it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,7 +69,6 @@ class NewtonCG(BatchSolver):
     stored: int = -1
     xi: float = 0.1
     inner_iterations: int = 1
-    seed: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -60,6 +60,7 @@ class OEG(BatchSolver):
     )
 
     gold: float = 10.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

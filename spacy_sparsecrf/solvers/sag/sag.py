@@ -125,12 +125,21 @@ class SAG(BatchSolver):
     sampling: str = "nus*"
     method: str = "sag"
     stopping: str = "gradient"
+    seed: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require_one_of("sampling", _SAMPLINGS)
         self.require_one_of("method", _METHODS)
         self.require_one_of("stopping", _STOPPING)
+        self.own_rule = self.stopping == "memory"
+
+    def idle(self, penalty: ElasticNet) -> dict[str, str]:
+        """Return settings without effect; see `BatchSolver.idle`."""
+        own = (
+            {"sampling": "method = 'saga2' has draws of its own"} if self.method == "saga2" else {}
+        )
+        return super().idle(penalty) | own
 
     def start(self, loss: WorkingLoss, penalty: ElasticNet, theta: Floats) -> SagState:
         """Evaluate the first point; nothing is stored yet. See `BatchSolver.start`."""
