@@ -172,7 +172,9 @@ class Run:
         state.n_idle = state.n_idle + 1 if idle else 0
         state.n_still = state.n_still + 1 if still else 0
         state.best = min(state.best, value)
-        met = report.converged and state.violation <= solver.tolerance_at(self._penalty)
+        tolerance = solver.tolerance_at(self._penalty)
+        met = report.converged or (report.optimality <= tolerance and not solver.own_rule)
+        met = met and state.violation <= tolerance
         stands = state.n_still >= _MAX_STILL and not solver.own_rule
         if report.gap < np.inf:
             stands = report.gap <= solver.window * size

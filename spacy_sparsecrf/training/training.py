@@ -162,8 +162,6 @@ class Training:
         """Warn of settings that differ from their defaults, but have no effect in this run."""
         solver, start = self._solver, self._warm_start
         idle = solver.idle(self._penalty)
-        if not all(run.loss.is_convex for run in self._runs):
-            idle["tolerance_gap"] = "there is no bound with missing gold labels"
         found = [(key, getattr(solver, key), getattr(type(solver), key), idle[key]) for key in idle]
         if self._penalty.l1 == 0.0 or not start.epochs:
             reason = "there is no warm start where l1 = 0" if start.epochs else "epochs = 0"

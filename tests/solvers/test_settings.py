@@ -100,9 +100,3 @@ def test_every_setting_of_the_warm_start_has_an_effect_or_a_message(key, l1, epo
     assert told == ["[SCW342]"] if told else (model, rows) != expected[:2]
     is_idle = l1 == 0.0 or (epochs == 0 and key != "epochs")
     assert bool(told) == is_idle
-
-
-def test_missing_labels_leave_no_bound():
-    problem, _ = random_problem(66, 3, [4, 3, 5] * 3, missing=0.3)
-    with pytest.warns(SparseCRFWarning, match=r"SCW342.*tolerance_gap = 0.1.*missing gold labels"):
-        training_of(problem.corpus, list("abc"), OWLQN(tolerance_gap=0.1), l1=0.1, l2=0.3)

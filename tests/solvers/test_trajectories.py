@@ -63,7 +63,7 @@ def trajectory(name: str) -> Iterator[list[float]]:
     known = {field.name for field in fields(make()) if field.init}
     solver = make(**{key: value for key, value in settings.items() if key in known})
     start = replace(solver.warm_start, epochs=2, seed=1)
-    options = {"l1": l1, "l2": l2, "kind": kind, "warm_start": start}
+    options = {"l1": l1, "l2": l2, "kind": kind, "warm_start": start if l1 else None}
     training = training_of(problem.corpus, ["a", "b", "c"], solver, **options)
     for _ in range(5 if name in BATCH | SMOOTH else 3):
         report = training.step()

@@ -37,6 +37,10 @@ def plain(problem: Any = PROBLEM, solver: Any = None, n_threads: int = 1, **opti
     return training_of(problem.corpus, list("abcd"), solver, **options)
 
 
+# With few complete sequences, a warm start may be worse than zero weights.
+pytestmark = pytest.mark.filterwarnings("ignore:.*SCW341")
+
+
 def clusters(solver: str, l1: float, n_threads: int = 1, clusters: int = 3) -> Any:
     problem, _ = test_clusters.make_problem(missing=0.1)
     made = ALL_SOLVERS[solver](inner_iterations=2, tolerance=1e-2)
