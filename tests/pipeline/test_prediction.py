@@ -126,6 +126,31 @@ def test_tags_written_after_strings_are_lost(trained):
         vocab.strings.from_bytes(StringStore().to_bytes())
 
 
+def test_memory_zones_change_no_label_and_leave_no_words(trained, corpus):
+    """20,000 new words in 20 zones, and the words of the corpus before, within and after them."""
+    rng = random.Random(1)
+    pipe: Any = trained.get_pipe("sparse_crf")
+
+    def labels() -> list[list[str]]:
+        return tags_of([*trained.pipe(docs_of(trained, corpus.dev[:5]))])
+
+    expected, n_strings = labels(), len(trained.vocab.strings)
+    own = ["".join(rng.choices("abcdefghijk", k=9)) for _ in range(20_000)]
+    found = []
+    for first in (*range(0, 20_000, 1000), 0):
+        with trained.memory_zone():
+            docs = [
+                Doc(trained.vocab, words=own[i : i + 50]) for i in range(first, first + 1000, 50)
+            ]
+            found.append(tags_of([*trained.pipe(docs)]))
+            assert labels() == expected
+    assert labels() == expected and found[0] == found[-1]
+    assert len(trained.vocab.strings) == n_strings
+    # Attributes of words stay, by their hashes, without strings.
+    table = pipe.features._table[1]
+    assert len(table) > 20_000 and table.find(np.array([], np.uint64), {})
+
+
 N_THREADS = 8
 
 
